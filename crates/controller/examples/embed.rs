@@ -1,12 +1,12 @@
-//! A custom controller manager that competes for a lease with its own replicas:
+//! A custom controller manager whose replicas compete for a lease:
 //!
 //! ```sh
 //! cargo run -p statefulset-controller --example embed -- my-lease
 //! ```
 //!
 //! No other StatefulSet controller may run on the cluster at the same time. The library logs
-//! through `tracing`: install a subscriber to see its lines. It names no version feature of
-//! k8s-openapi: choose that of your other controllers.
+//! through `tracing`: install a subscriber to see its log. It enables no version feature of
+//! k8s-openapi: choose the one of your other controllers.
 
 use std::process;
 
@@ -25,7 +25,7 @@ async fn main() -> anyhow::Result<()> {
         name,
     };
     let identity = format!("embed-{}", process::id());
-    // Informers, writes and the lease each have these limits, so that none holds up another.
+    // Informers, writes and the lease each have these limits, so none delays another.
     let options = ClientOptions {
         qps: 50.0,
         burst: 100,
@@ -36,6 +36,6 @@ async fn main() -> anyhow::Result<()> {
         .leader_election(LeaderElection::new(lease, identity))
         .build()?;
     let shutdown = async { drop(tokio::signal::ctrl_c().await) };
-    // A lost lease is an error: the process ends, and another one takes over.
+    // A lost lease is an error: the process exits, and another replica takes over.
     Ok(controller.run(shutdown).await?)
 }

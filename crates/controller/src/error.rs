@@ -1,48 +1,47 @@
-//! What can go wrong in a sync.
+//! Errors of syncs and of the controller.
 
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::leaderelection::Lost;
 use statefulset_controller_util::consistency::{StaleCache, TrackedResource};
 use statefulset_controller_util::controller_ref_manager::ClaimError;
 
-/// Why a set couldn't be synced. It is tried again with a growing delay; after
-/// [`Error::SetAside`], which no try changes, every 30 seconds.
+/// A failed sync. Retried with increasing delay; [`Error::SetAside`] is retried every 30 seconds.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A cache doesn't show the controller's own writes yet.
+    /// A cache doesn't show the controller's writes yet.
     #[error("{0}")]
     StaleCache(#[from] StaleCache),
     /// An object of the set can't be decoded.
     #[error(
-        "{resource} {object} cannot be decoded: {reason}; not syncing the set until it can, or is gone"
+        "{resource} {object} cannot be decoded: {reason}; not syncing the set until it can be decoded or is deleted"
     )]
     SetAside {
         /// Its resource.
         resource: TrackedResource,
         /// Its namespace and name.
         object: ObjectKey,
-        /// Why it can't be decoded.
+        /// The decoding error.
         reason: String,
     },
-    /// The sync panicked: a bug of this program, whatever the set holds.
+    /// The sync panicked, which is a bug of this program for any set.
     #[error("the sync panicked: {message}; report this as a bug, with the objects of the set")]
     Panicked {
-        /// What it panicked with.
+        /// The panic's message.
         message: String,
     },
-    /// The set may not adopt revisions.
+    /// The set must not adopt revisions.
     #[error("can't adopt ControllerRevisions: {0}")]
     CanAdoptRevisions(String),
     /// Pods can't be adopted or released.
     #[error("{0}")]
     ClaimPods(#[from] ClaimError),
-    /// The set can't be brought to its wanted state.
+    /// The update of the set failed.
     #[error("{0}")]
     Update(#[from] statefulset_set_control::Error),
 }
 
 impl Error {
-    /// What the API answered, where that is at the bottom of it.
+    /// Returns the API error that caused this error, if any.
     pub(crate) fn api_error(&self) -> Option<&statefulset_client::error::Error> {
         let first: &(dyn std::error::Error + 'static) = self;
         std::iter::successors(Some(first), |&error| error.source())
@@ -50,22 +49,22 @@ impl Error {
     }
 }
 
-/// The failure that ended a controller.
+/// The error that stopped a controller.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// An informer, a handler or a worker panicked: a bug.
     #[error("a task of the controller panicked: {message}; report this as a bug")]
     Panicked {
-        /// The text that it panicked with.
+        /// The panic's message.
         message: String,
     },
-    /// Shared informers ended before the controller, so its caches no longer change.
+    /// Shared informers stopped before the controller, so its caches no longer change.
     #[error("an informer of the controller has ended")]
     InformerEnded,
     /// Syncs in progress did not finish in time.
     #[error("controller shutdown timeout reached")]
     ShutdownTimeout,
-    /// The lease was lost. End the process: its caches may have missed the next leader's writes.
+    /// The lease was lost. Exit the process: its caches may have missed the next leader's writes.
     #[error("the lease is lost: {0}")]
     LeaseLost(Lost),
 }

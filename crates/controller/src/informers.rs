@@ -1,4 +1,4 @@
-//! The four caches, which other controllers of the process may share.
+//! The controller's four caches, which other controllers of the process can share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,9 +22,9 @@ use crate::error::RunError;
 use crate::metrics::ControllerMetrics;
 use crate::tasks::join_all;
 
-/// The informers of the controller. Other controllers may add handlers before
-/// they run and share their indexers, so that each object is watched and cached once. Made by
-/// [`Builder::make_informers`](crate::Builder::make_informers), run by the caller.
+/// The controller's informers. Other controllers can add handlers before they run and share their
+/// indexers, so that each object is watched and cached once. Created by
+/// [`Builder::make_informers`](crate::Builder::make_informers); the caller runs them.
 ///
 /// Upstream: the informers that `NewStatefulSetController` is given.
 pub struct Informers {
@@ -38,19 +38,19 @@ pub struct Informers {
     pub revisions: Informer<ControllerRevision>,
 }
 
-/// The settings that the informers have in common.
+/// Settings that all informers share.
 #[derive(Clone, Copy)]
 pub(crate) struct InformerSettings<'a> {
     /// The namespace of the objects; empty for all namespaces.
     pub(crate) namespace: &'a str,
-    /// The time between two resyncs; none for no resync.
+    /// Time between two resyncs; `None` disables resyncs.
     pub(crate) resync_period: Option<Duration>,
-    /// Determines the random parts of delays.
+    /// Seed of random delays.
     pub(crate) seed: u64,
 }
 
 impl Informers {
-    /// Informers that list and watch nothing until they run.
+    /// Creates informers that list and watch only once they run.
     pub(crate) fn new(
         client: &RestClient,
         settings: InformerSettings<'_>,
@@ -78,8 +78,8 @@ impl Informers {
         }
     }
 
-    /// Lists and watches until `cancelled`. A controller that uses them should end before, so that
-    /// no sync sees its caches stand still.
+    /// Lists and watches until `cancelled`. A controller that uses the informers should stop first,
+    /// so that no sync decides on outdated caches.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Informers {
         tasks
     }
 
-    /// Tells whether they have filled their caches.
+    /// Returns a check for filled caches.
     pub(crate) fn has_synced(&self) -> HasSynced {
         HasSynced([
             self.sets.has_synced(),
@@ -109,7 +109,7 @@ impl Informers {
         ])
     }
 
-    /// What makes them list again.
+    /// Returns the handles that trigger a new list.
     pub(crate) fn relisters(&self) -> [Relister; 4] {
         [
             self.sets.relister(),
@@ -119,7 +119,7 @@ impl Informers {
         ]
     }
 
-    /// What they fill.
+    /// Returns the informers' caches.
     pub fn caches(&self) -> Caches {
         Caches {
             pods: self.pods.indexer(),
@@ -130,14 +130,14 @@ impl Informers {
     }
 }
 
-/// Tells whether the caches of a controller are filled, such as for a readiness probe.
+/// Reports whether a controller's caches are filled, for example for a readiness probe.
 ///
 /// Upstream: `cache.InformerSynced`.
 #[derive(Debug, Clone)]
 pub struct HasSynced([watch::Receiver<bool>; 4]);
 
 impl HasSynced {
-    /// Whether all caches have been filled; once they have, they stay so.
+    /// True once all caches have been filled.
     pub fn get(&self) -> bool {
         self.0.iter().all(|filled| *filled.borrow())
     }

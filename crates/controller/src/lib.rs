@@ -1,5 +1,5 @@
 //! The StatefulSet controller: watches sets and pods, queues the sets of their events, and syncs
-//! them one step at a time.
+//! them step by step.
 //!
 //! A controller manager runs a [`StatefulSetController`]; the [`Builder`] has upstream's defaults:
 //!
@@ -15,12 +15,12 @@
 //! # }
 //! ```
 //!
-//! Tests and tools that need a single sync over given caches use [`SetSyncer`]. The crates beneath
-//! are re-exported, so that this one is enough beside `kube`.
+//! Tests and tools that need a single sync over given caches use [`SetSyncer`]. This crate
+//! re-exports the crates that it depends on, so a manager needs only this one and `kube`.
 //!
 //! Upstream: `stateful_set.go`.
 
-// Whatever a server sends, nothing here panics.
+// No server input may cause a panic here.
 #![cfg_attr(
     not(test),
     warn(

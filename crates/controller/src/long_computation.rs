@@ -1,4 +1,4 @@
-//! Syncs that compute for long between two requests.
+//! Syncs with long computations between two requests.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -7,17 +7,17 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::block_in_place;
 
-/// A set with a text of at least this many bytes takes milliseconds to compare and to build pods of.
+/// Minimum size of a set's text for which comparing it and building its pods takes milliseconds.
 const LARGE_TEXT_BYTES: usize = 64 * 1024;
 
-/// Whether a sync of this set may compute for long.
+/// True if a sync of this set may compute for long.
 pub(crate) fn computes_for_long(set: &StatefulSet) -> bool {
     set.text().len() >= LARGE_TEXT_BYTES
 }
 
-/// Waits for a future whose polls take long. The thread leaves the runtime's other tasks to another
-/// one for each of them, so that probes are answered and the lease is renewed meanwhile. A runtime
-/// with a single thread has no other.
+/// Awaits a future whose polls take long. For each poll, the thread hands the runtime's other tasks
+/// to another thread, so that probes are answered and the lease is renewed. A single-threaded
+/// runtime has no other thread.
 pub(crate) async fn beside_the_runtime<T>(future: impl Future<Output = T>) -> T {
     if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
         return future.await;
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn other_tasks_go_on_while_one_computes() {
+    async fn other_tasks_run_while_one_computes() {
         let (sender, receiver) = mpsc::channel();
         let (begun, has_begun) = tokio::sync::oneshot::channel();
         let mut tasks = JoinSet::new();
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_runtime_with_one_thread_does_it_itself() {
+    async fn single_threaded_runtime_polls_in_place() {
         assert_eq!(beside_the_runtime(async { 7 }).await, 7);
     }
 }

@@ -1,4 +1,4 @@
-//! What a process can count about the controller and its sets.
+//! Metrics of the controller and its sets.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use statefulset_controller_util::stateful_set::PodManagementPolicy;
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
 
-/// Takes the measurements of a controller. By default nothing is counted.
+/// Receivers of a controller's measurements. The default discards them.
 #[derive(Clone)]
 pub struct ControllerMetrics {
-    /// Those of the queue, whose name is [`QUEUE_NAME`].
+    /// Metrics of the queue, which is named [`QUEUE_NAME`].
     pub queue: Arc<dyn QueueMetrics>,
-    /// Those of the four caches.
+    /// Metrics of the four caches.
     pub informers: Arc<dyn InformerMetricsProvider>,
-    /// Those of the sets.
+    /// Metrics of the sets.
     pub sets: Arc<dyn SetMetrics>,
 }
 
-/// The name of the controller's queue, as upstream's metrics have it.
+/// Name of the controller's queue, as in upstream's metrics.
 pub const QUEUE_NAME: &str = "statefulset";
 
 impl Default for ControllerMetrics {
@@ -35,11 +35,11 @@ impl Default for ControllerMetrics {
     }
 }
 
-/// Takes the measurements of sets. Every method does nothing unless implemented.
+/// Receives the measurements of sets. By default every method does nothing.
 ///
 /// Upstream: `pkg/controller/statefulset/metrics`.
 pub trait SetMetrics: Send + Sync {
-    /// What a sync counted of a set. Told with the gate `MaxUnavailableStatefulSet` alone.
+    /// Records a sync's pod counts. Called only with the gate `MaxUnavailableStatefulSet`.
     fn counted(
         &self,
         set: &ObjectKey,
@@ -49,36 +49,36 @@ pub trait SetMetrics: Send + Sync {
         let _ = (set, policy, unavailability);
     }
 
-    /// A set is gone: nothing is to be kept of it.
+    /// Removes the metrics of a deleted set.
     fn gone(&self, set: &ObjectKey) {
         let _ = set;
     }
 
-    /// A sync panicked.
+    /// Records a panic of a sync.
     fn sync_panicked(&self) {}
 
-    /// A sync was put off because the cache of this resource is behind.
+    /// Records a sync that was postponed because this resource's cache is stale.
     fn stale_sync_skipped(&self, resource: TrackedResource) {
         let _ = resource;
     }
 }
 
-/// How many pods of a set are unavailable during an update, and how many may be.
+/// Number and maximum of unavailable pods of a set during an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailability {
-    /// How many may be.
+    /// Maximum of unavailable pods.
     pub max: usize,
-    /// How many are; none if the sync didn't come so far as to count them.
+    /// Number of unavailable pods; `None` if the sync stopped before it counted them.
     pub current: Option<usize>,
 }
 
-/// Counts nothing.
+/// Discards all measurements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoopSetMetrics;
 
 impl SetMetrics for NoopSetMetrics {}
 
-/// Whose cache is behind.
+/// Returns the resource of the stale cache.
 pub(crate) fn stale_resource(stale: &StaleCache) -> TrackedResource {
     match stale {
         StaleCache::Older { resource, .. } => *resource,

@@ -1,4 +1,4 @@
-//! Syncs that must wait until an object of the set can be decoded again.
+//! Sync delays until an undecodable object of the set can be decoded again.
 
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::cache::indexer::{CachedObject, Indexer, SetAside, SetAsideOwner};
@@ -8,12 +8,12 @@ use statefulset_controller_util::stateful_set::{KIND, StatefulSet};
 
 use crate::error::Error;
 
-/// Ensures that no object of the set is set aside: neither the set, nor a pod, claim or revision
-/// that it owns or could have named.
+/// Checks that every object of the set could be decoded: the set itself, and the pods, claims and
+/// revisions that it owns or could have named.
 ///
 /// # Errors
 ///
-/// The first such object: its cached state is old, so nothing may be decided on it.
+/// The first undecodable object: its cached state is outdated, so no sync may use it.
 pub(crate) fn ensure_decoded(caches: &Caches, key: &ObjectKey) -> Result<(), Error> {
     let set = key.name();
     let cached = caches.sets.get(key.namespace(), set);
@@ -62,13 +62,13 @@ fn check<K: CachedObject>(
     }
 }
 
-/// Whether a pod has the name of one of the set's pods.
+/// True if a pod is named like one of the set's pods.
 fn is_named(pod: &str, set: &str) -> bool {
     split_name(pod).is_some_and(|(prefix, _)| prefix == set)
 }
 
-/// Whether a claim has the name of one of the set's claims; whatever the template, where the set
-/// isn't cached. (The claim `data-my-db-0` of the set `my-db` is none of the set `db`.)
+/// True if a claim is named like one of the set's claims, with any template name if the set isn't
+/// cached. (The claim `data-my-db-0` of the set `my-db` doesn't belong to the set `db`.)
 fn is_claim_named(claim: &str, name: &str, set: Option<&StatefulSet>) -> bool {
     let prefix = split_name(claim).and_then(|(prefix, _)| prefix.strip_suffix(name));
     let Some(template) = prefix.and_then(|prefix| prefix.strip_suffix('-')) else {
@@ -80,7 +80,7 @@ fn is_claim_named(claim: &str, name: &str, set: Option<&StatefulSet>) -> bool {
     })
 }
 
-/// Whether a revision has the name of one of the set's revisions.
+/// True if a revision is named like one of the set's revisions.
 fn is_revision_named(revision: &str, set: &str) -> bool {
     revision
         .rsplit_once('-')
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_the_set_hold_its_sync_back() {
+    fn undecodable_objects_of_the_set_block_its_sync() {
         assert!(held_back(|caches| caches.sets.set_aside(object("web", ""))));
         for (name, owner) in [("web-3", ""), ("adopted", ""), ("x", "web")] {
             assert!(held_back(|caches| caches
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn other_objects_hold_nothing_back() {
+    fn other_undecodable_objects_block_nothing() {
         assert!(!held_back(|caches| {
             caches.sets.set_aside(object("webs", ""));
             caches.pods.set_aside(object("webs-0", "db"));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn any_claim_name_may_belong_to_a_set_that_is_not_cached() {
+    fn any_claim_template_matches_an_uncached_set() {
         let caches = Caches {
             sets: Arc::default(),
             ..caches()
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn the_error_names_object_and_reason() {
+    fn error_names_object_and_reason() {
         let caches = caches();
         caches.pods.set_aside(object("web-0", ""));
         let error = ensure_decoded(&caches, &ObjectKey::new("ns", "web")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "pods ns/web-0 cannot be decoded: it is odd; not syncing the set until it can, or is gone"
+            "pods ns/web-0 cannot be decoded: it is odd; not syncing the set until it can be decoded or is deleted"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The controller: informers, a queue, and workers.
+//! The controller with its informers, queue and workers.
 //!
 //! Upstream: `stateful_set.go`.
 
@@ -36,29 +36,29 @@ use handlers::SetHandler;
 pub(crate) use resolve::{overlapping_stateful_sets, stateful_sets_for_pod};
 pub use sync::{SetSyncer, SyncerParts};
 
-/// The delay after which a set with an undecodable object is retried.
+/// Retry delay of a set with an undecodable object.
 const SET_ASIDE_RETRY: Duration = Duration::from_secs(30);
 
-/// The time that queued events get at the end.
+/// Time limit for sending queued events at shutdown.
 const EVENT_FLUSH_MAX: Duration = Duration::from_secs(3);
 
-/// The delivery of a controller's events.
+/// Delivery of a controller's events.
 struct Events {
     sink: EventSink,
     client: RestClient,
-    /// Determines the random parts of delays and names.
+    /// Seed of random delays and names.
     seed: u64,
 }
 
-/// The StatefulSet controller. Made by [`Self::builder`].
+/// The StatefulSet controller. Created by [`Self::builder`].
 ///
 /// # Caveats
 ///
-/// Two controllers on one cluster disturb each other: run one, or elect a leader.
+/// Two controllers on one cluster conflict: run one, or elect a leader.
 ///
 /// Upstream: `StatefulSetController`.
 pub struct StatefulSetController {
-    /// The informers that end with the controller; none if the caller runs them.
+    /// The informers that stop with the controller; `None` if the caller runs them.
     informers: Option<Informers>,
     events: Option<Events>,
     elector: Option<LeaderElector>,
@@ -71,7 +71,7 @@ pub struct StatefulSetController {
 }
 
 impl StatefulSetController {
-    /// Starts to build a controller for the cluster of this client, with upstream's defaults:
+    /// Returns a builder with upstream's defaults for the cluster of this client:
     ///
     /// ```no_run
     /// # use statefulset_controller::StatefulSetController;
@@ -87,14 +87,14 @@ impl StatefulSetController {
     ///
     /// # Caveats
     ///
-    /// Switch off the retries of kube's client (`default_retry`): they lie behind the controller's
+    /// Disable the retries of kube's client (`default_retry`): they come after the controller's
     /// fence, and would repeat a write after the lease is lost.
     pub fn builder(client: kube::Client) -> Builder {
         Builder::new(client)
     }
 
-    /// Starts to build a controller over ready clients: one lists and watches, one reads live and
-    /// writes. Limits, metrics and fence are those of the clients.
+    /// Returns a builder for existing clients: one lists and watches, one reads live and writes.
+    /// Limits, metrics and fence are the clients' own settings.
     pub fn builder_with_clients(informers: RestClient, writes: RestClient) -> Builder {
         Builder::with_clients(informers, writes)
     }
@@ -125,27 +125,27 @@ impl StatefulSetController {
         }
     }
 
-    /// Tells whether the caches are filled, also while the controller runs.
+    /// Returns a check for filled caches, also valid while the controller runs.
     pub fn has_synced(&self) -> HasSynced {
         self.synced.clone()
     }
 
-    /// Tells whether this process leads and renews its lease; none without an election.
+    /// Returns a check that this process leads and renews its lease; `None` without an election.
     pub fn leader_health(&self) -> Option<LeaderHealth> {
         self.elector.as_ref().map(LeaderElector::health)
     }
 
     /// Runs until `shutdown` completes: waits for the lease, fills the caches, then syncs. At
-    /// shutdown the syncs in progress finish, queued events get three seconds, and queued sets are
-    /// dropped. The lease is kept until then.
+    /// shutdown, running syncs finish, queued events have three seconds, and queued sets are
+    /// dropped. The lease is held until then.
     ///
-    /// Caches that were filled before are listed again, so that no sync decides on a cache older
-    /// than the writes of an earlier leader. Dropping the future ends everything between two steps.
+    /// Already filled caches are listed again, so that no sync decides on a cache older than an
+    /// earlier leader's writes. Dropping the future stops everything at the next await point.
     ///
     /// # Errors
     ///
-    /// The lease was lost, shared informers have ended, the shutdown took too long, or a task
-    /// panicked. A panic of a sync is that set's error.
+    /// The lease was lost, shared informers stopped, the shutdown timed out, or a task panicked. A
+    /// panic in a sync is only that set's error.
     ///
     /// Upstream: `Run`.
     pub async fn run(mut self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
@@ -168,7 +168,7 @@ impl StatefulSetController {
         };
         let mut led = pin!(led);
         tokio::select! {
-            // Informers that end at the same shutdown are no failure.
+            // Informers that stop at the same shutdown are no failure.
             biased;
             () = cancel => led.await,
             result = &mut led => result,
@@ -196,7 +196,7 @@ impl StatefulSetController {
             }
         };
         let result = unless_panicked(&mut sinks, Box::pin(work)).await.flatten();
-        // The syncer held the recorder, so the sink ends when its queue is empty.
+        // The syncer held the recorder, so the sink stops once its queue is empty.
         if timeout(EVENT_FLUSH_MAX, sinks.join_next()).await.is_err() {
             tracing::warn!("some events could not be sent in time");
             stop_events.cancel();
@@ -206,17 +206,17 @@ impl StatefulSetController {
 
     async fn run_workers(self, stop: &CancellationToken) -> Result<(), RunError> {
         let stop = stop.child_token();
-        // Requested before the informers start, so that their first lists are enough.
+        // Requested before the informers start, so their first lists suffice.
         let [sets, pods, claims, revisions] = self.relisters.each_ref().map(Relister::relist);
         let filled = async { tokio::join!(sets, pods, claims, revisions) };
         let ended = async { Err(any_ended(&self.relisters).await) };
-        // Informers end after the workers, so that no sync sees its caches stand still.
+        // Informers stop after the workers, so no sync decides on outdated caches.
         let stop_informers = CancellationToken::new();
         let is_shared = self.informers.is_none();
         let start = |informers: Informers| informers.start(&stop_informers);
         let mut informers = self.informers.map(start).unwrap_or_default();
 
-        // Ends with this function.
+        // Stops when this function returns.
         let mut reports = JoinSet::new();
         let queue = self.queue.clone();
         reports.spawn(async move { queue.report_unfinished().await });
@@ -256,7 +256,7 @@ impl StatefulSetController {
     }
 }
 
-/// Waits until one of the shared informers has ended: no sync may decide on a cache that no longer
+/// Waits until a shared informer stops, because no sync may decide on a cache that no longer
 /// changes.
 async fn any_ended(informers: &[Relister; 4]) -> RunError {
     let [sets, pods, claims, revisions] = informers.each_ref().map(Relister::ended);
@@ -269,7 +269,7 @@ async fn any_ended(informers: &[Relister; 4]) -> RunError {
     RunError::InformerEnded
 }
 
-/// Syncs one key after the other until the queue ends.
+/// Syncs keys one by one until the queue is shut down.
 ///
 /// Upstream: `worker`.
 async fn worker(queue: WorkQueue<ObjectKey>, syncer: Arc<SetSyncer>, cancelled: CancellationToken) {
@@ -284,7 +284,7 @@ async fn worker(queue: WorkQueue<ObjectKey>, syncer: Arc<SetSyncer>, cancelled: 
     }
 }
 
-/// Syncs one key and says when it is to be synced again.
+/// Syncs one key and schedules its next sync.
 ///
 /// Upstream: `processNextWorkItem`.
 pub(crate) async fn process_next_work_item(
@@ -309,7 +309,7 @@ pub(crate) async fn process_next_work_item(
             queue.add_rate_limited(key.clone());
         }
         Err(error @ Error::SetAside { .. }) => {
-            // No event may tell that it can be decoded again, or is gone.
+            // No event may report that the object can be decoded again or was deleted.
             syncer.log().failed(key, &error);
             queue.add_after(key.clone(), SET_ASIDE_RETRY);
             queue.forget(key);

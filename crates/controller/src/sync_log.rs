@@ -1,4 +1,4 @@
-//! How sets come along, in few lines: what is begun, what fails, and when it is done.
+//! Logs start, failure and completion per set.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,15 +9,15 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 
-/// So many different failures of a set are remembered.
+/// Maximum of different failures of a set that are remembered.
 const TEXTS_MAX: usize = 16;
 
-/// Logs the begin and the end of each set's way to its wanted state, and each failure once until
-/// the set can be synced again. Retries are not told. A set that is as wanted takes no memory.
+/// Logs when a set starts moving to its wanted state and when it gets there, and each failure once
+/// until a sync succeeds again. Retries are not logged. A set in its wanted state takes no memory.
 #[derive(Debug, Default)]
 pub(crate) struct SyncLog(Mutex<BTreeMap<ObjectKey, Progress>>);
 
-/// What was told of a set that is not as wanted.
+/// Logged state of a set that is not in its wanted state.
 #[derive(Debug, Default)]
 struct Progress {
     begun: Option<Instant>,
@@ -26,14 +26,14 @@ struct Progress {
 
 #[derive(Debug)]
 struct Failure {
-    /// What was told, the latest last.
+    /// Logged failures, the latest last.
     texts: Vec<String>,
     since: Instant,
     tries: u32,
 }
 
 impl SyncLog {
-    /// A sync went as far as it could.
+    /// Records a successful sync.
     pub(crate) fn synced(&self, key: &ObjectKey, synced: &SyncOutcome) {
         let mut sets = self.sets();
         let mut progress = sets.remove(key).unwrap_or_default();
@@ -63,12 +63,12 @@ impl SyncLog {
         }
     }
 
-    /// A sync failed, and will be tried again.
+    /// Records a failed sync that will be retried.
     pub(crate) fn failed(&self, key: &ObjectKey, error: &Error) {
-        let is_told = error
+        let is_server_wide = error
             .api_error()
             .is_some_and(statefulset_client::error::Error::is_server_wide);
-        if is_told {
+        if is_server_wide {
             tracing::debug!(%error, "error syncing StatefulSet, requeuing");
             return;
         }
@@ -97,7 +97,7 @@ impl SyncLog {
     }
 }
 
-/// Whether nothing will be done, at least until somebody else acts.
+/// True if no further sync is needed until someone else acts.
 fn is_given_up(synced: &SyncOutcome) -> bool {
     matches!(
         synced.waiting,
@@ -117,7 +117,7 @@ fn is_complete(synced: &SyncOutcome) -> bool {
     synced.waiting.is_none() && synced.status.as_ref().is_some_and(all_ready)
 }
 
-/// The time since then, in seconds.
+/// Returns the elapsed time in seconds.
 fn seconds(since: Instant) -> String {
     format!("{} s", since.elapsed().as_secs())
 }
@@ -165,16 +165,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_way_to_the_wanted_state_is_told_at_its_begin_and_its_end() {
-        let (log, told) = (CapturedLog::at(Level::INFO), SyncLog::default());
-        told.synced(&key(), &synced(3, 3, None));
-        assert_eq!(log.take(), [""; 0], "a set that is as wanted is not told");
+    async fn start_and_completion_are_logged_once() {
+        let (log, sync_log) = (CapturedLog::at(Level::INFO), SyncLog::default());
+        sync_log.synced(&key(), &synced(3, 3, None));
+        assert_eq!(
+            log.take(),
+            [""; 0],
+            "a set in its wanted state is not logged"
+        );
         for ready in 0..3 {
-            told.synced(&key(), &synced(ready, 3, Some(not_ready())));
+            sync_log.synced(&key(), &synced(ready, 3, Some(not_ready())));
             pass(5).await;
         }
-        told.synced(&key(), &synced(2, 3, None));
-        told.synced(&key(), &synced(3, 3, None));
+        sync_log.synced(&key(), &synced(2, 3, None));
+        sync_log.synced(&key(), &synced(3, 3, None));
         let lines = log.take();
         assert_eq!(lines.len(), 2, "{lines:#?}");
         assert!(lines[0].starts_with("INFO bringing the set to its wanted state reason="));
@@ -182,21 +186,21 @@ mod tests {
             lines[1],
             "INFO set is in its wanted state after=15 s pods=3 revision=web-1"
         );
-        assert!(told.sets().is_empty());
+        assert!(sync_log.sets().is_empty());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn each_failure_is_told_once() {
-        let (log, told) = (CapturedLog::at(Level::INFO), SyncLog::default());
+    async fn each_failure_is_logged_once() {
+        let (log, sync_log) = (CapturedLog::at(Level::INFO), SyncLog::default());
         let quota = || failure(ApiError::api(403, "Forbidden", "exceeded quota"));
         let webhook = || failure(ApiError::api(500, "InternalError", "webhook is down"));
         for _ in 0..10 {
-            told.failed(&key(), &quota());
+            sync_log.failed(&key(), &quota());
         }
-        told.failed(&key(), &webhook());
-        told.failed(&key(), &quota());
+        sync_log.failed(&key(), &webhook());
+        sync_log.failed(&key(), &quota());
         pass(8).await;
-        told.synced(&key(), &synced(3, 3, None));
+        sync_log.synced(&key(), &synced(3, 3, None));
         assert_eq!(
             log.take(),
             [
@@ -208,10 +212,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_concerns_the_whole_server_is_told_elsewhere() {
-        let (log, told) = (CapturedLog::at(Level::INFO), SyncLog::default());
+    async fn server_wide_failures_are_not_logged_per_set() {
+        let (log, sync_log) = (CapturedLog::at(Level::INFO), SyncLog::default());
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
-        told.failed(
+        sync_log.failed(
             &key(),
             &failure(ApiError::Transport {
                 action: "PUT /".to_owned(),
@@ -219,17 +223,17 @@ mod tests {
             }),
         );
         let unauthorized = ApiError::api(401, "Unauthorized", "Unauthorized");
-        told.failed(&key(), &failure(unauthorized));
+        sync_log.failed(&key(), &failure(unauthorized));
         assert_eq!(log.take(), [""; 0]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_set_that_is_gone_leaves_nothing_behind() {
-        let told = SyncLog::default();
-        told.synced(&key(), &synced(0, 3, Some(not_ready())));
-        told.failed(&key(), &failure(ApiError::api(409, "Conflict", "changed")));
+    async fn missing_set_is_forgotten() {
+        let sync_log = SyncLog::default();
+        sync_log.synced(&key(), &synced(0, 3, Some(not_ready())));
+        sync_log.failed(&key(), &failure(ApiError::api(409, "Conflict", "changed")));
         let gone = Waiting::SetGone.into();
-        told.synced(&key(), &gone);
-        assert!(told.sets().is_empty());
+        sync_log.synced(&key(), &gone);
+        assert!(sync_log.sets().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Tasks that end together. A panic of one ends the others.
+//! Tasks that stop together. A panic of one stops the others.
 
 use std::any::Any;
 
@@ -6,8 +6,8 @@ use tokio::task::JoinSet;
 
 use crate::error::RunError;
 
-/// Waits for `future`, or for a task that panics: a controller without one of its workers or caches
-/// must not go on.
+/// Waits for `future` or for a panicking task, because a controller must not run without one of its
+/// workers or caches.
 ///
 /// # Errors
 ///
@@ -29,7 +29,7 @@ pub(crate) async fn unless_panicked<T>(
     }
 }
 
-/// Waits until all tasks have ended, or one has panicked.
+/// Waits until all tasks have finished or one has panicked.
 ///
 /// # Errors
 ///
@@ -46,7 +46,7 @@ pub(crate) async fn join_all(tasks: &mut JoinSet<()>) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The text that a panic was raised with.
+/// Returns the message of a panic.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()

@@ -1,5 +1,5 @@
 //! Upstream's tests of this layer, under upstream's names: a module per test, a function per
-//! sub-case.
+//! subtest.
 //!
 //! Upstream: `pkg/controller/statefulset/stateful_set_test.go`, the part of
 //! `stateful_set_utils_test.go` about sets that overlap, `pkg/controller/controller_ref_manager_test.go`.

@@ -5,7 +5,7 @@ use kube_apimachinery::selector::SelectorError;
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::error::{Aggregate, ErrorMembers};
 
-/// The failure of a sync.
+/// A failure to sync a set.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A revision can't be built, applied or written.
@@ -23,13 +23,13 @@ pub enum Error {
     /// The set's selector can't be compiled.
     #[error("{0}")]
     Selector(#[from] SelectorError),
-    /// Several writes failed.
+    /// Several errors.
     #[error("{0}")]
     Several(#[source] Box<Aggregate<Error>>),
 }
 
 impl Error {
-    /// Joins errors; none is success.
+    /// Joins errors; an empty list is success.
     pub(crate) fn join(errors: Vec<Self>) -> Result<(), Self> {
         Aggregate::new(errors).map_or(Ok(()), |errors| Err(Self::Several(Box::new(errors))))
     }

@@ -1,4 +1,4 @@
-//! A status updater in memory, whose cache shows every write at once.
+//! An in-memory status updater whose cache shows every write immediately.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use statefulset_controller_util::testing::RequestTracker;
 
 use crate::stateful_set_status_updater::StatusUpdater;
 
-/// Writes statuses into a cache.
+/// Writes statuses to a cache.
 ///
 /// Upstream: `fakeStatefulSetStatusUpdater`.
 pub struct FakeStatusUpdater {
@@ -20,7 +20,7 @@ pub struct FakeStatusUpdater {
 }
 
 impl FakeStatusUpdater {
-    /// Makes a status updater over the cache of sets.
+    /// Creates a status updater for the cache of sets.
     pub fn new(sets: Arc<Indexer<StatefulSet>>) -> Self {
         Self {
             sets,

@@ -1,12 +1,12 @@
-//! The decisions of a sync: from a set and the pods that it controls to the writes.
+//! Decisions of a sync: takes a set and the pods that it controls, and makes the writes.
 //!
-//! An update finds the revisions, partitions the pods into wanted and condemned ones, runs four
-//! phases in order (wanted pods, claims of condemned pods, condemned pods, rollout), records the
-//! status even if a phase failed, and truncates the history.
+//! An update finds the revisions, splits the pods into wanted and condemned ones, runs four phases
+//! in order (wanted pods, claims of condemned pods, condemned pods, rollout), records the status
+//! even if a phase failed, and truncates the history.
 //!
 //! Upstream: `stateful_set_control.go`, `stateful_set_status_updater.go`.
 
-// No data from a server may cause a panic.
+// No server input may cause a panic here.
 #![cfg_attr(
     not(test),
     warn(

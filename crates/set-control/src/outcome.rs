@@ -7,28 +7,28 @@ use statefulset_controller_util::stateful_set::StatefulSetStatus;
 use crate::error::Error;
 use crate::waiting::Waiting;
 
-/// The outcome of one sync. Status and error are independent: a sync that fails after it counted
-/// the pods has both.
+/// Outcome of one sync. Status and error are independent: a sync that fails after it counted the
+/// pods has both.
 #[derive(Debug, Default)]
 pub struct SyncOutcome {
-    /// The status as computed, whether it had to be written or not.
+    /// The computed status, written or not.
     pub status: Option<StatefulSetStatus>,
-    /// The reason for which the sync went no further; none if the set is as wanted.
+    /// The reason for stopping early; `None` if the set is as wanted.
     pub waiting: Option<Waiting>,
-    /// The failure.
+    /// The failure, if any.
     pub error: Option<Error>,
-    /// The number of pods that may be unavailable during an update; known with the gate
-    /// `MaxUnavailableStatefulSet` once the status was computed. A gauge.
+    /// Maximum of unavailable pods during an update, a gauge. Known with the gate
+    /// `MaxUnavailableStatefulSet` once the status is computed.
     pub max_unavailable: Option<usize>,
-    /// The number of unavailable pods; known with the gate `MaxUnavailableStatefulSet` if the sync
-    /// came to the update phase. A gauge.
+    /// Number of unavailable pods, a gauge. Known with the gate `MaxUnavailableStatefulSet` if the
+    /// sync reached the update phase.
     pub unavailable_replicas: Option<usize>,
-    /// The delay after which the set needs a sync without an event.
+    /// Delay before the next sync, which needs no event.
     pub requeue_after: Option<Duration>,
 }
 
 impl From<Error> for SyncOutcome {
-    /// The outcome of a sync that failed before anything was computed.
+    /// Outcome of a sync that failed before it computed a status.
     fn from(error: Error) -> Self {
         Self {
             error: Some(error),
@@ -38,7 +38,7 @@ impl From<Error> for SyncOutcome {
 }
 
 impl From<Waiting> for SyncOutcome {
-    /// The outcome of a sync that ended before anything was computed.
+    /// Outcome of a sync that stopped before it computed a status.
     fn from(waiting: Waiting) -> Self {
         Self {
             waiting: Some(waiting),

@@ -1,4 +1,4 @@
-//! The pods of a set by place: replicas that it wants, and condemned pods.
+//! A set's pods by slot: wanted replicas and condemned pods.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,36 +21,35 @@ use crate::waiting::Waiting;
 #[cfg(test)]
 mod tests;
 
-/// The most missing pods that one sync of a `Parallel` set creates: it bounds the time for which
-/// other sets wait, and the memory.
+/// Maximum of missing pods that one sync of a `Parallel` set creates. Bounds the delay for other
+/// sets, and the memory.
 const MISSING_PODS_MAX: usize = 500;
 
-/// A set as of one of its revisions.
+/// A set at one of its revisions.
 #[derive(Clone)]
 pub(crate) struct SetRevision {
     /// Name of the revision.
     pub(crate) name: Box<str>,
-    /// The set, with the template of that revision.
+    /// The set with the revision's template.
     pub(crate) set: StatefulSet,
 }
 
-/// The pods of a set by place.
+/// A set's pods by slot.
 pub(crate) struct Replicas {
-    /// One place for each wanted pod, by index, without the missing pods beyond those that this
-    /// sync creates.
+    /// One slot per wanted pod, by index, without the missing pods that this sync doesn't create.
     pub(crate) wanted: Vec<PodSlot>,
-    /// True if every wanted pod has its place.
+    /// True if every wanted pod has a slot.
     pub(crate) is_complete: bool,
-    /// Pods that are no longer wanted, from the highest ordinal to the lowest.
+    /// Condemned pods, by descending ordinal.
     pub(crate) condemned: Vec<PodSlot>,
-    /// The name of the first pod that isn't available: wanted pods from the lowest ordinal, then
-    /// condemned ones from the lowest ordinal. A missing pod isn't available.
+    /// Name of the first unavailable pod: wanted pods by ascending ordinal, then condemned ones by
+    /// ascending ordinal. A missing pod is unavailable.
     pub(crate) first_unavailable: Option<Box<str>>,
 }
 
 impl Replicas {
-    /// Partitions the pods. A pod without an ordinal has no place. A wanted pod without a phase,
-    /// which no API server stores, counts as missing.
+    /// Splits the pods. A pod without an ordinal gets no slot. A wanted pod without a phase, which
+    /// no API server stores, counts as missing.
     pub(crate) fn new(
         set: &StatefulSet,
         current: &SetRevision,
@@ -72,7 +71,7 @@ impl Replicas {
                 None => condemned.push(slot),
             }
         }
-        // A monotonic sync ends at the first missing pod in any case.
+        // A monotonic sync stops at the first missing pod anyway.
         let missing_max = if set.spec.allows_burst() {
             MISSING_PODS_MAX
         } else {
@@ -102,7 +101,7 @@ impl Replicas {
         }
     }
 
-    /// The reason to wait after this sync created the last missing pods that it may.
+    /// Returns the reason to wait after this sync created its last missing pod.
     pub(crate) fn last_created(&self) -> Option<Waiting> {
         let created = self.wanted.iter().rfind(|slot| slot.existing().is_none());
         created.map(|slot| Waiting::PodCreated {
@@ -110,15 +109,15 @@ impl Replicas {
         })
     }
 
-    /// All pods that existed at the start of the sync, wanted ones first.
+    /// Returns the pods that existed at the start of the sync, wanted ones first.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &Pod> {
         let slots = self.wanted.iter().chain(&self.condemned);
         slots.filter_map(|slot| slot.existing().map(|pod| &**pod))
     }
 }
 
-/// A pod for an empty place: of the current revision below the update's progress, else of the
-/// update revision.
+/// Returns the pod for an empty slot: of the current revision if the update hasn't reached its
+/// ordinal, otherwise of the update revision.
 ///
 /// Upstream: `newVersionedStatefulSetPod`.
 fn new_versioned_stateful_set_pod(
@@ -139,7 +138,7 @@ fn new_versioned_stateful_set_pod(
     NewPod::new(&revision.set, &revision.name, ordinal)
 }
 
-/// Creates, repairs and deletes the pods of one set in one sync.
+/// Creates, repairs and deletes one set's pods in one sync.
 pub(crate) struct ReplicaProcessor<'a> {
     pub(crate) set: &'a StatefulSet,
     pub(crate) pod_control: &'a SetPodControl<'a>,
@@ -152,12 +151,12 @@ impl ReplicaProcessor<'_> {
     }
 
     /// Processes the replicas, then the claims of condemned pods, then the condemned pods. A
-    /// monotonic sync ends with the first reason to wait; otherwise all pods are processed, and the
-    /// first reason is returned.
+    /// monotonic sync stops at the first reason to wait; a burst sync processes all pods and
+    /// returns the first reason.
     ///
     /// # Errors
     ///
-    /// A pod or a claim can't be read or written. The pods after it aren't processed.
+    /// A pod or a claim can't be read or written. Later pods aren't processed.
     pub(crate) async fn process(&self, replicas: &Replicas) -> Result<Option<Waiting>, Error> {
         let monotonic = self.is_monotonic();
         let started = AtomicUsize::new(0);
@@ -175,7 +174,7 @@ impl ReplicaProcessor<'_> {
             return processed.and_then(|waiting| released.map(|()| waiting));
         }
         let waiting = processed?;
-        // The claims need their owners before the pods go.
+        // The claims need their owners before the pods are deleted.
         let fix_pod_claim = |slot| self.fix_pod_claim(slot);
         run_for_all(&replicas.condemned, monotonic, fix_pod_claim).await?;
         let first_unavailable = replicas.first_unavailable.as_deref();
@@ -184,7 +183,7 @@ impl ReplicaProcessor<'_> {
         Ok(waiting.or(removed))
     }
 
-    /// Creates or repairs one wanted pod.
+    /// Creates or repairs a wanted pod.
     ///
     /// Upstream: `processReplica`.
     async fn process_replica(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
@@ -192,27 +191,27 @@ impl ReplicaProcessor<'_> {
             return self.create_replica(slot).await;
         };
         let name = || pod.name.clone();
-        // An ended pod comes back under its name, so the old one has to go first.
+        // A replacement has the same name, so the terminal pod must be deleted first.
         if pod.is_terminal() {
-            // The volume of the next pod must not go with an owner from an earlier scale-down.
+            // An owner from an earlier scale-down must not delete the next pod's volume.
             self.pod_control.release_claims(slot).await?;
             if !pod.is_terminating() {
                 self.pod_control.delete_stateful_pod(pod).await?;
             }
             return Ok(Some(Waiting::PodRemoval { pod: name() }));
         }
-        // A pod may be pending because a claim of it was deleted.
+        // A pod may be pending because one of its claims was deleted.
         if pod.phase == PodPhase::Pending {
             let control = self.pod_control;
             control
                 .create_missing_persistent_volume_claims(slot)
                 .await?;
         }
-        // In order, no pod is touched before its predecessors are healthy.
+        // In order, a pod is left unchanged until its predecessors are healthy.
         if self.is_monotonic()
             && let Some(waiting) = self.blocks_successors(pod)
         {
-            // A pending pod's claims have the wanted owners by now.
+            // A pending pod's claims already have the wanted owners.
             if pod.phase != PodPhase::Pending {
                 self.pod_control.release_claims(slot).await?;
             }
@@ -223,7 +222,7 @@ impl ReplicaProcessor<'_> {
 
     async fn create_replica(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
         let pod = slot.name();
-        // The garbage collector would delete a stale claim under the new pod.
+        // The garbage collector would delete a stale claim while the new pod uses it.
         if let Some(claim) = self.pod_control.stale_pod_claim(slot)? {
             let (pod, claim) = (pod.into(), claim.into());
             return Ok(Some(Waiting::StaleClaim { pod, claim }));
@@ -235,9 +234,9 @@ impl ReplicaProcessor<'_> {
         self.repair(slot).await
     }
 
-    /// Removes pods from the owners of claims that the set keeps, wherever an earlier scale-down
-    /// gave a claim to its pod: such a claim must outlive the pod, even if the sync fails.
-    /// `wanted` are the wanted pods that the sync has not processed. All are tried.
+    /// Removes pods from the owners of claims that the set keeps. An earlier scale-down may have
+    /// added them, and such a claim must outlive its pod even if the sync stops early. `wanted`
+    /// holds the wanted pods that the sync has not processed. Tries every pod despite errors.
     async fn release_kept_claims(
         &self,
         wanted: &[PodSlot],
@@ -258,7 +257,7 @@ impl ReplicaProcessor<'_> {
         Error::join(errors)
     }
 
-    /// The reason for a monotonic sync not to process the pods after this one.
+    /// Returns the reason for a monotonic sync to stop after this pod, if any.
     fn blocks_successors(&self, pod: &Pod) -> Option<Waiting> {
         if pod.is_terminating() {
             let pod = pod.name.clone();
@@ -278,9 +277,9 @@ impl ReplicaProcessor<'_> {
         None
     }
 
-    /// Repairs identity, volumes and claim owners.
+    /// Repairs a pod's identity, volumes and claim owners.
     async fn repair(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
-        // A failed look-up counts as a match: it must not lead to a write.
+        // A failed lookup counts as a match, so that it causes no write.
         let retained = self
             .pod_control
             .claims_match_retention_policy(slot)
@@ -294,8 +293,8 @@ impl ReplicaProcessor<'_> {
         Ok(None)
     }
 
-    /// Gives a condemned pod's claims their owners, so that the claims go with the pod if the
-    /// policy says so.
+    /// Sets the owners of a condemned pod's claims, so that the claims are deleted with the pod if
+    /// the policy says so.
     ///
     /// Upstream: `fixPodClaim`.
     async fn fix_pod_claim(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
@@ -306,7 +305,7 @@ impl ReplicaProcessor<'_> {
         Ok(None)
     }
 
-    /// Deletes one pod that is no longer wanted.
+    /// Deletes a condemned pod.
     ///
     /// Upstream: `processCondemned`.
     async fn process_condemned(
@@ -319,12 +318,12 @@ impl ReplicaProcessor<'_> {
         };
         let name = pod.name.clone();
         if pod.is_terminating() {
-            // In order, the next pod goes after this one is gone.
+            // In order, the next pod is deleted after this one is gone.
             let waiting = Waiting::PodTerminating { pod: name };
             return Ok(self.is_monotonic().then_some(waiting));
         }
-        // In order, only the first unhealthy pod may go while it is unhealthy: deleting another one
-        // would make two pods unavailable.
+        // In order, an unhealthy pod is deleted only if it is the first unhealthy one: deleting
+        // another one would make two pods unavailable.
         if self.is_monotonic()
             && first_unavailable != Some(&*name)
             && let Some(unhealthy) = self.unhealthy(pod)
@@ -334,7 +333,7 @@ impl ReplicaProcessor<'_> {
                     pod: name,
                     unavailable: first.into(),
                 },
-                // Every pod is available, this one without running.
+                // Every pod is available, but this one isn't running.
                 None => unhealthy,
             }));
         }

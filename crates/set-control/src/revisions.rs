@@ -1,4 +1,4 @@
-//! The current and the update revision of a set.
+//! Current and update revision of a set.
 
 use std::num::NonZeroUsize;
 use std::slice;
@@ -18,12 +18,12 @@ use crate::error::Error;
 #[cfg(test)]
 mod tests;
 
-/// The maximum number of cached comparisons, about 150 bytes each.
+/// Maximum of cached comparisons, about 150 bytes each.
 ///
 /// Upstream: `maxRevisionEqualityCacheEntries`.
 const MAX_REVISION_EQUALITY_CACHE_ENTRIES: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 
-/// The two revisions that a set's pods are made from.
+/// The two revisions of a set's pods.
 pub(crate) struct CurrentAndUpdate {
     pub(crate) current: Arc<ControllerRevision>,
     pub(crate) update: Arc<ControllerRevision>,
@@ -31,12 +31,12 @@ pub(crate) struct CurrentAndUpdate {
     pub(crate) collision_count: i32,
 }
 
-/// The uid and generation of a set, the hash of its template's revision data (a server upgrade may
-/// change a stored template without a new generation), and the resource version of a revision that
-/// matched it.
+/// A set's uid and generation, the hash of its template's recorded data (a server upgrade may
+/// change a stored template without a new generation), and the resource version of a matching
+/// revision.
 type MatchKey = (Box<str>, i64, u32, Box<str>);
 
-/// Caches matches of sets and revisions: a comparison is expensive.
+/// Caches the revisions that matched a set, because the comparison is expensive.
 pub(crate) struct SemanticMatches(Mutex<LruCache<MatchKey, ()>>);
 
 impl SemanticMatches {
@@ -46,7 +46,7 @@ impl SemanticMatches {
         )))
     }
 
-    /// Returns true if the revision has the bytes or the meaning of the set's template.
+    /// True if the revision is equal or semantically equal to the set's template.
     ///
     /// Upstream: `statefulSetMatchesRevision`.
     fn stateful_set_matches_revision(
@@ -77,8 +77,9 @@ impl SemanticMatches {
     }
 }
 
-/// The recorded revision that equals the set's template. Several may, as unknown members appear and
-/// disappear: the same bytes win, then the latest revision, then the newest of the older ones.
+/// Returns the recorded revision that holds the set's template. As unknown members appear and
+/// disappear, several revisions may match: equal bytes win, then the latest revision, then the
+/// newest of the older ones.
 fn find_equal<'a>(
     semantic: Option<&SemanticMatches>,
     set: &StatefulSet,
@@ -101,9 +102,9 @@ fn find_equal<'a>(
         .or_else(|| find_equal_revisions(older, data).next_back())
 }
 
-/// Finds the set's current and update revision in its sorted history, and creates or renumbers the
-/// update revision if needed. `data` is the revision data of the set's template. Without `semantic`,
-/// only bytes are compared.
+/// Finds a set's current and update revision in its sorted history. Creates or renumbers the update
+/// revision if needed. `data` is the recorded form of the set's template. Without `semantic`,
+/// revisions are compared only by their bytes.
 ///
 /// # Errors
 ///

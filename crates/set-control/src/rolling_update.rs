@@ -1,4 +1,4 @@
-//! Deletion of the pods that a rollout replaces.
+//! Deletion of pods during a rollout.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::waiting::Waiting;
 #[cfg(test)]
 mod tests;
 
-/// The next step of a rollout.
+/// Next step of a rollout.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// Pods to delete, in this order.
     pub(crate) delete: Vec<Arc<Pod>>,
-    /// The pod that the rollout waits for, and why.
+    /// The pod that the rollout waits for, with the reason.
     pub(crate) waiting: Option<Waiting>,
-    /// The number of unavailable pods, if it was counted.
+    /// Number of unavailable pods, if counted.
     pub(crate) unavailable: Option<usize>,
 }
 
-/// Plans the next step of a rollout: the pods of an old revision to delete now.
+/// Plans the next step of a rollout: the outdated pods to delete now.
 ///
 /// # Errors
 ///
@@ -60,8 +60,8 @@ pub(crate) fn plan(
             now,
         );
     }
-    // One pod at a time, from the largest ordinal down to the partition. A pod of an old revision
-    // is deleted in any state: a broken one must not block its own repair.
+    // One pod at a time, from the largest ordinal down to the partition. An outdated pod is deleted
+    // even if it is unhealthy: a broken pod must not block its own repair.
     for slot in candidates(set, replicas) {
         if let Some(pod) = outdated(slot, update_revision) {
             return Ok(Plan {
@@ -72,7 +72,7 @@ pub(crate) fn plan(
                 ..Plan::default()
             });
         }
-        // An updated pod must be available before the next one goes.
+        // An updated pod must be available before the next one is deleted.
         if slot.is_unavailable(set.spec.min_ready_seconds, now) {
             let pod = slot.name().into();
             return Ok(Plan {
@@ -84,8 +84,8 @@ pub(crate) fn plan(
     Ok(Plan::default())
 }
 
-/// Plans the next step of a rollout under `maxUnavailable`: deletes pods from the largest ordinal
-/// down to the partition until the budget is used. Unavailable pods count against it.
+/// Plans the next step of a rollout under `maxUnavailable`, from the largest ordinal down to the
+/// partition. Unavailable pods count against the budget.
 ///
 /// # Errors
 ///
@@ -127,8 +127,8 @@ pub(crate) fn update_stateful_set_after_invariant_established(
     })
 }
 
-/// The number of pods that may be unavailable during an update: at least 1. Percentages are of the
-/// wanted pods, rounded down.
+/// Maximum of unavailable pods during an update, at least 1. A percentage refers to the wanted pods
+/// and is rounded down.
 ///
 /// # Errors
 ///
@@ -146,15 +146,15 @@ pub(crate) fn get_stateful_set_max_unavailable(
     Ok(usize::try_from(count).unwrap_or(0).max(1))
 }
 
-/// The pod of this place if it has an old revision and isn't terminating. In burst mode and without
-/// a `rollingUpdate`, this very sync may have created it.
+/// Returns the slot's pod if it is outdated and not terminating. In burst mode and without a
+/// `rollingUpdate`, this sync may have created it.
 fn outdated(slot: &PodSlot, update_revision: &str) -> Option<Arc<Pod>> {
     let pod = slot.pod()?;
     let is_outdated = slot.revision() != update_revision && !pod.is_terminating();
     is_outdated.then(|| Arc::clone(pod))
 }
 
-/// The places from the largest ordinal down to the partition, which is an index.
+/// Returns the slots from the largest ordinal down to the partition, which is an index.
 fn candidates<'a>(
     set: &StatefulSet,
     replicas: &'a [PodSlot],
@@ -165,7 +165,7 @@ fn candidates<'a>(
     replicas.iter().skip(partition).rev()
 }
 
-/// Deletes pods of an old revision; stops at the first failure.
+/// Deletes outdated pods; stops at the first failure.
 pub(crate) async fn delete_outdated_pods(
     pod_control: &SetPodControl<'_>,
     outdated: &[Arc<Pod>],
@@ -173,7 +173,7 @@ pub(crate) async fn delete_outdated_pods(
 ) -> Result<(), Error> {
     for pod in outdated {
         pod_control.delete_stateful_pod(pod).await?;
-        // A deleted pod may carry a third revision, so the count could fall below zero.
+        // A deleted pod may have a third revision, so the count could fall below zero.
         status.current_replicas = (status.current_replicas - 1).max(0);
     }
     Ok(())

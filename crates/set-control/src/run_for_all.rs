@@ -1,4 +1,4 @@
-//! One step for every pod of a list: in order, or in batches.
+//! Runs a step for each pod of a list, in order or in batches.
 
 use futures::future::join_all;
 use tokio::task::coop::consume_budget;
@@ -6,17 +6,17 @@ use tokio::task::coop::consume_budget;
 use crate::error::Error;
 use crate::waiting::Waiting;
 
-/// The most pods of one batch.
+/// Maximum of pods per batch.
 ///
 /// Upstream: `MaxBatchSize`.
 const MAX_BATCH_SIZE: usize = 500;
 
-/// Runs a step for every item, and returns the first reason to wait. If `monotonic`, it is the last
-/// step; otherwise all steps run, in batches.
+/// Runs a step for every item and returns the first reason to wait. A monotonic run stops at that
+/// reason; otherwise all steps run, in batches.
 ///
 /// # Errors
 ///
-/// The first failure if `monotonic`; otherwise all failures of the first batch that has any.
+/// The first failure of a monotonic run; otherwise all failures of the first failed batch.
 ///
 /// Upstream: `runForAll`.
 pub(crate) async fn run_for_all<'a, T, F, Fut>(
@@ -32,7 +32,7 @@ where
         return slow_start_batch(items, step).await;
     }
     for item in items {
-        // Other sets get their turn in a loop over many pods.
+        // Lets other sets run, even with many pods.
         consume_budget().await;
         if let Some(waiting) = step(item).await? {
             return Ok(Some(waiting));
@@ -41,8 +41,8 @@ where
     Ok(None)
 }
 
-/// Runs a step for every item in batches of 1, 2, 4, … at most [`MAX_BATCH_SIZE`]: a failure that
-/// every step would meet costs few requests.
+/// Runs a step for every item in batches of 1, 2, 4, … up to [`MAX_BATCH_SIZE`], so a failure that
+/// affects every step costs few requests.
 ///
 /// Upstream: `slowStartBatch`.
 async fn slow_start_batch<'a, T, F, Fut>(
@@ -57,8 +57,8 @@ where
     while !remaining.is_empty() {
         consume_budget().await;
         let (batch, rest) = remaining.split_at(size.min(remaining.len()));
-        // The calls run in parallel without a guaranteed order. The last one is sent first, as in
-        // the reference: if the server fails a single call, it fails for the same pod.
+        // The calls run in parallel, in no guaranteed order. The last one is sent first, as by the
+        // reference: if the server fails one call, it is the same pod's.
         let (before, last) = batch.split_at(batch.len().saturating_sub(1));
         let mut results = join_all(last.iter().chain(before).map(&step)).await;
         results.rotate_left(last.len());
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn batches_double_up_to_the_cap() {
+    async fn batch_size_doubles_up_to_the_maximum() {
         let items: Vec<usize> = (0..1600).collect();
         let running = Mutex::new((0_usize, Vec::new()));
         let step = async |_item: &usize| {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn other_tasks_get_turns_among_many_pods() {
+    async fn other_tasks_run_between_many_pods() {
         for monotonic in [true, false] {
             let turns = Arc::new(AtomicUsize::new(0));
             let counted = Arc::clone(&turns);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn monotonic_run_ends_with_the_first_reason_to_wait() {
+    async fn only_monotonic_run_stops_at_first_reason_to_wait() {
         for (monotonic, expected) in [(true, 1), (false, 3)] {
             let calls = AtomicUsize::new(0);
             let step = async |pod: &&str| {

@@ -1,4 +1,4 @@
-//! One update of one set: revisions, pods, status, history.
+//! Update of one set: revisions, pods, status, history.
 //!
 //! Upstream: `stateful_set_control.go`.
 
@@ -26,14 +26,14 @@ use crate::waiting::Waiting;
 #[cfg(test)]
 mod tests;
 
-/// Brings sets to their wanted state, one step at a time.
+/// Brings sets to their wanted state, step by step.
 ///
 /// Upstream: `StatefulSetControlInterface`.
 #[cfg_attr(any(test, feature = "testing"), mockall::automock)]
 #[async_trait]
 pub trait StatefulSetControl: Send + Sync {
-    /// Takes one step for a set. `revisions` are those of [`Self::list_revisions`], `pods` those
-    /// that the set controls; `now` decides about availability.
+    /// Takes one step for a set. `revisions` come from [`Self::list_revisions`], `pods` are those
+    /// that the set controls; `now` decides availability.
     async fn update_stateful_set(
         &self,
         set: &StatefulSet,
@@ -42,16 +42,16 @@ pub trait StatefulSetControl: Send + Sync {
         now: Timestamp,
     ) -> SyncOutcome;
 
-    /// Lists the revisions that the set's selector matches and that the set or no controller owns,
-    /// in no particular order.
+    /// Returns the revisions that the set's selector selects and that the set or no object
+    /// controls, in no particular order.
     ///
     /// # Errors
     ///
     /// The set's selector can't be compiled.
     fn list_revisions(&self, set: &StatefulSet) -> Result<Vec<Arc<ControllerRevision>>, Error>;
 
-    /// Makes the set the controller of the revisions that have none, from the oldest to the newest,
-    /// and puts the adopted revisions in their places. Stops at the first failure.
+    /// Makes the set the controller of orphaned revisions, from the oldest to the newest, and
+    /// replaces them with the adopted revisions. Stops at the first failure.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ pub struct DefaultStatefulSetControl {
 }
 
 impl DefaultStatefulSetControl {
-    /// Makes a set control.
+    /// Creates a set control.
     ///
     /// Upstream: `NewDefaultStatefulSetControl`.
     pub fn new(
@@ -109,7 +109,7 @@ impl DefaultStatefulSetControl {
         get_stateful_set_revisions(&*self.history, semantic, set, &data, sorted).await
     }
 
-    /// Updates the pods, and records the status that results, even if something failed.
+    /// Updates the pods and records the resulting status, even after a failure.
     ///
     /// Upstream: `performUpdate`.
     async fn perform_update(
@@ -223,12 +223,12 @@ impl StatefulSetControl for DefaultStatefulSetControl {
     }
 }
 
-/// Partitions the pods, processes them, and deletes those that the update replaces. Returns the
-/// status beside the outcome.
+/// Splits the pods, processes them, and deletes those that the update replaces. Returns the status
+/// beside the outcome.
 ///
 /// # Errors
 ///
-/// A revision can't be applied to the set: nothing was counted or done.
+/// A revision can't be applied to the set. No status was computed and no pod changed.
 ///
 /// Upstream: `updateStatefulSet`.
 async fn update_stateful_set(
@@ -239,7 +239,8 @@ async fn update_stateful_set(
 ) -> Result<(SyncOutcome, StatefulSetStatus), Error> {
     let (set, now) = (processor.set, processor.now);
     let current = set_revision(set, &revisions.current)?;
-    // Applying a revision takes most of a sync, and the two are usually the same.
+    // Applying a revision is the most expensive part of a sync, and usually both revisions are the
+    // same.
     let update = if Arc::ptr_eq(&revisions.current, &revisions.update) {
         current.clone()
     } else {
@@ -267,7 +268,7 @@ async fn update_stateful_set(
     match processed {
         Err(error) => outcome.error = Some(error),
         Ok(Some(waiting)) if !set.spec.allows_burst() => outcome.waiting = Some(waiting),
-        // The next sync creates the rest; updates come after that.
+        // The next sync creates the other pods; updates follow after that.
         Ok(waiting) if !replicas.is_complete => {
             let created = replicas.last_created();
             outcome.waiting = waiting.or(created);
@@ -300,8 +301,8 @@ fn set_revision(set: &StatefulSet, revision: &ControllerRevision) -> Result<SetR
     })
 }
 
-/// The revisions to delete, oldest first. `revisions` is sorted from the oldest to the newest;
-/// `in_status` names those that the status uses.
+/// Returns the revisions to delete, oldest first. `revisions` is sorted from the oldest to the
+/// newest; `in_status` names those that the status uses.
 fn revisions_to_delete<'a>(
     revisions: &'a [Arc<ControllerRevision>],
     pods: &[Arc<Pod>],

@@ -1,4 +1,4 @@
-//! Writing a set's status.
+//! Writes of a set's status.
 
 use std::sync::Arc;
 
@@ -14,17 +14,17 @@ use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
 #[cfg(test)]
 mod tests;
 
-/// Records a set's status.
+/// Writes a set's status.
 ///
 /// Upstream: `StatefulSetStatusUpdaterInterface`.
 #[cfg_attr(any(test, feature = "testing"), mockall::automock)]
 #[async_trait]
 pub trait StatusUpdater: Send + Sync {
-    /// Records a status. A conflict is retried with the cached set.
+    /// Writes a status. Retries a conflict with the set in the cache.
     ///
     /// # Errors
     ///
-    /// The error of the API server or the connection; the last conflict after 5 attempts.
+    /// An error from the API server or the transport; the last conflict after 5 attempts.
     async fn update_stateful_set_status(
         &self,
         set: &StatefulSet,
@@ -32,7 +32,7 @@ pub trait StatusUpdater: Send + Sync {
     ) -> Result<(), Error>;
 }
 
-/// Writes statuses through the API.
+/// Writes statuses to the API server.
 ///
 /// Upstream: `realStatefulSetStatusUpdater`.
 pub struct RealStatusUpdater {
@@ -43,7 +43,7 @@ pub struct RealStatusUpdater {
 }
 
 impl RealStatusUpdater {
-    /// Makes a status updater that reports its writes to `consistency`.
+    /// Creates a status updater that reports its writes to `consistency`.
     pub fn new(
         client: RestClient,
         sets: Arc<Indexer<StatefulSet>>,
@@ -95,7 +95,7 @@ impl StatusUpdater for RealStatusUpdater {
             };
             tokio::time::sleep(delay).await;
             match self.sets.get(set.namespace(), set.name()) {
-                // A status never applies to another incarnation of the name.
+                // A recreated set must not get its predecessor's status.
                 Some(cached) if cached.uid() != set.uid() => return Err(error),
                 Some(cached) => {
                     status.conditions.clone_from(&cached.status.conditions);

@@ -1,4 +1,4 @@
-//! The computed status: counters, completion of a rollout, and the need for a write.
+//! Computed status: counters, completion of a rollout, and the need for a write.
 
 use jiff::Timestamp;
 use statefulset_controller_util::pod::Pod;
@@ -9,8 +9,8 @@ use statefulset_controller_util::stateful_set::{
 #[cfg(test)]
 mod tests;
 
-/// Counts `pods` into `status`, from zero. Terminating pods count as existing, ready and available,
-/// but for no revision.
+/// Counts `pods` into `status`, starting at zero. Terminating pods count as existing, ready and
+/// available, but for no revision.
 ///
 /// Upstream: `updateStatus`.
 pub(crate) fn update_status<'a>(
@@ -43,7 +43,7 @@ pub(crate) fn update_status<'a>(
     }
 }
 
-/// Makes the update revision the current one when all wanted pods are updated and ready.
+/// Makes the update revision the current one once all wanted pods are updated and ready.
 ///
 /// Upstream: `completeRollingUpdate`.
 pub(crate) fn complete_rolling_update(set: &StatefulSet, status: &mut StatefulSetStatus) {
@@ -58,8 +58,8 @@ pub(crate) fn complete_rolling_update(set: &StatefulSet, status: &mut StatefulSe
     }
 }
 
-/// Returns true if a computed status differs from the recorded one. A different collision count
-/// alone needs no write.
+/// True if the computed status differs from the recorded one in more than the collision count,
+/// which alone causes no write.
 ///
 /// Upstream: `inconsistentStatus`.
 pub(crate) fn inconsistent_status(set: &StatefulSet, status: &StatefulSetStatus) -> bool {

@@ -1,10 +1,10 @@
-//! A set control over objects in memory, and invariants of these objects.
+//! A set control with in-memory objects, and the invariants after every step.
 
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
-    reason = "a test's cluster may panic on its mistakes"
+    reason = "a test's cluster may panic on mistakes in the test"
 )]
 
 mod cluster;

@@ -1,9 +1,9 @@
 //! Upstream's tests of this layer, under upstream's names: a module per test, a function per
-//! sub-case, which runs it under every retention policy where upstream does.
+//! subtest, which runs it under every retention policy where upstream does.
 //!
-//! Upstream's caches hand out pointers, so that a test which changes a set changes the stored one;
-//! here it stores the set that it has changed. Its drivers choose pods at random, from a seed here,
-//! and where they spin until a pod has been ready long enough, here the clock moves on.
+//! Upstream's caches return pointers, so a test that changes a set changes the stored one; here the
+//! test stores the changed set. Upstream's drivers choose pods at random, here from a seed. Where
+//! they spin until a pod has been ready long enough, the clock advances here.
 //!
 //! Upstream: `pkg/controller/statefulset/stateful_set_control_test.go`,
 //! `stateful_set_compatibility_test.go`, `stateful_set_status_updater_test.go`, and the tests of

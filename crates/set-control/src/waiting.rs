@@ -1,14 +1,14 @@
-//! Reasons for which a sync goes no further.
+//! Reasons for a sync to stop early.
 
 use std::fmt;
 
 #[cfg(test)]
 mod tests;
 
-/// The reason for which a sync goes no further, with the pod that it waits for.
+/// Reason for a sync to stop early, with the pod that it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// The set is gone: nothing is left to do.
+    /// The set no longer exists.
     SetGone,
     /// The user must fix the set's selector.
     SelectorMended {
@@ -17,12 +17,12 @@ pub enum Waiting {
     },
     /// The set is being deleted: the garbage collector deletes its pods.
     SetDeleted,
-    /// A pod that ended in success or failure must be gone before it is replaced.
+    /// A pod in a terminal phase must be removed before it is replaced.
     PodRemoval {
         /// The pod.
         pod: Box<str>,
     },
-    /// A claim of an earlier pod of this name must be gone before the pod is created.
+    /// A claim of an earlier pod of this name must be removed before the pod is created.
     StaleClaim {
         /// The pod.
         pod: Box<str>,
@@ -49,19 +49,19 @@ pub enum Waiting {
         /// The pod.
         pod: Box<str>,
     },
-    /// A pod that is no longer wanted was deleted and must be gone before the next one.
+    /// A condemned pod was deleted and must be removed before the next one is deleted.
     ScaledDown {
         /// The pod.
         pod: Box<str>,
     },
-    /// A pod that is no longer wanted is unhealthy, but another one was so first.
+    /// A condemned pod is unhealthy, but another pod became unavailable first.
     ScaleDownBlocked {
-        /// The pod that is no longer wanted.
+        /// The condemned pod.
         pod: Box<str>,
         /// The first unavailable pod.
         unavailable: Box<str>,
     },
-    /// A pod of an old revision was deleted and must come back before the next one.
+    /// An outdated pod was deleted and must be recreated before the next one is deleted.
     PodUpdated {
         /// The pod.
         pod: Box<str>,
@@ -71,16 +71,16 @@ pub enum Waiting {
         /// The pod.
         pod: Box<str>,
     },
-    /// The budget of unavailable pods is used.
+    /// The maximum number of pods is unavailable.
     UnavailableBudget {
         /// The first unavailable pod.
         pod: Box<str>,
-        /// The number of unavailable pods.
+        /// Number of unavailable pods.
         unavailable: usize,
-        /// The budget.
+        /// Maximum number of unavailable pods.
         max_unavailable: usize,
     },
-    /// The user must delete a pod of an old revision.
+    /// The user must delete an outdated pod.
     PodDeletionByUser {
         /// The first such pod.
         pod: Box<str>,
@@ -88,7 +88,7 @@ pub enum Waiting {
 }
 
 impl Waiting {
-    /// The pod that the set waits for, if any.
+    /// Returns the pod that the set waits for, if any.
     pub fn pod(&self) -> Option<&str> {
         match self {
             Self::PodRemoval { pod }
@@ -111,16 +111,19 @@ impl Waiting {
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SetGone => f.write_str("set is gone"),
+            Self::SetGone => f.write_str("set no longer exists"),
             Self::SelectorMended { reason } => {
                 write!(f, "the set's selector cannot be used: {reason}")
             }
             Self::SetDeleted => f.write_str("set is being deleted"),
-            Self::PodRemoval { pod } => write!(f, "pod {pod} has ended and must be gone first"),
+            Self::PodRemoval { pod } => write!(
+                f,
+                "pod {pod} is in a terminal phase and must be removed first"
+            ),
             Self::StaleClaim { pod, claim } => {
                 write!(
                     f,
-                    "claim {claim} of an earlier pod {pod} must be gone first"
+                    "claim {claim} of an earlier pod {pod} must be removed first"
                 )
             }
             Self::PodCreated { pod } => write!(f, "pod {pod} was created"),
@@ -133,10 +136,10 @@ impl fmt::Display for Waiting {
             Self::ScaleDownBlocked { pod, unavailable } => {
                 write!(
                     f,
-                    "pod {pod} is unhealthy and cannot go before pod {unavailable} is available"
+                    "pod {pod} is unhealthy and cannot be deleted before pod {unavailable} is available"
                 )
             }
-            Self::PodUpdated { pod } => write!(f, "pod {pod} was deleted to be updated"),
+            Self::PodUpdated { pod } => write!(f, "pod {pod} was deleted for an update"),
             Self::UpdatedPodUnavailable { pod } => write!(f, "pod {pod} is not available yet"),
             Self::UnavailableBudget {
                 pod,
@@ -144,12 +147,12 @@ impl fmt::Display for Waiting {
                 max_unavailable,
             } => write!(
                 f,
-                "{unavailable} pods are unavailable, {pod} the first, {max_unavailable} may be"
+                "{unavailable} pods are unavailable, first {pod}, of at most {max_unavailable}"
             ),
             Self::PodDeletionByUser { pod } => {
                 write!(
                     f,
-                    "pod {pod} has an old revision and is updated when it is deleted"
+                    "pod {pod} has an old revision and is updated after its deletion"
                 )
             }
         }

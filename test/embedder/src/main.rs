@@ -1,4 +1,4 @@
-//! The smallest controller manager: the StatefulSet controller of the current cluster, until
+//! A minimal controller manager: runs the StatefulSet controller on the current cluster until
 //! ctrl-c:
 //!
 //! ```sh

@@ -6,8 +6,8 @@
 //! cargo test -p statefulset-controller --features prometheus --example manager # its tests
 //! ```
 //!
-//! The other controller creates the headless Services that StatefulSets name: put your own in its
-//! place. No other StatefulSet controller may run on the cluster at the same time.
+//! The other controller creates the headless Services that StatefulSets name: replace it with yours.
+//! No other StatefulSet controller may run on the cluster at the same time.
 
 use std::net::Ipv4Addr;
 use std::process;
@@ -56,7 +56,7 @@ async fn main() -> anyhow::Result<()> {
     running.await
 }
 
-/// What the program needs from its environment.
+/// The program's environment.
 struct Manager {
     /// Value of the label `host` in the metrics of requests.
     server: String,
@@ -119,8 +119,8 @@ impl Manager {
         }
     }
 
-    /// The election of the whole process. Its client has limits of its own, so renewals wait for no
-    /// other request, and no fence, as it opens that of the others.
+    /// The election of the whole process. Its client has separate limits, so renewals wait for no other
+    /// request, and no fence, because the election opens it.
     fn elector(
         &self,
         registry: &Registry,

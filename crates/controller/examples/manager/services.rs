@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 /// Pause after a failure.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// What a reconciliation needs.
+/// Context of a reconciliation.
 pub(crate) struct Context {
     pub(crate) client: Client,
     pub(crate) created: IntCounter,

@@ -1,4 +1,4 @@
-//! Everything that the controller counts, in a [`prometheus::Registry`] of the caller's.
+//! The controller's metrics in the caller's [`prometheus::Registry`].
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,20 +24,20 @@ const UNAVAILABLE_REPLICAS: (&str, &str) = (
     "statefulset_controller_statefulset_unavailable_replicas",
     "[ALPHA] Current number of unavailable pods in StatefulSet",
 );
-/// The labels of both, in the order of their names.
+/// Labels of both families, sorted by name.
 const SET_LABELS: [&str; 3] = [
     "pod_management_policy",
     "statefulset_name",
     "statefulset_namespace",
 ];
 
-/// What is shown and under which name.
+/// Choice and labels of the exported metrics.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The program's name, for the label `name` of `informer_*`.
     pub program: String,
-    /// Whether `statefulset_controller_stale_sync_skips_total` is shown. Kubernetes 1.36 counts
-    /// these syncs without showing them; 1.37 shows them.
+    /// Exports `statefulset_controller_stale_sync_skips_total`. Kubernetes 1.36 counts
+    /// these syncs without exporting them; 1.37 exports them.
     pub stale_sync_skips: bool,
 }
 
@@ -51,14 +51,14 @@ impl Default for Options {
 }
 
 impl ControllerMetrics {
-    /// Adds the families of sets, queue and caches to a registry, and counts there.
+    /// Adds the metric families of sets, queue and caches to a registry and returns the metrics.
     ///
     /// # Errors
     ///
-    /// The registry has one of the families already; the error says which. Where the queues or
-    /// informers of other controllers are counted under the same names, their families are shared:
-    /// make a value of this type of what [`WorkqueueFamilies`], [`InformerFamilies`] and
-    /// [`SetFamilies`] hand out.
+    /// The registry already has one of the families, which the error names. If the queues or
+    /// informers of other controllers use the same family names, share their families: build this
+    /// type from the values that [`WorkqueueFamilies`], [`InformerFamilies`] and [`SetFamilies`]
+    /// return.
     ///
     /// # Examples
     ///
@@ -89,7 +89,7 @@ impl ControllerMetrics {
 
 /// The families `statefulset_*`.
 ///
-/// Unlike upstream's, the series of a set end with the set.
+/// Unlike upstream's, a set's series are removed with the set.
 #[derive(Clone)]
 pub struct SetFamilies {
     gauges: Gauges,
@@ -98,11 +98,11 @@ pub struct SetFamilies {
 }
 
 impl SetFamilies {
-    /// Adds the families to a registry; that of skipped syncs only if it is to be shown.
+    /// Adds the families to a registry, with that of skipped syncs only on request.
     ///
     /// # Errors
     ///
-    /// The registry has one of them already.
+    /// The registry already has one of the families.
     pub fn register(registry: &Registry, show_stale_sync_skips: bool) -> Result<Self, Error> {
         let gauges = register(registry, Gauges::new())?;
         let options = Opts::new(
@@ -141,7 +141,7 @@ impl SetMetrics for SetFamilies {
             known.current = unavailability.current.or(known.current);
             return;
         }
-        // A set of another policy is another set of the name.
+        // A set with another policy is a recreated set.
         let fresh = Series {
             policy,
             max: unavailability.max,
@@ -166,8 +166,8 @@ impl SetMetrics for SetFamilies {
     }
 }
 
-/// The two gauges of each set. A vector of gauges would tell labels apart by a hash of their joined
-/// text, which the sets `a/bc` and `ab/c` share, and keep every label's name for each set.
+/// The two gauges of each set. A gauge vector would identify labels by a hash of their joined text,
+/// which is equal for the sets `a/bc` and `ab/c`, and keep every label's name for each set.
 #[derive(Clone)]
 struct Gauges {
     descriptions: Arc<[Desc; 2]>,
@@ -177,7 +177,7 @@ struct Gauges {
 struct Series {
     policy: PodManagementPolicy,
     max: usize,
-    /// None until a sync has counted it.
+    /// `None` until a sync has counted it.
     current: Option<usize>,
 }
 

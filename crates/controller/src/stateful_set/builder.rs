@@ -21,34 +21,34 @@ use super::{Events, StatefulSetController, SyncerParts};
 use crate::informers::{InformerSettings, Informers};
 use crate::metrics::ControllerMetrics;
 
-/// The sets that are synced in parallel by default.
+/// Default number of sets that are synced in parallel.
 ///
 /// Upstream: `--concurrent-statefulset-syncs`.
 pub const CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT: NonZeroUsize = NonZeroUsize::new(5).unwrap();
 
-/// The default time between two resyncs.
+/// Default time between two resyncs.
 ///
 /// Upstream: `--min-resync-period`.
 pub const RESYNC_PERIOD_DEFAULT: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// The component that the built-in controller's events name.
+/// Component name in the built-in controller's events.
 const COMPONENT: &str = "statefulset-controller";
 
-/// An election for the controller alone. The process ends when the lease is lost.
+/// A leader election for the controller only. The process must exit when the lease is lost.
 #[derive(Clone)]
 pub struct LeaderElection {
     /// The lease.
     pub lease: LeaseName,
-    /// The name of this process among the candidates; unique.
+    /// Unique name of this process among the candidates.
     pub identity: String,
-    /// The times of the election.
+    /// Durations of the election.
     pub config: LeaderElectionConfig,
-    /// Receives the measurements of the election.
+    /// Receives the election's measurements.
     pub metrics: Arc<dyn LeaderElectionMetrics>,
 }
 
 impl LeaderElection {
-    /// An election with upstream's times, not counted.
+    /// Creates an election with upstream's durations and without metrics.
     pub fn new(lease: LeaseName, identity: impl Into<String>) -> Self {
         Self {
             lease,
@@ -59,32 +59,32 @@ impl LeaderElection {
     }
 }
 
-/// An invalid choice of a [`Builder`].
+/// An invalid setting of a [`Builder`].
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The times or the identity of the election are invalid.
+    /// The durations or the identity of the election are invalid.
     #[error("invalid leader election: {0}")]
     LeaderElection(#[from] ConfigError),
-    /// The writes of clients that were handed in ready can't be fenced.
+    /// Existing clients can't be fenced.
     #[error(
-        "leader election needs a kube client to put its fence around; put the fence of your own \
-         election into the client that writes"
+        "leader election needs a kube client that it can fence; for your own election, \
+         fence the client that writes"
     )]
     ElectionWithoutKubeClient,
 }
 
-/// The connection to the API server.
+/// Connection to the API server.
 enum Connection {
-    /// A client for all requests. Informers, writes and the lease each have these limits.
+    /// One client for all requests. Informers, writes and the lease each have these limits.
     Kube(kube::Client, Box<ClientOptions>),
-    /// Ready clients.
+    /// Existing clients.
     Rest {
         informers: RestClient,
         writes: RestClient,
     },
 }
 
-/// Builds a [`StatefulSetController`]. Each method changes one of upstream's defaults.
+/// Builds a [`StatefulSetController`]. Each method overrides one of upstream's defaults.
 #[must_use = "nothing runs before the controller is built"]
 pub struct Builder {
     connection: Connection,
@@ -125,8 +125,8 @@ impl Builder {
         }
     }
 
-    /// Limits, metrics and fence of the requests. The fence is that of your own election. No effect
-    /// on ready clients.
+    /// Sets the limits, metrics and fence of the requests. The fence belongs to your own election.
+    /// No effect on existing clients.
     pub fn client_options(mut self, options: ClientOptions) -> Self {
         if let Connection::Kube(_, current) = &mut self.connection {
             **current = options;
@@ -134,19 +134,19 @@ impl Builder {
         self
     }
 
-    /// Receives the events in place of the API server. [`NoopRecorder`] discards them.
+    /// Sends the events to this recorder instead of the API server. [`NoopRecorder`] discards them.
     pub fn recorder(mut self, recorder: Arc<dyn EventRecorder>) -> Self {
         self.recorder = Some(recorder);
         self
     }
 
-    /// Receives the measurements; by default nothing is counted.
+    /// Receives the measurements; the default discards them.
     pub fn metrics(mut self, metrics: ControllerMetrics) -> Self {
         self.metrics = metrics;
         self
     }
 
-    /// Competes for a lease, and syncs while this process holds it.
+    /// Competes for a lease and syncs while this process holds it.
     pub fn leader_election(mut self, election: LeaderElection) -> Self {
         self.election = Some(election);
         self
@@ -158,34 +158,34 @@ impl Builder {
         self
     }
 
-    /// Switches features on and off.
+    /// Enables and disables features.
     pub fn feature_gates(mut self, feature_gates: FeatureGates) -> Self {
         self.feature_gates = feature_gates;
         self
     }
 
-    /// The number of sets that are synced in parallel.
+    /// Sets the number of sets that are synced in parallel.
     pub fn concurrent_syncs(mut self, concurrent_syncs: NonZeroUsize) -> Self {
         self.concurrent_syncs = concurrent_syncs;
         self
     }
 
-    /// The time between two resyncs of all cached objects, stretched by a random factor of up to 2;
-    /// `None` for no resync.
+    /// Sets the time between two resyncs of all cached objects, multiplied by a random factor
+    /// between 1 and 2; `None` disables resyncs.
     pub fn resync_period(mut self, resync_period: Option<Duration>) -> Self {
         self.resync_period = resync_period;
         self
     }
 
-    /// Serves the sets of one namespace; by default those of all namespaces. A Role in the namespace
-    /// is then enough.
+    /// Limits the controller to the sets of one namespace, for which a Role in the namespace
+    /// suffices; the default is all namespaces.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self
     }
 
-    /// The time that syncs in progress get at shutdown; by default they finish, however long they
-    /// take.
+    /// Sets the time limit of running syncs at shutdown; by default they may run as long as they
+    /// need.
     ///
     /// Upstream: the flag `--controller-shutdown-timeout`.
     pub fn shutdown_timeout(mut self, timeout: Option<Duration>) -> Self {
@@ -193,14 +193,14 @@ impl Builder {
         self
     }
 
-    /// Fixes the random parts of delays, for reproducible runs.
+    /// Fixes the seed of random delays, for reproducible runs.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Informers for the controller and for others in the process. Add handlers and keep indexers,
-    /// pass them to [`Self::build_with_informers`], and run them.
+    /// Creates informers for the controller and others in the process. Add handlers and keep
+    /// indexers, pass them to [`Self::build_with_informers`], and run them.
     pub fn make_informers(&self) -> Informers {
         let settings = InformerSettings {
             namespace: &self.namespace,
@@ -223,12 +223,12 @@ impl Builder {
         }
     }
 
-    /// Makes the controller, with informers of its own. Nothing happens until it runs. Needs a
+    /// Builds the controller, with its own informers. It does nothing until it runs. Requires a
     /// running tokio runtime.
     ///
     /// # Errors
     ///
-    /// The leader election is invalid, or there is no kube client to put its fence around.
+    /// The leader election is invalid, or has no kube client to fence.
     ///
     /// Upstream: `NewStatefulSetController`, after the choices of the builder.
     pub fn build(self) -> Result<StatefulSetController, BuildError> {
@@ -240,13 +240,14 @@ impl Builder {
         })
     }
 
-    /// Makes the controller over informers that the caller runs ([`Informers::run`]), so that other
-    /// controllers of the process can share their caches: before the controller runs, or together
-    /// with it, and for longer. Until it runs, changed sets wait in its queue.
+    /// Builds the controller with informers that the caller runs ([`Informers::run`]), so that
+    /// other controllers of the process can share their caches. They can start before the
+    /// controller or with it, and must stop after it. Until the controller runs, changed sets wait
+    /// in its queue.
     ///
     /// # Errors
     ///
-    /// As for [`Self::build`].
+    /// Same as [`Self::build`].
     pub fn build_with_informers(
         self,
         informers: &mut Informers,
@@ -309,7 +310,7 @@ impl Builder {
             config,
             metrics,
         } = election.clone();
-        // The lease has a client with limits of its own: its renewals wait for no other request.
+        // The lease has a client with separate limits, so its renewals wait for no other request.
         let client = config::around(client.clone(), &options);
         let parts = ElectorParts {
             lock: LeaseLock::new(client, lease, identity, Arc::new(NoopRecorder)),

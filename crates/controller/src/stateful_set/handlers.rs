@@ -1,5 +1,5 @@
-//! From watch events to queue keys. Claims and revisions have no handler: their changes never
-//! enqueue a set.
+//! Event handlers, from watch events to queue keys. Claims and revisions have no handler: their
+//! changes never enqueue a set.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::resolve::{resolve_controller_ref, stateful_sets_for_pod};
 #[cfg(test)]
 mod tests;
 
-/// Enqueues a set whenever anything about it changes, its status included.
+/// Enqueues a set on any change, including its status.
 pub(crate) struct SetHandler {
     pub(crate) queue: WorkQueue<ObjectKey>,
 }
@@ -36,14 +36,14 @@ impl EventHandler<StatefulSet> for SetHandler {
     }
 }
 
-/// Enqueues the sets that a pod concerns.
+/// Enqueues the sets affected by a pod's change.
 pub(crate) struct PodHandler {
     pub(crate) queue: WorkQueue<ObjectKey>,
     pub(crate) sets: Arc<Indexer<StatefulSet>>,
 }
 
 impl PodHandler {
-    /// Enqueues the set that a controller reference names; returns it.
+    /// Enqueues and returns the set that a controller reference names.
     fn enqueue_controller(
         &self,
         namespace: &str,
@@ -81,7 +81,7 @@ impl EventHandler<Pod> for PodHandler {
     /// Upstream: `updatePod`, as the event handler.
     fn on_update(&self, old: &Arc<Pod>, new: &Arc<Pod>) {
         if old.resource_version == new.resource_version {
-            // A resync: nothing happened.
+            // A resync, without a change.
             return;
         }
         let controller_changed = old.controller != new.controller;
@@ -99,7 +99,7 @@ impl EventHandler<Pod> for PodHandler {
         };
         let min_ready_seconds = u64::try_from(set.spec.min_ready_seconds).unwrap_or(0);
         if !old.readiness.ready && new.readiness.ready && min_ready_seconds > 0 {
-            // Then the pod becomes available, of which no event tells.
+            // No event reports when the pod becomes available.
             self.queue
                 .add_after(set.key(), Duration::from_secs(min_ready_seconds));
         }

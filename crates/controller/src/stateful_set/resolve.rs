@@ -1,4 +1,4 @@
-//! The sets that a pod event concerns.
+//! Sets affected by a pod event.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use statefulset_client::cache::indexer::{IndexKey, Indexer};
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{KIND, StatefulSet};
 
-/// The cached set that a controller reference names, if it is still that incarnation. The
-/// reference's API version plays no part.
+/// Returns the cached set that a controller reference names, if its uid matches. Ignores the
+/// reference's API version.
 ///
 /// Upstream: `resolveControllerRef`.
 pub(crate) fn resolve_controller_ref(
@@ -23,8 +23,8 @@ pub(crate) fn resolve_controller_ref(
         .filter(|set| *set.uid() == *reference.uid)
 }
 
-/// The sets that select a pod without a controller, the oldest first. Sets whose selector is empty, missing or
-/// malformed select none.
+/// Returns the sets that select a pod without a controller, the oldest first. Sets with an empty,
+/// missing or malformed selector select no pods.
 ///
 /// Upstream: `getStatefulSetsForPod`.
 pub(crate) fn stateful_sets_for_pod(
@@ -51,7 +51,7 @@ pub(crate) fn stateful_sets_for_pod(
     selecting
 }
 
-/// Sorts sets by age, those of one age by name.
+/// Sorts sets by age, then by name.
 ///
 /// Upstream: `overlappingStatefulSets`.
 pub(crate) fn overlapping_stateful_sets(sets: &mut [Arc<StatefulSet>]) {

@@ -1,6 +1,6 @@
 //! One sync of one set.
 //!
-//! Upstream: `sync`, `syncStatefulSet` and what they call, of `stateful_set.go`.
+//! Upstream: `sync`, `syncStatefulSet` and their callees, in `stateful_set.go`.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -41,27 +41,27 @@ use crate::set_aside::ensure_decoded;
 use crate::sync_log::SyncLog;
 use crate::tasks::panic_message;
 
-/// The parts of a syncer.
+/// Dependencies of a syncer.
 pub struct SyncerParts {
-    /// The caches that it decides on.
+    /// The caches on which it decides.
     pub caches: Caches,
-    /// Reads sets past the cache.
+    /// Reads sets live.
     pub reader: Arc<dyn SetReader>,
     /// Adopts and releases pods.
     pub pod_control: Arc<dyn PodControl>,
-    /// Decides and acts.
+    /// Updates sets, their pods and status.
     pub set_control: Arc<dyn StatefulSetControl>,
-    /// Keeps a sync from acting on caches older than its own writes.
+    /// Delays a sync until the caches show its earlier writes.
     pub consistency: Arc<dyn ConsistencyStore>,
-    /// Tells the time.
+    /// Current time.
     pub clock: Arc<dyn Clock>,
-    /// Counts.
+    /// Receives the measurements.
     pub metrics: Arc<dyn SetMetrics>,
 }
 
 impl SyncerParts {
-    /// The parts of production: everything is written through the API. `jitter` spreads retries.
-    /// Nothing is counted.
+    /// Creates the production dependencies, which write through the API. `jitter` spreads retries.
+    /// Discards the measurements.
     pub fn new(
         caches: Caches,
         client: &RestClient,
@@ -110,22 +110,22 @@ impl SyncerParts {
     }
 }
 
-/// Syncs sets over caches that somebody else fills.
+/// Syncs sets with caches that the caller fills.
 pub struct SetSyncer(SyncerParts, SyncLog);
 
 impl SetSyncer {
-    /// A syncer of the parts given; a test may have replaced some.
+    /// Creates a syncer from its dependencies; a test can replace some.
     pub fn new(parts: SyncerParts) -> Self {
         Self(parts, SyncLog::default())
     }
 
-    /// Syncs one set, and turns a panic into an error of that set.
+    /// Syncs one set and turns a panic into that set's error.
     ///
     /// # Errors
     ///
-    /// What failed, as for [`SetSyncer::sync`], or [`Error::Panicked`].
+    /// An error of [`SetSyncer::sync`], or [`Error::Panicked`].
     pub async fn sync_guarded(&self, key: &ObjectKey) -> Result<SyncOutcome, Error> {
-        // What a sync shares with others is changed in single steps, under locks that outlive it.
+        // Shared state changes in single steps, under locks that survive a panic.
         let sync = AssertUnwindSafe(self.sync(key));
         sync.catch_unwind().await.unwrap_or_else(|panic| {
             self.0.metrics.sync_panicked();
@@ -134,17 +134,17 @@ impl SetSyncer {
         })
     }
 
-    /// What was logged of the sets.
+    /// Returns the log of the sets' syncs.
     pub(crate) fn log(&self) -> &SyncLog {
         &self.1
     }
 
-    /// Syncs one set: adopts orphaned revisions, claims pods, and takes one step. A set that is
-    /// gone, or whose selector can't be compiled, is done with.
+    /// Syncs one set: adopts orphaned revisions, claims pods, and takes one step. A missing set, or
+    /// one with an invalid selector, needs no further sync.
     ///
     /// # Errors
     ///
-    /// What failed; the set is to be synced again after a while.
+    /// The failure. The caller must sync the set again later.
     ///
     /// Upstream: `sync`.
     pub async fn sync(&self, key: &ObjectKey) -> Result<SyncOutcome, Error> {
@@ -166,7 +166,7 @@ impl SetSyncer {
         let selector = match set.spec.selector.compiled() {
             Ok(selector) => selector,
             Err(error) => {
-                // Only the user can mend it, so retrying is of no use.
+                // Only the user can fix it, so a retry is useless.
                 tracing::error!(%error, "cannot convert the set's selector");
                 let reason = error.to_string().into();
                 return Ok(Waiting::SelectorMended { reason }.into());
@@ -214,7 +214,7 @@ impl SetSyncer {
         Ok(outcome)
     }
 
-    /// Adopts the revisions among these that have no controller, if the live set may.
+    /// Adopts the orphans among these revisions, if the live set allows it.
     ///
     /// Upstream: `adoptOrphanRevisions`.
     pub(crate) async fn adopt_orphan_revisions(
@@ -235,8 +235,8 @@ impl SetSyncer {
         Ok(adopted.await?)
     }
 
-    /// The pods that the set controls. Only its own pods, and those without a controller that it
-    /// could have named, are looked at.
+    /// Returns the pods that the set controls, after claiming them. Considers only its own pods and
+    /// orphans with a matching name.
     ///
     /// Upstream: `getPodsForStatefulSet`.
     pub(crate) async fn pods_for_stateful_set(
@@ -254,8 +254,7 @@ impl SetSyncer {
         Ok(manager.claim_pods(candidates).await?)
     }
 
-    /// When the next pod becomes available, where some are ready but not available: of that
-    /// moment no event tells.
+    /// Returns the delay until the next ready pod becomes available, which no event reports.
     fn requeue_after(
         &self,
         set: &StatefulSet,

@@ -1,4 +1,4 @@
-//! What a worker makes of the outcome of a sync.
+//! Results of a sync, as a worker handles them.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tokio::time::advance;
 use super::*;
 use crate::metrics::NoopSetMetrics;
 
-/// A queue and a syncer of the set `default/foo`, whose core says `outcome`.
+/// A queue and a syncer of the set `default/foo`, whose set control returns `outcome`.
 struct Worker {
     queue: WorkQueue<ObjectKey>,
     syncer: SetSyncer,
@@ -78,7 +78,7 @@ fn failure() -> SyncOutcome {
 }
 
 impl Worker {
-    /// Works on the key as a worker that has taken it.
+    /// Processes the key like a worker that has taken it.
     async fn work(&self) {
         self.queue.add(key());
         let key = self.queue.get().await.unwrap();
@@ -86,7 +86,7 @@ impl Worker {
         self.queue.done(&key);
     }
 
-    /// How long it takes until the key waits again.
+    /// Checks that the key is queued again after exactly this delay.
     async fn waits_again_after(&self, milliseconds: u64) {
         let delay = Duration::from_millis(milliseconds);
         advance(delay.saturating_sub(Duration::from_millis(1))).await;
@@ -99,7 +99,7 @@ impl Worker {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_that_cannot_be_synced_is_tried_again_each_time_after_twice_as_long() {
+async fn failed_sync_is_retried_with_doubled_delay() {
     let worker = worker(failure, always_consistent);
     for (failures, milliseconds) in [(1, 5), (2, 10), (3, 20)] {
         worker.work().await;
@@ -109,7 +109,7 @@ async fn a_set_that_cannot_be_synced_is_tried_again_each_time_after_twice_as_lon
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sync_that_succeeds_forgets_the_failures_before_it() {
+async fn successful_sync_resets_the_retry_delay() {
     let fails = Arc::new(std::sync::atomic::AtomicBool::new(true));
     let failing = Arc::clone(&fails);
     let outcome = move || {
@@ -131,7 +131,7 @@ async fn a_sync_that_succeeds_forgets_the_failures_before_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_is_looked_at_again_when_its_pods_become_available_which_is_no_failure() {
+async fn set_is_requeued_when_its_pods_become_available() {
     let outcome = || SyncOutcome {
         status: Some(StatefulSetStatus {
             ready_replicas: 1,
@@ -146,14 +146,14 @@ async fn a_set_is_looked_at_again_when_its_pods_become_available_which_is_no_fai
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_whose_cache_is_behind_is_tried_again_like_a_failure_and_not_touched() {
+async fn stale_cache_requeues_the_set_without_a_sync() {
     let real = |caches: &Caches| -> Arc<dyn ConsistencyStore> {
         let store = RealConsistencyStore::new(Arc::new(caches.clone()));
         caches.pods.bookmark("9");
         store.wrote_at(&key(), "test", TrackedResource::Pods, "10");
         Arc::new(store)
     };
-    let worker = worker(|| unreachable!("nothing is decided on an old cache"), real);
+    let worker = worker(|| unreachable!("no sync decides on a stale cache"), real);
     worker.work().await;
     assert_eq!(worker.queue.num_requeues(&key()), 1);
     worker.waits_again_after(5).await;
@@ -164,7 +164,7 @@ async fn a_set_whose_cache_is_behind_is_tried_again_like_a_failure_and_not_touch
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_set_that_is_gone_or_whose_selector_is_broken_is_left_at_that() {
+async fn missing_set_and_invalid_selector_are_not_retried() {
     let written = Arc::new(WriteLog::default());
     let store: Arc<dyn ConsistencyStore> = Arc::<WriteLog>::clone(&written);
     let gone = worker(failure, |_| store);
@@ -180,11 +180,11 @@ async fn a_set_that_is_gone_or_whose_selector_is_broken_is_left_at_that() {
         assert_eq!(worker.queue.len(), 0);
     }
     let forgotten = ["default/foo cleared"];
-    assert_eq!(written.take(), forgotten, "of the set that is gone alone");
+    assert_eq!(written.take(), forgotten, "only the deleted set is cleared");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_worker_takes_one_key_after_the_other_until_the_queue_ends() {
+async fn worker_processes_keys_until_queue_shutdown() {
     let worker = worker(SyncOutcome::default, always_consistent);
     let syncer = Arc::new(worker.syncer);
     worker.queue.add(key());
@@ -196,9 +196,9 @@ async fn a_worker_takes_one_key_after_the_other_until_the_queue_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_still_waits_when_the_controller_is_told_to_stop_is_not_synced() {
+async fn shutdown_drops_queued_keys() {
     let worker = worker(
-        || unreachable!("the controller has been told to stop"),
+        || unreachable!("the controller is shutting down"),
         always_consistent,
     );
     let cancelled = CancellationToken::new();

@@ -1,4 +1,4 @@
-//! Which pods and revisions a set adopts, which it releases, and what becomes of their claims.
+//! Adoption and release of pods and revisions, and the owners of their claims.
 
 use serde_json::{Value, json};
 use statefulset_client::resource::PODS;
@@ -11,7 +11,7 @@ use statefulset_pod_control::stateful_set_utils::persistent_volume_claims;
 
 use super::fixtures::{Controller, UNBOUNDED, pod};
 
-/// The names of the pods that the set claims.
+/// Returns the names of the pods that the set claims.
 async fn claimed(controller: &Controller, set: &Builder<StatefulSet>) -> Vec<String> {
     let set = set.build();
     let selector = set.spec.selector.compiled();
@@ -51,7 +51,7 @@ async fn test_get_pods_for_stateful_set_adopt() {
     assert_eq!(controller.owners_of_pod("foo-2"), [owner]);
 }
 
-/// The API knows none of the pods, so that every release finds nothing, which is as good.
+/// The API has none of the pods, so every release gets not found, which counts as success.
 #[tokio::test(start_paused = true)]
 async fn test_get_pods_for_stateful_set_release() {
     let set = upstream::set(3);
@@ -72,8 +72,8 @@ async fn test_get_pods_for_stateful_set_release() {
 async fn test_adopt_orphan_revisions() {
     let set = upstream::set_with_labels(3, "ss1", "ss1", &[("foo", "bar")]);
     let controller = Controller::with_cached(&[&set]);
-    // Upstream records the bare template and a line end, which stored JSON can't carry; here it is
-    // what the controller records, under the name that this gives.
+    // Upstream records the bare template and a newline, which stored JSON can't hold; here the data
+    // and the name are the controller's.
     let revision = |set: &Builder<StatefulSet>, number: i64| {
         let set = set.build();
         let revision = NewRevision::new(
@@ -114,9 +114,9 @@ async fn test_adopt_orphan_revisions() {
 mod test_orphaned_pods_with_pvc_delete_policy {
     use super::*;
 
-    /// Three pods, of which the set owns the first, adopts the second and has to leave the third,
-    /// which bears another name; and the claims of their ordinals. Upstream's pods have no uid; no
-    /// API server has such pods, and what owns a claim is told by uid.
+    /// Three pods and the claims of their ordinals: the set owns the first pod, adopts the second
+    /// and must not adopt the third, which has another name. Upstream's pods have no uid, unlike
+    /// those of any API server; here the uid identifies a claim's owner.
     fn with_pods(set: &Builder<StatefulSet>) -> Controller {
         let controller = Controller::with_cached(&[set]);
         let (objects, built) = (&controller.objects, set.build());
@@ -136,21 +136,21 @@ mod test_orphaned_pods_with_pvc_delete_policy {
         controller
     }
 
-    /// The references of those that own a claim; upstream looks at their names alone.
+    /// Returns the owner references of a claim; upstream checks only their names.
     fn owners_of_claim(controller: &Controller, set: &StatefulSet, ordinal: usize) -> Vec<Value> {
         let claim = controller.claim(set, ordinal);
         let owners = claim["metadata"]["ownerReferences"].as_array();
         owners.cloned().unwrap_or_default()
     }
 
-    /// The names of the pods that the set selects in the cache.
+    /// Returns the names of the cached pods that the set selects.
     fn names(controller: &Controller, set: &StatefulSet) -> Vec<String> {
         let pods = controller.objects.pods_of(set);
         pods.iter().map(|pod| pod.name.to_string()).collect()
     }
 
-    /// Upstream scales its own copy of the set to 0, of which the controller never hears, so that
-    /// both syncs are for two replicas.
+    /// Upstream scales only its copy of the set to 0, which the controller never sees, so both
+    /// syncs are for two replicas.
     async fn stay_at_two(when_scaled: &str, when_deleted: &str) {
         let set = upstream::set(4).retention(when_scaled, when_deleted);
         let set = set.replicas(2);
@@ -158,10 +158,10 @@ mod test_orphaned_pods_with_pvc_delete_policy {
         let owned_by_set = when_deleted == "Delete";
         controller.sync(&set.build()).await.unwrap();
         assert_eq!(controller.patched(), ["xfoo-2", "foo-1"]);
-        // The adopted pod is of no revision, and so the first to be updated.
+        // The adopted pod has no revision, so it is updated first.
         assert_eq!(names(&controller, &set.build()), ["foo-0", "xfoo-2"]);
         controller.sync(&set.build()).await.unwrap();
-        // The cache sees no patch, so that the pod is released once more.
+        // The cache doesn't show the patch, so the pod is released again.
         assert_eq!(controller.patched(), ["xfoo-2", "foo-1", "xfoo-2"]);
         let owner = [json!(set.build().controller_reference())];
         for (ordinal, set_owns) in [(0, owned_by_set), (1, owned_by_set), (2, false)] {
@@ -174,8 +174,8 @@ mod test_orphaned_pods_with_pvc_delete_policy {
         assert_eq!(controller.owners_of_pod("xfoo-2"), Vec::<Value>::new());
     }
 
-    /// What upstream means to test: the pods are condemned, and own their claims where these are to
-    /// go with them. Updates wait for the user, so that the only deletions are those of scaling.
+    /// The case that upstream intends: the pods are condemned, and own their claims if the policy
+    /// deletes them. Updates wait for the user, so only scaling deletes pods.
     async fn go_to_none(when_scaled: &str, when_deleted: &str) {
         let set = upstream::set(2).retention(when_scaled, when_deleted);
         let set = set.on_delete();
@@ -205,7 +205,7 @@ mod test_orphaned_pods_with_pvc_delete_policy {
             Vec::<Value>::new()
         );
         assert_eq!(controller.objects.claims.cache().len(), 3);
-        // Of the two, only the last goes in this sync.
+        // Only the last of the two pods is deleted in this sync.
         assert_eq!(names(&controller, &scaled), ["foo-0", "xfoo-2"]);
     }
 
@@ -266,8 +266,8 @@ mod test_stale_owner_ref_on_scaleup {
         owners.cloned().unwrap_or_default()
     }
 
-    /// A claim that an earlier pod of the name still owns is about to go, so no pod may be made
-    /// for it.
+    /// A claim owned by an earlier pod of the name will be deleted, so no pod may be created for
+    /// it.
     async fn waits_for_the_claim_to_go(when_deleted: &str) {
         let set = upstream::set(3).retention("Delete", when_deleted).build();
         let controller = Controller::new(&[&upstream::set(3)]);

@@ -1,4 +1,4 @@
-//! Which pods a controller claims, and the patch that releases an object.
+//! Pods that a controller claims, and the patch that releases an object.
 //!
 //! Upstream: `controller_ref_manager_test.go`.
 
@@ -38,8 +38,8 @@ fn owned(name: &str, kind: &str) -> Builder<Pod> {
     owned_by(orphan(name, kind), UID)
 }
 
-/// Has the controller claim pods, and checks which it gets and whom it patches. Every patch must
-/// name the controller and the finalizers.
+/// Claims pods and checks the claimed and the patched ones. Every patch must contain the controller
+/// and the finalizers.
 async fn claims(
     controller: &Builder<StatefulSet>,
     finalizers: &[&str],
@@ -126,7 +126,7 @@ mod test_claim_pods {
         claims(&controller(), &finalizers, &pods, &claimed, &patched).await;
     }
 
-    /// A pod of another namespace than its neighbour's.
+    /// Two pods in different namespaces.
     fn in_two_namespaces() -> [Builder<Pod>; 2] {
         let elsewhere = orphan("pod2", "production").with("metadata.namespace", "fakens");
         [orphan("pod1", "production"), elsewhere]

@@ -1,4 +1,4 @@
-//! A controller over a fake API and fakes in memory, and what drives it through its queue.
+//! A controller with a fake API and in-memory objects, and drivers for its queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,12 +28,12 @@ use crate::error::Error;
 use crate::metrics::NoopSetMetrics;
 use crate::stateful_set::{PodHandler, SetSyncer, SyncerParts, process_next_work_item};
 
-/// How long a worker waits for a key that must be there.
+/// Timeout of a worker that waits for an expected key.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The controller's parts, with the caches of the fakes and no informers.
+/// The controller's dependencies, with the fakes' caches and without informers.
 ///
-/// Pods are adopted and released through the API, past the fakes, and the live set is read there.
+/// Pods are adopted and released through the API, not the fakes, and the live set is read there.
 ///
 /// Upstream: `newFakeStatefulSetController`.
 pub(super) struct Controller {
@@ -47,7 +47,7 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    /// A controller whose API holds these sets.
+    /// Creates a controller whose API stores these sets.
     pub(super) fn new(sets: &[&Builder<StatefulSet>]) -> Self {
         let api = FakeClientset::new();
         for set in sets {
@@ -95,7 +95,7 @@ impl Controller {
         }
     }
 
-    /// A controller whose cache holds these sets, and whose API does as well.
+    /// Creates a controller whose cache and API store these sets.
     pub(super) fn with_cached(sets: &[&Builder<StatefulSet>]) -> Self {
         let controller = Self::new(sets);
         for set in sets {
@@ -104,18 +104,18 @@ impl Controller {
         controller
     }
 
-    /// The set as the cache has it.
+    /// Returns the cached set.
     pub(super) fn stored(&self, set: &StatefulSet) -> StatefulSet {
         let stored = self.objects.sets.get(set.namespace(), set.name());
         StatefulSet::clone(&stored.expect("the set is stored"))
     }
 
-    /// Puts a set that somebody has changed into the cache.
+    /// Stores a set that another client changed in the cache.
     pub(super) fn store(&self, set: StatefulSet) {
         self.objects.sets.add(bumped(set));
     }
 
-    /// Gives the stored set another number of replicas.
+    /// Changes the stored set's number of replicas.
     pub(super) fn scale(&self, set: &StatefulSet, replicas: i32) -> StatefulSet {
         let mut set = self.stored(set);
         set.spec.replicas = replicas;
@@ -123,34 +123,34 @@ impl Controller {
         set
     }
 
-    /// The pods of the set, and the one with the ordinal that is asked for.
+    /// Returns the set's pod with this ordinal.
     pub(super) fn pod(&self, set: &StatefulSet, ordinal: usize) -> Arc<Pod> {
         let name = format!("{}-{ordinal}", set.name());
         let pod = self.objects.pods.cache().get(set.namespace(), &name);
-        pod.expect("the pod is there")
+        pod.expect("the pod exists")
     }
 
-    /// Takes the key that must wait in the queue.
+    /// Takes the key that the queue must hold.
     pub(super) async fn take(&self) -> String {
         let taken = tokio::time::timeout(PATIENCE, self.queue.get()).await;
-        let key = taken.expect("a key waits").expect("the queue is open");
+        let key = taken.expect("a key is queued").expect("the queue is open");
         self.queue.done(&key);
         key.to_string()
     }
 
-    /// Shuts the queue down, after which it must hand out no key.
+    /// Shuts the queue down, after which it must return no key.
     pub(super) async fn holds_no_key(&self) {
         self.queue.shut_down();
         assert_eq!(self.queue.get().await, None);
     }
 
-    /// Syncs the key that must wait in the queue. As upstream's, it is no worker of production:
-    /// a failed sync is not tried again.
+    /// Syncs the key that the queue must hold. Like upstream's, it is no production worker: it
+    /// doesn't retry a failed sync.
     ///
     /// Upstream: `fakeWorker`.
     pub(super) async fn work(&self) -> Result<SyncOutcome, Error> {
         let taken = tokio::time::timeout(PATIENCE, self.queue.get()).await;
-        let key = taken.expect("a key waits").expect("the queue is open");
+        let key = taken.expect("a key is queued").expect("the queue is open");
         let synced = self.syncer.sync(&key).await;
         self.queue.done(&key);
         synced
@@ -162,7 +162,7 @@ impl Controller {
         self.work().await
     }
 
-    /// Syncs the set as a worker of production does, with all that follows from the outcome.
+    /// Syncs the set like a production worker, with all effects of the outcome.
     pub(super) async fn process(&self, set: &StatefulSet) {
         self.queue.add(set.key());
         let key = self.queue.get().await.expect("the queue is open");
@@ -170,7 +170,7 @@ impl Controller {
         self.queue.done(&key);
     }
 
-    /// Changes the pod with this ordinal, tells the controller, and has it sync.
+    /// Changes the pod with this ordinal, notifies the controller and syncs.
     async fn change_pod(&self, set: &StatefulSet, ordinal: usize, change: impl FnOnce(i32)) {
         let before = self.pod(set, ordinal);
         change(i32::try_from(ordinal).expect("an ordinal fits"));
@@ -178,8 +178,8 @@ impl Controller {
         self.work().await.unwrap();
     }
 
-    /// Brings the set up: whatever pod is last is taken through pending and running to ready.
-    /// Gives up after `turns`, if there is a bound.
+    /// Scales the set up: moves the last pod through pending and running to ready. Stops after
+    /// `turns`.
     ///
     /// Upstream: `scaleUpStatefulSetControllerBounded`.
     pub(super) async fn scale_up(&self, set: &StatefulSet, turns: usize) {
@@ -209,13 +209,13 @@ impl Controller {
         self.check(set);
     }
 
-    /// Takes the set down to the replicas that `set` has: whatever pod the controller deletes comes
-    /// back as one on its way out, and goes.
+    /// Scales down to the replicas of `set`: each pod that the controller deletes is shown as
+    /// terminating, then as deleted.
     ///
     /// Upstream: `scaleDownStatefulSetController`.
     pub(super) async fn scale_down(&self, set: &StatefulSet) {
         let pods = self.objects.pods_of(set);
-        let top = pods.last().expect("there is a pod to take down");
+        let top = pods.last().expect("the set has pods");
         self.store(set.clone());
         self.sync(set).await.unwrap();
         self.terminate(set, top, pods.len() - 1).await;
@@ -224,14 +224,17 @@ impl Controller {
             if stored.status.replicas <= stored.spec.replicas {
                 return self.check(set);
             }
-            // The sync has removed the pod, so the number of those left is its ordinal.
+            // The sync removed the pod, so the number of remaining pods is its ordinal.
             let next = self.objects.pods_of(set).len();
             self.terminate(set, top, next).await;
         }
-        panic!("the set doesn't get down to {} replicas", set.spec.replicas);
+        panic!(
+            "the set doesn't scale down to {} replicas",
+            set.spec.replicas
+        );
     }
 
-    /// Shows the controller a pod on its way out, and then no pod.
+    /// Shows the controller a terminating pod, then its deletion.
     async fn terminate(&self, set: &StatefulSet, before: &Arc<Pod>, ordinal: usize) {
         let at = i32::try_from(ordinal).expect("an ordinal fits");
         self.objects.add_terminating_pod(set, at, self.now());
@@ -243,14 +246,14 @@ impl Controller {
         self.work().await.unwrap();
     }
 
-    /// The names of the pods that were patched.
+    /// Returns the names of the patched pods.
     pub(super) fn patched(&self) -> Vec<String> {
         let actions = self.api.actions();
         let patches = actions.iter().filter(|action| action.verb == Verb::Patch);
         patches.map(|action| action.name.clone()).collect()
     }
 
-    /// The owners that the API has for a pod.
+    /// Returns a pod's owners in the API.
     pub(super) fn owners_of_pod(&self, name: &str) -> Vec<Value> {
         let pod = self.api.object(&PODS, upstream::NAMESPACE, name);
         let pod = pod.unwrap_or_else(|| panic!("pod {name} is missing"));
@@ -258,7 +261,7 @@ impl Controller {
         owners.cloned().unwrap_or_default()
     }
 
-    /// What must hold after every step.
+    /// Checks the invariants that hold after every step.
     fn check(&self, set: &StatefulSet) {
         let holds = invariants::monotonic(&self.stored(set), &self.objects);
         assert_eq!(holds, Ok(()));
@@ -269,7 +272,7 @@ impl Controller {
         self.clock.now()
     }
 
-    /// The complete claim of the set's only template for an ordinal.
+    /// Returns the whole claim of the set's only template for an ordinal.
     pub(super) fn claim(&self, set: &StatefulSet, ordinal: usize) -> Value {
         let name = format!("datadir-{}-{ordinal}", set.name());
         let claim = self.objects.claims.json(set.namespace(), &name);
@@ -277,13 +280,13 @@ impl Controller {
     }
 }
 
-/// The most pods that a set is taken down by; more than any set here has.
+/// Maximum of turns of a scale-down; more than any set here needs.
 const TURNS_MAX: usize = 100;
 
-/// A bound that no bring-up reaches.
+/// A bound that no scale-up reaches.
 pub(super) const UNBOUNDED: usize = 1_000;
 
-/// A set with the next resource version.
+/// Returns a set with the next resource version.
 ///
 /// Upstream: `fakeResourceVersion`.
 fn bumped(mut set: StatefulSet) -> StatefulSet {
@@ -293,19 +296,19 @@ fn bumped(mut set: StatefulSet) -> StatefulSet {
     set
 }
 
-/// A pod as the set makes it, with changes to its JSON.
+/// Returns a pod as the set creates it, for changes to its JSON.
 ///
 /// Upstream: `newStatefulSetPod`.
 pub(super) fn pod(set: &Builder<StatefulSet>, ordinal: i32) -> Builder<Pod> {
     Builder::from_json(stateful_set_pod(&set.build(), ordinal))
 }
 
-/// The same pod one resource version later.
+/// Returns the same pod one resource version later.
 pub(super) fn later(pod: Builder<Pod>) -> Builder<Pod> {
     pod.with("metadata.resourceVersion", "1")
 }
 
-/// Puts a pod into the cache.
+/// Adds a pod to the cache.
 impl Controller {
     pub(super) fn cache_pod(&self, pod: &Builder<Pod>) {
         self.objects.pods.put(pod.json());

@@ -1,4 +1,4 @@
-//! Which sets are enqueued by what happens to a pod.
+//! Sets that pod events enqueue.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn foo() -> Builder<StatefulSet> {
     upstream::set(3)
 }
 
-/// A set that differs from `foo` in its name alone: it selects the same pods.
+/// A set that differs from `foo` only in its name, so it selects the same pods.
 fn foo2() -> Builder<StatefulSet> {
     foo().with("metadata.name", "foo2")
 }
@@ -25,7 +25,7 @@ fn built(pod: &Builder<Pod>) -> Arc<Pod> {
     Arc::new(pod.build())
 }
 
-/// Both sets, in the cache.
+/// Creates a controller with both sets in the cache.
 fn with_both() -> Controller {
     Controller::with_cached(&[&foo(), &foo2()])
 }
@@ -46,7 +46,7 @@ impl Controller {
 
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_controller_add_pod() {
-    // Upstream's second set bears the same name, which makes it the same set.
+    // Upstream's second set has the same name, which makes it the same set.
     let controller = with_both();
     controller.added(&pod(&foo(), 0));
     assert_eq!(controller.take().await, "default/foo");
@@ -118,7 +118,7 @@ async fn test_stateful_set_controller_update_pod_change_controller_ref() {
     let before = later(after.clone()).with("metadata.ownerReferences", owner);
     controller.updated(&before, &after);
     assert_eq!(controller.queue.len(), 2);
-    // The one that had the pod comes first.
+    // The pod's former set comes first.
     assert_eq!(controller.take().await, "default/foo2");
     assert_eq!(controller.take().await, "default/foo");
 }
@@ -129,7 +129,7 @@ async fn test_stateful_set_controller_update_pod_release() {
     let before = pod(&foo(), 0);
     controller.updated(&before, &later(before.clone()).orphan());
     assert_eq!(controller.queue.len(), 2);
-    // The one that had the pod comes first.
+    // The pod's former set comes first.
     assert_eq!(controller.take().await, "default/foo");
     assert_eq!(controller.take().await, "default/foo2");
 }

@@ -1,4 +1,4 @@
-//! The order in which sets that select one pod are named.
+//! Order of sets that select the same pod.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use statefulset_controller_util::testing::upstream;
 
 use crate::stateful_set::overlapping_stateful_sets;
 
-/// Ten sets in disorder. Upstream shuffles them at random; a stride that shares no factor with ten
-/// reaches every place too, and the same way each time.
+/// Ten unsorted sets. Upstream shuffles them at random; a stride coprime to ten also reaches every
+/// place, and is reproducible.
 fn in_disorder(set: impl Fn(usize) -> StatefulSet) -> Vec<Arc<StatefulSet>> {
     (0..10).map(|place| Arc::new(set(place * 7 % 10))).collect()
 }
 
-/// Upstream checks the result by its own order; here it is the names that must stand in order.
+/// Upstream checks the result with its comparison; here the names must be sorted.
 fn names_sorted(mut sets: Vec<Arc<StatefulSet>>) -> String {
     overlapping_stateful_sets(&mut sets);
     sets.iter().map(|set| set.name()).collect()

@@ -1,4 +1,4 @@
-//! The controller brings sets up and down, one event at a time.
+//! Scaling of sets by the controller, one event at a time.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use statefulset_pod_control::fake::FakeObjectManager;
 
 use super::fixtures::{Controller, UNBOUNDED, pod};
 
-/// A set of three whose pods are up.
+/// A set of three ready pods.
 async fn up(set: &Builder<StatefulSet>) -> (Controller, StatefulSet) {
     let controller = Controller::new(&[set]);
     controller.scale_up(&set.build(), UNBOUNDED).await;
@@ -34,7 +34,7 @@ async fn test_stateful_set_controller_deletes() {
     controller.scale_down(&set).await;
     assert_eq!(controller.stored(&set).status.replicas, 0);
     assert_eq!(controller.objects.pods_of(&set).len(), 0);
-    // Each pod is deleted by the controller, comes back on its way out, and is taken away.
+    // The controller deletes each pod when it is running and again when it is terminating.
     assert_eq!(controller.objects.delete_pod_tracker.requests(), 3 + 3);
 }
 
@@ -56,8 +56,8 @@ async fn test_stateful_set_controller_respects_termination() {
     assert_eq!(controller.stored(&set).status.replicas, 0);
 }
 
-/// A set of three that wants five, and whose lowest pod is replaced by one on its way out: how many
-/// creations the first sync has come to by then.
+/// Scales a set from three to five pods while its lowest pod terminates; returns the number of
+/// creations after the first sync.
 async fn scale_past(terminate: impl FnOnce(&FakeObjectManager, &StatefulSet, Timestamp)) -> usize {
     let (controller, set) = up(&upstream::set(3)).await;
     let set = controller.scale(&set, 5);
@@ -81,7 +81,7 @@ async fn scale_past(terminate: impl FnOnce(&FakeObjectManager, &StatefulSet, Tim
 mod test_stateful_set_controller_blocks_scaling {
     use super::*;
 
-    /// Upstream's terminating pod has no phase, and so is created anew in its place, which blocks
+    /// Upstream's terminating pod has no phase, so it is replaced immediately, which blocks
     /// nothing.
     #[tokio::test(start_paused = true)]
     async fn as_upstream() {
@@ -102,7 +102,7 @@ async fn test_stateful_set_controller_deletion_timestamp() {
     let set = upstream::set(3).terminating();
     let controller = Controller::with_cached(&[&set]);
     let synced = controller.sync(&set.build()).await.unwrap();
-    // The sync came to its end, and did nothing.
+    // The sync completed without changes.
     assert!(synced.status.is_some());
     assert_eq!(controller.objects.pods_of(&set.build()).len(), 0);
     assert_eq!(controller.objects.create_pod_tracker.requests(), 0);
@@ -110,8 +110,7 @@ async fn test_stateful_set_controller_deletion_timestamp() {
     assert_eq!(controller.patched(), Vec::<String>::new());
 }
 
-/// A controller whose cache doesn't know yet that the set is being deleted, and an orphan pod that
-/// the set selects.
+/// A controller whose cache misses the set's deletion, and an orphan pod that the set selects.
 fn with_deletion_unseen(set: &Builder<StatefulSet>) -> Controller {
     let controller = Controller::new(&[&set.clone().terminating()]);
     controller.objects.sets.add(set.build());
@@ -121,7 +120,7 @@ fn with_deletion_unseen(set: &Builder<StatefulSet>) -> Controller {
     controller
 }
 
-/// Nobody has adopted the pod, in the cache or past it, and no other was created.
+/// Checks that no set adopted the pod, in the cache or in the API, and that no pod was created.
 fn assert_pod_left_alone(controller: &Controller, set: &Builder<StatefulSet>) {
     let pods = controller.objects.pods_of(&set.build());
     assert_eq!(pods.len(), 1);
@@ -157,7 +156,7 @@ mod test_stateful_set_controller_deletion_timestamp_race {
         assert_eq!(revisions[0].controller, None);
     }
 
-    /// With an orphan revision the sync doesn't come as far as to the pods.
+    /// With an orphaned revision, the sync doesn't reach the pods.
     #[tokio::test(start_paused = true)]
     async fn a_pod_is_not_adopted_for_a_set_whose_deletion_the_cache_hasnt_seen() {
         let set = upstream::set(3);
@@ -170,8 +169,7 @@ mod test_stateful_set_controller_deletion_timestamp_race {
     }
 }
 
-/// One look at the clock serves the status and the next check; nothing tells of the moment at which
-/// a pod becomes available.
+/// The status and the next check use the same time; no event reports when a pod becomes available.
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_availability_check() {
     let set = upstream::set(4).min_ready_seconds(5).parallel();
@@ -194,7 +192,7 @@ async fn test_stateful_set_availability_check() {
     let status = controller.stored(&set.build()).status;
     assert_eq!((status.ready_replicas, status.available_replicas), (3, 0));
 
-    // The pod that is ready since 4.3 seconds is available in 0.7.
+    // The pod that has been ready for 4.3 seconds is available in 0.7.
     assert_eq!(controller.queue.len(), 0);
     tokio::time::advance(std::time::Duration::from_millis(699)).await;
     assert_eq!(controller.queue.len(), 0);

@@ -1,4 +1,4 @@
-//! Controllers built over a kube client, with upstream's defaults.
+//! Controllers built from a kube client, with upstream's defaults.
 
 use std::time::Duration;
 

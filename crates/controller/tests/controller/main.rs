@@ -1,5 +1,4 @@
-//! The controller as it is linked: informers, queue and workers, against the embedded control
-//! plane.
+//! The linked controller with informers, queue and workers, against the embedded control plane.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -28,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-/// A control plane without nodes, and the controller, once that is told to run.
+/// A control plane without nodes, and the controller once it runs.
 struct Setup {
     plane: TestControlPlane,
     cancelled: CancellationToken,
@@ -98,7 +97,7 @@ impl Setup {
         items.iter().map(name).collect()
     }
 
-    /// Tells the controller to stop, and waits until it has.
+    /// Shuts the controller down and waits for it.
     async fn end(&mut self) {
         self.cancelled.cancel();
         while let Some(ended) = self.tasks.join_next().await {
@@ -106,14 +105,14 @@ impl Setup {
         }
     }
 
-    /// Lets the controller come to rest.
+    /// Waits until the controller is idle.
     async fn rest(&self) {
         tokio::time::sleep(Duration::from_secs(10)).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn sets_that_were_there_before_and_sets_that_come_later_get_their_pods() {
+async fn existing_and_new_sets_get_their_pods() {
     let mut setup = Setup::new().await;
     setup.create_set("web", 2).await;
     setup.run();
@@ -125,7 +124,7 @@ async fn sets_that_were_there_before_and_sets_that_come_later_get_their_pods() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_goes_away_comes_back() {
+async fn deleted_pod_is_recreated() {
     let mut setup = Setup::new().await;
     setup.create_set("web", 2).await;
     setup.run();
@@ -137,7 +136,7 @@ async fn a_pod_that_goes_away_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_is_told_to_stop_ends_and_does_no_more() {
+async fn shutdown_stops_the_controller() {
     let mut setup = Setup::new().await;
     setup.run();
     setup.rest().await;
@@ -148,7 +147,7 @@ async fn a_controller_that_is_told_to_stop_ends_and_does_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_that_is_told_to_stop_before_its_caches_are_filled_ends_too() {
+async fn shutdown_stops_before_the_caches_are_filled() {
     let mut setup = Setup::new().await;
     setup.create_set("web", 2).await;
     setup.cancelled.cancel();

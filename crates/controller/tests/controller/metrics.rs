@@ -1,4 +1,4 @@
-//! What a running controller counts.
+//! Metrics of a running controller.
 
 use http::Method;
 use prometheus::Registry;
@@ -10,14 +10,14 @@ use statefulset_controller::metrics::prometheus::Options;
 
 use crate::{SETS, Setup};
 
-/// The samples whose names begin so.
+/// Returns the samples whose names have this prefix.
 fn samples(registry: &Registry, prefix: &str) -> Vec<String> {
     let text = text::encode(&registry.gather());
     let lines = text.lines().filter(|line| line.starts_with(prefix));
     lines.map(str::to_owned).collect()
 }
 
-/// The value of the only sample whose name begins so.
+/// Returns the value of the only sample whose name has this prefix.
 fn value(registry: &Registry, prefix: &str) -> String {
     let samples = samples(registry, prefix);
     assert_eq!(samples.len(), 1, "{samples:?}");
@@ -25,7 +25,7 @@ fn value(registry: &Registry, prefix: &str) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_controller_counts_its_sets_its_queue_and_its_caches() {
+async fn controller_exports_set_queue_and_cache_metrics() {
     let registry = Registry::new();
     let metrics = ControllerMetrics::register(&registry, &Options::default()).unwrap();
     let gates = FeatureGates {
@@ -73,7 +73,7 @@ async fn a_controller_counts_its_sets_its_queue_and_its_caches() {
         );
     }
 
-    // The series of a set end with the set.
+    // A set's series are removed with the set.
     let path = format!("{SETS}/web");
     setup.ask(Method::DELETE, &path, &json!({})).await;
     setup.rest().await;

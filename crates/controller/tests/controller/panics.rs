@@ -44,7 +44,7 @@ impl SetMetrics for Count {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_panic_in_a_sync_is_that_sets_error() {
+async fn panic_in_a_sync_is_the_sets_error() {
     let log = CapturedLog::at(Level::ERROR);
     let mut setup = Setup::new().await;
     setup.create_set("web", 2).await;
@@ -56,7 +56,7 @@ async fn a_panic_in_a_sync_is_that_sets_error() {
     };
     let builder = setup.builder().recorder(Arc::new(Panics));
     setup.run_built_by(builder.metrics(metrics));
-    // Each sync panics after it has created a pod, and the next one goes on.
+    // Each sync panics after it has created a pod, and the next one continues.
     setup.rest().await;
     assert_eq!(setup.pods().await, ["web-0", "web-1"]);
     assert!(
@@ -66,12 +66,12 @@ async fn a_panic_in_a_sync_is_that_sets_error() {
     assert_eq!(count.0.load(Ordering::Relaxed), 2);
     let log = log.take();
     assert_eq!(log.len(), 1, "{log:#?}");
-    let told = "the sync panicked: no events; report this as a bug";
-    assert!(log[0].contains(told), "{log:#?}");
+    let expected = "the sync panicked: no events; report this as a bug";
+    assert!(log[0].contains(expected), "{log:#?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_that_panics_ends_the_informers_so() {
+async fn panic_in_a_handler_stops_the_informers() {
     let setup = Setup::new().await;
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0"},
@@ -81,6 +81,6 @@ async fn a_handler_that_panics_ends_the_informers_so() {
     let mut informers = setup.builder().make_informers();
     informers.pods.add_handler(Arc::new(Panics));
     let ended = informers.run(CancellationToken::new()).await;
-    let told = "a task of the controller panicked: no pods; report this as a bug";
-    assert_eq!(ended.unwrap_err().to_string(), told);
+    let expected = "a task of the controller panicked: no pods; report this as a bug";
+    assert_eq!(ended.unwrap_err().to_string(), expected);
 }

@@ -1,4 +1,4 @@
-//! Informers that others share, and that run longer than the controller.
+//! Shared informers that outlive the controller.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{PODS, SETS, Setup};
 
-/// Another controller of the process: notes the pods that come and go.
+/// Another controller of the process, which records created and deleted pods.
 #[derive(Default)]
 struct Seen(Mutex<Vec<String>>);
 
 impl Seen {
-    /// What was noted since, in order of the text.
+    /// Returns the records since the last call, sorted.
     fn take(&self) -> Vec<String> {
         let mut seen = std::mem::take(&mut *self.0.lock().unwrap());
         seen.sort();
@@ -41,12 +41,12 @@ impl EventHandler<Pod> for Seen {
     }
 }
 
-/// Informers that run, and what uses them.
+/// Running informers with their users.
 struct Shared {
     seen: Arc<Seen>,
     pods: Arc<Indexer<Pod>>,
     controller: StatefulSetController,
-    /// Runs the informers, until it is dropped.
+    /// Runs the informers until it is dropped.
     informers: JoinSet<()>,
 }
 
@@ -69,7 +69,7 @@ impl Shared {
     }
 }
 
-/// How often somebody else than the test has done this with pods.
+/// Counts the requests for pods from clients other than the test.
 fn count(setup: &Setup, verb: Verb) -> usize {
     let audit = setup.plane.server().audit();
     let matching = audit.matching(|entry| {
@@ -79,7 +79,7 @@ fn count(setup: &Setup, verb: Verb) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn others_share_its_informers_before_and_after_it_runs() {
+async fn informers_are_shared_before_and_after_the_controller_runs() {
     let mut setup = Setup::new().await;
     let stranger = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stranger"},
@@ -109,7 +109,7 @@ async fn others_share_its_informers_before_and_after_it_runs() {
     assert_eq!(
         (count(&setup, Verb::List), count(&setup, Verb::Watch)),
         (2, 2),
-        "pods are listed and watched once for everybody, and listed anew when it begins"
+        "all share one list and watch of pods, and the controller's start lists again"
     );
 
     setup.end().await;
@@ -121,12 +121,12 @@ async fn others_share_its_informers_before_and_after_it_runs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_another_leader_did_is_seen_before_anything_is_decided() {
+async fn new_leader_sees_earlier_writes_before_it_syncs() {
     let mut setup = Setup::new().await;
     setup.create_set("web", 2).await;
     let shared = Shared::new(&setup);
     setup.rest().await;
-    // From now on watches show nothing new.
+    // From now on, watches show no changes.
     let list = setup.ask(Method::GET, PODS, &Value::Null).await;
     let version = list["metadata"]["resourceVersion"].as_str().unwrap();
     let frozen = View::FrozenAt(version.parse().unwrap());
@@ -147,11 +147,11 @@ async fn what_another_leader_did_is_seen_before_anything_is_decided() {
     assert_eq!(
         count(&setup, Verb::Create),
         2,
-        "no pod is created that the leader before has created"
+        "the earlier leader's pods are not created again"
     );
 }
 
-/// A text in which nothing repeats.
+/// Returns a text without repetitions.
 fn noise(len: usize) -> String {
     let mut state = 1_u64;
     let letter = || {
@@ -164,7 +164,7 @@ fn noise(len: usize) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_large_template_is_in_memory_once_for_the_set_and_its_revision() {
+async fn set_and_revision_share_a_large_template() {
     let mut setup = Setup::new().await;
     setup.create_set("web", 0).await;
     let shared_bytes = |caches: &Caches| {
@@ -187,7 +187,7 @@ async fn a_large_template_is_in_memory_once_for_the_set_and_its_revision() {
         caches
     };
 
-    // The large template comes by the watch.
+    // The large template arrives in a watch.
     let caches = run(&mut setup);
     setup.rest().await;
     let path = format!("{SETS}/web");
@@ -197,7 +197,7 @@ async fn a_large_template_is_in_memory_once_for_the_set_and_its_revision() {
     setup.rest().await;
     assert!(shared_bytes(&caches) > 180_000);
 
-    // The large template comes by the list.
+    // The large template arrives in a list.
     setup.end().await;
     setup.cancelled = CancellationToken::new();
     let caches = run(&mut setup);
@@ -206,7 +206,7 @@ async fn a_large_template_is_in_memory_once_for_the_set_and_its_revision() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_its_informers_it_ends() {
+async fn controller_stops_without_its_informers() {
     let setup = Setup::new().await;
     setup.create_set("web", 1).await;
     for runs_before in [true, false] {

@@ -1,4 +1,4 @@
-//! Which threads syncs run on.
+//! Threads of long syncs.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::{SETS, Setup};
 
-/// Holds the thread of a sync until another task has had a turn.
+/// Blocks a sync's thread until another task has run.
 struct Holds {
     began: UnboundedSender<()>,
     other_had_a_turn: Mutex<mpsc::Receiver<()>>,
@@ -27,7 +27,7 @@ impl EventRecorder for Holds {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn while_a_large_set_is_computed_other_tasks_go_on() {
+async fn other_tasks_run_during_a_large_sync() {
     let mut setup = Setup::new().await;
     setup.create_set("web", 0).await;
     let path = format!("{SETS}/web");

@@ -1,4 +1,4 @@
-//! Workers and informers: how many there are, when they begin, and in which order they end.
+//! Number, start and shutdown order of workers and informers.
 
 use std::num::NonZeroUsize;
 
@@ -7,7 +7,7 @@ use kube_test_control_plane::route::Verb;
 
 use crate::Setup;
 
-/// What the informers cache.
+/// Resources that the informers cache.
 const CACHED: [&str; 4] = [
     "statefulsets",
     "pods",
@@ -15,14 +15,14 @@ const CACHED: [&str; 4] = [
     "controllerrevisions",
 ];
 
-/// The first write of a sync of a new set.
+/// Matches the first write of a new set's sync.
 fn first_writes() -> RequestMatcher {
     let creations = RequestMatcher::any().verb(Verb::Create);
     creations.resource("controllerrevisions")
 }
 
 #[tokio::test(start_paused = true)]
-async fn as_many_sets_are_synced_at_once_as_configured() {
+async fn concurrent_syncs_are_limited_as_configured() {
     let mut setup = Setup::new().await;
     for set in ["a", "b", "c", "d", "e"] {
         setup.create_set(set, 1).await;
@@ -38,7 +38,7 @@ async fn as_many_sets_are_synced_at_once_as_configured() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn informers_run_until_the_last_worker_has_ended() {
+async fn informers_run_until_the_last_worker_stops() {
     let mut setup = Setup::new().await;
     setup.create_set("web", 1).await;
     let faults = setup.plane.server().faults().clone();
@@ -64,7 +64,7 @@ async fn informers_run_until_the_last_worker_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_has_synced_when_every_cache_is_filled() {
+async fn has_synced_is_true_once_every_cache_is_filled() {
     for late in CACHED {
         let mut setup = Setup::new().await;
         let lists = RequestMatcher::any().verb(Verb::List).resource(late);

@@ -1,11 +1,11 @@
-//! Which pods and revisions a sync adopts and releases, and what stops it.
+//! Adoption and release of pods and revisions by a sync, and failures that stop it.
 
 use statefulset_controller_util::pod::Pod;
 
 use crate::fixture::{Fixture, at, internal_error, not_found, orphan, owned, set, unlabelled};
 
 #[tokio::test]
-async fn orphans_that_match_by_labels_and_name_are_adopted() {
+async fn orphans_with_matching_labels_and_name_are_adopted() {
     let fixture = Fixture::default();
     fixture.add_set(|_| {});
     fixture.add_pod(owned("web-1"));
@@ -22,8 +22,8 @@ async fn orphans_that_match_by_labels_and_name_are_adopted() {
 }
 
 #[tokio::test]
-async fn owned_pods_that_dont_match_are_released_though_they_be_gone() {
-    // A pod that is gone is released all the same.
+async fn unmatched_owned_pods_are_released_even_if_missing() {
+    // A release of a missing pod counts as success.
     let fixture = Fixture {
         patch_failure: Some(not_found),
         ..Fixture::default()
@@ -43,7 +43,7 @@ async fn owned_pods_that_dont_match_are_released_though_they_be_gone() {
 }
 
 #[tokio::test]
-async fn pods_of_others_are_not_looked_at() {
+async fn pods_of_other_owners_are_ignored() {
     let fixture = Fixture::default();
     fixture.add_set(|_| {});
     let mut stranger = owned("web-0");
@@ -58,7 +58,7 @@ async fn pods_of_others_are_not_looked_at() {
 }
 
 #[tokio::test]
-async fn orphaned_revisions_are_adopted_before_pods_each_after_a_live_read() {
+async fn revisions_are_adopted_before_pods_after_live_reads() {
     let fixture = Fixture::default();
     fixture.add_set(|_| {});
     fixture.add_revision("web-a", false);
@@ -79,7 +79,7 @@ async fn orphaned_revisions_are_adopted_before_pods_each_after_a_live_read() {
 }
 
 #[tokio::test]
-async fn a_set_deleted_behind_the_cache_adopts_no_revision_and_goes_no_further() {
+async fn unseen_deletion_stops_the_revision_adoption() {
     let deleted = set(|set| set["metadata"]["deletionTimestamp"] = "2026-03-01T11:58:38Z".into());
     let fixture = Fixture {
         live: Some(Ok(deleted)),
@@ -95,7 +95,7 @@ async fn a_set_deleted_behind_the_cache_adopts_no_revision_and_goes_no_further()
 }
 
 #[tokio::test]
-async fn a_set_that_may_not_adopt_pods_goes_no_further() {
+async fn rejected_pod_adoption_stops_the_sync() {
     let other = set(|set| set["metadata"]["uid"] = "later".into());
     let fixture = Fixture {
         live: Some(Ok(other)),
@@ -115,12 +115,12 @@ async fn a_set_that_may_not_adopt_pods_goes_no_further() {
              can't adopt Pod ns/web-2 (web-2-uid): {gone}]"
         )
     );
-    // The set is read once, and the other pods have been tried all the same.
+    // The set is read once, and the other pods are tried despite the error.
     assert_eq!(fixture.log.take(), ["release web-3", "read ns/web"]);
 }
 
 #[tokio::test]
-async fn a_live_read_that_fails_stops_the_adoption_of_revisions() {
+async fn failed_live_read_stops_the_revision_adoption() {
     let fixture = Fixture {
         live: Some(Err(not_found)),
         ..Fixture::default()
@@ -134,7 +134,7 @@ async fn a_live_read_that_fails_stops_the_adoption_of_revisions() {
 }
 
 #[tokio::test]
-async fn an_orphan_that_is_gone_is_not_claimed_and_another_failure_ends_the_sync() {
+async fn missing_orphan_is_skipped_and_other_errors_stop_the_sync() {
     let mut fixture = Fixture {
         patch_failure: Some(not_found),
         ..Fixture::default()
@@ -154,7 +154,7 @@ async fn an_orphan_that_is_gone_is_not_claimed_and_another_failure_ends_the_sync
 }
 
 #[tokio::test]
-async fn a_set_that_is_being_deleted_keeps_its_pods_and_takes_no_others() {
+async fn terminating_set_neither_adopts_nor_releases_pods() {
     let fixture = Fixture::default();
     fixture.add_set(|set| set["metadata"]["deletionTimestamp"] = "2026-03-01T11:58:38Z".into());
     fixture.add_pod(owned("web-0"));
@@ -165,7 +165,7 @@ async fn a_set_that_is_being_deleted_keeps_its_pods_and_takes_no_others() {
 }
 
 #[tokio::test]
-async fn an_orphan_on_its_way_out_is_left_alone() {
+async fn terminating_orphan_is_not_adopted() {
     let fixture = Fixture::default();
     fixture.add_set(|_| {});
     fixture.add_pod(Pod {

@@ -1,4 +1,4 @@
-//! A syncer whose parts record what is asked of them.
+//! A syncer with mocks that record their calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,7 +19,7 @@ use statefulset_controller_util::pod_control::MockPodControl;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_set_control::{MockStatefulSetControl, SyncOutcome};
 
-/// What the parts were asked, in order.
+/// The recorded calls in order.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -28,20 +28,20 @@ impl Log {
         self.0.lock().unwrap().push(line);
     }
 
-    /// Takes what was asked so far.
+    /// Takes the calls recorded so far.
     pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
-/// The parts of a syncer, which answer as the tests say.
+/// Dependencies of a syncer, with responses set by the tests.
 pub(crate) struct Fixture {
     pub(crate) caches: Caches,
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) log: Log,
-    /// What a live read of the set finds; none for the cached one.
+    /// Result of a live read of the set; `None` returns the cached one.
     pub(crate) live: Option<Result<StatefulSet, fn() -> ApiError>>,
-    /// What a patch of a pod fails with.
+    /// Error of a pod's patch.
     pub(crate) patch_failure: Option<fn() -> ApiError>,
     pub(crate) consistency: Arc<dyn ConsistencyStore>,
     pub(crate) metrics: Arc<dyn SetMetrics>,
@@ -62,7 +62,7 @@ impl Default for Fixture {
 }
 
 impl Fixture {
-    /// Syncs the set `ns/web` once; the core answers with `outcome`.
+    /// Syncs the set `ns/web` once; the set control returns `outcome`.
     pub(crate) async fn sync(
         &self,
         outcome: impl Fn() -> SyncOutcome + Send + Sync + 'static,
@@ -79,7 +79,7 @@ impl Fixture {
         syncer.sync(&key()).await
     }
 
-    /// The same, with a core that has nothing to say.
+    /// Syncs once with an empty outcome.
     pub(crate) async fn sync_quietly(&self) -> Result<SyncOutcome, Error> {
         self.sync(SyncOutcome::default).await
     }
@@ -191,7 +191,7 @@ fn reference() -> OwnerReference {
     OwnerReference::new_controller("apps/v1", "StatefulSet", "web", "web-uid")
 }
 
-/// A pod that the set's selector selects and nobody controls.
+/// A pod that the set's selector selects, without a controller.
 pub(crate) fn orphan(name: &str) -> Pod {
     let json = json!({"metadata": {
         "name": name, "namespace": "ns", "uid": format!("{name}-uid"), "labels": {"app": "web"},
@@ -199,7 +199,7 @@ pub(crate) fn orphan(name: &str) -> Pod {
     Pod::decode(&json.to_string()).unwrap()
 }
 
-/// The same, controlled by the set.
+/// The same pod, controlled by the set.
 pub(crate) fn owned(name: &str) -> Pod {
     Pod {
         controller: Some(Box::new(reference())),
@@ -207,7 +207,7 @@ pub(crate) fn owned(name: &str) -> Pod {
     }
 }
 
-/// The same without labels.
+/// The same pod without labels.
 pub(crate) fn unlabelled(pod: Pod) -> Pod {
     Pod {
         labels: serde_json::from_str("{}").unwrap(),

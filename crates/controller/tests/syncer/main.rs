@@ -1,5 +1,4 @@
-//! One sync at a time, over caches that the tests fill: what is done in which order, what is
-//! swallowed, and when the set is to be looked at again.
+//! Single syncs over caches that the tests fill: order of calls, ignored errors and requeue delays.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -1,4 +1,4 @@
-//! What syncs count.
+//! Measurements of syncs.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ impl SetMetrics for Log {
     }
 }
 
-/// A fixture, and what is counted in it.
+/// A fixture and its recorded measurements.
 fn fixture() -> (Fixture, Log) {
     let counts = Log::default();
     let fixture = Fixture {
@@ -41,7 +41,7 @@ fn fixture() -> (Fixture, Log) {
 }
 
 #[tokio::test]
-async fn what_a_sync_counts_is_told_whether_it_succeeds_or_not() {
+async fn sync_reports_counts_even_if_it_fails() {
     let (fixture, counts) = fixture();
     fixture.add_set(|set| set["spec"]["podManagementPolicy"] = json!("Parallel"));
     let outcome = |max, current, fails: bool| {
@@ -60,21 +60,21 @@ async fn what_a_sync_counts_is_told_whether_it_succeeds_or_not() {
         .sync(outcome(Some(2), None, true))
         .await
         .unwrap_err();
-    // Without the gate nothing is counted.
+    // Without the gate, the sync counts nothing.
     fixture.sync(outcome(None, None, false)).await.unwrap();
     let parallel = |count: &str| format!("ns/web Parallel: {count} of 2");
     assert_eq!(counts.take(), [parallel("Some(1)"), parallel("None")]);
 }
 
 #[tokio::test]
-async fn a_set_that_is_gone_is_no_longer_counted() {
+async fn missing_sets_metrics_are_removed() {
     let (fixture, counts) = fixture();
     fixture.sync_quietly().await.unwrap();
     assert_eq!(counts.take(), [format!("{} is gone", key())]);
 }
 
 #[tokio::test]
-async fn a_sync_that_is_put_off_is_counted_by_the_cache_that_is_behind() {
+async fn postponed_sync_is_counted_per_stale_cache() {
     for (stale, expected) in [
         (
             StaleCache::Older {

@@ -1,4 +1,4 @@
-//! The parts of production over an API in the process.
+//! The production dependencies with an in-process API.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ fn write(action: &Action) -> Option<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_set_gets_a_revision_its_first_pod_and_a_status() {
+async fn new_set_gets_revision_first_pod_and_status() {
     let api = FakeClientset::new();
     api.load(&STATEFUL_SETS, SET);
     let fixture = Fixture::default();

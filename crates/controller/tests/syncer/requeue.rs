@@ -1,4 +1,4 @@
-//! When a set is to be synced again although no event may tell.
+//! Delayed requeues of a set without an event.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use statefulset_set_control::SyncOutcome;
 
 use crate::fixture::{Fixture, at, owned};
 
-/// When the syncs of these tests begin.
+/// Start time of the syncs.
 const NOW: i64 = 1000;
 
 pub(crate) fn status(ready: i32, available: i32) -> StatefulSetStatus {
@@ -28,7 +28,7 @@ fn ready_for(name: &str, seconds: i64) -> Pod {
     pod
 }
 
-/// One sync, of which the core takes some time.
+/// One sync whose set control takes some time.
 struct Case {
     min_ready_seconds: i32,
     status: Option<StatefulSetStatus>,
@@ -70,7 +70,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 #[tokio::test]
-async fn a_set_is_not_looked_at_again_without_a_reason() {
+async fn set_is_not_requeued_without_a_reason() {
     let unset = Case {
         min_ready_seconds: 0,
         ..Case::default()
@@ -89,7 +89,7 @@ async fn a_set_is_not_looked_at_again_without_a_reason() {
 }
 
 #[tokio::test]
-async fn it_is_when_the_next_pod_becomes_available() {
+async fn set_is_requeued_when_the_next_pod_becomes_available() {
     assert_eq!(requeue_after(Case::default()).await, Some(seconds(7)));
     let pods = vec![
         ready_for("web-0", 2),
@@ -104,20 +104,20 @@ async fn it_is_when_the_next_pod_becomes_available() {
 }
 
 #[tokio::test]
-async fn the_time_that_the_sync_took_counts() {
+async fn requeue_delay_subtracts_the_syncs_duration() {
     let slow = |core_takes| Case {
         core_takes,
         ..Case::default()
     };
     assert_eq!(requeue_after(slow(2)).await, Some(seconds(5)));
     assert_eq!(requeue_after(slow(7)).await, Some(seconds(0)));
-    // Which pod is next still goes by the beginning of the sync.
+    // The start of the sync still decides which pod is next.
     assert_eq!(requeue_after(slow(20)).await, Some(seconds(0)));
 }
 
 #[tokio::test]
-async fn without_such_a_pod_it_is_after_the_whole_time() {
-    // Exactly now isn't later than now.
+async fn set_without_pending_pod_waits_min_ready_seconds() {
+    // A pod that becomes available at the sync's start is not later.
     for pods in [
         vec![],
         vec![ready_for("web-0", 60)],
@@ -146,7 +146,7 @@ async fn without_such_a_pod_it_is_after_the_whole_time() {
 }
 
 #[tokio::test]
-async fn a_pod_on_its_way_out_counts() {
+async fn terminating_pod_counts_for_the_requeue() {
     let pod = Pod {
         deletion_timestamp: Some(at(NOW)),
         ..ready_for("web-0", 4)
@@ -159,7 +159,7 @@ async fn a_pod_on_its_way_out_counts() {
 }
 
 #[tokio::test]
-async fn more_available_than_ready_pods_is_a_difference_too() {
+async fn more_available_than_ready_pods_requeue_the_set() {
     let case = Case {
         status: Some(status(1, 2)),
         ..Case::default()

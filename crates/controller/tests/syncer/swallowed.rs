@@ -1,4 +1,4 @@
-//! What ends a sync early: some of it in peace, some with an error that is retried.
+//! Reasons for a sync to stop early, as a success or as an error that is retried.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use statefulset_set_control::{Error as UpdateError, SyncOutcome, Waiting};
 use crate::fixture::{Fixture, at, internal_error, key, orphan, owned};
 
 #[tokio::test]
-async fn a_set_that_is_gone_is_done_with_and_its_writes_forgotten() {
+async fn missing_set_succeeds_and_clears_its_writes() {
     let mut consistency = MockConsistencyStore::new();
     consistency
         .expect_ensure_ready()
@@ -34,7 +34,7 @@ async fn a_set_that_is_gone_is_done_with_and_its_writes_forgotten() {
 }
 
 #[tokio::test]
-async fn a_selector_that_cannot_be_compiled_ends_the_sync_in_peace() {
+async fn invalid_selector_stops_the_sync_without_error() {
     let fixture = Fixture::default();
     let bad = json!({"matchExpressions": [{"key": "app", "operator": "Like"}]});
     fixture.add_set(|set| set["spec"]["selector"] = bad);
@@ -50,7 +50,7 @@ async fn a_selector_that_cannot_be_compiled_ends_the_sync_in_peace() {
 }
 
 #[tokio::test]
-async fn a_missing_selector_selects_nothing_and_an_empty_one_everything() {
+async fn missing_selector_selects_none_and_empty_selects_all() {
     for (selector, expected) in [
         (
             Value::Null,
@@ -67,7 +67,7 @@ async fn a_missing_selector_selects_nothing_and_an_empty_one_everything() {
 }
 
 #[tokio::test]
-async fn nothing_is_done_on_a_cache_older_than_our_own_writes() {
+async fn sync_waits_for_the_caches_to_show_its_writes() {
     let mut fixture = Fixture::default();
     let store = Arc::new(RealConsistencyStore::new(Arc::new(fixture.caches.clone())));
     fixture.consistency = Arc::clone(&store) as _;
@@ -92,7 +92,7 @@ async fn nothing_is_done_on_a_cache_older_than_our_own_writes() {
 }
 
 #[tokio::test]
-async fn the_outcome_of_the_core_is_handed_on() {
+async fn set_controls_outcome_is_returned() {
     let fixture = Fixture::default();
     fixture.clock.set(at(7));
     fixture.add_set(|_| {});
@@ -110,7 +110,7 @@ async fn the_outcome_of_the_core_is_handed_on() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_core_fails_the_sync_although_there_is_a_status() {
+async fn set_controls_error_fails_the_sync_despite_a_status() {
     let fixture = Fixture::default();
     fixture.add_set(|set| set["spec"]["minReadySeconds"] = 5.into());
     let outcome = || SyncOutcome {

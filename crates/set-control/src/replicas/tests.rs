@@ -1,11 +1,11 @@
-//! Places of pods, and the revisions of missing ones.
+//! Slots of pods, and revisions of missing pods.
 
 use serde_json::json;
 use statefulset_controller_util::testing::builders::{self, Builder};
 
 use super::*;
 
-/// After every pod of the builders has become ready.
+/// A time after every built pod became ready.
 fn now() -> Timestamp {
     "2026-03-01T12:00:00Z".parse().unwrap()
 }
@@ -40,7 +40,7 @@ fn names(slots: &[PodSlot]) -> Vec<String> {
 }
 
 #[test]
-fn wanted_pods_are_sorted_by_index_and_others_condemned() {
+fn wanted_pods_ascend_and_condemned_pods_descend() {
     let set = web().replicas(3).start(2);
     let pods = [1, 4, 7, 2, 0, 12, 5].map(pod);
     let replicas = partition(&set, pods);
@@ -59,7 +59,7 @@ fn wanted_pods_are_sorted_by_index_and_others_condemned() {
 }
 
 #[test]
-fn pod_without_ordinal_has_no_place() {
+fn pod_without_ordinal_gets_no_slot() {
     let strays = ["bar", "web", "web-2147483648"].map(|name| pod(0).with("metadata.name", name));
     let replicas = partition(&web().replicas(1), strays);
     assert_eq!(names(&replicas.wanted), ["(web-0)"]);
@@ -67,7 +67,7 @@ fn pod_without_ordinal_has_no_place() {
 }
 
 #[test]
-fn later_pod_of_a_place_counts() {
+fn later_of_two_pods_gets_the_slot() {
     let replicas = partition(
         &web().replicas(1),
         vec![pod(0), pod(0).with("metadata.name", "web-00")],
@@ -76,7 +76,7 @@ fn later_pod_of_a_place_counts() {
 }
 
 #[test]
-fn wanted_pod_without_phase_is_missing() {
+fn wanted_pod_without_phase_counts_as_missing() {
     let replicas = partition(
         &web().replicas(1),
         vec![pod(0).without("status"), pod(1).without("status")],
@@ -117,7 +117,7 @@ fn first_unavailable_is_lowest_wanted_then_lowest_condemned() {
             ],
             Some("web-2"),
         ),
-        // The phase plays no part.
+        // The phase is ignored.
         (vec![pod(0).phase("Pending"), pod(1)], None),
     ] {
         let replicas = partition(&set, pods);
@@ -132,7 +132,7 @@ fn first_unavailable_is_lowest_wanted_then_lowest_condemned() {
     assert_eq!(replicas.first_unavailable, None);
 }
 
-/// The revisions that missing pods are made from.
+/// Revisions of the missing pods.
 fn revisions(set: &Builder<StatefulSet>) -> Vec<String> {
     let replicas = partition(set, Vec::new());
     let mut revisions = Vec::new();
@@ -145,7 +145,7 @@ fn revisions(set: &Builder<StatefulSet>) -> Vec<String> {
         assert_eq!(
             is_current,
             *pod.revision == *"web-1",
-            "name and template agree"
+            "the template belongs to the revision"
         );
         revisions.push(pod.revision.to_string());
     }
@@ -153,15 +153,15 @@ fn revisions(set: &Builder<StatefulSet>) -> Vec<String> {
 }
 
 #[test]
-fn missing_pod_below_the_partition_has_current_revision() {
+fn missing_pod_below_partition_has_current_revision() {
     let (current, update) = ("web-1", "web-2");
     for (set, expected) in [
         (web().partition(0), [update, update, update]),
         (web().partition(2), [current, current, update]),
         (web().partition(9), [current, current, current]),
-        // It counts from the first ordinal.
+        // The partition counts from the first ordinal.
         (web().start(5).partition(1), [current, update, update]),
-        // The type plays no part where there are parameters.
+        // With parameters, the type is ignored.
         (
             web()
                 .partition(1)
@@ -169,13 +169,13 @@ fn missing_pod_below_the_partition_has_current_revision() {
             [current, update, update],
         ),
     ] {
-        // In order, a replicas has the first missing pod alone.
+        // An ordered set would show only the first missing pod.
         assert_eq!(revisions(&set.replicas(3).parallel()), expected);
     }
 }
 
 #[test]
-fn without_rolling_update_the_recorded_count_decides() {
+fn current_replicas_decide_without_rolling_update_params() {
     let (current, update) = ("web-1", "web-2");
     let set = |strategy: &str| {
         web()
@@ -192,7 +192,7 @@ fn without_rolling_update_the_recorded_count_decides() {
 }
 
 #[test]
-fn largest_ordinals_get_places() {
+fn ordinals_past_the_largest_get_slots() {
     let set = web().replicas(2).start(i32::MAX).partition(1);
     let replicas = partition(&set, vec![pod(i32::MAX), pod(0)]);
     assert_eq!(
@@ -204,7 +204,7 @@ fn largest_ordinals_get_places() {
 }
 
 #[test]
-fn two_billion_replicas_take_no_memory() {
+fn huge_replica_count_allocates_few_slots() {
     let replicas = partition(&web().replicas(i32::MAX), vec![pod(0), pod(7)]);
     assert_eq!(names(&replicas.wanted), ["web-0", "(web-1)", "web-7"]);
     assert!(!replicas.is_complete);

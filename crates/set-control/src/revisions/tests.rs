@@ -1,4 +1,4 @@
-//! The choice of the current and the update revision, and its writes.
+//! Choice of the current and update revision, and the writes for it.
 
 use serde_json::{Value, json};
 use statefulset_controller_util::testing::builders::{self, Builder};
@@ -11,7 +11,7 @@ fn web(image: &str) -> Builder<StatefulSet> {
     builders::set("web").image(image)
 }
 
-/// The data of a set with this image.
+/// Data of a set with this image.
 fn data(image: &str) -> String {
     let set = web(image).build();
     RevisionData::new(&set.spec.template)
@@ -33,7 +33,7 @@ fn setup() -> Setup {
 }
 
 impl Setup {
-    /// Stores a revision, by default with an own resource version.
+    /// Stores a revision with a unique resource version.
     fn load(&self, name: &str, number: i64, data: &str) {
         let set = web("1").build();
         let version = format!("{number}");
@@ -60,7 +60,7 @@ impl Setup {
         get_stateful_set_revisions(&self.history, semantic, &set, &data, &sorted).await
     }
 
-    /// Creations and renumberings so far.
+    /// Number of creations and renumberings so far.
     fn writes(&self) -> (usize, usize) {
         let history = &self.history;
         (
@@ -70,7 +70,7 @@ impl Setup {
     }
 }
 
-/// Data recorded before a default was added: different bytes, same meaning.
+/// Data recorded before a field got its default: other bytes, semantically equal.
 fn older(image: &str) -> String {
     let mut data: Value = serde_json::from_str(&data(image)).unwrap();
     data["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
@@ -78,7 +78,7 @@ fn older(image: &str) -> String {
 }
 
 #[tokio::test]
-async fn newest_revision_with_equal_bytes_is_kept() {
+async fn newest_revision_with_equal_bytes_is_reused() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));
     setup.load("web-b", 2, &data("2"));
@@ -95,11 +95,15 @@ async fn older_revision_with_equal_bytes_is_renumbered() {
     setup.load("web-b", 3, &data("2"));
     let found = setup.find(&web("1")).await;
     assert_eq!((&*found.update.name, found.update.revision), ("web-a2", 4));
-    assert_eq!(setup.writes(), (0, 1), "of several the newest");
+    assert_eq!(
+        setup.writes(),
+        (0, 1),
+        "the newest of several is renumbered"
+    );
 }
 
 #[tokio::test]
-async fn equal_bytes_precede_equal_meaning() {
+async fn older_equal_bytes_win_over_newest_semantic_match() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));
     setup.load("web-b", 2, &older("1"));
@@ -108,7 +112,7 @@ async fn equal_bytes_precede_equal_meaning() {
 }
 
 #[tokio::test]
-async fn newest_equivalent_revision_is_kept_with_the_gate() {
+async fn gate_reuses_newest_semantically_equal_revision() {
     let setup = setup();
     setup.load("web-a", 1, &older("1"));
     let found = setup.find(&web("1")).await;
@@ -119,7 +123,7 @@ async fn newest_equivalent_revision_is_kept_with_the_gate() {
 }
 
 #[tokio::test]
-async fn meaning_of_older_revisions_is_ignored() {
+async fn older_semantic_matches_are_ignored() {
     let setup = setup();
     setup.load("web-a", 1, &older("1"));
     setup.load("web-b", 2, &data("2"));
@@ -140,11 +144,11 @@ async fn matches_are_cached_and_mismatches_are_not() {
             .stateful_set_matches_revision(set, &template, revision)
     };
     assert!(!matches(&set, &other));
-    assert!(!matches(&set, &other), "not remembered");
+    assert!(!matches(&set, &other), "a mismatch is not cached");
     assert!(matches(&set, &matching));
     assert!(
         matches(&set, &other),
-        "the version is the same: the data isn't looked at"
+        "the version is unchanged, so the data is not compared"
     );
     for set in [web("1").generation(2).build(), web("1").uid("new").build()] {
         assert!(!matches(&set, &other));
@@ -157,12 +161,12 @@ async fn matches_are_cached_and_mismatches_are_not() {
 }
 
 #[test]
-fn match_is_cached_for_its_template_only() {
+fn cached_match_holds_for_one_template() {
     let setup = setup();
     let set = web("1").build();
     let revision = builders::revision(&set, "web-a", 1, &older("1")).build();
     let matches = |image: &str| {
-        // An API server upgrade changes a stored template and keeps the generation.
+        // An API server that changed a stored template keeps its generation.
         let template = RevisionData::new(&web(image).build().spec.template).unwrap();
         setup
             .semantic
@@ -174,7 +178,7 @@ fn match_is_cached_for_its_template_only() {
 }
 
 #[tokio::test]
-async fn current_revision_is_the_recorded_one_or_the_update() {
+async fn current_revision_is_recorded_one_or_update() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));
     setup.load("web-b", 2, &data("2"));
@@ -202,7 +206,7 @@ async fn renumbered_current_revision_keeps_its_old_number() {
 }
 
 #[tokio::test]
-async fn collision_count_continues_from_the_recorded_number() {
+async fn collision_count_continues_from_the_status() {
     let setup = setup();
     let set = web("1").with("status.collisionCount", 5);
     let template = RevisionData::new(&set.build().spec.template).unwrap();
@@ -214,7 +218,7 @@ async fn collision_count_continues_from_the_recorded_number() {
 }
 
 #[tokio::test]
-async fn a_failed_write_is_handed_on() {
+async fn failed_revision_writes_are_returned() {
     let failure = || statefulset_client::error::Error::api(500, "InternalError", "boom");
     let setup = setup();
     setup.history.create_tracker.fail_after(0, failure);
@@ -228,12 +232,12 @@ async fn a_failed_write_is_handed_on() {
     assert_eq!(error.to_string(), "boom");
 }
 
-/// A set whose template has a member unknown to every version.
+/// Builds a set whose template has an unknown member.
 fn future(value: Value) -> Builder<StatefulSet> {
     web("1").with("spec.template.spec.future", value)
 }
 
-/// Its revision data.
+/// Data of that set.
 fn future_data(value: Value) -> String {
     let set = future(value).build();
     RevisionData::new(&set.spec.template)
@@ -243,10 +247,10 @@ fn future_data(value: Value) -> String {
 }
 
 #[tokio::test]
-async fn appearing_unknown_member_writes_nothing() {
+async fn unknown_member_on_one_side_writes_nothing() {
     for (recorded, set) in [
         (data("1"), future(json!(1))),
-        // The bytes differ in form, too.
+        // The same with bytes that also differ in form.
         (older("1"), future(json!(1))),
         (future_data(json!(1)), web("1")),
         (future_data(json!(null)), future(json!(1))),
@@ -265,12 +269,12 @@ async fn appearing_unknown_member_writes_nothing() {
 }
 
 #[tokio::test]
-async fn changed_unknown_member_makes_a_revision() {
+async fn changed_unknown_member_creates_a_revision() {
     let setup = setup();
     let first = setup.find(&future(json!(1))).await.update;
     assert!(
         first.data.to_str().contains(r#""future":1"#),
-        "recorded whole"
+        "the unknown member is recorded"
     );
     for same in [future(json!(1)), web("1"), future(json!(null))] {
         let again = setup.find(&same).await.update;
@@ -284,7 +288,7 @@ async fn changed_unknown_member_makes_a_revision() {
 }
 
 #[tokio::test]
-async fn equal_bytes_win_among_equal_revisions() {
+async fn equal_bytes_win_among_matching_revisions() {
     let load = |revisions: &[(&str, String)]| {
         let setup = setup();
         for (number, (name, data)) in (1..).zip(revisions) {
@@ -294,7 +298,7 @@ async fn equal_bytes_win_among_equal_revisions() {
     };
     let (a, b) = (future_data(json!(1)), future_data(json!(2)));
 
-    // The user has gone from 1 to 2 and back.
+    // The user changed the value from 1 to 2 and back.
     let setup = load(&[("web-a", a.clone()), ("web-b", b.clone())]);
     let found = setup.find(&future(json!(1))).await.update;
     assert_eq!((&*found.name, found.revision), ("web-a", 3));
@@ -305,17 +309,17 @@ async fn equal_bytes_win_among_equal_revisions() {
     assert_eq!(
         (&*found.update.name, setup.writes()),
         ("web-b", (0, 0)),
-        "nothing rolls"
+        "the latest revision stays"
     );
 
-    // Of older ones the newest is raised.
+    // The newest of the older revisions is renumbered.
     let setup = load(&[("web-a", a), ("web-b", b), ("web-c", data("2"))]);
     let found = setup.find(&web("1")).await.update;
     assert_eq!((&*found.name, found.revision), ("web-b", 4));
 }
 
 #[tokio::test]
-async fn rollback_takes_revision_without_the_unknown_member() {
+async fn rollback_reuses_revision_without_unknown_member() {
     let setup = setup();
     setup.load("web-a", 1, &data("1"));
     setup.load("web-b", 2, &data("2"));

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::unnecessary_wraps,
-    reason = "expectations have the type of the tested values"
+    reason = "expected values have the type of the actual values"
 )]
 
 use serde_json::{Value, json};
@@ -15,8 +15,9 @@ fn web() -> Builder<StatefulSet> {
     builders::set("web").replicas(5)
 }
 
-/// The places of a set, one letter each from index 0: `o` old, `n` new, `O`/`N` the same but
-/// unavailable, `t`/`u` terminating old and new, `m`/`M` missing, new and old.
+/// Builds the slots of a set, one letter each from index 0: `o` old, `n` new, `O`/`N` the same but
+/// unavailable, `t`/`u` old and new but terminating, `m` missing with the new revision, `M` with
+/// the old one.
 fn places(set: &StatefulSet, letters: &str) -> Vec<PodSlot> {
     let place = |(index, letter): (usize, char)| {
         let ordinal = Ordinal::of_index(set, index);
@@ -68,14 +69,14 @@ fn highest_old_pod_is_deleted_if_all_above_are_available() {
         ("ooooo", Some("web-4"), updated("web-4")),
         ("ooonn", Some("web-2"), updated("web-2")),
         ("onnnn", Some("web-0"), updated("web-0")),
-        // An unavailable old pod is deleted, too.
+        // An outdated pod is deleted even if it is unavailable.
         ("oooOn", Some("web-3"), updated("web-3")),
-        // An unavailable new pod blocks the update at any place above.
+        // An unavailable updated pod blocks the update.
         ("oooNn", None, unavailable("web-3")),
         ("ooooN", None, unavailable("web-4")),
-        // One below the first old pod doesn't.
+        // An unavailable updated pod below the first outdated one doesn't.
         ("NNNon", Some("web-3"), updated("web-3")),
-        // A terminating pod is awaited, old or new.
+        // The update waits for terminating and missing pods, old or new.
         ("oooot", None, unavailable("web-4")),
         ("oooun", None, unavailable("web-3")),
         ("oooom", None, unavailable("web-4")),
@@ -87,7 +88,7 @@ fn highest_old_pod_is_deleted_if_all_above_are_available() {
 }
 
 #[test]
-fn partition_is_an_index_and_keeps_pods_below() {
+fn partition_is_an_index_and_keeps_pods_below_it() {
     for (set, letters, deleted) in [
         (web().partition(3), "ooooo", Some("web-4")),
         (web().partition(3), "oooon", Some("web-3")),
@@ -103,7 +104,7 @@ fn partition_is_an_index_and_keeps_pods_below() {
 }
 
 #[test]
-fn without_parameters_every_pod_is_updated() {
+fn update_without_parameters_replaces_all_pods() {
     for kind in ["RollingUpdate", "Later"] {
         let set = web().with("spec.updateStrategy", json!({"type": kind}));
         let (names, _) = planned(&set, "onnnn", false);
@@ -112,7 +113,7 @@ fn without_parameters_every_pod_is_updated() {
 }
 
 #[test]
-fn uncreated_pod_is_not_deleted() {
+fn missing_pod_is_not_deleted() {
     let set = web().with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
     let (names, waited) = planned(&set, "ooooM", false);
     assert!(names.is_empty());
@@ -120,7 +121,7 @@ fn uncreated_pod_is_not_deleted() {
 }
 
 #[test]
-fn on_delete_names_first_old_pod_and_deletes_none() {
+fn on_delete_reports_first_old_pod_and_deletes_none() {
     for gate in [false, true] {
         let set = web().on_delete().build();
         let now = "2026-03-01T12:00:00Z".parse().unwrap();
@@ -134,7 +135,7 @@ fn on_delete_names_first_old_pod_and_deletes_none() {
 }
 
 #[test]
-fn gate_deletes_pods_within_the_budget() {
+fn gate_deletes_pods_within_the_unavailable_budget() {
     let budget = |pod: &str, unavailable, max_unavailable| {
         Some(Waiting::UnavailableBudget {
             pod: pod.into(),
@@ -155,7 +156,7 @@ fn gate_deletes_pods_within_the_budget() {
             updated("web-4"),
         ),
         (set(0), "ooooo", vec!["web-4"], updated("web-4")),
-        // Unavailable pods count at any place and revision.
+        // Unavailable pods count at any ordinal and with any revision.
         (set(2), "oooNo", vec!["web-4"], updated("web-4")),
         (set(2), "Noooo", vec!["web-4"], updated("web-4")),
         (set(2), "ooooO", vec!["web-4"], updated("web-4")),

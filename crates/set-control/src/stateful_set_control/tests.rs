@@ -1,8 +1,8 @@
-//! Whole syncs over objects in memory.
+//! Whole syncs with in-memory objects.
 
 #![expect(
     clippy::unnecessary_wraps,
-    reason = "expectations have the type of the tested values"
+    reason = "expected values have the type of the actual values"
 )]
 
 use kube_apimachinery::object_key::ObjectKey;
@@ -35,7 +35,7 @@ fn with_max_unavailable(set: &Builder<StatefulSet>) -> Cluster {
     with_gates(set, gates)
 }
 
-/// A cluster of one set.
+/// A cluster with one set.
 fn with_gates(set: &Builder<StatefulSet>, gates: FeatureGates) -> Cluster {
     let cluster = Cluster::new(gates);
     cluster.store(&set.build());
@@ -47,7 +47,7 @@ impl Cluster {
         self.objects.sets.get("ns", "web").unwrap()
     }
 
-    /// Replaces the set, keeping the recorded status.
+    /// Replaces the set and keeps the recorded status.
     fn change(&self, set: &Builder<StatefulSet>) {
         let status = Arc::clone(&self.set().status);
         let mut set = set.build();
@@ -76,7 +76,7 @@ impl Cluster {
         self.reconcile(&self.set(), &pods).await
     }
 
-    /// Syncs without a failure; returns the reason to wait.
+    /// Runs a sync that must not fail, and returns the set's reason to wait.
     async fn step(&self) -> Option<Waiting> {
         let outcome = self.sync().await;
         assert!(outcome.error.is_none(), "{:?}", outcome.error);
@@ -84,7 +84,7 @@ impl Cluster {
         outcome.waiting
     }
 
-    /// Syncs, running every pod that comes up, until the set waits for nothing.
+    /// Syncs and makes new pods ready until the set has no reason to wait.
     async fn settle(&self) {
         for _ in 0..50 {
             let waiting = self.step().await;
@@ -100,7 +100,7 @@ impl Cluster {
         panic!("the set doesn't settle");
     }
 
-    /// `replicas`, ready, available, current, updated, as recorded.
+    /// Returns the recorded `replicas`, ready, available, current and updated counts.
     fn counts(&self) -> [i32; 5] {
         let status = &self.set().status;
         [
@@ -118,7 +118,7 @@ impl Cluster {
     }
 }
 
-/// The name of the set's revision at its creation.
+/// Name of a set's newly created revision.
 fn revision_name(set: &Builder<StatefulSet>) -> String {
     let set = set.build();
     let data = RevisionData::new(&set.spec.template).unwrap();
@@ -133,7 +133,7 @@ fn web() -> Builder<StatefulSet> {
     builders::set("web").replicas(3)
 }
 
-/// A pod of the set's own revision.
+/// A pod of the set's current revision.
 fn pod(set: &Builder<StatefulSet>, ordinal: i32) -> Builder<Pod> {
     builders::pod(&set.build(), ordinal).revision(&revision_name(set))
 }

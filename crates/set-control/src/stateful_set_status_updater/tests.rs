@@ -1,4 +1,4 @@
-//! The body of a status write, and its retries.
+//! Body of a status write, and its retries.
 
 use serde_json::{Value, json};
 use statefulset_client::backoff::NoJitter;
@@ -53,7 +53,7 @@ async fn write(setup: &Setup, set: &Builder<StatefulSet>) -> Result<(), Error> {
     updater.update_stateful_set_status(&set, &status()).await
 }
 
-/// The text of a set with a member unknown to the types, in a foreign format.
+/// Text of a set with an unknown member and a number that our encoder would write differently.
 fn sent(set: &Builder<StatefulSet>) -> String {
     set.text()
         .replacen(r#""spec":{"#, r#""spec":{"future":1.00,"#, 1)
@@ -65,7 +65,7 @@ fn fail(setup: &Setup, times: u32, error: FaultError) {
 }
 
 #[tokio::test]
-async fn status_write_sends_the_whole_set() {
+async fn body_is_the_whole_set_with_the_new_status() {
     let setup = setup();
     setup.api.load(&STATEFUL_SETS, web().text());
     write(&setup, &web()).await.unwrap();
@@ -89,7 +89,7 @@ async fn status_write_sends_the_whole_set() {
 }
 
 #[tokio::test]
-async fn next_sync_awaits_the_status_write() {
+async fn next_sync_waits_for_the_status_write() {
     let setup = setup();
     setup.api.react(Verb::Update, "statefulsets", |_| {
         Some(Ok(web().with("metadata.resourceVersion", "77").text()))
@@ -99,7 +99,7 @@ async fn next_sync_awaits_the_status_write() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn conflict_is_retried_five_times_with_the_cached_set() {
+async fn conflict_is_tried_five_times_with_the_cached_set() {
     for (conflicts, succeeds) in [(4, true), (5, false)] {
         let setup = setup();
         setup.api.load(&STATEFUL_SETS, web().text());
@@ -122,16 +122,19 @@ async fn conflict_is_retried_five_times_with_the_cached_set() {
         assert_eq!(bodies[0]["spec"]["replicas"], 1);
         for body in &bodies[1..] {
             assert_eq!(body["metadata"]["resourceVersion"], "8");
-            assert_eq!(body["spec"]["replicas"], 7, "the spec of the fresh copy");
+            assert_eq!(body["spec"]["replicas"], 7, "the spec comes from the cache");
             assert_eq!(body["metadata"]["labels"]["new"], "1");
-            assert_eq!(body["status"]["replicas"], 2, "the computed status");
+            assert_eq!(
+                body["status"]["replicas"], 2,
+                "the status is the computed one"
+            );
             assert_eq!(body["status"]["conditions"], json!([{"type": "X"}]));
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn another_set_of_the_name_ends_retries() {
+async fn recreated_set_stops_the_retries() {
     let setup = setup();
     setup.api.load(&STATEFUL_SETS, web().text());
     fail(&setup, 1, FaultError::Conflict);
@@ -141,7 +144,7 @@ async fn another_set_of_the_name_ends_retries() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn set_missing_from_the_cache_is_retried_unchanged() {
+async fn set_missing_in_the_cache_is_retried_unchanged() {
     let setup = setup();
     setup.api.load(&STATEFUL_SETS, web().text());
     fail(&setup, 1, FaultError::Conflict);
@@ -152,7 +155,7 @@ async fn set_missing_from_the_cache_is_retried_unchanged() {
 }
 
 #[tokio::test]
-async fn another_failure_isnt_retried() {
+async fn other_status_errors_are_not_retried() {
     for failure in [
         FaultError::Invalid,
         FaultError::InternalError,
@@ -167,7 +170,7 @@ async fn another_failure_isnt_retried() {
 }
 
 #[tokio::test]
-async fn unreadable_success_counts_as_success() {
+async fn undecodable_response_counts_as_success() {
     let setup = setup();
     setup
         .api

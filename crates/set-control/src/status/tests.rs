@@ -26,7 +26,7 @@ fn web() -> Builder<StatefulSet> {
     builders::set("web").replicas(3)
 }
 
-/// Returns true if the rollout is complete.
+/// True if the rollout counts as complete.
 fn completes(set: &Builder<StatefulSet>, mut status: StatefulSetStatus) -> bool {
     let before = status.clone();
     complete_rolling_update(&set.build(), &mut status);
@@ -44,10 +44,10 @@ fn completes(set: &Builder<StatefulSet>, mut status: StatefulSetStatus) -> bool 
 
 #[test]
 fn rollout_completes_when_all_pods_are_updated_and_ready() {
-    assert!(completes(&web(), computed()), "availability plays no part");
+    assert!(completes(&web(), computed()), "availability is ignored");
     assert!(
         completes(&web().partition(2), computed()),
-        "nor the partition"
+        "the partition is ignored"
     );
     let bare = web().with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
     assert!(completes(&bare, computed()));

@@ -1,4 +1,4 @@
-//! A set control and everything behind it, in memory.
+//! An in-memory set control with its dependencies.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::fake::FakeStatusUpdater;
 use crate::outcome::SyncOutcome;
 use crate::stateful_set_control::{DefaultStatefulSetControl, StatefulSetControl};
 
-/// A cluster whose caches show every write at once: the production's set and pod control over
+/// A cluster whose caches show every write immediately: the production set and pod control with
 /// fakes.
 ///
 /// Upstream: `setupController`.
@@ -25,7 +25,7 @@ pub struct Cluster {
     pub objects: Arc<FakeObjectManager>,
     /// Revisions.
     pub history: Arc<FakeHistory>,
-    /// Writes statuses to the sets among the objects.
+    /// Writes statuses to the stored sets.
     pub status: Arc<FakeStatusUpdater>,
     /// Events.
     pub recorder: Arc<FakeRecorder>,
@@ -33,12 +33,12 @@ pub struct Cluster {
     pub pods: Arc<StatefulPodControl>,
     /// The set control under test.
     pub control: DefaultStatefulSetControl,
-    /// The time of day; stands still unless a test moves it.
+    /// Current time; constant unless a test changes it.
     pub now: Timestamp,
 }
 
 impl Cluster {
-    /// An empty cluster.
+    /// Creates an empty cluster.
     pub fn new(gates: FeatureGates) -> Self {
         let objects = Arc::new(FakeObjectManager::default());
         let recorder = Arc::new(FakeRecorder::new());
@@ -61,11 +61,13 @@ impl Cluster {
             recorder,
             pods,
             control,
-            now: "2026-03-01T12:00:00Z".parse().expect("this is a time"),
+            now: "2026-03-01T12:00:00Z"
+                .parse()
+                .expect("the constant is a timestamp"),
         }
     }
 
-    /// The set as it is stored.
+    /// Returns the stored set.
     pub fn stored(&self, set: &StatefulSet) -> StatefulSet {
         let stored = self.objects.sets.get(set.namespace(), set.name());
         StatefulSet::clone(&stored.unwrap_or_else(|| panic!("set {} is not stored", set.key())))
@@ -76,7 +78,7 @@ impl Cluster {
         self.objects.sets.add(set.clone());
     }
 
-    /// Syncs the set with these pods.
+    /// Syncs the set with the given pods.
     pub async fn reconcile(&self, set: &StatefulSet, pods: &[Arc<Pod>]) -> SyncOutcome {
         let revisions = match self.control.list_revisions(set) {
             Ok(revisions) => revisions,

@@ -16,18 +16,18 @@ use statefulset_pod_control::stateful_set_utils::{
 #[cfg(test)]
 mod tests;
 
-/// An invariant of the stored set and its objects.
+/// A check of the stored set and its objects in the cluster.
 pub type Invariants = fn(&StatefulSet, &FakeObjectManager) -> Result<(), String>;
 
-/// Invariant of an ordered set: no pod runs before its predecessor, no ordinal is skipped, and
-/// [`burst`] holds.
+/// Checks an ordered set: no pod runs before its predecessor, no ordinal is missing, and the rules
+/// of [`burst`] hold.
 ///
-/// Upstream accepts a missing claim if the policy deletes it at scale-down, which would hide a claim
+/// Upstream accepts a missing claim here if scaling down deletes it; that would hide every claim
 /// that was never created.
 ///
 /// # Errors
 ///
-/// The violation, with its pod.
+/// The violation and its pod.
 ///
 /// Upstream: `assertMonotonicInvariants`.
 pub fn monotonic(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
@@ -35,7 +35,10 @@ pub fn monotonic(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), S
     for (index, pod) in pods.iter().enumerate() {
         let wanted = Ordinal::of_index(set, index);
         if ordinal(&pod.name) != Some(wanted) {
-            return Err(format!("pod {} stands where {wanted} is due", pod.name));
+            return Err(format!(
+                "pod {} found instead of ordinal {wanted}",
+                pod.name
+            ));
         }
         let before = index.checked_sub(1).map(|before| &pods[before]);
         if let Some(before) = before.filter(|before| !before.is_running_and_ready())
@@ -48,12 +51,12 @@ pub fn monotonic(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), S
     Ok(())
 }
 
-/// Invariant of any set: every pod has its identity, its volumes and its claims, and the claims have
-/// the owners of the retention policy.
+/// Checks any set: every pod has its identity, volumes and claims, and the claims have the owners
+/// that the retention policy wants.
 ///
 /// # Errors
 ///
-/// The violation, with its pod.
+/// The violation and its pod.
 ///
 /// Upstream: `assertBurstInvariants`.
 pub fn burst(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
@@ -61,12 +64,13 @@ pub fn burst(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), Strin
     pods.iter().try_for_each(|pod| check_pod(set, objects, pod))
 }
 
-/// Invariant of a rollout: the lowest pods have the current revision, the highest ones the update
-/// revision, in the numbers of the status, and [`burst`] holds.
+/// Checks a set during an update: of the lowest pods, the status's current count has the current
+/// revision; of the highest, its updated count has the update revision; and the rules of [`burst`]
+/// hold.
 ///
 /// # Errors
 ///
-/// The violation, with its pod.
+/// The violation and its pod.
 ///
 /// Upstream: `assertUpdateInvariants`.
 pub fn update(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
@@ -101,7 +105,7 @@ fn check_pod(set: &StatefulSet, objects: &FakeObjectManager, pod: &Pod) -> Resul
     let name = &pod.name;
     let ordinal = ordinal(name).ok_or_else(|| format!("pod {name} has no ordinal"))?;
     if !storage_matches(set, ordinal, pod) {
-        return Err(format!("pod {name} has other volumes than the set wants"));
+        return Err(format!("pod {name} has the wrong volumes"));
     }
     for claim in persistent_volume_claims(set, ordinal) {
         let claim = claim.map_err(|error| error.to_string())?;
@@ -111,7 +115,7 @@ fn check_pod(set: &StatefulSet, objects: &FakeObjectManager, pod: &Pod) -> Resul
             .map_err(|wrong| format!("claim {}: {wrong}", claim.name))?;
     }
     if !identity_matches(set, pod) {
-        return Err(format!("pod {name} has another identity"));
+        return Err(format!("pod {name} has the wrong identity"));
     }
     Ok(())
 }
@@ -124,7 +128,7 @@ fn check_owners(
     owners: &[OwnerReference],
 ) -> Result<(), String> {
     use ClaimRetentionPolicyType::Delete;
-    // A sync corrects owners when it processes the pod; in ordered sets that needs a running pod.
+    // Owners are set when the pod is processed, which in ordered sets requires a running pod.
     if !pod.is_running_and_ready() {
         return Ok(());
     }

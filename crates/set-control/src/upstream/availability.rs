@@ -1,4 +1,4 @@
-//! Sets with `minReadySeconds`.
+//! Availability after `minReadySeconds`.
 
 use jiff::SignedDuration;
 use serde_json::json;
@@ -12,12 +12,12 @@ use super::runs::Run;
 use crate::testing::invariants;
 use crate::waiting::Waiting;
 
-/// The number of available pods of a set with one pod that has been ready for some minutes of the
-/// required hour.
+/// Returns the available count of a set with one pod that has been ready for some minutes and needs
+/// an hour.
 async fn available_after(minutes: i64) -> i32 {
     let mut available = None;
     for run in Run::walks() {
-        let mut world = run.with(set(1).min_ready_seconds(3600));
+        let mut world = run.stored(set(1).min_ready_seconds(3600));
         world.scale_up(invariants::burst).await.unwrap();
         world.reread();
         let since = world.now - SignedDuration::from_mins(minutes);
@@ -42,12 +42,13 @@ mod test_stateful_set_availability {
     }
 }
 
-/// A set with `minReadySeconds: 30`.
+/// A set with `minReadySeconds` of 30.
 fn half_a_minute(replicas: i32) -> Builder<StatefulSet> {
     set(replicas).min_ready_seconds(30)
 }
 
-/// Replaces the set's pods with others, without revision and uid, ready for some seconds.
+/// Replaces the set's pods with others, without revision and uid, that have been ready for some
+/// seconds.
 fn replace_pods(world: &World, seconds: i64) {
     for ordinal in 0..world.set.spec.replicas {
         let mut pod = stateful_set_pod(&world.set, ordinal);
@@ -57,7 +58,7 @@ fn replace_pods(world: &World, seconds: i64) {
     }
 }
 
-/// Makes a pod ready for some seconds.
+/// Sets the time for which a pod has been ready.
 fn ready_for(world: &World, ordinal: i32, seconds: i64) {
     let since = world.now - SignedDuration::from_secs(seconds);
     world
@@ -71,7 +72,7 @@ async fn sync(world: &World) -> (StatefulSetStatus, Option<Waiting>) {
     (outcome.status.unwrap(), outcome.waiting)
 }
 
-/// An ordered sync stops at the lowest pod, which has been ready too briefly.
+/// An ordered sync stops at the lowest pod, which isn't available yet.
 async fn assert_waits_for_the_lowest(world: &World) {
     let (status, waiting) = sync(world).await;
     assert_eq!(status.available_replicas, 0);
@@ -82,12 +83,12 @@ async fn assert_waits_for_the_lowest(world: &World) {
 mod test_stateful_set_rolling_update_respects_min_ready_seconds {
     use super::*;
 
-    /// Upstream checks only the number of available pods: not the pod that the second sync deletes, nor
-    /// the count of the current revision, which is -1 there.
+    /// Upstream checks only the number of available pods: neither the pod that the second sync
+    /// deletes, nor the count of the current revision, which becomes -1 there.
     #[tokio::test]
     async fn as_upstream() {
         for run in Run::walks() {
-            let mut world = run.with(half_a_minute(2));
+            let mut world = run.stored(half_a_minute(2));
             replace_pods(&world, 10);
             world.change_image("updated-image");
             assert_waits_for_the_lowest(&world).await;
@@ -116,7 +117,7 @@ mod test_stateful_set_scale_down_respects_min_ready_seconds {
     #[tokio::test]
     async fn as_upstream() {
         for run in Run::walks() {
-            let mut world = run.with(half_a_minute(3));
+            let mut world = run.stored(half_a_minute(3));
             let mut original = world.set.clone();
             world.scale_up(invariants::monotonic).await.unwrap();
             replace_pods(&world, 10);
@@ -130,7 +131,7 @@ mod test_stateful_set_scale_down_respects_min_ready_seconds {
     #[tokio::test]
     async fn a_pod_that_was_ready_too_short_doesnt_go_before_a_lower_one_is_available() {
         for run in Run::walks() {
-            let mut world = run.with(half_a_minute(3));
+            let mut world = run.stored(half_a_minute(3));
             world.scale_up(invariants::monotonic).await.unwrap();
             replace_pods(&world, 10);
             world.reread();
@@ -158,14 +159,14 @@ mod test_stateful_set_on_delete_strategy_ignores_min_ready_seconds {
     #[tokio::test]
     async fn as_upstream() {
         for run in Run::walks() {
-            let mut world = run.with(half_a_minute(2).on_delete());
+            let mut world = run.stored(half_a_minute(2).on_delete());
             world.scale_up(invariants::monotonic).await.unwrap();
             world.reread();
             replace_pods(&world, 10);
             world.change_image("updated-image");
             let (status, waiting) = sync(&world).await;
             assert_eq!(status.available_replicas, 0);
-            // Upstream expects any revision.
+            // Upstream accepts any revision.
             assert!(status.update_revision.starts_with("foo-"));
             assert_eq!(&*status.current_revision, NGINX_REVISION);
             assert_ne!(status.update_revision, status.current_revision);
@@ -175,12 +176,12 @@ mod test_stateful_set_on_delete_strategy_ignores_min_ready_seconds {
         }
     }
 
-    /// Such pods block the update of ordered sets, but not of parallel ones.
+    /// In ordered sets such pods stop the sync before the update; in parallel sets they don't.
     #[tokio::test]
     async fn pods_that_the_user_updates_stay_however_long_they_are_ready() {
         for seconds in [10, 31] {
             for run in Run::walks() {
-                let mut world = run.with(half_a_minute(2).on_delete().parallel());
+                let mut world = run.stored(half_a_minute(2).on_delete().parallel());
                 world.scale_up(invariants::burst).await.unwrap();
                 world.reread();
                 replace_pods(&world, seconds);
@@ -198,7 +199,7 @@ mod test_stateful_set_on_delete_strategy_ignores_min_ready_seconds {
 #[tokio::test]
 async fn test_stateful_set_zero_min_ready_seconds() {
     for run in Run::walks() {
-        let world = run.with(set(2).min_ready_seconds(0));
+        let world = run.stored(set(2).min_ready_seconds(0));
         replace_pods(&world, 0);
         assert_eq!(sync(&world).await.0.available_replicas, 2);
     }
@@ -211,7 +212,7 @@ mod test_stateful_set_partition_rolling_update_with_min_ready_seconds {
     async fn as_upstream() {
         for run in Run::walks() {
             let set = half_a_minute(4).with("spec.podManagementPolicy", "OrderedReady");
-            let mut world = run.with(set.partition(2));
+            let mut world = run.stored(set.partition(2));
             replace_pods(&world, 10);
             world.change_image("updated-image");
             assert_waits_for_the_lowest(&world).await;
@@ -228,9 +229,9 @@ mod test_stateful_set_partition_rolling_update_with_min_ready_seconds {
     }
 }
 
-/// Recreates the highest pod of a parallel set from another template, ready as of now.
+/// Replaces the highest pod of a parallel set from another template; it just became ready.
 async fn update_the_highest(run: Run, set: Builder<StatefulSet>) -> World {
-    let mut world = run.with(set.parallel());
+    let mut world = run.stored(set.parallel());
     world.scale_up(invariants::burst).await.unwrap();
     world.reread();
     world.change_image("updated-image");

@@ -1,4 +1,4 @@
-//! Sets and revisions written by servers of two minor versions; the older one recorded an empty
+//! Sets and revisions written by servers of two minor versions. The older one recorded an empty
 //! creation time in the template.
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use Server::{V1_33, V1_34};
 const UID: &str = "ec335e25-1045-4216-8634-50cfbe05f3d6";
 
 impl Server {
-    /// An object's metadata, with the empty creation time that the older server wrote.
+    /// Returns an object's metadata, with the empty creation time if the older server wrote it.
     fn template_metadata(self, mut metadata: Value) -> Value {
         if self == V1_33 {
             metadata["creationTimestamp"] = Value::Null;
@@ -80,7 +80,7 @@ impl Server {
         set
     }
 
-    /// The set as the server wrote it.
+    /// The set as the server stored it.
     fn stored_set(self) -> StatefulSet {
         let claim =
             json!({"annotations": {"key": "value"}, "labels": {"key": "value"}, "name": "test"});
@@ -135,7 +135,7 @@ impl Server {
             "revision": number.parse::<i64>().unwrap(),
         });
         let revision = ControllerRevision::decode(&json.to_string()).unwrap();
-        // The name is the hash of the bytes, so the server recorded these bytes.
+        // The name contains the hash of the bytes, so these are the bytes that the server recorded.
         let renamed = NewRevision {
             data: revision.data.to_str().into(),
             ..NewRevision::new(&set, &RevisionData::new(&set.spec.template).unwrap(), 1, 0)
@@ -145,7 +145,8 @@ impl Server {
     }
 }
 
-/// The last stored revision is the current and the update one, `times` in a row, without a write.
+/// Checks `times` times that the current and the update revision are the last stored one, and that
+/// no revision is created or renumbered.
 async fn takes_the_last(set: &StatefulSet, revisions: &[Server], times: usize) {
     let history = FakeHistory::default();
     let revisions: Vec<_> = revisions.iter().map(|server| server.revision()).collect();
@@ -162,7 +163,7 @@ async fn takes_the_last(set: &StatefulSet, revisions: &[Server], times: usize) {
     assert_eq!(history.update_tracker.requests(), 0);
 }
 
-/// Returns true if the set of the older server, with these revisions, needs a new update revision.
+/// True if the update revision of the older server's set was created, given these revisions.
 async fn creates_for_older_set(
     semantic: Option<&SemanticMatches>,
     revisions: &[Arc<ControllerRevision>],
@@ -241,7 +242,7 @@ mod bench_stateful_set_compatibility {
             let semantic = SemanticMatches::new();
             assert!(creates_for_older_set(Some(&semantic), &edited).await);
             assert!(!creates_for_older_set(Some(&semantic), &[revision]).await);
-            // The version is the same, so the cache skips the comparison.
+            // The version is unchanged, so the data isn't compared.
             assert!(!creates_for_older_set(Some(&semantic), &edited).await);
         }
     }

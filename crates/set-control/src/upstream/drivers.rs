@@ -1,5 +1,5 @@
-//! Drivers from one state of a set to another: one random pod takes one step between two syncs, and
-//! every sync is followed by a check of the invariants.
+//! Drivers that move a set from one state to another: pods become ready in random order, one step
+//! between two syncs, and the invariants are checked after each step.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use crate::error::Error;
 use crate::outcome::SyncOutcome;
 use crate::testing::invariants::{self, Invariants};
 
-/// The maximum number of turns of a driver; more than any walk here needs.
+/// Maximum of turns per driver; more than any walk here needs.
 const TURNS_MAX: usize = 2_000;
-/// Seconds between two turns.
+/// Time that the clock advances between two turns, in seconds.
 const TURN_SECONDS: i64 = 1;
 
-/// The failure of a driver.
+/// Reason for a driver to stop early.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
     #[error("a sync failed: {0}")]
     Sync(Error),
     #[error("an invariant is violated: {0}")]
     Violated(String),
-    #[error("the set doesn't get there")]
+    #[error("the set doesn't reach its wanted state")]
     Stuck,
 }
 
-/// The number at the end of a pod's name.
+/// Returns the number at the end of a pod's name.
 pub(super) fn ordinal_of(pod: &Pod) -> i32 {
     let ordinal = ordinal(&pod.name).expect("pods have ordinals");
     ordinal.to_string().parse().expect("an ordinal is a number")
 }
 
-/// Fails unless a driver ended with the failure that was injected.
+/// Fails unless the driver stopped with the injected failure.
 #[track_caller]
 pub(super) fn assert_injected(result: Result<(), Failure>) {
     match result {
@@ -49,7 +49,7 @@ pub(super) fn assert_injected(result: Result<(), Failure>) {
 }
 
 impl World {
-    /// Brings pods up until all wanted ones are ready.
+    /// Makes pods ready until the set has its wanted number of ready pods.
     ///
     /// Upstream: `scaleUpStatefulSetControl`.
     pub(super) async fn scale_up(&mut self, invariants: Invariants) -> Result<(), Failure> {
@@ -62,8 +62,8 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// Removes pods until only wanted ones are left, with the claims that their pods owned. Upstream
-    /// never checks the remaining claims.
+    /// Removes pods until the set has its wanted number, then the claims owned by the removed pods.
+    /// Upstream never checks the remaining claims.
     ///
     /// Upstream: `scaleDownStatefulSetControl`.
     pub(super) async fn scale_down(&mut self, invariants: Invariants) -> Result<(), Failure> {
@@ -97,8 +97,8 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// Brings pods up until the rollout is complete. At most one of the previously ready pods may be
-    /// down at a time; upstream doesn't check that.
+    /// Makes pods ready until the update is complete. Of the previously ready pods only one may be
+    /// down at a time, which upstream doesn't check.
     ///
     /// Upstream: `updateStatefulSetControl`.
     pub(super) async fn update(&mut self) -> Result<(), Failure> {
@@ -117,14 +117,14 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// Fails if more than one of these pods is missing or unready.
+    /// Fails if more than one of these pods is missing or not ready.
     fn check_one_down(&self, up: &BTreeSet<String>) -> Result<(), Failure> {
         let still = self.running_and_ready();
         let down: Vec<&String> = up.difference(&still).collect();
         match down.len() {
             ..=1 => Ok(()),
             _ => Err(Failure::Violated(format!(
-                "pods {down:?} are down at a time"
+                "pods {down:?} are down at the same time"
             ))),
         }
     }
@@ -135,13 +135,13 @@ impl World {
         pods.iter().map(|pod| pod.name.to_string()).collect()
     }
 
-    /// Returns true if the set wants a pod of this name.
+    /// True if the set wants a pod of this name.
     fn is_wanted(&self, pod: &str) -> bool {
         ordinal(pod).is_some_and(|ordinal| ordinal.index_in(&self.set).is_some())
     }
 
-    /// Scales up with pods that stay pending: in at most two syncs, as upstream, and one more for every
-    /// 500 pods, the limit of a sync here.
+    /// Scales up with all pods pending after their creation: in at most two syncs, as upstream
+    /// does, and one more per 500 pods, the maximum that one sync creates here.
     ///
     /// Upstream: `parallelScaleUpStatefulSetControl`.
     pub(super) async fn parallel_scale_up(
@@ -166,7 +166,7 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// Scales down in at most two syncs, each repeated with the same pods.
+    /// Scales down in at most two syncs, each followed by another one with the same pods.
     ///
     /// Upstream: `parallelScaleDownStatefulSetControl`.
     pub(super) async fn parallel_scale_down(
@@ -186,7 +186,7 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// One turn: a new pod becomes pending, a random pod takes its next step, a sync follows.
+    /// One turn: new pods become pending, a random pod takes one step, and the set is synced.
     async fn turn(&mut self, invariants: Invariants) -> Result<(), Failure> {
         self.now += jiff::SignedDuration::from_secs(TURN_SECONDS);
         let mut pods = self.objects.pods_of(&self.set);
@@ -204,7 +204,7 @@ impl World {
                 _ => return Ok(()),
             }
             pods = self.objects.pods_of(&self.set);
-            // A cache lists pods in any order.
+            // The result must not depend on the order in which a cache lists pods.
             pods.shuffle(&mut self.random);
         }
         self.sync(&pods).await?;
@@ -212,7 +212,7 @@ impl World {
         self.check(invariants)
     }
 
-    /// Syncs the current set without a failure.
+    /// Syncs the current set, which must not fail.
     pub(super) async fn sync(&self, pods: &[Arc<Pod>]) -> Result<SyncOutcome, Failure> {
         let mut outcome = self.reconcile(&self.set, pods).await;
         match outcome.error.take() {
@@ -257,8 +257,8 @@ impl World {
         claims.iter().map(|claim| claim.name.to_string()).collect()
     }
 
-    /// Fails unless the remaining claims are those of wanted pods, plus all others if the policy keeps
-    /// them.
+    /// Fails unless exactly the claims of wanted pods are left, plus the other claims if the policy
+    /// retains them.
     fn check_claims_left(&self, before: BTreeSet<String>) -> Result<(), Failure> {
         let mut kept = before;
         if self.set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete {
@@ -271,11 +271,11 @@ impl World {
         if left == kept {
             return Ok(());
         }
-        let wrong = format!("claims {left:?} are left, not {kept:?}");
+        let wrong = format!("claims {left:?} are left instead of {kept:?}");
         Err(Failure::Violated(wrong))
     }
 
-    /// Removes the claims owned by a pod that no longer exists.
+    /// Removes the claims that a missing pod owns, by name.
     fn collect_garbage(&self) {
         let pods: BTreeSet<String> = self.pod_names().into_iter().collect();
         for claim in self.objects.claims.cache().list() {

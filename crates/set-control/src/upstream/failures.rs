@@ -1,4 +1,4 @@
-//! Failing syncs: the work that they still do, and the error that they return.
+//! Failed syncs: their completed steps, and the error that they return.
 
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::testing::upstream::set;
@@ -12,7 +12,7 @@ use crate::testing::invariants;
 #[tokio::test]
 async fn test_stateful_set_control_scale_down_delete_error() {
     for run in Run::policies() {
-        let mut world = run.with(set(3));
+        let mut world = run.stored(set(3));
         world.scale_up(invariants::monotonic).await.unwrap();
         world.reread();
         world.change(|set| set.spec.replicas = 0);
@@ -33,10 +33,10 @@ fn status_error() -> ApiError {
     ApiError::api(500, "InternalError", "status error")
 }
 
-/// The error of one sync whose first creation and status write may fail.
+/// Runs one sync whose first creation and status write fail as requested; returns its error.
 async fn status_update(sync_fails: bool, status_fails: bool) -> Option<String> {
     let run = Run::walks().next().unwrap();
-    let world = run.with(set(3));
+    let world = run.stored(set(3));
     if sync_fails {
         world.objects.create_pod_tracker.fail_after(0, sync_error);
     }

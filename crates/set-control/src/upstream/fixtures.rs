@@ -17,24 +17,24 @@ use statefulset_history::{
 use super::runs::{Run, SEED_VARIABLE};
 use crate::testing::Cluster;
 
-/// The revision of upstream's set, as the reference names it.
+/// Name that the reference gives the revision of upstream's set.
 pub(super) const NGINX_REVISION: &str = "foo-674c887789";
-/// The revision of upstream's set with the image `foo`, as the reference names it.
+/// Name that the reference gives the revision of upstream's set with the image `foo`.
 pub(super) const FOO_REVISION: &str = "foo-758f94cd5c";
 
-/// A cluster, a set, and the random choices of the drivers.
+/// A cluster, its driver's random choices, and a set.
 pub(super) struct World {
     /// The cluster.
     pub(super) cluster: Cluster,
-    /// The set, usually as last read.
+    /// The test's copy of the set, usually the last one read.
     pub(super) set: StatefulSet,
-    /// Seeds the choices of the drivers.
+    /// Random numbers for the drivers.
     pub(super) random: StdRng,
     run: Run,
 }
 
 impl World {
-    /// An empty cluster for a run with a set.
+    /// Creates an empty cluster for a run with a set.
     pub(super) fn new(set: StatefulSet, run: Run, gates: FeatureGates) -> Self {
         Self {
             cluster: Cluster::new(gates),
@@ -55,7 +55,7 @@ impl World {
         self.cluster.store(&self.set);
     }
 
-    /// Gives the set's container another image, and stores the set.
+    /// Changes the image of the set's container and stores the set.
     pub(super) fn change_image(&mut self, image: &str) {
         self.change(|set| {
             edit_template(set, |template| {
@@ -64,7 +64,7 @@ impl World {
         });
     }
 
-    /// The images of the set's pods, by ordinal.
+    /// Returns the images of the set's pods, by ordinal.
     pub(super) fn images(&self) -> Vec<String> {
         let pods = self.objects.pods_of(&self.set);
         let image = |name: &str| {
@@ -72,19 +72,19 @@ impl World {
             let pod = pod.expect("cached objects are stored");
             pod["spec"]["containers"][0]["image"]
                 .as_str()
-                .expect("an image")
+                .expect("pods have an image")
                 .to_owned()
         };
         pods.iter().map(|pod| image(&pod.name)).collect()
     }
 
-    /// The names of the set's pods, by ordinal.
+    /// Returns the names of the set's pods, by ordinal.
     pub(super) fn pod_names(&self) -> Vec<String> {
         let pods = self.objects.pods_of(&self.set);
         pods.iter().map(|pod| pod.name.to_string()).collect()
     }
 
-    /// `replicas`, `readyReplicas` and `updatedReplicas` of the set as last read.
+    /// Returns `replicas`, ready and updated counts of the current set.
     pub(super) fn counts(&self) -> [i32; 3] {
         let status = &self.set.status;
         [
@@ -125,7 +125,7 @@ pub(super) fn edit_template(set: &mut StatefulSet, edit: impl FnOnce(&mut Value)
     set.spec.template = PodTemplate::from_value(&template);
 }
 
-/// The failure that the trackers inject.
+/// The injected failure.
 pub(super) fn injected() -> ApiError {
     ApiError::api(500, "InternalError", "injected failure")
 }

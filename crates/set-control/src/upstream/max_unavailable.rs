@@ -1,4 +1,4 @@
-//! Updates of several pods at once, up to `maxUnavailable`.
+//! Updates of up to `maxUnavailable` pods at once.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::rolling_update::{
 };
 use crate::testing::invariants;
 
-/// Syncs with all pods.
+/// Syncs with the existing pods.
 async fn sync(world: &World) {
     world
         .sync(&world.objects.pods_of(&world.set))
@@ -35,14 +35,14 @@ fn make_ready(world: &World, ordinal: i32) {
         .set_pod_ready(&world.set, ordinal, true, world.now);
 }
 
-/// The pods except that of an ordinal.
+/// Returns the pods except that of an ordinal.
 fn without(pods: &[Arc<Pod>], ordinal: i32) -> Vec<Arc<Pod>> {
     let pods = pods.iter().filter(|pod| ordinal_of(pod) != ordinal);
     pods.cloned().collect()
 }
 
-/// A set of six ready pods with a new image, whose upper three are updated two at a time; its first
-/// sync has deleted the two highest.
+/// Returns a cluster with a set of six pods after an image change. The upper three are updated two
+/// at a time, and the first sync has deleted the two highest.
 async fn two_deleted(run: Run, set: Builder<StatefulSet>) -> World {
     let mut world = run.with_max_unavailable(set.partition(3).max_unavailable(2));
     world.scale_up(invariants::burst).await.unwrap();
@@ -54,7 +54,7 @@ async fn two_deleted(run: Run, set: Builder<StatefulSet>) -> World {
     world
 }
 
-/// The pods of the upper three have the new revision, the others the old one.
+/// Checks that the upper three pods have the new revision and the others the old one.
 fn assert_updated(world: &World) {
     let pods = world.objects.pods_of(&world.set);
     let revisions: Vec<&str> = pods.iter().map(|pod| pod.revision()).collect();
@@ -64,9 +64,9 @@ fn assert_updated(world: &World) {
 mod test_stateful_set_control_rolling_update_with_max_unavailable {
     use super::*;
 
-    /// Upstream passes the third sync a list from before pod 4 was ready. Its fake creates the pod
-    /// again, and pod 5 is never created, so the rest tests nothing. Here every sync sees the current
-    /// pods, and the update completes.
+    /// Upstream passes the third sync a list from before pod 4 was ready. Its fake recreates the
+    /// pod, and pod 5 never appears, so the rest of the test proves nothing. Here every sync sees
+    /// the current pods, and the update completes.
     #[tokio::test]
     async fn ordered_ready() {
         for run in Run::walks() {
@@ -98,7 +98,7 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable {
             sync(&world).await;
             assert_eq!(world.pod_names().len(), 6);
             make_ready(&world, 4);
-            // Only pod 5 is unavailable, so one more pod may be deleted.
+            // Pod 5 is the unavailable one, so one more may be deleted.
             let before = world.objects.pods_of(&world.set);
             sync(&world).await;
             assert_eq!(world.objects.pods_of(&world.set), without(&before, 3));
@@ -115,7 +115,7 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable {
     }
 }
 
-/// Upstream's update step over all pods, to a revision without a name.
+/// Runs upstream's update step, to an unnamed revision, with the existing pods.
 async fn update_step(world: &World, status: &mut StatefulSetStatus) -> Option<usize> {
     let pods = world.objects.pods_of(&world.set);
     let place = |pod: &Arc<Pod>| PodSlot::Existing(ordinal_of(pod).into(), Arc::clone(pod));
@@ -129,8 +129,8 @@ async fn update_step(world: &World, status: &mut StatefulSetStatus) -> Option<us
     plan.unavailable
 }
 
-/// With these pods terminating, the update step deletes those of `deleted`. Upstream only counts the
-/// remaining pods.
+/// Checks that with these pods terminating, the update step deletes those of `deleted`. Upstream
+/// only counts the remaining pods.
 async fn verify_invariant(terminating: &[i32], deleted: &[i32]) {
     for run in Run::walks() {
         let set = set(6).with("spec.podManagementPolicy", "OrderedReady");
@@ -209,8 +209,8 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable_in_ordered_mod
     }
 }
 
-/// A set with a new image whose lowest pods are unavailable: terminating in parallel sets, unready in
-/// others.
+/// Returns a cluster with a changed image whose lowest pods are unavailable: terminating in
+/// parallel sets, not ready in others.
 async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> World {
     let mut world = run.with_max_unavailable(set);
     world.scale_up(invariants::burst).await.unwrap();
@@ -229,10 +229,10 @@ async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> Worl
     world
 }
 
-/// Checks the budget and the number of unavailable pods, which upstream reads from two gauges. This
-/// crate has no gauges: the numbers come from the step and from the outcome of a sync. A sync counts
-/// only if it reaches the step, which it doesn't for `OnDelete` or with an unready pod in an ordered
-/// set. The tests of the controller's metrics read the gauges for the same sets.
+/// Checks the maximum and the number of unavailable pods, which upstream reads from two gauges.
+/// Here the inputs of the gauges are checked: the update step's count, and the outcome of a whole
+/// sync. A sync counts only if it reaches the step, so neither for `OnDelete` nor with an unready
+/// pod in an ordered set. The tests of the controller's metrics read the gauges for the same sets.
 async fn metrics(set: Builder<StatefulSet>, unready: i32, counts: [usize; 2]) {
     for run in Run::walks() {
         let world = with_unready(run, set.clone(), unready).await;

@@ -1,4 +1,4 @@
-//! The ordinals of a set's pods, and their order.
+//! Ordinals of a set's pods, and their order.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use crate::testing::invariants;
 mod test_stateful_set_control_with_start_ordinal {
     use super::*;
 
-    /// Upstream checks no invariants here; the monotonic ones hold.
+    /// Upstream checks no invariants here. The monotonic ones hold.
     #[tokio::test]
     async fn creates_pods_with_start_ordinal() {
         for run in Run::walks() {
-            let mut world = run.with(set(3).start(2));
+            let mut world = run.stored(set(3).start(2));
             world.scale_up(invariants::monotonic).await.unwrap();
             world.reread();
             assert_eq!(world.counts(), [3, 3, 3]);
@@ -31,7 +31,7 @@ mod test_stateful_set_control_with_start_ordinal {
     }
 }
 
-/// Here sorting is part of [`Replicas`]: wanted pods ascend, condemned ones descend.
+/// Here sorting is part of the split into slots: wanted pods ascend, the others descend.
 #[test]
 fn test_ascending_ordinal() {
     for run in Run::walks() {

@@ -1,19 +1,19 @@
-//! Doubling batches of parallel sets.
+//! Creation and deletion of parallel sets' pods in doubling batches.
 
 use statefulset_controller_util::testing::upstream::set;
 
 use super::runs::Run;
 use crate::testing::invariants;
 
-/// The number of calls of a kind, and of the most parallel ones.
+/// Number of calls of a kind, and the maximum in parallel.
 type Calls = (usize, usize);
 
-/// Scales a set twice, in few syncs. Upstream expects some overlap of the creations; here the numbers
-/// are exact, as the batches are.
+/// Scales a set twice, in few syncs. Upstream requires some overlap of the creations; here the
+/// numbers are exact, like the batches.
 async fn scales(from: i32, to: i32, creations: Calls, deletions: Calls) {
     let run = Run::walks().next().unwrap();
     let labels = "spec.volumeClaimTemplates.0.metadata.labels.test";
-    let mut world = run.with(set(0).parallel().with(labels, "test"));
+    let mut world = run.stored(set(0).parallel().with(labels, "test"));
     for replicas in [from, to] {
         world.change(|set| set.spec.replicas = replicas);
         if world.set.status.replicas < replicas {
@@ -40,7 +40,7 @@ mod test_parallel_scale {
         scales(3, 30, (30, 15), (0, 0)).await;
     }
 
-    /// Each pod is deleted twice, as the second sync sees it again.
+    /// Each pod is deleted twice, because the second sync sees it again.
     #[tokio::test]
     async fn scale_down_from_10_to_1() {
         scales(10, 1, (10, 4), (18, 4)).await;

@@ -1,4 +1,4 @@
-//! Revisions of a set and their application.
+//! Revisions of a set, and the effect of applying one.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn new_revision(set: &StatefulSet, number: i64) -> NewRevision {
     )
 }
 
-/// Three successive versions of a set, each with another template.
+/// Returns three sets, each with a changed template.
 fn sets() -> [Builder<StatefulSet>; 3] {
     let first = set(3);
     let second = first.clone().image("foo");
@@ -37,12 +37,12 @@ fn sets() -> [Builder<StatefulSet>; 3] {
     [first, second, third]
 }
 
-/// Stores the revisions of the first `existing` sets and finds those of the set `of`: `current` and
-/// `update` name a set and a number, and `count` revisions exist afterwards.
+/// Checks the current and the update revision of set `of`, as set and number each, with the
+/// revisions of the first `existing` sets stored. `count` revisions exist afterwards.
 async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2], count: usize) {
     for run in Run::policies() {
         let sets = sets();
-        let world = run.with(sets[of].clone());
+        let world = run.stored(sets[of].clone());
         let data = sets.map(|set| new_revision(&set.build(), 1).data);
         for (number, index) in (1..).zip(0..existing) {
             let set = self::sets()[index].build();
@@ -118,7 +118,7 @@ fn test_create_apply_revision() {
     let second = new_revision(&restored, 2);
     assert_eq!(second.data, first.data);
     assert_eq!(second.annotations["foo"], "bar");
-    // Upstream doesn't check the name; the same name means the same revision.
+    // Upstream doesn't check the name, which proves that both are the same revision.
     assert_eq!(second.name, first.name);
 }
 

@@ -1,4 +1,4 @@
-//! The runs of a test, over retention policies and seeds.
+//! Runs of a test, over retention policies and over random walks with different seeds.
 
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -6,15 +6,15 @@ use statefulset_controller_util::testing::builders::Builder;
 
 use super::fixtures::World;
 
-/// The number of walks of a test, each with its seed.
+/// Walks per test, each with another seed.
 const WALKS: u64 = 2;
-/// Sets one seed for all tests, such as the one that a failed test printed.
+/// Variable with one seed for all tests, such as a failed test's seed.
 pub(super) const SEED_VARIABLE: &str = "STATEFULSET_WALK_SEED";
 
-/// `whenScaled` and `whenDeleted`; none is a set without a policy.
+/// `whenScaled` and `whenDeleted`; `None` is a set without a policy.
 type Policy = Option<(&'static str, &'static str)>;
 
-/// Upstream runs the first twice: as `Retain` and as the default.
+/// Upstream runs the first twice: as `Retain`, and without a name as its sets' default.
 const POLICIES: [Policy; 5] = [
     Some(("Retain", "Retain")),
     Some(("Delete", "Retain")),
@@ -27,12 +27,12 @@ const POLICIES: [Policy; 5] = [
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     policy: Policy,
-    /// Seeds the choices of the drivers.
+    /// Seed of the drivers' random choices.
     pub(super) seed: u64,
 }
 
 impl Run {
-    /// The walks under each retention policy.
+    /// Returns the walks under each retention policy.
     ///
     /// Upstream: `runTestOverPVCRetentionPolicies`.
     pub(super) fn policies() -> impl Iterator<Item = Self> {
@@ -41,11 +41,11 @@ impl Run {
             .flat_map(|policy| Self::walks().map(move |run| Self { policy, ..run }))
     }
 
-    /// The walks under the default policy, `Retain`.
+    /// Returns the walks under the sets' default policy, `Retain`.
     pub(super) fn walks() -> impl Iterator<Item = Self> {
         let seeds = match std::env::var(SEED_VARIABLE) {
             Ok(seed) => {
-                let seed = seed.parse().expect("the seed of a walk is a number");
+                let seed = seed.parse().expect("a walk's seed is a number");
                 seed..=seed
             }
             Err(_) => 1..=WALKS,
@@ -65,19 +65,19 @@ impl Run {
         .build()
     }
 
-    /// A cluster that holds the set.
-    pub(super) fn with(self, set: Builder<StatefulSet>) -> World {
-        let world = self.without(set);
+    /// Creates a cluster that stores the set.
+    pub(super) fn stored(self, set: Builder<StatefulSet>) -> World {
+        let world = self.unstored(set);
         world.store(&world.set);
         world
     }
 
-    /// A cluster without the set: the first status write stores it.
-    pub(super) fn without(self, set: Builder<StatefulSet>) -> World {
+    /// Creates a cluster without the set: its first status write stores it.
+    pub(super) fn unstored(self, set: Builder<StatefulSet>) -> World {
         World::new(self.on(set), self, FeatureGates::default())
     }
 
-    /// A cluster without the set, with the gate `MaxUnavailableStatefulSet`.
+    /// Creates a cluster without the set, with the gate `MaxUnavailableStatefulSet`.
     pub(super) fn with_max_unavailable(self, set: Builder<StatefulSet>) -> World {
         let gates = FeatureGates {
             max_unavailable_stateful_set: true,

@@ -1,4 +1,4 @@
-//! Creation, deletion and replacement of pods: the bodies that upstream runs for ordered and parallel
+//! Scaling and replacement of pods: the test bodies that upstream runs for ordered and parallel
 //! sets.
 
 use kube_apimachinery::pod::PodPhase;
@@ -17,70 +17,70 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn create_pods_monotonic() {
         for run in Run::policies() {
-            create_pods(run.with(set(3)), invariants::monotonic).await;
+            create_pods(run.stored(set(3)), invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn create_pods_burst() {
         for run in Run::policies() {
-            create_pods(run.with(set(3).parallel()), invariants::burst).await;
+            create_pods(run.stored(set(3).parallel()), invariants::burst).await;
         }
     }
 
     #[tokio::test]
     async fn scales_up_monotonic() {
         for run in Run::policies() {
-            scales_up(run.with(set(3)), invariants::monotonic).await;
+            scales_up(run.stored(set(3)), invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn scales_up_burst() {
         for run in Run::policies() {
-            scales_up(run.with(set(3).parallel()), invariants::burst).await;
+            scales_up(run.stored(set(3).parallel()), invariants::burst).await;
         }
     }
 
     #[tokio::test]
     async fn scales_down_monotonic() {
         for run in Run::policies() {
-            scales_down(run.with(set(3)), invariants::monotonic).await;
+            scales_down(run.stored(set(3)), invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn scales_down_burst() {
         for run in Run::policies() {
-            scales_down(run.with(set(3).parallel()), invariants::burst).await;
+            scales_down(run.stored(set(3).parallel()), invariants::burst).await;
         }
     }
 
     #[tokio::test]
     async fn replaces_pods_monotonic() {
         for run in Run::policies() {
-            replaces_pods(run.with(set(5)), invariants::monotonic).await;
+            replaces_pods(run.stored(set(5)), invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn replaces_pods_burst() {
         for run in Run::policies() {
-            replaces_pods(run.with(set(5).parallel()), invariants::burst).await;
+            replaces_pods(run.stored(set(5).parallel()), invariants::burst).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_failed_pod_monotonic() {
         for run in Run::policies() {
-            recreates_ended_pod(run.with(set(3)), "Failed", invariants::monotonic).await;
+            recreates_ended_pod(run.stored(set(3)), "Failed", invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_failed_pod_burst() {
         for run in Run::policies() {
-            let world = run.with(set(3).parallel());
+            let world = run.stored(set(3).parallel());
             recreates_ended_pod(world, "Failed", invariants::burst).await;
         }
     }
@@ -88,14 +88,14 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_succeeded_pod_monotonic() {
         for run in Run::policies() {
-            recreates_ended_pod(run.with(set(3)), "Succeeded", invariants::monotonic).await;
+            recreates_ended_pod(run.stored(set(3)), "Succeeded", invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_succeeded_pod_burst() {
         for run in Run::policies() {
-            let world = run.with(set(3).parallel());
+            let world = run.stored(set(3).parallel());
             recreates_ended_pod(world, "Succeeded", invariants::burst).await;
         }
     }
@@ -103,7 +103,7 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_failed_pod_with_delete_failure_monotonic() {
         for run in Run::policies() {
-            let world = run.with(set(3));
+            let world = run.stored(set(3));
             recreates_ended_pod_after_failure(world, "Failed", invariants::monotonic).await;
         }
     }
@@ -111,7 +111,7 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_failed_pod_with_delete_failure_burst() {
         for run in Run::policies() {
-            let world = run.with(set(3).parallel());
+            let world = run.stored(set(3).parallel());
             recreates_ended_pod_after_failure(world, "Failed", invariants::burst).await;
         }
     }
@@ -119,7 +119,7 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_succeeded_pod_with_delete_failure_monotonic() {
         for run in Run::policies() {
-            let world = run.with(set(3));
+            let world = run.stored(set(3));
             recreates_ended_pod_after_failure(world, "Succeeded", invariants::monotonic).await;
         }
     }
@@ -127,7 +127,7 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_succeeded_pod_with_delete_failure_burst() {
         for run in Run::policies() {
-            let world = run.with(set(3).parallel());
+            let world = run.stored(set(3).parallel());
             recreates_ended_pod_after_failure(world, "Succeeded", invariants::burst).await;
         }
     }
@@ -135,70 +135,70 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn create_pod_failure_monotonic() {
         for run in Run::policies() {
-            create_pod_failure(run.with(set(3)), invariants::monotonic).await;
+            create_pod_failure(run.stored(set(3)), invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn create_pod_failure_burst() {
         for run in Run::policies() {
-            create_pod_failure(run.with(set(3).parallel()), invariants::burst).await;
+            create_pod_failure(run.stored(set(3).parallel()), invariants::burst).await;
         }
     }
 
     #[tokio::test]
     async fn update_pod_failure_monotonic() {
         for run in Run::policies() {
-            update_pod_failure(run.with(set(3)), invariants::monotonic).await;
+            update_pod_failure(run.stored(set(3)), invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn update_pod_failure_burst() {
         for run in Run::policies() {
-            update_pod_failure(run.with(set(3).parallel()), invariants::burst).await;
+            update_pod_failure(run.stored(set(3).parallel()), invariants::burst).await;
         }
     }
 
     #[tokio::test]
     async fn update_set_status_failure_monotonic() {
         for run in Run::policies() {
-            update_set_status_failure(run.with(set(3)), invariants::monotonic).await;
+            update_set_status_failure(run.stored(set(3)), invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn update_set_status_failure_burst() {
         for run in Run::policies() {
-            update_set_status_failure(run.with(set(3).parallel()), invariants::burst).await;
+            update_set_status_failure(run.stored(set(3).parallel()), invariants::burst).await;
         }
     }
 
     #[tokio::test]
     async fn new_revision_delete_pod_failure_monotonic() {
         for run in Run::policies() {
-            new_revision_delete_pod_failure(run.with(set(3)), invariants::monotonic).await;
+            new_revision_delete_pod_failure(run.stored(set(3)), invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn new_revision_delete_pod_failure_burst() {
         for run in Run::policies() {
-            new_revision_delete_pod_failure(run.with(set(3).parallel()), invariants::burst).await;
+            new_revision_delete_pod_failure(run.stored(set(3).parallel()), invariants::burst).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_pvc_for_pending_pod_monotonic() {
         for run in Run::policies() {
-            recreates_pvc_for_pending_pod(run.with(set(3)), invariants::monotonic).await;
+            recreates_pvc_for_pending_pod(run.stored(set(3)), invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_pvc_for_pending_pod_burst() {
         for run in Run::policies() {
-            let world = run.with(set(3).parallel());
+            let world = run.stored(set(3).parallel());
             recreates_pvc_for_pending_pod(world, invariants::burst).await;
         }
     }
@@ -219,7 +219,7 @@ async fn create_pods(mut world: World, invariants: Invariants) {
 async fn scales_up(mut world: World, invariants: Invariants) {
     let mut original = world.set.clone();
     world.scale_up(invariants).await.unwrap();
-    // This copy has no status yet.
+    // The current copy has no status yet.
     original.spec.replicas = 4;
     world.set = original;
     world.scale_up(invariants).await.unwrap();
@@ -234,12 +234,12 @@ async fn scales_down(mut world: World, invariants: Invariants) {
     world.scale_down(invariants).await.unwrap();
     world.reread();
     assert_eq!(world.counts(), [0, 0, 0]);
-    // Upstream doesn't check the remaining pods.
+    // Upstream doesn't check that no pod is left.
     assert!(world.pod_names().is_empty());
 }
 
-/// Upstream looks up the claims by the volume's name, finds none, and checks nothing. It checks no
-/// invariants after the first pods are up.
+/// Upstream looks the claims up by the volume's name, finds none, and checks nothing. It also stops
+/// checking the invariants after the first scale-up.
 async fn replaces_pods(mut world: World, invariants: Invariants) {
     world.scale_up(invariants).await.unwrap();
     world.reread();
@@ -247,7 +247,7 @@ async fn replaces_pods(mut world: World, invariants: Invariants) {
     for claim in world.objects.claims.cache().list() {
         let pod = claim.name.trim_start_matches("datadir-");
         let pod = world.objects.pods.cache().get(world.set.namespace(), pod);
-        let pod = pod.expect("each claim is a pod's");
+        let pod = pod.expect("each claim belongs to a pod");
         assert!(
             claim
                 .owner_references
@@ -282,8 +282,8 @@ async fn replaces_pods(mut world: World, invariants: Invariants) {
     world.check(invariants).unwrap();
 }
 
-/// Syncs once, ends one pod and makes the others pending; returns the ordinal of the ended one.
-/// Upstream lists pods in any order, so in parallel sets it may be any.
+/// Runs the first sync, makes one pod terminal and the others pending, and returns the terminal
+/// pod's ordinal. Upstream lists pods in any order, so in parallel sets any pod may be the one.
 async fn first_pods_with_one_ended(world: &mut World, phase: &str, invariants: Invariants) -> i32 {
     use rand::Rng as _;
     world.sync(&[]).await.unwrap();
@@ -299,7 +299,7 @@ async fn first_pods_with_one_ended(world: &mut World, phase: &str, invariants: I
     ended
 }
 
-/// The ended pod is deleted and created again, with these numbers of calls in all.
+/// Checks that the terminal pod is deleted and then recreated, with these total deletions.
 async fn ended_pod_comes_back(world: &World, ended: i32, deletions: usize, invariants: Invariants) {
     let is_ended = |name: &str| ordinal(name) == Some(ended.into());
     let created = world.objects.create_pod_tracker.requests();
@@ -345,7 +345,7 @@ async fn recreates_ended_pod_after_failure(mut world: World, phase: &str, invari
     ended_pod_comes_back(&world, ended, 2, invariants).await;
 }
 
-/// The second creation fails. In parallel sets it is one of the second batch.
+/// The second creation fails, in parallel sets one of the second batch.
 async fn create_pod_failure(mut world: World, invariants: Invariants) {
     world.objects.create_pod_tracker.fail_after(1, injected);
     assert_injected(world.scale_up(invariants).await);
@@ -355,7 +355,7 @@ async fn create_pod_failure(mut world: World, invariants: Invariants) {
     assert_eq!(world.counts(), [3, 3, 3]);
 }
 
-/// No pod is updated while pods come up; a pod with another name is, and the write fails.
+/// No pod is updated while pods are created; a pod with a wrong name is, and that update fails.
 async fn update_pod_failure(mut world: World, invariants: Invariants) {
     world.objects.update_pod_tracker.fail_after(0, injected);
     world.scale_up(invariants).await.unwrap();
@@ -422,7 +422,7 @@ async fn recreates_pvc_for_pending_pod(world: World, invariants: Invariants) {
         .await
         .unwrap();
     world.check(invariants).unwrap();
-    // Upstream's check of ordered sets accepts a missing claim if scale-down deletes claims.
+    // Upstream's check of ordered sets accepts a missing claim if scaling down deletes it.
     assert!(
         world
             .objects

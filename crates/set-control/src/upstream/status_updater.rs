@@ -1,5 +1,5 @@
-//! Status writes through the API. Upstream's updater changes the caller's set; these tests read the
-//! stored one.
+//! Status writes through the API. Upstream's updater changes the caller's set; here the stored set
+//! shows the write.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct Setup {
     updater: RealStatusUpdater,
 }
 
-/// An API server that holds the set with this version, and an updater with a cache of sets.
+/// An API server that stores the set with this version, and an updater with a cache of sets.
 fn setup(is_cached: bool, version: &str, consistency: Arc<dyn ConsistencyStore>) -> Setup {
     let builder = set(3).with("metadata.resourceVersion", version);
     let (set, api) = (builder.build(), FakeClientset::new());
@@ -64,7 +64,7 @@ impl Setup {
         written.await
     }
 
-    /// A member of the stored status.
+    /// Returns a member of the stored status.
     fn stored(&self, member: &str) -> i64 {
         let stored = self.api.object(&STATEFUL_SETS, "default", "foo").unwrap();
         stored["status"][member].as_i64().unwrap_or(0)
@@ -103,7 +103,7 @@ async fn test_stateful_set_status_updater_update_replicas_failure() {
     let setup = cached();
     setup.fail(u32::MAX, FaultError::InternalError);
     let error = setup.update(&status()).await.unwrap_err();
-    // Upstream expects any error, and doesn't count the attempts.
+    // Upstream accepts any error and doesn't count the attempts.
     assert!(!error.is_conflict(), "{error}");
     assert_eq!(setup.requests(), 1);
 }

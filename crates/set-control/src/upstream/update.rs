@@ -1,4 +1,4 @@
-//! Rollouts, rollbacks, and the revisions that remain.
+//! Template updates and rollbacks, and the remaining revisions.
 
 use kube_apimachinery::pod::PodPhase;
 use statefulset_controller_util::controller_revision::ControllerRevision;
@@ -15,7 +15,7 @@ use super::runs::Run;
 use crate::stateful_set_control::StatefulSetControl as _;
 use crate::testing::invariants::{self, Invariants};
 
-/// The invariants of the set in every state.
+/// Returns the invariants of the set that hold in every state.
 fn invariants_of(set: &StatefulSet) -> Invariants {
     if set.spec.allows_burst() {
         invariants::burst
@@ -24,7 +24,7 @@ fn invariants_of(set: &StatefulSet) -> Invariants {
     }
 }
 
-/// Brings the set up, and gives it the image `foo` and another number of replicas.
+/// Scales the set up, then changes its image to `foo` and its number of replicas.
 async fn bring_up_and_change(world: &mut World, replicas: i32) {
     let invariants = invariants_of(&world.set);
     world.scale_up(invariants).await.unwrap();
@@ -33,7 +33,7 @@ async fn bring_up_and_change(world: &mut World, replicas: i32) {
     world.change_image("foo");
 }
 
-/// The images of some pods of the old template, followed by some of the new one.
+/// Returns the images of some pods of the old template, followed by some of the new one.
 fn images(old: usize, new: usize) -> Vec<&'static str> {
     [vec!["nginx"; old], vec!["foo"; new]].concat()
 }
@@ -44,11 +44,11 @@ fn revisions(world: &World) -> Vec<Arc<ControllerRevision>> {
     revisions
 }
 
-/// Changes the image and the number of replicas, and waits for the update, which deletes `deletions`
-/// pods.
+/// Changes the image and the number of replicas, and waits for the update, which needs this number
+/// of deletions.
 async fn rolling_update(set: Builder<StatefulSet>, replicas: i32, deletions: usize) {
     for run in Run::walks() {
-        let mut world = run.with(set.clone());
+        let mut world = run.stored(set.clone());
         bring_up_and_change(&mut world, replicas).await;
         world.update().await.unwrap();
         assert_eq!(
@@ -102,9 +102,9 @@ mod test_stateful_set_control_rolling_update {
     mod burst_image_update_and_scale_down {
         use super::*;
 
-        /// Without a `rollingUpdate`, which an API server would default, the status decides the
-        /// number of pods of the old revision. The first sync counted the pods that scaling
-        /// removes, so the next one creates pod 2 from the old revision and deletes it at once.
+        /// Without a `rollingUpdate`, which an API server would default, the status decides how
+        /// many pods get the old revision. The first sync counted the pods that scaling removes, so
+        /// the next one creates pod 2 with the old revision and deletes it immediately.
         #[tokio::test]
         async fn as_upstream() {
             rolling_update(set(5).parallel(), 3, 6).await;
@@ -130,8 +130,8 @@ fn assert_no_claim_of_a_pod(world: &World) {
     }
 }
 
-/// Fails unless exactly the pods that scaling removed own their claims, if the policy deletes claims
-/// at all.
+/// Fails unless the claims owned by a pod are exactly those of the pods that scaling removed, each
+/// with its pod, or none if the policy retains them.
 #[track_caller]
 fn assert_claims_go_with_scaled_pods(world: &World) {
     let set = &world.set;
@@ -146,7 +146,7 @@ fn assert_claims_go_with_scaled_pods(world: &World) {
     }
 }
 
-/// Removes the claims owned by pods of the set, as if these pods were gone.
+/// Removes the claims that a pod of the set owns, as if all those pods were gone.
 fn remove_claims_of_pods(world: &World) {
     for claim in world.objects.claims.cache().list() {
         if claim
@@ -164,12 +164,13 @@ fn remove_claims_of_pods(world: &World) {
 }
 
 /// Changes the image and the number of replicas. Existing pods keep their template until they are
-/// deleted.
+/// recreated.
 ///
-/// Upstream only checks that no pod owns a claim after the owned claims are removed; that can't fail.
+/// About the claims, upstream checks only that no pod owns one after those claims are removed,
+/// which can't fail.
 async fn on_delete_update(set: Builder<StatefulSet>, replicas: i32, old: usize, new: usize) {
     for run in Run::policies() {
-        let mut world = run.with(set.clone().on_delete());
+        let mut world = run.stored(set.clone().on_delete());
         let invariants = invariants_of(&world.set);
         bring_up_and_change(&mut world, replicas).await;
         let most = world.claim_names().len().max(old + new);
@@ -228,10 +229,10 @@ mod test_stateful_set_control_on_delete_update {
     }
 }
 
-/// Changes the image and the number of replicas of a set that keeps its two lowest pods.
+/// Changes the image and the number of replicas of a set whose partition keeps the two lowest pods.
 async fn partitioned_update(set: Builder<StatefulSet>, replicas: i32, new: usize) {
     for run in Run::policies() {
-        let mut world = run.with(set.clone().partition(2));
+        let mut world = run.stored(set.clone().partition(2));
         bring_up_and_change(&mut world, replicas).await;
         world.update().await.unwrap();
         assert_eq!(world.images(), images(2, new));
@@ -262,12 +263,12 @@ mod test_stateful_set_control_rolling_update_with_partition {
     }
 }
 
-/// Every update fails at its first status write. Upstream ignores the results of the updates, so it
-/// would miss a success, and checks only a bound.
+/// Each update stops at its first status write, which fails. Upstream doesn't check the result of
+/// the updates, so it would not notice a success, and requires only a bound.
 #[tokio::test]
 async fn test_stateful_set_honor_revision_history_limit() {
     for run in Run::policies() {
-        let mut world = run.with(set(3));
+        let mut world = run.stored(set(3));
         world.scale_up(invariants::monotonic).await.unwrap();
         world.reread();
         for number in 0..7 {
@@ -275,17 +276,17 @@ async fn test_stateful_set_honor_revision_history_limit() {
             world.status.update_tracker.fail_after(0, injected);
             assert_injected(world.update().await);
             world.reread();
-            // The pods' revision, the new one, and others up to the limit.
+            // The pods' revision, the new one, and other revisions up to the limit.
             assert_eq!(revisions(&world).len(), 4.min(number + 2));
         }
     }
 }
 
-/// Upstream checks a bound with room for one more revision, and no bound for a negative limit.
+/// Upstream's bound allows one more revision, and it has no bound if the limit is negative.
 async fn limits_history(set: Builder<StatefulSet>, limit: i32) {
     let kept = usize::try_from(limit).unwrap_or(usize::MAX - 1);
     for run in Run::walks() {
-        let mut world = run.with(set.clone().with("spec.revisionHistoryLimit", limit));
+        let mut world = run.stored(set.clone().with("spec.revisionHistoryLimit", limit));
         let invariants = invariants_of(&world.set);
         world.scale_up(invariants).await.unwrap();
         world.reread();
@@ -335,11 +336,11 @@ mod test_stateful_set_control_limits_history {
     }
 }
 
-/// Changes the image and the number of replicas, and then goes back to the first revision.
+/// Changes the image and the number of replicas, then returns to the first revision.
 async fn rollback(set: Builder<StatefulSet>, replicas: i32) {
     let count = usize::try_from(replicas).unwrap();
     for run in Run::walks() {
-        let mut world = run.with(set.clone());
+        let mut world = run.stored(set.clone());
         bring_up_and_change(&mut world, replicas).await;
         world.update().await.unwrap();
         world.reread();
@@ -350,7 +351,7 @@ async fn rollback(set: Builder<StatefulSet>, replicas: i32) {
         world.update().await.unwrap();
         world.reread();
         assert_eq!(world.images(), images(count, 0));
-        // Upstream doesn't check the revisions: the first one is reused with a new number.
+        // Upstream doesn't check the revisions: the first one was reused with a new number.
         let revisions = revisions(&world);
         assert_eq!(revisions.len(), 2);
         assert_eq!(

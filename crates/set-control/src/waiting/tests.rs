@@ -1,4 +1,4 @@
-//! Messages of waiting sets.
+//! Texts of the reasons to wait.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn each_reason_names_its_pod() {
         assert_eq!(reason.pod(), Some("web-1"));
         let text = reason.to_string();
         assert!(text.contains("web-1"), "{text}");
-        assert!(texts.insert(text), "each has words of its own");
+        assert!(texts.insert(text), "each text is unique");
     }
     let budget = Waiting::UnavailableBudget {
         pod: about("web-1"),
@@ -40,7 +40,7 @@ fn each_reason_names_its_pod() {
     assert_eq!(budget.pod(), Some("web-1"));
     assert_eq!(
         budget.to_string(),
-        "3 pods are unavailable, web-1 the first, 2 may be"
+        "3 pods are unavailable, first web-1, of at most 2"
     );
 }
 
@@ -50,7 +50,7 @@ fn reasons_about_the_set_itself_name_no_pod() {
         reason: "it selects nothing".into(),
     };
     for (reason, text) in [
-        (Waiting::SetGone, "set is gone"),
+        (Waiting::SetGone, "set no longer exists"),
         (
             selector,
             "the set's selector cannot be used: it selects nothing",

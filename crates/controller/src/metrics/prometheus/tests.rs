@@ -1,4 +1,4 @@
-//! Tests of the families, as a scrape shows them.
+//! The metric families in a scrape.
 
 use serde_json::Value;
 use statefulset_client::clock::FakeClock;
@@ -28,7 +28,7 @@ fn registry(stale_sync_skips: bool) -> (Registry, ControllerMetrics) {
     (registry, metrics)
 }
 
-/// The samples of the sets' families, without what all names have in common.
+/// Samples of the sets' families, without the common prefix of their names.
 fn samples(registry: &Registry) -> Vec<String> {
     let prefix = "statefulset_controller_";
     text::encode(&registry.gather())
@@ -43,7 +43,7 @@ fn counted(max: usize, current: Option<usize>) -> Unavailability {
 }
 
 #[test]
-fn the_series_of_a_set_end_with_it() {
+fn deleted_sets_series_are_removed() {
     let (registry, metrics) = registry(false);
     let [web, other] = ["a", "ab"].map(|namespace| ObjectKey::new(namespace, "bweb"));
     metrics.sets.counted(&web, ORDERED, counted(2, Some(1)));
@@ -60,7 +60,7 @@ fn the_series_of_a_set_end_with_it() {
             format!("statefulset_unavailable_replicas{ordered} 1"),
         ]
     );
-    // A sync that doesn't come so far leaves the last count.
+    // A sync that stops early keeps the last count.
     metrics.sets.counted(&web, ORDERED, counted(4, None));
     metrics.sets.gone(&other);
     assert_eq!(
@@ -70,7 +70,7 @@ fn the_series_of_a_set_end_with_it() {
             format!("statefulset_unavailable_replicas{ordered} 1"),
         ]
     );
-    // Another set of the name, before the first was seen gone.
+    // A recreated set, before the deletion of the first was seen.
     metrics.sets.counted(&web, PARALLEL, counted(1, None));
     assert_eq!(
         samples(&registry),
@@ -84,7 +84,7 @@ fn the_series_of_a_set_end_with_it() {
 }
 
 #[test]
-fn skipped_syncs_are_shown_only_as_of_1_37() {
+fn skipped_syncs_are_exported_only_since_1_37() {
     for shown in [false, true] {
         let (registry, metrics) = registry(shown);
         for resource in [
@@ -103,10 +103,10 @@ fn skipped_syncs_are_shown_only_as_of_1_37() {
     }
 }
 
-/// The gauges of a set after a whole sync, the first of whose pods are unavailable and whose
-/// template has just changed: what `TestStatefulSetMetrics` reads off them. A sync comes to count
-/// unavailable pods neither with `OnDelete` nor with an unready pod in an ordered set; upstream's
-/// test, which calls the step directly, sees the gauge there too.
+/// Returns a set's gauges after a whole sync with a changed template, with the first pods
+/// unavailable; `TestStatefulSetMetrics` reads the same gauges. A sync counts unavailable pods
+/// neither with `OnDelete` nor with an unready pod in an ordered set; upstream's test, which calls
+/// the step directly, sees the gauge there too.
 async fn gauges(set: Builder<StatefulSet>, unavailable: i32) -> [Option<String>; 2] {
     let gates = FeatureGates {
         max_unavailable_stateful_set: true,

@@ -1,4 +1,4 @@
-//! Which events enqueue which sets.
+//! Events and the sets that they enqueue.
 
 use serde_json::{Value, json};
 use statefulset_client::cache::indexer::CachedObject as _;
@@ -62,7 +62,7 @@ fn ready(mut pod: Pod) -> Pod {
     pod
 }
 
-/// The handlers over a queue and a cache of sets.
+/// The handlers with a queue and a cache of sets.
 struct Setup {
     queue: WorkQueue<ObjectKey>,
     pods: PodHandler,
@@ -103,7 +103,7 @@ impl Setup {
         self.drain()
     }
 
-    /// The keys that wait, in order.
+    /// Returns the queued keys in order.
     fn drain(&self) -> Vec<String> {
         let mut keys = Vec::new();
         while !self.queue.is_empty() {
@@ -115,7 +115,7 @@ impl Setup {
     }
 }
 
-/// The value of a future that is ready.
+/// Returns the value of a ready future.
 fn futures_now<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     match future
@@ -130,12 +130,12 @@ fn futures_now<T>(future: impl Future<Output = T>) -> T {
 const NONE: [&str; 0] = [];
 
 #[tokio::test(start_paused = true)]
-async fn every_event_of_a_set_enqueues_it() {
+async fn set_events_enqueue_the_set() {
     let setup = setup([]);
     let web = Arc::new(set("web", "web"));
     setup.sets.on_add(&web, true);
     assert_eq!(setup.drain(), ["ns/web"]);
-    // The same object again, as a resync shows it.
+    // The same object again, as in a resync.
     setup.sets.on_update(&web, &web);
     assert_eq!(setup.drain(), ["ns/web"]);
     for final_state_unknown in [false, true] {
@@ -145,14 +145,14 @@ async fn every_event_of_a_set_enqueues_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_pod_enqueues_the_set_that_owns_it() {
+async fn new_pod_enqueues_its_owner() {
     let setup = setup([set("web", "web"), set("other", "web")]);
     assert_eq!(setup.added(owned("1", "web")), ["ns/web"]);
     assert_eq!(setup.added(owned("1", "other")), ["ns/other"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_orphan_enqueues_the_sets_that_select_it_and_no_others() {
+async fn orphan_enqueues_only_the_sets_that_select_it() {
     let empty = selecting("empty", &json!({}), 0);
     let missing = selecting("missing", &Value::Null, 0);
     let invalid = json!({"matchExpressions": [{"key": "app", "operator": "Like"}]});
@@ -175,28 +175,28 @@ async fn an_orphan_enqueues_the_sets_that_select_it_and_no_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn all_sets_that_select_an_orphan_are_enqueued() {
+async fn orphan_enqueues_every_set_that_selects_it() {
     let setup = setup([set("web", "web"), set("also", "web"), set("db", "db")]);
     assert_eq!(setup.added(orphan("1")), ["ns/also", "ns/web"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_pod_that_concerns_no_set_enqueues_none() {
+async fn unmatched_new_pod_enqueues_no_set() {
     let setup = setup([set("db", "db")]);
     assert_eq!(setup.added(orphan("1")), NONE);
     assert_eq!(setup.added(owned("1", "web")), NONE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_comes_terminating_counts_as_deleted() {
+async fn terminating_new_pod_counts_as_deleted() {
     let setup = setup([set("web", "web")]);
     assert_eq!(setup.added(terminating(owned("1", "web"))), ["ns/web"]);
-    // An orphan that goes concerns nobody, although the set selects it.
+    // A terminating orphan affects no set, although the set selects it.
     assert_eq!(setup.added(terminating(orphan("1"))), NONE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reference_counts_by_kind_name_and_uid() {
+async fn reference_matches_by_kind_name_and_uid() {
     let setup = setup([set("web", "web")]);
     let with = |change: fn(&mut OwnerReference)| {
         let mut pod = owned("1", "web");
@@ -225,7 +225,7 @@ async fn a_reference_counts_by_kind_name_and_uid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_or_terminating_pod_enqueues_its_set() {
+async fn changed_pod_enqueues_its_set() {
     let setup = setup([set("web", "web")]);
     assert_eq!(
         setup.updated(owned("1", "web"), owned("2", "web")),
@@ -238,16 +238,16 @@ async fn a_changed_or_terminating_pod_enqueues_its_set() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_changed_pod_of_no_set_enqueues_none() {
+async fn changed_pod_without_set_enqueues_none() {
     let setup = setup([]);
     assert_eq!(setup.updated(owned("1", "web"), owned("2", "web")), NONE);
     assert_eq!(setup.updated(owned("1", "web"), orphan("2")), NONE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_shown_again_enqueues_nothing_whatever_differs() {
+async fn resynced_pod_enqueues_no_set() {
     let setup = setup([set("web", "web"), set("other", "web")]);
-    // Whatever differs otherwise, it is the same object.
+    // With the same version it is the same object, despite other differences.
     assert_eq!(
         setup.updated(owned("1", "web"), ready(owned("1", "other"))),
         NONE
@@ -255,11 +255,11 @@ async fn a_pod_shown_again_enqueues_nothing_whatever_differs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_labels_that_an_orphan_has_now_decide_which_sets_are_enqueued() {
+async fn orphan_with_new_labels_enqueues_sets_by_new_labels() {
     let setup = setup([set("web", "web"), set("also", "web")]);
     let before = labelled(orphan("1"), json!({"app": "x"}));
     assert_eq!(setup.updated(before, orphan("2")), ["ns/also", "ns/web"]);
-    // The labels that it had don't count.
+    // The former labels don't count.
     assert_eq!(
         setup.updated(orphan("2"), labelled(orphan("3"), json!({"app": "x"}))),
         NONE
@@ -267,13 +267,13 @@ async fn the_labels_that_an_orphan_has_now_decide_which_sets_are_enqueued() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_orphan_that_changes_in_other_ways_concerns_nobody() {
+async fn orphan_with_same_labels_enqueues_no_set() {
     let setup = setup([set("web", "web")]);
     assert_eq!(setup.updated(orphan("1"), ready(orphan("2"))), NONE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_changes_hands_enqueues_both_sets_the_former_first() {
+async fn controller_change_enqueues_former_set_first() {
     let setup = setup([set("web", "web"), set("other", "web")]);
     assert_eq!(
         setup.updated(owned("1", "other"), owned("2", "web")),
@@ -286,7 +286,7 @@ async fn a_pod_that_changes_hands_enqueues_both_sets_the_former_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_goes_to_a_stranger_still_concerns_the_set_that_had_it() {
+async fn pod_of_unknown_controller_enqueues_its_former_set() {
     let setup = setup([set("web", "web")]);
     assert_eq!(
         setup.updated(owned("1", "web"), owned("2", "stranger")),
@@ -299,9 +299,9 @@ async fn a_pod_that_goes_to_a_stranger_still_concerns_the_set_that_had_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_released_pod_enqueues_the_set_that_had_it_and_all_that_may_adopt_it() {
+async fn released_pod_enqueues_former_and_selecting_sets() {
     let setup = setup([set("web", "web"), set("other", "web")]);
-    // The set that had it, and all that could adopt it.
+    // The former set, and all sets that could adopt the pod.
     assert_eq!(
         setup.updated(owned("1", "web"), orphan("2")),
         ["ns/web", "ns/other"]
@@ -311,13 +311,13 @@ async fn a_released_pod_enqueues_the_set_that_had_it_and_all_that_may_adopt_it()
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_adopted_orphan_concerns_its_set_alone() {
+async fn adopted_orphan_enqueues_only_its_set() {
     let setup = setup([set("web", "web"), set("other", "web")]);
     assert_eq!(setup.updated(orphan("1"), owned("2", "web")), ["ns/web"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_gets_ready_enqueues_its_set_again_when_it_becomes_available() {
+async fn ready_pod_enqueues_its_set_again_once_available() {
     let selector = json!({"matchLabels": {"app": "web"}});
     let setup = setup([selecting("web", &selector, 7)]);
     let start = Instant::now();
@@ -333,7 +333,7 @@ async fn a_pod_that_gets_ready_enqueues_its_set_again_when_it_becomes_available(
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_other_change_of_a_pod_enqueues_its_set_again() {
+async fn other_pod_changes_enqueue_the_set_once() {
     let selector = json!({"matchLabels": {"app": "web"}});
     let setup = setup([selecting("web", &selector, 7), set("other", "web")]);
     let ready_before = ready(owned("1", "web"));
@@ -342,40 +342,40 @@ async fn no_other_change_of_a_pod_enqueues_its_set_again() {
         ["ns/web"]
     );
     assert_eq!(setup.updated(ready_before, owned("2", "web")), ["ns/web"]);
-    // A set without minReadySeconds has the moment already.
+    // Without minReadySeconds, the pod is available immediately.
     assert_eq!(
         setup.updated(owned("1", "other"), ready(owned("2", "other"))),
         ["ns/other"]
     );
-    // A pod that comes ready has no moment of its own.
+    // A pod that is ready when it is added schedules no later sync.
     assert_eq!(setup.added(ready(owned("1", "web"))), ["ns/web"]);
     advance(Duration::from_secs(3600)).await;
     assert_eq!(setup.drain(), NONE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deleted_pod_enqueues_its_set_if_that_is_still_there() {
+async fn deleted_pod_enqueues_its_existing_set() {
     let setup = setup([set("web", "web"), set("other", "web")]);
     assert_eq!(setup.deleted(owned("1", "web"), false), ["ns/web"]);
     assert_eq!(setup.deleted(owned("1", "gone"), false), NONE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_orphan_that_is_gone_enqueues_nothing() {
+async fn deleted_orphan_enqueues_no_set() {
     let setup = setup([set("web", "web")]);
     assert_eq!(setup.deleted(orphan("1"), false), NONE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_found_gone_by_a_new_list_enqueues_its_set() {
+async fn pod_missing_in_a_relist_enqueues_its_set() {
     let setup = setup([set("web", "web")]);
     assert_eq!(setup.deleted(owned("1", "web"), true), ["ns/web"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_selectors_decide_which_sets_an_orphan_concerns() {
+async fn sets_for_pod_are_found_by_selector() {
     let setup = setup([set("web", "web"), set("other", "web")]);
-    // The selectors decide, not the reference that the pod has.
+    // The selectors decide, not the pod's reference.
     let selecting = stateful_sets_for_pod(&setup.pods.sets, &owned("1", "web"));
     let names: Vec<_> = selecting.iter().map(|set| set.name()).collect();
     assert_eq!(names, ["other", "web"]);

@@ -1,4 +1,4 @@
-//! Creation of pods, in order or in batches, after their claims.
+//! Creation of pods in order or in batches, and repairs of existing pods.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn created(pod: &str) -> Option<Waiting> {
 }
 
 #[tokio::test]
-async fn ordered_set_creates_one_pod_and_awaits_it() {
+async fn ordered_set_creates_one_pod_at_a_time() {
     let set = web();
     let cluster = cluster(&set);
     for name in ["web-0", "web-1", "web-2"] {
@@ -39,7 +39,7 @@ async fn new_pod_is_not_counted() {
 }
 
 #[tokio::test]
-async fn predecessor_must_be_available_first() {
+async fn ordered_set_waits_for_available_predecessor() {
     let set = web().min_ready_seconds(60);
     let mut cluster = cluster(&set);
     cluster.put(&pod(&set, 0).ready_since("2026-03-01T11:59:30Z"));
@@ -51,7 +51,7 @@ async fn predecessor_must_be_available_first() {
 }
 
 #[tokio::test]
-async fn terminating_predecessor_is_awaited() {
+async fn ordered_set_waits_for_terminating_predecessor() {
     let set = web();
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0).terminating());
@@ -61,7 +61,7 @@ async fn terminating_predecessor_is_awaited() {
 }
 
 #[tokio::test]
-async fn gap_is_filled_before_later_pods() {
+async fn missing_pod_is_created_before_its_successors() {
     let set = web();
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0));
@@ -81,20 +81,20 @@ async fn parallel_set_creates_all_pods_at_once() {
 }
 
 #[tokio::test]
-async fn existing_pods_take_their_places_in_batches() {
+async fn existing_pods_count_in_creation_batches() {
     let set = web().replicas(7).parallel();
     let cluster = cluster(&set);
     for ordinal in [0, 3, 4, 5] {
         cluster.put(&pod(&set, ordinal));
     }
     cluster.step().await;
-    // Of the places 0 | 1 2 | 3 4 5 6 the missing ones are two and one.
+    // Of the batches 0 | 1 2 | 3 4 5 6, two and one pods are missing.
     let tracker = &cluster.objects.create_pod_tracker;
     assert_eq!((tracker.requests(), tracker.parallel_max()), (3, 2));
 }
 
 #[tokio::test]
-async fn failed_creation_ends_the_sync_after_its_batch() {
+async fn failed_creation_stops_after_its_batch() {
     let set = web().replicas(15).parallel();
     let cluster = cluster(&set);
     cluster.objects.create_pod_tracker.fail_after(1, boom);
@@ -107,7 +107,7 @@ async fn failed_creation_ends_the_sync_after_its_batch() {
 }
 
 #[tokio::test]
-async fn ended_pods_are_deleted_then_replaced() {
+async fn terminal_pods_are_deleted_and_then_recreated() {
     for phase in ["Failed", "Succeeded"] {
         let set = web();
         let cluster = cluster(&set);
@@ -121,13 +121,13 @@ async fn ended_pods_are_deleted_then_replaced() {
             cluster.recorder.drain(),
             ["Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful"]
         );
-        assert_eq!(cluster.counts()[0], 1, "it still counts");
+        assert_eq!(cluster.counts()[0], 1, "the deleted pod still counts");
         assert_eq!(cluster.step().await, created("web-0"));
     }
 }
 
 #[tokio::test]
-async fn terminating_ended_pod_is_awaited() {
+async fn terminating_terminal_pod_is_not_deleted_again() {
     let set = web();
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0).phase("Failed").terminating());
@@ -139,7 +139,7 @@ async fn terminating_ended_pod_is_awaited() {
 }
 
 #[tokio::test]
-async fn ended_pod_does_not_block_a_parallel_set() {
+async fn parallel_set_creates_pods_beside_a_terminal_pod() {
     let set = web().parallel();
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0).phase("Failed"));
@@ -151,7 +151,7 @@ async fn ended_pod_does_not_block_a_parallel_set() {
 }
 
 #[tokio::test]
-async fn stale_claim_blocks_the_next_pod() {
+async fn stale_claim_blocks_pod_creation() {
     for parallel in [false, true] {
         let set = web().claim_template("data").retention("Delete", "Retain");
         let set = if parallel { set.parallel() } else { set };
@@ -184,7 +184,7 @@ async fn failed_stale_claim_lookup_fails_the_sync() {
 }
 
 #[tokio::test]
-async fn terminating_pending_pod_gets_missing_claims() {
+async fn pending_pod_gets_missing_claims_even_if_terminating() {
     for terminating in [false, true] {
         let set = web().claim_template("data");
         let cluster = cluster(&set);
@@ -205,7 +205,7 @@ async fn terminating_pending_pod_gets_missing_claims() {
 }
 
 #[tokio::test]
-async fn ordered_set_repairs_only_available_pods() {
+async fn ordered_repair_stops_at_first_unready_pod() {
     let name_label = "statefulset.kubernetes.io/pod-name";
     for parallel in [false, true] {
         let set = if parallel { web().parallel() } else { web() };
@@ -246,7 +246,7 @@ async fn failed_claim_lookup_repairs_nothing() {
 }
 
 #[tokio::test]
-async fn pod_without_its_claim_volume_gets_it() {
+async fn pod_without_claim_volume_gets_it() {
     let set = web().replicas(1).claim_template("data");
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0).with("spec.volumes", json!([])));

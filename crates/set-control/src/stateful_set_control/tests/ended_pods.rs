@@ -1,4 +1,4 @@
-//! Claims outlive wanted pods that have ended or are terminating.
+//! Claims outlive terminal or terminating pods of wanted ordinals.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn set() -> Builder<StatefulSet> {
     web().claim_template("data").retention("Delete", "Retain")
 }
 
-/// A cluster with one pod, which owns its claim.
+/// A cluster with one pod that owns its claim.
 fn owning(set: &Builder<StatefulSet>, pod: &Builder<Pod>) -> Cluster {
     let cluster = cluster(set);
     cluster.put(pod);
@@ -14,7 +14,7 @@ fn owning(set: &Builder<StatefulSet>, pod: &Builder<Pod>) -> Cluster {
     cluster
 }
 
-/// Gives a pod's claim to the pod, as a scale-down does.
+/// Makes a pod the owner of its claim, like a scale-down.
 fn own(cluster: &Cluster, set: &Builder<StatefulSet>, ordinal: i32) {
     let (pod, uid) = (format!("web-{ordinal}"), format!("web-{ordinal}-uid"));
     let owner = builders::owner_reference(("v1", "Pod"), &pod, &uid, Some(true));
@@ -32,7 +32,7 @@ fn is_claim_owned(cluster: &Cluster, ordinal: i32) -> bool {
     claim["metadata"].get("ownerReferences").is_some()
 }
 
-/// A scale-down to one pod, reverted in progress: the first pod is missing, and the pods after it own
+/// A scale-down to one pod, reverted halfway: the first pod is missing, and its successors own
 /// their claims.
 fn scaled_back(set: &Builder<StatefulSet>) -> Cluster {
     let set = set.clone().replicas(4);
@@ -47,7 +47,7 @@ fn scaled_back(set: &Builder<StatefulSet>) -> Cluster {
 }
 
 #[tokio::test]
-async fn pods_after_an_unready_one_release_claims() {
+async fn pods_behind_an_unready_pod_release_their_claims() {
     let cluster = scaled_back(&set());
     cluster.put(&pod(&set(), 0).unready());
     assert_eq!(cluster.step().await, not_ready("web-0"));
@@ -58,7 +58,7 @@ async fn pods_after_an_unready_one_release_claims() {
 }
 
 #[tokio::test]
-async fn pods_after_a_failed_batch_release_claims() {
+async fn pods_behind_a_failed_batch_release_their_claims() {
     let cluster = scaled_back(&set().parallel());
     cluster.objects.create_pod_tracker.fail_after(0, boom);
     let error = cluster.sync().await.error.unwrap().to_string();
@@ -69,7 +69,7 @@ async fn pods_after_a_failed_batch_release_claims() {
 }
 
 #[tokio::test]
-async fn stuck_claim_does_not_block_release_of_others() {
+async fn failed_release_doesnt_block_other_claims() {
     let cluster = scaled_back(&set());
     cluster.put(&pod(&set(), 0).unready());
     cluster.objects.update_claim_tracker.fail_after(0, boom);
@@ -81,7 +81,7 @@ async fn stuck_claim_does_not_block_release_of_others() {
 }
 
 #[tokio::test]
-async fn retain_releases_claims_of_condemned_pods_at_once() {
+async fn retain_policy_releases_condemned_pods_claims_at_once() {
     for (when_scaled, stays_owned) in [("Retain", false), ("Delete", true)] {
         let set = set().retention(when_scaled, "Retain").replicas(1);
         let cluster = cluster(&set);
@@ -94,7 +94,7 @@ async fn retain_releases_claims_of_condemned_pods_at_once() {
 }
 
 #[tokio::test]
-async fn claims_outlive_an_ended_pod() {
+async fn terminal_pods_claims_outlive_it() {
     for phase in ["Failed", "Succeeded"] {
         for set in [set(), set().parallel()] {
             let cluster = owning(&set, &pod(&set, 0).phase(phase));
@@ -110,7 +110,7 @@ async fn claims_outlive_an_ended_pod() {
 }
 
 #[tokio::test]
-async fn ended_pod_stays_while_it_owns_its_claim() {
+async fn terminal_pod_is_kept_while_it_owns_its_claim() {
     for set in [set(), set().parallel()] {
         let cluster = owning(&set, &pod(&set, 0).phase("Failed"));
         cluster.objects.update_claim_tracker.fail_after(0, boom);
@@ -123,7 +123,7 @@ async fn ended_pod_stays_while_it_owns_its_claim() {
 }
 
 #[tokio::test]
-async fn claims_outlive_a_terminating_wanted_pod() {
+async fn terminating_wanted_pods_claims_outlive_it() {
     for set in [set(), set().parallel()] {
         let cluster = owning(&set, &pod(&set, 0).terminating());
         cluster.step().await;
@@ -133,7 +133,7 @@ async fn claims_outlive_a_terminating_wanted_pod() {
 }
 
 #[tokio::test]
-async fn claims_of_an_ended_condemned_pod_are_deleted() {
+async fn terminal_condemned_pod_keeps_owning_its_claims() {
     let set = set().replicas(0);
     let cluster = owning(&set, &pod(&set, 0).unready().phase("Failed"));
     cluster.step().await;

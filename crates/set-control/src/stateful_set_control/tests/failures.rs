@@ -1,4 +1,4 @@
-//! Status and error of failed syncs and of deleted sets.
+//! Status and error of failed syncs, and syncs of terminating sets.
 
 use statefulset_client::cache::indexer::CachedObject as _;
 
@@ -17,7 +17,7 @@ async fn failed_sync_still_writes_the_status() {
 }
 
 #[tokio::test]
-async fn failed_revision_write_ends_the_sync_first() {
+async fn failed_revision_write_stops_the_sync_first() {
     let cluster = cluster(&web());
     cluster.history.create_tracker.fail_after(0, boom);
     let outcome = cluster.sync().await;
@@ -28,7 +28,7 @@ async fn failed_revision_write_ends_the_sync_first() {
 }
 
 #[tokio::test]
-async fn invalid_revision_ends_the_sync_without_status() {
+async fn invalid_revision_stops_the_sync_without_status() {
     let set = web().with("status.currentRevision", "web-bad");
     let cluster = cluster(&set);
     let bad = builders::revision(&set.build(), "web-bad", 1, "7");
@@ -42,7 +42,7 @@ async fn invalid_revision_ends_the_sync_without_status() {
 }
 
 #[tokio::test]
-async fn invalid_selector_ends_the_sync_at_once() {
+async fn invalid_selector_stops_the_sync_at_once() {
     let set = web().with(
         "spec.selector.matchExpressions",
         json!([{"key": "a", "operator": "Like"}]),
@@ -58,14 +58,14 @@ async fn invalid_selector_ends_the_sync_at_once() {
 }
 
 #[tokio::test]
-async fn deleted_set_is_only_counted() {
+async fn terminating_set_only_updates_its_status() {
     for parallel in [false, true] {
         let set = web().replicas(1).terminating().claim_template("data");
         let set = if parallel { set.parallel() } else { set };
         let cluster = cluster(&set);
         cluster.put(&pod(&set, 0).phase("Failed"));
         cluster.put(&pod(&set, 5));
-        // Without an ordinal, but counted.
+        // This pod has no ordinal, but counts.
         cluster.put(&pod(&set, 6).with("metadata.name", "web-2147483648"));
         assert_eq!(cluster.step().await, Some(Waiting::SetDeleted));
         assert_eq!(cluster.counts(), [3, 2, 2, 3, 3]);
@@ -76,7 +76,7 @@ async fn deleted_set_is_only_counted() {
 }
 
 #[tokio::test]
-async fn pod_without_place_is_neither_counted_nor_written() {
+async fn pod_without_slot_is_neither_counted_nor_written() {
     let set = web().replicas(1);
     let cluster = cluster(&set);
     cluster.put(&pod(&set, 0));
@@ -92,7 +92,7 @@ async fn pod_without_place_is_neither_counted_nor_written() {
 }
 
 #[tokio::test]
-async fn template_without_json_value_fails_its_set() {
+async fn unencodable_template_fails_its_sets_sync() {
     let text = web()
         .text()
         .replace(r#""terminationGracePeriodSeconds":30"#, r#""future":1e400"#);
@@ -108,7 +108,7 @@ async fn template_without_json_value_fails_its_set() {
 }
 
 #[tokio::test]
-async fn claim_template_without_json_value_blocks_its_pod() {
+async fn unencodable_claim_template_blocks_the_pod() {
     let set = web().claim_template("data");
     let text = set
         .text()
@@ -125,7 +125,7 @@ async fn claim_template_without_json_value_blocks_its_pod() {
 }
 
 #[tokio::test]
-async fn the_conditions_of_others_stay() {
+async fn foreign_conditions_are_kept() {
     let conditions = json!([{"type": "Theirs", "status": "True"}]);
     let set = web()
         .with("status.conditions", conditions.clone())
@@ -139,7 +139,7 @@ async fn the_conditions_of_others_stay() {
 }
 
 #[tokio::test]
-async fn batch_failures_are_joined_in_one_error() {
+async fn batch_failures_are_joined_into_one_error() {
     let set = web().replicas(3).parallel().claim_template("data");
     let cluster = cluster(&set);
     for ordinal in [1, 2] {
@@ -160,7 +160,7 @@ async fn batch_failures_are_joined_in_one_error() {
 }
 
 #[tokio::test]
-async fn events_reference_the_set() {
+async fn events_reference_the_sets_key() {
     let cluster = cluster(&web());
     cluster.step().await;
     let events = cluster.recorder.drain_with_references();

@@ -1,4 +1,4 @@
-//! The history that a sync leaves, and adoption.
+//! History after a sync, and adoption.
 
 use statefulset_client::feature_gates::KubeVersion;
 
@@ -22,7 +22,7 @@ fn names(cluster: &Cluster) -> Vec<String> {
         .collect()
 }
 
-/// A cluster with the revisions a…e, of which `b` is current and a pod is of `d`.
+/// A cluster with the revisions a…e: `b` is current, and a pod has `d`.
 fn with_history(limit: i32) -> Cluster {
     let set = web()
         .replicas(1)
@@ -37,7 +37,7 @@ fn with_history(limit: i32) -> Cluster {
 }
 
 #[tokio::test]
-async fn oldest_unused_revisions_beyond_the_limit_are_deleted() {
+async fn oldest_unused_revisions_past_the_limit_are_deleted() {
     for (limit, expected) in [
         (0, vec!["b", "d"]),
         (1, vec!["b", "d", "e"]),
@@ -55,7 +55,7 @@ async fn oldest_unused_revisions_beyond_the_limit_are_deleted() {
 }
 
 #[tokio::test]
-async fn failed_sync_still_truncates_history() {
+async fn failed_sync_truncates_the_history_too() {
     let cluster = with_history(0);
     cluster.history.create_tracker.fail_after(0, boom);
     let outcome = cluster.sync().await;
@@ -63,12 +63,12 @@ async fn failed_sync_still_truncates_history() {
     assert_eq!(
         names(&cluster),
         ["d"],
-        "what is current isn't known by then"
+        "the current revision is unknown after the failure"
     );
 }
 
 #[tokio::test]
-async fn failed_revision_delete_stops_truncation() {
+async fn failed_revision_deletion_fails_the_sync() {
     let cluster = with_history(0);
     cluster.history.delete_tracker.fail_after(1, boom);
     let outcome = cluster.sync().await;
@@ -78,7 +78,7 @@ async fn failed_revision_delete_stops_truncation() {
 }
 
 #[tokio::test]
-async fn both_failures_are_joined() {
+async fn sync_and_history_failures_are_both_returned() {
     let cluster = with_history(0);
     let forbidden = || ApiError::api(403, "Forbidden", "no");
     cluster.history.delete_tracker.fail_after(0, forbidden);
@@ -88,7 +88,7 @@ async fn both_failures_are_joined() {
 }
 
 #[tokio::test]
-async fn batch_and_truncation_failures_are_joined() {
+async fn batch_and_history_failures_form_one_list() {
     let set = web().parallel().claim_template("data");
     let set = set.with("spec.revisionHistoryLimit", 0);
     let cluster = cluster(&set);
@@ -105,7 +105,7 @@ async fn batch_and_truncation_failures_are_joined() {
 }
 
 #[tokio::test]
-async fn revision_created_in_this_sync_is_kept() {
+async fn new_revision_is_not_truncated() {
     let set = web().with("spec.revisionHistoryLimit", 0);
     let cluster = cluster(&set);
     cluster.step().await;
@@ -113,7 +113,7 @@ async fn revision_created_in_this_sync_is_kept() {
 }
 
 #[tokio::test]
-async fn equivalent_revision_is_kept_with_the_gate() {
+async fn gate_reuses_a_semantically_equal_revision() {
     for gate in [true, false] {
         let gates = FeatureGates {
             stateful_set_semantic_revision_comparison: gate,
@@ -135,7 +135,7 @@ async fn equivalent_revision_is_kept_with_the_gate() {
     }
 }
 
-/// The revision data of the set under an emulated version.
+/// Data that a version records for the set.
 fn recorded_by(version: KubeVersion, set: &StatefulSet) -> String {
     let template = &set.spec.template;
     let data = if FeatureGates::at(version).revisions_record_null_creation_time() {
@@ -169,7 +169,7 @@ async fn new_revision_has_the_emulated_versions_form() {
 }
 
 #[tokio::test]
-async fn emulated_versions_keep_each_others_revisions() {
+async fn emulated_versions_reuse_each_others_revisions() {
     for recorded in 33..=36 {
         for emulated in 33..=36 {
             let gates = FeatureGates::at(KubeVersion::v1(emulated));
@@ -186,7 +186,7 @@ async fn emulated_versions_keep_each_others_revisions() {
     }
 }
 #[tokio::test]
-async fn revisions_are_listed_by_selector_and_owner() {
+async fn list_returns_revisions_by_selector_and_owner() {
     let cluster = cluster(&web());
     load(&cluster, "own", 1);
     let set = cluster.set();

@@ -1,4 +1,4 @@
-//! Deletion of condemned pods: its order, and its reasons to wait.
+//! Deletion of condemned pods: order and blocking conditions.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn blocked(pod: &str, unavailable: &str) -> Option<Waiting> {
     })
 }
 
-/// A set of one wanted pod, with the given pods 0, 1, …
+/// A cluster that wants one pod and has the given pods 0, 1, ….
 fn shrunk(
     set: &Builder<StatefulSet>,
     pods: impl IntoIterator<Item = fn(Builder<Pod>) -> Builder<Pod>>,
@@ -35,12 +35,16 @@ fn one() -> Builder<StatefulSet> {
 }
 
 #[tokio::test]
-async fn ordered_set_deletes_highest_pod_and_awaits_it() {
+async fn ordered_set_deletes_the_highest_pod_first() {
     let set = one();
     let cluster = shrunk(&set, [FINE, FINE, FINE]);
     assert_eq!(cluster.step().await, scaled_down("web-2"));
     assert_eq!(cluster.pods(), ["web-0", "web-1"]);
-    assert_eq!(cluster.counts(), [3, 3, 3, 3, 3], "it still counts");
+    assert_eq!(
+        cluster.counts(),
+        [3, 3, 3, 3, 3],
+        "the deleted pod still counts"
+    );
     cluster.put(&pod(&set, 2).terminating());
     let waiting = Waiting::PodTerminating {
         pod: "web-2".into(),
@@ -54,7 +58,7 @@ async fn ordered_set_deletes_highest_pod_and_awaits_it() {
 }
 
 #[tokio::test]
-async fn unhealthy_pod_is_deleted_only_if_first() {
+async fn unhealthy_pod_is_deleted_only_if_it_is_the_first() {
     for (pods, expected) in [
         (vec![FINE, FINE, UNREADY], scaled_down("web-2")),
         (vec![FINE, UNREADY, FINE], scaled_down("web-2")),
@@ -65,7 +69,7 @@ async fn unhealthy_pod_is_deleted_only_if_first() {
                 pod: "web-2".into(),
             }),
         ),
-        // A terminating condemned pod is unavailable, too.
+        // A terminating condemned pod is unavailable too.
         (vec![FINE, TERMINATING, UNREADY], blocked("web-2", "web-1")),
         (vec![FINE, TERMINATING, FINE], scaled_down("web-2")),
     ] {
@@ -82,7 +86,7 @@ async fn unhealthy_pod_is_deleted_only_if_first() {
 }
 
 #[tokio::test]
-async fn pod_ready_too_briefly_is_unhealthy() {
+async fn pod_below_min_ready_seconds_is_unhealthy() {
     let set = one().min_ready_seconds(60);
     let late: Change = |pod| pod.ready_since("2026-03-01T11:59:30Z");
     let cluster = shrunk(&set, [FINE, late, late]);
@@ -92,7 +96,7 @@ async fn pod_ready_too_briefly_is_unhealthy() {
 }
 
 #[tokio::test]
-async fn ready_but_not_running_pod_stays() {
+async fn ready_pod_that_is_not_running_is_not_deleted() {
     let set = one();
     let cluster = shrunk(&set, [FINE, |pod| pod.phase("Pending")]);
     assert_eq!(cluster.step().await, not_ready("web-1"));
@@ -100,7 +104,7 @@ async fn ready_but_not_running_pod_stays() {
 }
 
 #[tokio::test]
-async fn unhealthy_wanted_pod_blocks_ordered_scale_down_only() {
+async fn unhealthy_wanted_pod_blocks_only_ordered_scale_down() {
     let cluster = shrunk(&one(), [UNREADY, FINE]);
     assert_eq!(cluster.step().await, not_ready("web-0"));
     assert_eq!(cluster.pods().len(), 2);
@@ -122,7 +126,7 @@ async fn parallel_set_deletes_all_but_terminating_pods() {
 }
 
 #[tokio::test]
-async fn failed_deletion_still_writes_the_status() {
+async fn failed_deletion_fails_the_sync_and_writes_status() {
     for parallel in [false, true] {
         let set = if parallel { one().parallel() } else { one() };
         let cluster = shrunk(&set, [FINE, FINE]);
@@ -147,7 +151,7 @@ async fn zero_replicas_delete_every_pod() {
 }
 
 #[tokio::test]
-async fn ordinals_below_a_raised_start_are_deleted_last() {
+async fn ordinals_below_the_start_are_deleted_last() {
     let set = one().start(1);
     let cluster = shrunk(&set, [FINE, FINE, FINE]);
     assert_eq!(cluster.step().await, scaled_down("web-2"));
@@ -175,7 +179,7 @@ async fn condemned_pods_own_claims_before_first_deletion() {
 }
 
 #[tokio::test]
-async fn pod_stays_if_its_claims_lack_owners() {
+async fn pod_without_claim_owner_is_not_deleted() {
     let set = one().claim_template("data").retention("Delete", "Retain");
     for parallel in [false, true] {
         let set = if parallel {
@@ -189,7 +193,7 @@ async fn pod_stays_if_its_claims_lack_owners() {
             cluster.objects.claims.put(claim.json());
             match failure {
                 "update" => cluster.objects.update_claim_tracker.fail_after(0, boom),
-                // The first look-up is that of the wanted pod.
+                // The first lookup is the wanted pod's.
                 "look-up" => cluster.objects.get_claim_tracker.fail_after(1, boom),
                 _ => drop(cluster.objects.sets.remove("ns", "web")),
             }
@@ -213,12 +217,12 @@ async fn pod_stays_if_its_claims_lack_owners() {
     }
 }
 
-/// A set scaled down to one pod, which deletes the claims of the others.
+/// A set scaled down to one pod that deletes the other pods' claims with them.
 fn deleting() -> Builder<StatefulSet> {
     one().claim_template("data").retention("Delete", "Retain")
 }
 
-/// Stores the claims of condemned pods, with or without their owners.
+/// Stores the claims of condemned pods, with or without the pods as owners.
 fn put_claims(cluster: &Cluster, ordinals: std::ops::Range<i32>, are_owned: bool) {
     for ordinal in ordinals {
         let name = format!("web-{ordinal}");
@@ -233,19 +237,19 @@ fn put_claims(cluster: &Cluster, ordinals: std::ops::Range<i32>, are_owned: bool
 }
 
 #[tokio::test]
-async fn every_batch_of_condemned_pods_reads_the_set() {
+async fn each_condemned_batch_reads_the_live_set() {
     for (are_owned, looks) in [(false, 6), (true, 3)] {
         let cluster = shrunk(&deleting().parallel(), [FINE; 8]);
         put_claims(&cluster, 1..8, are_owned);
         cluster.step().await;
         assert_eq!(cluster.pods(), ["web-0"]);
-        // Batches of 1, 2 and 4: first the claims, then the pods.
+        // Batches of 1, 2 and 4: first their claims, then the pods.
         assert_eq!(cluster.objects.read_set_tracker.requests(), looks);
     }
 }
 
 #[tokio::test]
-async fn ordered_set_reads_itself_per_condemned_pod() {
+async fn ordered_set_reads_the_live_set_for_each_condemned_pod() {
     let cluster = shrunk(&deleting(), [FINE; 3]);
     put_claims(&cluster, 1..3, false);
     assert_eq!(cluster.step().await, scaled_down("web-2"));
@@ -253,7 +257,7 @@ async fn ordered_set_reads_itself_per_condemned_pod() {
 }
 
 #[tokio::test]
-async fn failed_live_read_ends_the_sync_before_claim_loss() {
+async fn failed_live_read_stops_the_sync_before_any_write() {
     for (set, are_owned) in [
         (deleting(), false),
         (deleting(), true),
@@ -275,7 +279,7 @@ async fn failed_live_read_ends_the_sync_before_claim_loss() {
 }
 
 #[tokio::test]
-async fn set_scaled_up_meanwhile_keeps_pods_and_claims() {
+async fn concurrent_scale_up_keeps_pods_and_claims() {
     for set in [deleting(), deleting().parallel()] {
         let cluster = shrunk(&set, [FINE; 4]);
         put_claims(&cluster, 1..4, true);
@@ -287,7 +291,7 @@ async fn set_scaled_up_meanwhile_keeps_pods_and_claims() {
         let text = "StatefulSet ns/web changed: generation 2 instead of 1";
         assert!(error.to_string().ends_with(text), "{error}");
         assert_eq!(cluster.pods().len(), 4);
-        // The fake's status write has stored the old set again.
+        // The fake's status write stored the old set again.
         cluster.change(&changed);
         cluster.step().await;
         let claim = cluster.objects.claims.json("ns", "data-web-3").unwrap();

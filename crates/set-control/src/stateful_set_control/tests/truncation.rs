@@ -1,4 +1,4 @@
-//! The revisions that a sync deletes.
+//! Revisions that a sync deletes.
 
 use super::*;
 
@@ -22,13 +22,13 @@ fn names(limit: i32) -> Vec<String> {
 }
 
 #[test]
-fn oldest_unused_revisions_beyond_the_limit_are_deleted() {
+fn oldest_unused_revisions_past_the_limit_are_deleted() {
     assert_eq!(names(1), ["a", "c"]);
     assert_eq!(names(0), ["a", "c", "d"]);
     assert!(names(3).is_empty());
 }
 
 #[test]
-fn a_negative_limit_keeps_all() {
+fn negative_limit_keeps_all_revisions() {
     assert!(names(-1).is_empty());
 }

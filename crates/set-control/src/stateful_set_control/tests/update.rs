@@ -1,4 +1,4 @@
-//! Order and completion of rollouts.
+//! Rollouts: deletion order and completion.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn updated(pod: &str) -> Option<Waiting> {
     Some(Waiting::PodUpdated { pod: pod.into() })
 }
 
-/// A settled set, then another image.
+/// A cluster with a settled set that then gets another image.
 async fn rolled(set: &Builder<StatefulSet>) -> Cluster {
     rolled_in(cluster(set), set).await
 }
@@ -24,14 +24,14 @@ fn names(set: &Builder<StatefulSet>) -> (String, String) {
 }
 
 #[tokio::test]
-async fn pods_are_replaced_from_the_top_one_at_a_time() {
+async fn rollout_replaces_one_pod_at_a_time_from_the_top() {
     let set = web();
     let (old, new) = names(&set);
     let cluster = rolled(&set).await;
     for (index, name) in ["web-2", "web-1", "web-0"].into_iter().enumerate() {
         assert_eq!(cluster.step().await, updated(name));
         let done = i32::try_from(index).unwrap();
-        // The deleted pod still counts, without a revision.
+        // The deleted pod still counts, except for its revision.
         assert_eq!(cluster.counts(), [3, 3, 3, 2 - done, done]);
         let status = &cluster.set().status;
         assert_eq!(
@@ -48,12 +48,12 @@ async fn pods_are_replaced_from_the_top_one_at_a_time() {
     assert_eq!(
         *cluster.set().status.current_revision,
         *new,
-        "it is complete"
+        "the rollout is complete"
     );
 }
 
 #[tokio::test]
-async fn broken_new_pod_blocks_until_the_user_deletes_it() {
+async fn broken_updated_pod_blocks_until_its_deletion() {
     let set = web();
     let cluster = rolled(&set).await;
     cluster.step().await;
@@ -61,7 +61,7 @@ async fn broken_new_pod_blocks_until_the_user_deletes_it() {
     let mut broken = cluster.objects.pods.json("ns", "web-2").unwrap();
     broken["status"] = json!({"phase": "Pending"});
     cluster.objects.pods.put(broken);
-    // Even with a repaired template: in order, the broken pod blocks the rollout.
+    // Even with the template fixed, an ordered set processes the pod first.
     cluster.change(&set.generation(3));
     for _ in 0..3 {
         assert_eq!(cluster.step().await, not_ready("web-2"));
@@ -91,7 +91,7 @@ async fn partition_keeps_pods_below_it() {
     assert_eq!(cluster.pod_revision("web-6"), old);
     assert_eq!(cluster.pod_revision("web-7"), new);
     assert_eq!(*cluster.set().status.current_revision, *old);
-    // A pod below the partition is recreated from the old revision.
+    // A pod below the partition gets its old revision back.
     cluster.objects.pods.delete("ns", "web-5").unwrap();
     cluster.settle().await;
     assert_eq!(cluster.pod_revision("web-5"), old);
@@ -115,7 +115,7 @@ async fn on_delete_waits_for_the_user() {
 }
 
 #[tokio::test]
-async fn scaling_comes_before_updating() {
+async fn scale_down_precedes_the_update() {
     let set = web();
     let cluster = rolled(&set).await;
     cluster.change(&set.image(NEW).generation(3).replicas(2));
@@ -139,7 +139,7 @@ async fn gate_deletes_several_pods_at_once() {
 }
 
 #[tokio::test]
-async fn unavailable_pods_use_the_budget() {
+async fn unavailable_pods_count_against_the_budget() {
     let set = web().parallel().max_unavailable(2);
     let cluster = rolled_in(with_max_unavailable(&set), &set).await;
     cluster.put(&pod(&set, 0).unready());
@@ -164,11 +164,11 @@ async fn gauges_are_unset_without_the_gate() {
         (outcome.max_unavailable, outcome.unavailable_replicas),
         (None, None)
     );
-    assert_eq!(cluster.pods().len(), 2, "and one pod at a time");
+    assert_eq!(cluster.pods().len(), 2, "one pod at a time");
 }
 
 #[tokio::test]
-async fn early_end_sets_only_the_maximum_gauge() {
+async fn early_stop_reports_only_max_unavailable() {
     let set = web().max_unavailable(2);
     let cluster = with_max_unavailable(&set);
     let outcome = cluster.sync().await;
@@ -179,7 +179,7 @@ async fn early_end_sets_only_the_maximum_gauge() {
 }
 
 #[tokio::test]
-async fn invalid_maximum_fails_the_sync_without_status() {
+async fn invalid_max_unavailable_fails_without_a_status_write() {
     let set = web().max_unavailable(2);
     let cluster = rolled_in(with_max_unavailable(&set), &set).await;
     cluster.change(&set.image(NEW).max_unavailable("two").generation(2));
@@ -201,12 +201,16 @@ async fn failed_deletion_is_not_counted() {
     cluster.objects.delete_pod_tracker.fail_after(1, boom);
     let outcome = cluster.sync().await;
     assert_eq!(outcome.error.unwrap().to_string(), "boom");
-    assert_eq!(cluster.counts(), [4, 4, 4, 3, 0], "the first was");
+    assert_eq!(
+        cluster.counts(),
+        [4, 4, 4, 3, 0],
+        "the first deletion counts"
+    );
     assert_eq!(cluster.pods(), ["web-0", "web-1", "web-2"]);
 }
 
 #[tokio::test]
-async fn counters_never_fall_below_zero() {
+async fn counters_never_go_below_zero() {
     let set = web().replicas(1);
     let cluster = rolled(&set).await;
     cluster.put(&pod(&set, 0).revision("web-third"));

@@ -11,7 +11,7 @@ fn counts(pods: &[Builder<Pod>], min_ready_seconds: i32) -> [i32; 5] {
     let mut status = StatefulSetStatus {
         current_revision: "web-1".into(),
         update_revision: "web-2".into(),
-        // Left over from an earlier count.
+        // From an earlier count.
         replicas: 9,
         ready_replicas: 9,
         current_replicas: 9,
@@ -36,7 +36,7 @@ fn pod(revision: &str) -> Builder<Pod> {
 }
 
 #[test]
-fn every_counter_counts_its_pods() {
+fn status_counts_each_kind_of_pod() {
     for (pod, expected) in [
         (pod("web-1"), [1, 1, 1, 1, 0]),
         (pod("web-2"), [1, 1, 1, 0, 1]),
@@ -55,7 +55,7 @@ fn every_counter_counts_its_pods() {
 }
 
 #[test]
-fn ready_pod_becomes_available_at_the_exact_moment() {
+fn pod_is_available_from_the_exact_moment_on() {
     let since = |moment: &str| [pod("web-1").ready_since(moment)];
     assert_eq!(counts(&since("2026-03-01T11:59:01Z"), 60), [1, 1, 0, 1, 0]);
     assert_eq!(counts(&since("2026-03-01T11:59:00Z"), 60), [1, 1, 1, 1, 0]);

@@ -1,4 +1,4 @@
-//! Violations of each invariant.
+//! Violations that the invariants detect.
 
 use serde_json::{Value, json};
 use statefulset_controller_util::pod::POD_NAME_LABEL;
@@ -6,7 +6,7 @@ use statefulset_controller_util::testing::builders::{self, Builder};
 
 use super::*;
 
-/// Two pods of the set `web`, running, with their claims.
+/// Two running pods of the set `web` with their claims.
 struct Scene {
     set: StatefulSet,
     objects: FakeObjectManager,
@@ -41,32 +41,32 @@ impl Scene {
         self.objects.claims.put(claim.json());
     }
 
-    /// The violations that the three invariants report.
+    /// Violations that the three checks report.
     fn violations(&self) -> [Option<String>; 3] {
         [monotonic, burst, update].map(|holds| holds(&self.set, &self.objects).err())
     }
 }
 
-/// One violation that all three report.
+/// The same violation from all checks.
 fn all(wrong: &str) -> [Option<String>; 3] {
     [(); 3].map(|()| Some(wrong.to_owned()))
 }
 
 #[test]
-fn correct_pods_have_no_violations() {
+fn correct_pods_violate_no_invariant() {
     assert_eq!(scene(&web()).violations(), [None, None, None]);
 }
 
 #[test]
-fn ordered_sets_skip_no_ordinal() {
+fn monotonic_check_detects_a_missing_ordinal() {
     let scene = scene(&web());
     scene.objects.pods.delete("ns", "web-0").unwrap();
-    let wrong = "pod web-1 stands where 0 is due".to_owned();
+    let wrong = "pod web-1 found instead of ordinal 0".to_owned();
     assert_eq!(scene.violations(), [Some(wrong), None, None]);
 }
 
 #[test]
-fn ordered_pods_run_after_their_predecessors() {
+fn monotonic_check_detects_pods_running_out_of_order() {
     let scene = scene(&web());
     scene.change_pod(0, |pod| pod["status"]["phase"] = "Pending".into());
     let wrong = "pod web-1 runs before pod web-0".to_owned();
@@ -76,22 +76,22 @@ fn ordered_pods_run_after_their_predecessors() {
 }
 
 #[test]
-fn every_pod_has_its_identity_and_its_volumes() {
+fn checks_detect_wrong_identity_and_volumes() {
     let nameless = scene(&web());
     nameless.change_pod(1, |pod| {
         pod["metadata"]["labels"][POD_NAME_LABEL] = "web-7".into();
     });
-    assert_eq!(nameless.violations(), all("pod web-1 has another identity"));
+    assert_eq!(
+        nameless.violations(),
+        all("pod web-1 has the wrong identity")
+    );
     let stray = scene(&web());
     stray.change_pod(1, |pod| pod["spec"]["volumes"] = json!([]));
-    assert_eq!(
-        stray.violations(),
-        all("pod web-1 has other volumes than the set wants")
-    );
+    assert_eq!(stray.violations(), all("pod web-1 has the wrong volumes"));
 }
 
 #[test]
-fn every_claim_exists_under_every_policy() {
+fn checks_detect_a_missing_claim_under_every_policy() {
     for policy in ["Retain", "Delete"] {
         let scene = scene(&web().retention(policy, "Retain"));
         scene.objects.claims.delete("ns", "data-web-1").unwrap();
@@ -100,10 +100,10 @@ fn every_claim_exists_under_every_policy() {
 }
 
 #[test]
-fn claims_have_the_owners_of_the_policy() {
+fn checks_detect_wrong_claim_owners() {
     let (set_must, pod_must) = ("its set must own it", "its pod must own it");
     let (set_must_not, pod_must_not) = ("its set must not own it", "its pod must not own it");
-    // `whenScaled`, `whenDeleted`, replicas, owner of claim 1, violation.
+    // `whenScaled`, `whenDeleted`, number of wanted pods, owner of claim 1, violation.
     for (scaled, deleted, replicas, owner, wrong) in [
         ("Retain", "Retain", 2, "other", None),
         ("Retain", "Retain", 2, "web-uid", Some(set_must_not)),
@@ -124,13 +124,13 @@ fn claims_have_the_owners_of_the_policy() {
             scene.give_claim(0, "web-uid");
         }
         scene.give_claim(1, owner);
-        let violations = wrong.map(|wrong| format!("claim data-web-1: {wrong}"));
+        let expected = wrong.map(|wrong| format!("claim data-web-1: {wrong}"));
         assert_eq!(
             scene.violations(),
-            [(); 3].map(|()| violations.clone()),
+            [(); 3].map(|()| expected.clone()),
             "{scaled} {deleted} {owner}"
         );
-        // The claims of a pod that doesn't run are not checked.
+        // Claims of a pod that isn't running are not checked.
         for ordinal in [0, 1] {
             scene.change_pod(ordinal, |pod| pod["status"]["phase"] = "Pending".into());
         }
@@ -139,17 +139,17 @@ fn claims_have_the_owners_of_the_policy() {
 }
 
 #[test]
-fn updates_keep_lowest_pods_current_and_highest_updated() {
+fn update_check_detects_wrong_revisions() {
     let status = json!({
         "currentReplicas": 1, "updatedReplicas": 1,
         "currentRevision": "web-1", "updateRevision": "web-2",
     });
     let with_status = web().with("status", status);
     let scene = scene(&with_status);
-    let violations = |wrong: &str| [None, None, Some(wrong.to_owned())];
+    let expected = |wrong: &str| [None, None, Some(wrong.to_owned())];
     assert_eq!(
         scene.violations(),
-        violations(r#"pod web-1 has revision "web-1", not "web-2""#)
+        expected(r#"pod web-1 has revision "web-1", not "web-2""#)
     );
     let relabel = |ordinal, revision: &str| {
         scene.change_pod(ordinal, |pod| {
@@ -161,7 +161,7 @@ fn updates_keep_lowest_pods_current_and_highest_updated() {
     relabel(0, "web-2");
     assert_eq!(
         scene.violations(),
-        violations(r#"pod web-0 has revision "web-2", not "web-1""#)
+        expected(r#"pod web-0 has revision "web-2", not "web-1""#)
     );
     let on_delete = Scene {
         set: with_status.on_delete().build(),
