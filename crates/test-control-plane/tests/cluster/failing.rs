@@ -34,7 +34,7 @@ async fn a_program_that_ends_early_is_named_with_its_last_words() {
         assert_eq!(
             error.to_string(),
             format!(
-                "{program} ended before the API server was ready (exit status: 3); its last words: \
+                "{program} ended before the API server was ready (exit status: 3); last log line: \
                  \"error: no such flag\"; the log is kept in {}",
                 log.display()
             )

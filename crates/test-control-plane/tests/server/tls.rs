@@ -159,7 +159,7 @@ async fn without_a_port_there_is_no_kubeconfig() {
     let error = plane.kubeconfig_for(&Identity::user("a")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the control plane has no port: it was not told to listen"
+        "the control plane has no port: listening is off"
     );
     plane.stop().await;
 }

@@ -193,7 +193,7 @@ fn scalar(expect: Expect, raw: &[u8]) -> Value {
     }
     let text = String::from_utf8_lossy(raw);
     match expect {
-        // The digits of a quantity matter, whatever their value.
+        // Keep the digits of a quantity as sent.
         Expect::One(Kind::Quantity) => Value::String(text.into_owned()),
         Expect::One(Kind::Int32 | Kind::Int64 | Kind::IntOrString) if text == "-0" => {
             Value::from(0)

@@ -9,7 +9,7 @@ use crate::members::text_at;
 
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// Upstream: `validateNodeTaints`, of which `ValidateNode` says that they stand in the metadata.
+/// Upstream: `validateNodeTaints`, whose errors `ValidateNode` reports under `metadata`.
 pub(super) fn node(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     let taints = at(&subject.new.value, "/spec/taints").and_then(Value::as_array);
     let mut seen = BTreeSet::new();
@@ -32,7 +32,7 @@ pub(super) fn node(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::not_supported(field, &effect, &EFFECTS));
         }
         if !seen.insert((effect, key)) {
-            // The internal type, whose members have no names of their own in JSON.
+            // The internal type has no JSON names, so its Go names appear.
             let added = taint.get("timeAdded").unwrap_or(&Value::Null);
             let text = format!(
                 "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{added}}}: taints must be \

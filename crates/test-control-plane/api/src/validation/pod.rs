@@ -33,7 +33,7 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Upstream: `ValidatePodStatusUpdate`, of which these parts are here.
+/// Upstream: `ValidatePodStatusUpdate`, in part.
 fn status(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let class = |pod: &Value| text_at(pod, "/status/qosClass").to_owned();
     let (now, before) = (class(new), class(old));
@@ -115,7 +115,7 @@ fn deadline(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The new spec with everything that may change as it was.
+/// Returns the new spec with its mutable members reset to their old values.
 fn without_allowed_changes(new: &Value, old: &Value) -> Value {
     let mut masked = new.clone();
     for member in ["containers", "initContainers"] {

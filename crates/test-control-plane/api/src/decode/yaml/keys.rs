@@ -19,8 +19,8 @@ pub fn repeated_keys(text: &str) -> Option<String> {
 }
 
 /// Splits Go's message into warnings, one per line, without its header.
-pub fn as_warnings(told: &str) -> impl Iterator<Item = String> {
-    let lines = told.lines().map(str::trim);
+pub fn as_warnings(message: &str) -> impl Iterator<Item = String> {
+    let lines = message.lines().map(str::trim);
     let lines = lines.filter(|line| !line.ends_with("unmarshal errors:"));
     lines.map(str::to_owned)
 }

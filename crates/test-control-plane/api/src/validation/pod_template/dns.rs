@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Errors, IP_MESSAGE, list, required};
 use crate::validation::{FieldError, at, names};
 
-/// Upstream: `validatePodDNSConfig`, but for its limits of numbers and lengths.
+/// Upstream: `validatePodDNSConfig`, without its limits of numbers and lengths.
 pub(super) fn validate(spec: &Value, path: &str, errors: &mut Errors) {
     let Some(config) = at(spec, "/dnsConfig") else {
         return;
@@ -25,7 +25,7 @@ pub(super) fn validate(spec: &Value, path: &str, errors: &mut Errors) {
         if search == "." {
             continue;
         }
-        // Underscores are allowed, as some resolvers need them.
+        // Underscores are allowed because some resolvers need them.
         let name = search.strip_suffix('.').unwrap_or(search).replace('_', "0");
         for message in names::dns_subdomain(&name) {
             let field = format!("{path}.searches[{i}]");
