@@ -8,7 +8,7 @@ use crate::object::object_mut;
 /// Session affinity timeout of a client, in seconds.
 const CLIENT_IP_TIMEOUT: i64 = 10_800;
 
-/// Upstream: `SetDefaults_Service`, and the IP families.
+/// Upstream: `SetDefaults_Service`, and the families of addresses.
 pub(super) fn set_defaults(value: &mut Value) {
     object_mut(value, "status")
         .entry("loadBalancer")

@@ -9,7 +9,7 @@ use crate::members::text_at;
 
 const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-/// Upstream: `validateNodeTaints`, whose errors `ValidateNode` reports under `metadata`.
+/// Upstream: `validateNodeTaints`, of which `ValidateNode` says that they stand in the metadata.
 pub(super) fn node(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     let taints = at(&subject.new.value, "/spec/taints").and_then(Value::as_array);
     let mut seen = BTreeSet::new();

@@ -33,7 +33,7 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Upstream: `ValidatePodStatusUpdate`, in part.
+/// Upstream: `ValidatePodStatusUpdate`, of which these parts are here.
 fn status(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let class = |pod: &Value| text_at(pod, "/status/qosClass").to_owned();
     let (now, before) = (class(new), class(old));

@@ -1,6 +1,6 @@
-//! Rules of a pod's spec, in a pod or a template.
+//! Rules of a pod's spec, in a pod or a template. Errors come in the reference's order.
 //!
-//! Upstream: `ValidatePodSpec`. Errors have the reference's order.
+//! Upstream: `ValidatePodSpec`.
 
 mod affinity;
 mod container;

@@ -42,10 +42,8 @@ pub(super) async fn delete(namespaces: &Namespaces, client: &Client) {
         };
         match timeout(ANSWER_MAX, client.request_text(request)).await {
             Ok(Ok(_)) => {}
-            Ok(Err(err)) => {
-                tracing::warn!(namespace = name, %err, "failed to delete the namespace")
-            }
-            Err(_) => tracing::warn!(namespace = name, "timed out deleting the namespace"),
+            Ok(Err(err)) => tracing::warn!(namespace = name, %err, "failed to delete namespace"),
+            Err(_) => tracing::warn!(namespace = name, "timed out deleting namespace"),
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Errors, IP_MESSAGE, list, required};
 use crate::validation::{FieldError, at, names};
 
-/// Upstream: `validatePodDNSConfig`, without its limits of numbers and lengths.
+/// Upstream: `validatePodDNSConfig`, but for its limits of numbers and lengths.
 pub(super) fn validate(spec: &Value, path: &str, errors: &mut Errors) {
     let Some(config) = at(spec, "/dnsConfig") else {
         return;

@@ -72,8 +72,7 @@ fn source(volume: &Value, path: &str, errors: &mut Errors) {
 
 /// Validates the files that a volume takes from its source.
 ///
-/// Upstream: `validateKeyToPath` and `validateDownwardAPIVolumeFile`, whose errors don't say which
-/// file they mean.
+/// Upstream: `validateKeyToPath` and `validateDownwardAPIVolumeFile`, which doesn't tell which of
 /// the files it means.
 fn items(source: &Value, member: &str, path: &str, errors: &mut Errors) {
     for (i, item) in list(source, "items").enumerate() {
