@@ -1,4 +1,4 @@
-//! The tokens with which a list goes on where the last one was cut.
+//! Continue tokens of paged lists.
 
 use base64::Engine;
 use base64::alphabet;
@@ -8,26 +8,26 @@ use serde_json::{Value, json};
 use crate::go_json;
 use crate::object::Key;
 
-/// The version of the form of tokens.
+/// The format version of tokens.
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// Base64 as Go reads and writes it without padding, which passes over left-over bits.
+/// Go's unpadded base64, which ignores left-over bits.
 const BASE64: GeneralPurpose = {
     let config: GeneralPurposeConfig = NO_PAD.with_decode_allow_trailing_bits(true);
     GeneralPurpose::new(&alphabet::URL_SAFE, config)
 };
 
-/// The place where a list was cut.
+/// The position at which a list was cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The revision of the first page; none goes on with the newest.
+    /// The revision of the first page; `None` continues at the newest.
     pub revision: Option<u64>,
-    /// The first key that may come, relative to the collection.
+    /// The first key of the next page, relative to the collection.
     start: String,
 }
 
 impl Position {
-    /// The place after an object of a collection in `namespace`, or of all namespaces.
+    /// Returns the position after an object of a collection, either of one `namespace` or of all.
     pub fn after(last: &Key, namespace: &str, revision: u64) -> Self {
         let mut start = format!("{}\0", last.name);
         if namespace.is_empty() && !last.namespace.is_empty() {
@@ -39,7 +39,7 @@ impl Position {
         }
     }
 
-    /// Whether an object of the collection comes from here on.
+    /// Returns true if the object belongs to the remaining pages.
     pub fn is_before(&self, namespace: &str, key: &Key) -> bool {
         let start = self.start.bytes();
         if namespace.is_empty() {
@@ -49,17 +49,17 @@ impl Position {
         }
     }
 
-    /// The token of the next page.
+    /// Encodes the token of the next page.
     pub fn token(&self) -> String {
         let revision = self.revision.map_or(json!(-1), |revision| json!(revision));
-        // The reference's own tokens begin with a slash, but not those for an inconsistent rest.
+        // The reference's tokens begin with a slash, except those of an inconsistent continuation.
         let slash = if self.revision.is_some() { "/" } else { "" };
         let start = format!("{slash}{}", self.start);
         let token = json!({"v": VERSION, "rv": revision, "start": start});
         BASE64.encode(token.to_string())
     }
 
-    /// The same place in the newest state.
+    /// Returns the same position at the newest revision.
     #[must_use]
     pub fn at_newest(&self) -> Self {
         Self {
@@ -68,11 +68,11 @@ impl Position {
         }
     }
 
-    /// Reads a token.
+    /// Parses a token.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The reason why the token is invalid.
     pub fn parse(token: &str) -> Result<Self, String> {
         let wrong = |why: &str| format!("continue key is not valid: {why}");
         let bytes = BASE64
@@ -118,7 +118,7 @@ impl Position {
     }
 }
 
-/// Go's message about text that isn't unpadded base64 for URLs.
+/// Returns Go's message for text that isn't unpadded URL base64.
 fn illegal_base64(token: &str) -> String {
     let legal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
     let at = token.bytes().position(|b| !legal(b)).unwrap_or(token.len());
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_token_is_said() {
+    fn parse_names_the_error_of_a_bad_token() {
         let encode = |text: &str| BASE64.encode(text);
         for (token, message) in [
             (

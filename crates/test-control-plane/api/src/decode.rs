@@ -1,4 +1,4 @@
-//! Reading request bodies: JSON, YAML and protobuf, and which kind they claim to be.
+//! Decoding of request bodies: JSON, YAML and protobuf, and the kind that a body claims.
 
 pub mod protobuf;
 mod yaml;
@@ -19,10 +19,10 @@ use crate::status::{ApiError, ApiResult};
 
 pub use self::yaml::{as_warnings, read as yaml, repeated_keys};
 
-/// The formats of objects in bodies.
+/// The formats of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyFormat {
-    /// JSON, also where no format is named.
+    /// JSON, the default.
     Json,
     /// YAML.
     Yaml,
@@ -30,17 +30,17 @@ pub enum BodyFormat {
     Protobuf,
 }
 
-/// The media type without its parameters.
+/// Returns the media type without its parameters.
 pub fn media_type(content_type: &str) -> &str {
     content_type.split(';').next().unwrap_or_default().trim()
 }
 
 impl BodyFormat {
-    /// The format of a POST or PUT.
+    /// Returns the body format of a POST or PUT.
     ///
     /// # Errors
     ///
-    /// 415 for any other.
+    /// 415 for any other media type.
     pub fn of(content_type: &str) -> ApiResult<Self> {
         match media_type(content_type) {
             "" | "application/json" => Ok(Self::Json),
@@ -58,8 +58,8 @@ impl BodyFormat {
     }
 }
 
-/// JSON text as Go reads it, to whom each byte that isn't UTF-8 is U+FFFD; every other body stays
-/// as it is, and so does text with a mistake, which is told as it came.
+/// Replaces each byte of a JSON body that isn't UTF-8 by U+FFFD, as Go does. Invalid JSON stays as
+/// it is, because errors quote it unchanged, and so does every other format.
 pub fn as_utf8(content_type: &str, body: &Bytes) -> Bytes {
     let media_type = media_type(content_type);
     let is_json = media_type.is_empty() || media_type.ends_with("json");
@@ -69,11 +69,11 @@ pub fn as_utf8(content_type: &str, body: &Bytes) -> Bytes {
     replace_invalid_utf8(body).into()
 }
 
-/// Reads the object of a POST or PUT and checks that it is of the kind that the URL names.
+/// Decodes the object of a POST or PUT and checks that its kind matches the URL.
 ///
 /// # Errors
 ///
-/// 400 for a body that doesn't parse or is of another kind.
+/// 400 for a body that doesn't parse or has another kind.
 pub fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> {
     let text = match format {
         BodyFormat::Json => Cow::Borrowed(body),
@@ -89,7 +89,7 @@ pub fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> 
         }
     };
     let parsed = Draft::parse(kind, &text);
-    // Looking for what Go would say costs time, and so is done only where something is wrong.
+    // Computing Go's message is slow, so do it only for a body that looks wrong.
     let looks_wrong = |draft: &Draft| {
         let is_text = |member| {
             draft
@@ -120,7 +120,7 @@ pub fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> 
     Ok(draft)
 }
 
-/// Reads any value, such as options; an empty body is null.
+/// Decodes any value, such as options; an empty body is null.
 ///
 /// # Errors
 ///
@@ -141,11 +141,11 @@ pub fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
     }
 }
 
-/// Checks kind and apiVersion of a body, and fills them in if missing.
+/// Checks kind and apiVersion of a body and fills in missing ones.
 ///
 /// # Errors
 ///
-/// 400 if the body is of another kind.
+/// 400 if the body has another kind.
 pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     let api_version = kind.api_version();
     let text = |member: &str, default: &str| -> String {
@@ -186,10 +186,10 @@ pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     Ok(())
 }
 
-/// How much of a body an error shows, in bytes.
+/// Maximum number of body bytes in an error.
 const SHOWN_MAX: usize = 30;
 
-/// What is wrong with a body of which not even the kind can be read, and how the body begins.
+/// Returns the error for a body without a readable kind. It quotes the beginning of the body.
 fn unrecognized(kind: &str, why: &str, body: &[u8]) -> ApiError {
     ApiError::bad_request(format!(
         "the object provided is unrecognized (must be of type {kind}): {why} ({})",
@@ -197,7 +197,7 @@ fn unrecognized(kind: &str, why: &str, body: &[u8]) -> ApiError {
     ))
 }
 
-/// How a body begins: as text if it might be JSON, else in hexadecimal.
+/// Returns the beginning of a body: as text if it may be JSON, else in hexadecimal.
 fn beginning(body: &[u8]) -> String {
     let shown = &body[..body.len().min(SHOWN_MAX)];
     let more = if body.len() > SHOWN_MAX { " ..." } else { "" };
@@ -211,7 +211,7 @@ fn beginning(body: &[u8]) -> String {
     }
 }
 
-/// Why the kind can't be read from JSON text; none if it can.
+/// Returns the reason why the kind of JSON text can't be read, or `None` if it can.
 fn type_error(text: &[u8]) -> Option<String> {
     if let Some(message) = go_json::syntax_error(text) {
         return Some(message);

@@ -1,4 +1,4 @@
-//! Defaults and admission: what the server adds to objects that come in.
+//! Defaults and admission of incoming objects.
 
 mod others;
 mod pods;
@@ -20,8 +20,8 @@ pub use services::keep_allocated;
 pub use storage::is_default;
 pub use workloads::count_templates;
 
-/// Whether the defaults of the kind would put something else in the place of what has the wrong type,
-/// so that the types have to be checked before.
+/// Returns true if the kind's defaults would overwrite values of a wrong type. Such kinds need a
+/// type check before defaulting.
 pub(crate) fn hide_wrong_types(kind: &Kind) -> bool {
     matches!(
         kind.storage,
@@ -67,7 +67,7 @@ pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
     }
 }
 
-/// Drops what the feature gates don't let in, unless the stored object has it already.
+/// Drops the fields of disabled feature gates, unless the stored object already uses them.
 ///
 /// Upstream: `dropStatefulSetDisabledFields`
 pub fn drop_disabled(kind: &Kind, gates: FeatureGates, new: &mut Draft, old: Option<&Draft>) {
@@ -100,11 +100,11 @@ fn default_number(map: &mut Map<String, Value>, member: &str, default: i64) {
     }
 }
 
-/// What admission adds to objects that are created.
+/// Runs admission for a created object.
 ///
 /// # Errors
 ///
-/// 403 for what it refuses.
+/// 403 if admission forbids the object.
 pub fn admit_create(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     match kind.storage {
         "pods" => {
@@ -134,7 +134,7 @@ pub fn admit_create(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     Ok(())
 }
 
-/// What the server adds to objects that are updated.
+/// Runs admission for an updated object.
 pub fn admit_update(kind: &Kind, draft: &mut Draft) {
     if kind.storage == "services" {
         services::complete(&mut draft.value);
@@ -153,7 +153,7 @@ fn add_finalizer(draft: &mut Draft, finalizer: &str) {
     }
 }
 
-/// Keeps pods off a node that doesn't say that it is ready.
+/// Taints a node without a ready condition, so that no pods are scheduled on it.
 fn taint_unready(node: &mut Value) {
     let conditions = node.pointer("/status/conditions").and_then(Value::as_array);
     let is_ready = conditions

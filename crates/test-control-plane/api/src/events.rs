@@ -1,10 +1,10 @@
-//! Events: one stored object, the core/v1 form, also served in the form of events.k8s.io/v1.
+//! Events: stored in the core/v1 form, and served in that of events.k8s.io/v1 as well.
 
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{Kind, Trait};
 
-/// Members by their core/v1 name and their events.k8s.io name.
+/// Members with their core/v1 and events.k8s.io names.
 const RENAMED: &[(&str, &str)] = &[
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -15,7 +15,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("reportingComponent", "reportingController"),
 ];
 
-/// Turns the stored form into the form that `kind` serves.
+/// Converts the stored form to the form that `kind` serves.
 pub fn to_served(kind: &Kind, value: &mut Value) {
     let Some(map) = value.as_object_mut().filter(|_| kind.has(Trait::View)) else {
         return;
@@ -31,7 +31,7 @@ pub fn to_served(kind: &Kind, value: &mut Value) {
     map.insert("apiVersion".to_owned(), json!(kind.api_version()));
 }
 
-/// Turns the form that `kind` serves into the stored form.
+/// Converts the form that `kind` serves to the stored form.
 pub fn to_stored(kind: &Kind, value: &mut Value) {
     let Some(map) = value.as_object_mut().filter(|_| kind.has(Trait::View)) else {
         return;
@@ -42,7 +42,7 @@ pub fn to_stored(kind: &Kind, value: &mut Value) {
     map.insert("apiVersion".to_owned(), json!("v1"));
 }
 
-/// Fills in what the type always prints.
+/// Fills in the members that the type always prints.
 pub fn set_defaults(value: &mut Value) {
     let Some(map) = value.as_object_mut() else {
         return;

@@ -1,8 +1,8 @@
-//! JSON values as Go's `fmt` prints them, which messages quote.
+//! JSON values in the formats of Go's `fmt`, for error messages.
 
 use serde_json::Value;
 
-/// A value as Go prints it with `%v`.
+/// Formats a value as Go's `%v`.
 pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -21,7 +21,7 @@ pub(crate) fn value(value: &Value) -> String {
     }
 }
 
-/// A value as Go prints it with `%#v`.
+/// Formats a value as Go's `%#v`.
 pub(crate) fn syntax(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
@@ -39,7 +39,7 @@ pub(crate) fn syntax(value: &Value) -> String {
     }
 }
 
-/// The Go type of a value that was read from JSON, as `%T` prints it.
+/// Returns the Go type of a decoded JSON value, as `%T` prints it.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_printed_as_go_prints_them() {
+    fn values_are_formatted_as_in_go() {
         let printed = json!({"b": [1, "x", null], "a": {"c": true}});
         assert_eq!(value(&printed), "map[a:map[c:true] b:[1 x <nil>]]");
         assert_eq!(
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn types_have_the_names_that_decoding_gives_them() {
+    fn type_names_match_go_json_types() {
         for (value, name) in [
             (json!(null), "<nil>"),
             (json!(true), "bool"),

@@ -1,18 +1,18 @@
-//! JSON text as Go's parser reads it, and its messages about text that isn't JSON.
+//! JSON syntax checks with the messages of Go's parser.
 
 pub(crate) mod cursor;
 pub(crate) mod held;
 pub(crate) mod raw;
 pub(crate) mod read;
 
-/// The parser's message; none if the text is one JSON value.
+/// Returns the parser's error, or `None` if the text is one JSON value.
 pub(crate) fn syntax_error(text: &[u8]) -> Option<String> {
     let mut scanner = Scanner { text, at: 0 };
     let found = scanner.value().and_then(|()| scanner.end());
     found.err()
 }
 
-/// What Go calls a JSON value, from its text.
+/// Returns Go's name for the type of a JSON value, from its text.
 pub(crate) fn type_name(text: &str) -> &'static str {
     match text.trim_start().bytes().next() {
         Some(b'{') => "object",
@@ -24,7 +24,7 @@ pub(crate) fn type_name(text: &str) -> &'static str {
     }
 }
 
-/// How deep values may be nested.
+/// Maximum nesting depth of values.
 const MAX_DEPTH: usize = 10_000;
 
 struct Scanner<'a> {
@@ -35,7 +35,7 @@ struct Scanner<'a> {
 type Scanned = Result<(), String>;
 
 impl Scanner<'_> {
-    /// The next byte that isn't white space.
+    /// Reads the next byte that isn't white space.
     fn next(&mut self) -> Result<u8, String> {
         while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
             self.at += 1;
@@ -43,7 +43,7 @@ impl Scanner<'_> {
         self.raw()
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     fn raw(&mut self) -> Result<u8, String> {
         let byte = self.text.get(self.at).copied();
         self.at += 1;
@@ -61,7 +61,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// One value, of any depth: what is open is kept in a list, not on the stack.
+    /// Checks one value. Keeps the open brackets in a list, not on the stack.
     fn value(&mut self) -> Scanned {
         let mut open: Vec<u8> = Vec::new();
         loop {
@@ -85,8 +85,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Reads on after an opening bracket, in an object up to its first value; says whether there is
-    /// nothing in it.
+    /// Reads on after an opening bracket, in an object up to its first value. Returns true if the
+    /// brackets are empty.
     fn opened(&mut self, byte: u8) -> Result<bool, String> {
         let next = self.next()?;
         match (byte, next) {
@@ -97,8 +97,8 @@ impl Scanner<'_> {
         Ok(false)
     }
 
-    /// Reads on after a value, up to the next one; says whether there is none. `is_open` says that
-    /// the value is an empty object or array, which is still in the list.
+    /// Reads on after a value, up to the next one. Returns true if there is none. `is_open` marks
+    /// an empty object or array that is still in the list.
     fn closes(&mut self, open: &mut Vec<u8>, is_open: bool) -> Result<bool, String> {
         if is_open {
             open.pop();
@@ -120,7 +120,7 @@ impl Scanner<'_> {
         Ok(true)
     }
 
-    /// The rest of an object's key, which begins with this byte, and the colon.
+    /// Reads the rest of an object's key after this first byte, and the colon.
     fn key(&mut self, byte: u8) -> Scanned {
         if byte != b'"' {
             return Err(invalid(byte, "looking for beginning of object key string"));
@@ -132,7 +132,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// The rest of a value that begins with this byte and is no object and no array.
+    /// Reads the rest of a scalar after this first byte.
     fn scalar(&mut self, byte: u8) -> Scanned {
         match byte {
             b'"' => self.string(),
@@ -187,7 +187,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// The rest of a number; the end of the text ends it too.
+    /// Reads the rest of a number, which may end with the text.
     fn number(&mut self, first: u8) -> Scanned {
         if first != b'0' {
             self.digits();
@@ -225,7 +225,7 @@ fn invalid(byte: u8, context: &str) -> String {
     format!("invalid character {} {context}", quoted(byte))
 }
 
-/// A byte as Go quotes a character.
+/// Quotes a byte as Go does.
 fn quoted(byte: u8) -> String {
     match byte {
         b'\'' => "'\\''".to_owned(),
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_those_of_go() {
+    fn errors_match_go() {
         for (text, message) in [
             ("", "unexpected end of JSON input"),
             ("{\"a\":", "unexpected end of JSON input"),

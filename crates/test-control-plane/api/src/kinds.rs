@@ -1,4 +1,4 @@
-//! The kinds that the server knows, as data: adding a kind is adding a row.
+//! The served kinds as data: a new kind is a new row.
 
 mod subresource;
 mod table;
@@ -24,38 +24,38 @@ pub struct Kind {
     pub kind: &'static str,
     /// The resource in URLs, such as `pods`.
     pub plural: &'static str,
-    /// The resource in the singular.
+    /// The singular name of the resource.
     pub singular: &'static str,
-    /// Under which name objects are stored; two rows with the same name serve the same objects.
+    /// The name of the storage. Two rows with the same name serve the same objects.
     pub storage: &'static str,
-    /// Whether objects live in a namespace.
+    /// True if objects are namespaced.
     pub namespaced: bool,
-    /// Abbreviations that kubectl knows.
+    /// The short names that kubectl accepts.
     pub short_names: &'static [&'static str],
     /// Groups of kinds for kubectl, such as `all`.
     pub categories: &'static [&'static str],
-    /// What can be done with objects and collections, in the order in which discovery lists it.
+    /// The supported verbs, in discovery order.
     pub verbs: &'static [Verb],
-    /// What is served below an object, in the same order.
+    /// The subresources, in discovery order.
     pub subresources: &'static [Subresource],
     /// Deviations from the common behaviour.
     pub traits: &'static [Trait],
     /// Field selectors beyond name and namespace.
     pub fields: &'static [Field],
-    /// What names must look like.
+    /// The rule for names.
     pub name_rule: NameRule,
 }
 
-/// A field that objects can be selected by.
+/// A field for field selectors.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Its name in selectors.
     pub label: &'static str,
     /// The JSON pointer to its value.
     pub pointer: &'static str,
-    /// The JSON pointer to the value that stands in where that one is missing or empty.
+    /// The JSON pointer to use if the first value is missing or empty.
     pub otherwise: Option<&'static str>,
-    /// Its value where the object has none.
+    /// The value if the object has none.
     pub default: &'static str,
 }
 
@@ -64,54 +64,54 @@ pub struct Field {
 pub enum Trait {
     /// Has a `metadata.generation` that counts changes of the spec.
     Generation,
-    /// An update must name the resourceVersion that it was made from.
+    /// An update must carry the resourceVersion that it is based on.
     NoUnconditionalUpdate,
     /// A PUT of an object that doesn't exist creates it.
     CreateOnUpdate,
     /// Deletion answers with the object instead of a Status.
     ReturnsDeleted,
-    /// Is deleted with a grace period (pods).
+    /// Deletion has a grace period (pods).
     Graceful,
-    /// An unknown field selector is answered in the words of kinds with a list of their own.
+    /// An unknown field selector gets the error of kinds with their own list of field labels.
     OwnFieldLabels,
-    /// Keeps `.data` as the text that was sent (controller revisions).
+    /// Keeps `.data` verbatim (controller revisions).
     RawData,
-    /// Is the second form of objects that another row stores.
+    /// Serves another version of objects that a different row stores.
     View,
-    /// Is answered to and never stored (reviews, bindings, component statuses).
+    /// Answers requests but is never stored (reviews, bindings, component statuses).
     Virtual,
 }
 
-/// What names must look like.
+/// The rules for names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
-    /// At most 63 characters of lower case letters, digits and dashes.
+    /// At most 63 lower-case letters, digits and dashes.
     Label,
     /// As `Label`, but starts with a letter.
     LetterLabel,
     /// Labels joined by dots, at most 253 characters.
     Subdomain,
-    /// Anything that can be a segment of a path.
+    /// Any path segment.
     PathSegment,
 }
 
 impl Kind {
-    /// Whether the kind has the trait.
+    /// Returns true if the kind has the trait.
     pub fn has(&self, wanted: Trait) -> bool {
         self.traits.contains(&wanted)
     }
 
-    /// Whether the verb is allowed on objects or collections.
+    /// Returns true if objects or collections support the verb.
     pub fn allows(&self, wanted: Verb) -> bool {
         self.verbs.contains(&wanted)
     }
 
-    /// Whether the subresource is served.
+    /// Returns true if the kind has the subresource.
     pub fn serves(&self, wanted: Subresource) -> bool {
         self.subresources.contains(&wanted)
     }
 
-    /// The `apiVersion` in bodies.
+    /// Returns the `apiVersion` of bodies.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
             self.version.to_owned()
@@ -120,17 +120,17 @@ impl Kind {
         }
     }
 
-    /// The resource with its group, as messages name it: `statefulsets.apps`.
+    /// Returns the resource with its group, as in messages: `statefulsets.apps`.
     pub fn group_resource(&self) -> String {
         with_group(self.plural, self.group)
     }
 
-    /// The kind with its group, as messages name it: `StatefulSet.apps`.
+    /// Returns the kind with its group, as in messages: `StatefulSet.apps`.
     pub fn group_kind(&self) -> String {
         with_group(self.kind, self.group)
     }
 
-    /// The URL of a collection.
+    /// Returns the URL path of a collection.
     pub fn collection_path(&self, namespace: &str) -> String {
         let root = if self.group.is_empty() {
             format!("/api/{}", self.version)
@@ -144,7 +144,7 @@ impl Kind {
         }
     }
 
-    /// The URL of an object.
+    /// Returns the URL path of an object.
     pub fn object_path(&self, namespace: &str, name: &str) -> String {
         format!("{}/{name}", self.collection_path(namespace))
     }
@@ -158,14 +158,14 @@ fn with_group(name: &str, group: &str) -> String {
     }
 }
 
-/// The row of a resource in a URL.
+/// Finds the row of a resource in a URL.
 pub fn by_resource(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
     KINDS
         .iter()
         .find(|k| k.group == group && k.version == version && k.plural == plural)
 }
 
-/// The row of a kind in a body.
+/// Finds the row of a kind in a body.
 pub fn by_kind(api_version: &str, kind: &str) -> Option<&'static Kind> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     KINDS
@@ -173,24 +173,24 @@ pub fn by_kind(api_version: &str, kind: &str) -> Option<&'static Kind> {
         .find(|k| k.group == group && k.version == version && k.kind == kind)
 }
 
-/// The row that stores the objects of a storage name.
+/// Finds the row that stores objects under this storage name.
 pub fn by_storage(storage: &str) -> Option<&'static Kind> {
     KINDS
         .iter()
         .find(|k| k.storage == storage && !k.has(Trait::View))
 }
 
-/// The type of a kind's objects.
+/// Returns the schema type of a kind.
 pub(crate) fn type_of(kind: &Kind) -> Option<&'static Type> {
     schema::type_of_kind(&kind.api_version(), kind.kind)
 }
 
-/// The row that stores what `kind` serves.
+/// Returns the row that stores the objects of `kind`.
 pub fn stored(kind: &'static Kind) -> &'static Kind {
     by_storage(kind.storage).unwrap_or(kind)
 }
 
-/// Where the reference keeps an object, which some messages tell.
+/// Returns the object's key in the reference's storage, for error messages.
 pub fn registry_key(kind: &Kind, namespace: &str, name: &str) -> String {
     let directory = match kind.storage {
         "endpoints" => "services/endpoints",
@@ -206,7 +206,7 @@ pub fn registry_key(kind: &Kind, namespace: &str, name: &str) -> String {
     }
 }
 
-/// Whether the objects of a storage name say who may do what.
+/// Returns true if objects of this storage name are authorization rules.
 pub fn is_policy(storage: &str) -> bool {
     matches!(
         storage,
@@ -214,7 +214,7 @@ pub fn is_policy(storage: &str) -> bool {
     )
 }
 
-/// The group version, if the server serves it; without a version, the group's first.
+/// Returns the group version if it is served; without a version, the group's first.
 pub fn group_version(group: &str, version: Option<&str>) -> Option<(&'static str, &'static str)> {
     KINDS
         .iter()
@@ -222,7 +222,7 @@ pub fn group_version(group: &str, version: Option<&str>) -> Option<(&'static str
         .map(|k| (k.group, k.version))
 }
 
-/// Every group version in the order of the table, core first.
+/// Returns all group versions in the order of the table, core first.
 pub fn group_versions() -> Vec<(&'static str, &'static str)> {
     let mut found: Vec<(&str, &str)> = Vec::new();
     for kind in KINDS {

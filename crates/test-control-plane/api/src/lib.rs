@@ -1,5 +1,4 @@
-//! Kubernetes objects as an API server for tests handles them: decoding, defaults, validation,
-//! answers.
+//! Kubernetes objects in a test API server: decoding, defaults, validation, answers.
 
 pub mod answer;
 pub mod continue_token;

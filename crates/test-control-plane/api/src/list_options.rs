@@ -1,4 +1,4 @@
-//! Options of lists and watches, from the query.
+//! List and watch options from the query.
 
 use serde_json::json;
 
@@ -6,39 +6,39 @@ use crate::query::Query;
 use crate::status::FieldError;
 use crate::status::{ApiError, ApiResult};
 
-/// Where the state of a list is named.
+/// The query parameter that says how to apply the version.
 const MATCH: &str = "resourceVersionMatch";
 
-/// What a list or watch asks for beside selectors.
+/// The options of a list or watch besides selectors.
 #[derive(Clone, Debug)]
 pub struct ListOptions<'a> {
-    /// The version asked for; none for the newest.
+    /// The requested version; `None` for the newest.
     pub resource_version: Option<&'a str>,
-    /// How the version is meant.
+    /// The match rule for the version.
     pub version_match: Option<&'a str>,
-    /// How many objects at most; none for all.
+    /// The page size; `None` for no limit.
     pub limit: Option<usize>,
-    /// Where the last list was cut.
+    /// The continue token of the previous page.
     pub token: Option<&'a str>,
-    /// After how many seconds a watch ends; none for a random time.
+    /// Seconds until a watch ends; `None` for a random time.
     pub timeout_seconds: Option<i64>,
-    /// Whether a watch begins with what is there; none leaves it to the version.
+    /// True if a watch starts with the existing objects; `None` lets the version decide.
     pub send_initial_events: Option<bool>,
 }
 
 impl<'a> ListOptions<'a> {
-    /// Reads and checks the options of a list.
+    /// Parses and checks the options of a list.
     ///
     /// # Errors
     ///
-    /// 400 for a number that is none, 422 for options that don't go together.
+    /// 400 for an invalid number, 422 for options that conflict.
     pub fn of_list(query: &'a Query) -> ApiResult<Self> {
         let options = Self::parse(query)?;
         check(&options.list_errors())?;
         Ok(options)
     }
 
-    /// Reads and checks the options of a watch.
+    /// Parses and checks the options of a watch.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl<'a> ListOptions<'a> {
         let mut forbid = |detail: &str| errors.push(FieldError::forbidden(MATCH, detail));
         let mut found = self.version_match;
         let mut sends_initial = self.send_initial_events.is_some();
-        // A watch from no version begins with what is there, as if it had been asked to.
+        // A watch without a version sends initial events, as if it had requested them.
         if found.is_none() && !sends_initial && matches!(self.resource_version, None | Some("0")) {
             found = Some("NotOlderThan");
             sends_initial = true;
@@ -134,11 +134,11 @@ fn check(errors: &[FieldError]) -> ApiResult<()> {
     ))
 }
 
-/// A resource version in a query or a body.
+/// Parses a resource version in a query or a body.
 ///
 /// # Errors
 ///
-/// The text is no number; the error says so as Go does.
+/// Go's message for text that isn't a number.
 pub fn parse_version(text: &str) -> Result<u64, String> {
     let wrong = |why: &str| format!("strconv.ParseUint: parsing {text:?}: {why}");
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
@@ -151,7 +151,7 @@ pub fn parse_version(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 ///
-/// The text is no number.
+/// Go's message for text that isn't a number, after the field's name.
 pub fn parse_version_field(text: &str) -> Result<u64, String> {
     parse_version(text).map_err(|why| format!("resourceVersion: Invalid value: {text:?}: {why}"))
 }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn options_that_do_not_go_together_are_named_each() {
+    fn every_conflict_of_options_is_reported() {
         let prefix = "ListOptions.meta.k8s.io \"\" is invalid: ";
         let unless = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless \
                       resourceVersion is provided";

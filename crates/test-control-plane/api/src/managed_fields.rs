@@ -1,8 +1,8 @@
-//! Who owns which fields of an object, and server-side apply.
+//! Field ownership and server-side apply.
 //!
-//! Every write by a client makes it a manager of the fields that it changes. The managers stand in
-//! `metadata.managedFields`; this module computes them, and merges applied configurations into
-//! objects. It touches no store: objects go in, objects and lists of managers come out.
+//! A client's write makes it a manager of the fields that it changes. This module computes the
+//! managers in `metadata.managedFields` and merges applied configurations into objects. It works on
+//! plain objects and never accesses the store.
 //!
 //! Upstream: `k8s.io/apimachinery/pkg/util/managedfields` and structured-merge-diff.
 
@@ -31,16 +31,16 @@ pub use self::scale::{SCALE, to_parent, to_subresource};
 pub use self::typed::Strictness;
 pub(crate) use self::user_agent::{check_field_manager, manager_of};
 
-/// Who writes what.
+/// The author of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
-    /// The row of the kind, in the version that is written.
+    /// The row of the kind, in the written version.
     pub kind: &'static Kind,
     /// The subresource; empty for the object itself.
     pub subresource: &'a str,
     /// The manager's name.
     pub manager: &'a str,
-    /// The time now, as the API prints it.
+    /// The current time, as the API prints it.
     pub now: &'a str,
 }
 

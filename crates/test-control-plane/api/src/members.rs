@@ -1,12 +1,12 @@
-//! Reads members of JSON values; what is missing, or of another type, is empty.
+//! Readers for members of JSON values. A missing member, or one of another type, reads as empty.
 //!
-//! The functions named `…_at` take a JSON pointer without escapes, the others the name of a member.
+//! Functions named `…_at` take a JSON pointer without escapes, the others the name of a member.
 
 use std::slice::Iter;
 
 use serde_json::Value;
 
-/// The value at a JSON pointer without escapes, for which no text is copied.
+/// Returns the value at a JSON pointer without escapes, without copying text.
 pub fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     let mut steps = pointer.split('/').skip(1);
     steps.try_fold(value, |value, step| match value {
@@ -16,31 +16,31 @@ pub fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     })
 }
 
-/// A text.
+/// Reads a string.
 pub fn text<'a>(value: &'a Value, member: &str) -> &'a str {
     let found = value.get(member).and_then(Value::as_str);
     found.unwrap_or_default()
 }
 
-/// A text.
+/// Reads a string.
 pub fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
     let found = at(value, pointer).and_then(Value::as_str);
     found.unwrap_or_default()
 }
 
-/// The elements of a list.
+/// Reads the elements of a list.
 pub fn list<'a>(value: &'a Value, member: &str) -> Iter<'a, Value> {
     let found = value.get(member).and_then(Value::as_array);
     found.map(Vec::as_slice).unwrap_or_default().iter()
 }
 
-/// The elements of a list.
+/// Reads the elements of a list.
 pub fn list_at<'a>(value: &'a Value, pointer: &str) -> Iter<'a, Value> {
     let found = at(value, pointer).and_then(Value::as_array);
     found.map(Vec::as_slice).unwrap_or_default().iter()
 }
 
-/// A whole number; 0 if there is none.
+/// Reads an integer; 0 if there is none.
 pub fn number_at(value: &Value, pointer: &str) -> i64 {
     at(value, pointer).and_then(Value::as_i64).unwrap_or(0)
 }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_empty() {
+    fn missing_members_are_empty() {
         let value = json!({"a": {"b": ["x", {"n": 3}]}, "t": "y"});
         assert_eq!(at(&value, ""), Some(&value));
         assert_eq!(text_at(&value, "/a/b/0"), "x");

@@ -1,4 +1,4 @@
-//! What decoding into the reference's types and encoding again does to an object.
+//! Normalization: decoding an object into the reference's types and encoding it again.
 
 use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use crate::object::Draft;
 use crate::settings::UnknownFields;
 use crate::status::{ApiError, ApiResult};
 
-/// Checks the types of what a client sent, where defaults would hide wrong ones.
+/// Checks the types of a client's object if its kind's defaults could hide errors.
 ///
 /// # Errors
 ///
@@ -21,8 +21,7 @@ pub fn check_types(kind: &Kind, draft: &mut Draft, unknown_fields: UnknownFields
     Ok(())
 }
 
-/// Checks the types of what a client sent where the server puts values of its own into a new
-/// object.
+/// Checks the types of members that the server overwrites in a new object.
 ///
 /// # Errors
 ///
@@ -55,11 +54,11 @@ pub fn check_overwritten(kind: &Kind, draft: &Draft) -> ApiResult<()> {
     }
 }
 
-/// Brings an object into its canonical form.
+/// Normalizes an object.
 ///
 /// # Errors
 ///
-/// 400 for a value of the wrong type, and for unknown members where they are not allowed.
+/// 400 for a value of the wrong type, and for unknown members in strict mode.
 pub fn normalize(kind: &Kind, draft: &mut Draft, unknown_fields: UnknownFields) -> ApiResult<()> {
     let unknown = match unknown_fields {
         UnknownFields::Keep => UnknownMembers::Keep,
@@ -74,7 +73,7 @@ pub fn normalize(kind: &Kind, draft: &mut Draft, unknown_fields: UnknownFields) 
     if kind.has(Trait::RawData)
         && let Some(map) = draft.value.as_object_mut()
     {
-        // It is kept beside the value, as text.
+        // Raw data is kept as text beside the value.
         map.remove("data");
     }
     Ok(())

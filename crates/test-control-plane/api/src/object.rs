@@ -1,4 +1,4 @@
-//! Objects: a draft while a request is handled, and the stored form that is encoded once.
+//! Objects: a mutable draft during a request, and the stored form, which is encoded only once.
 
 use bytes::Bytes;
 use kube_apimachinery::json::to_go_string;
@@ -26,15 +26,15 @@ pub use as_is::StoreAsIsError;
 pub use finalizers::{FOREGROUND, ORPHAN};
 pub use key::Key;
 
-/// An object as a request brings it, or as it is being changed.
+/// A mutable object during a request.
 ///
-/// For kinds with [`Trait::RawData`] the member `data` is not in `value` but in `data`, as text.
+/// For kinds with [`Trait::RawData`], `data` holds the text of the member `data` and `value` lacks
+/// that member.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
     /// The object; always a JSON object.
     pub value: Value,
-    /// The text of `.data` for kinds that keep it verbatim; bytes that are no UTF-8 are
-    /// `held` in it.
+    /// The text of `.data` for kinds that keep it verbatim. Bytes outside UTF-8 are `held` in it.
     pub data: Option<String>,
 }
 
@@ -43,14 +43,14 @@ impl Draft {
     ///
     /// # Errors
     ///
-    /// Go's message, if the text is not a JSON object.
+    /// Go's message for text that isn't a JSON object.
     pub fn parse(kind: &Kind, text: &[u8]) -> Result<Self, String> {
         let expect = type_of(kind).map_or(Expect::Anything, Expect::Object);
         let value = read::read(text, expect, Twice::Merge)?;
         Self::of_read(kind.has(Trait::RawData), text, value)
     }
 
-    /// An object that was read from a text, of which the raw data is still to be taken.
+    /// Builds the draft of a parsed text and extracts its raw data.
     fn of_read(has_data: bool, text: &[u8], mut value: Value) -> Result<Self, String> {
         let Some(members) = value.as_object_mut() else {
             return Err("not an object".to_owned());
@@ -65,7 +65,7 @@ impl Draft {
         Ok(Self { value, data })
     }
 
-    /// Takes an object apart that is a value already.
+    /// Builds a draft from a value and extracts its raw data.
     pub fn from_value(kind: &Kind, mut value: Value) -> Self {
         let mut data = None;
         if kind.has(Trait::RawData) {
@@ -78,7 +78,7 @@ impl Draft {
         Self { value, data }
     }
 
-    /// The object with everything in it.
+    /// Returns the whole object as one value.
     pub fn to_value(&self) -> Value {
         let mut value = self.value.clone();
         if let Some(data) = &self.data {
@@ -89,7 +89,7 @@ impl Draft {
         value
     }
 
-    /// The JSON text as clients get it: kind and apiVersion first.
+    /// Encodes the object for clients: kind and apiVersion first.
     pub fn encode(&self) -> Vec<u8> {
         self.encoded().text
     }
@@ -133,32 +133,32 @@ impl Draft {
         encoder
     }
 
-    /// The member `metadata`; empty if there is none.
+    /// Returns the member `metadata`; empty if it is missing.
     pub fn metadata(&self) -> MetadataRef<'_> {
         MetadataRef(self.value.get("metadata"))
     }
 
-    /// The member `metadata`, made if missing.
+    /// Returns the member `metadata`, creating it if missing.
     pub fn metadata_mut(&mut self) -> &mut Map<String, Value> {
         object_mut(&mut self.value, "metadata")
     }
 
-    /// The text at a JSON pointer, if there is text.
+    /// Returns the string at a JSON pointer, if there is one.
     pub fn text(&self, pointer: &str) -> Option<&str> {
         at(&self.value, pointer)?.as_str()
     }
 }
 
-/// How much room a text has while it is written, in bytes; most objects are smaller.
+/// Initial buffer size for encoding, in bytes. Most objects are smaller.
 const ENCODED_SIZE: usize = 4096;
 
-/// The type of an object, by its kind and apiVersion.
+/// Returns the schema type of an object, from its kind and apiVersion.
 fn type_in(members: &Map<String, Value>) -> Option<&'static Type> {
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     schema::type_of_kind(text("apiVersion")?, text("kind")?)
 }
 
-/// The bytes of a member of the outermost object; the last one, if it stands there twice.
+/// Returns the bytes of a top-level member. The last one wins.
 pub(crate) fn raw_member<'a>(text: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
     let mut cursor = Cursor::new(text);
     let mut found = None;
@@ -183,11 +183,11 @@ fn type_meta(map: &Map<String, Value>) -> String {
     )
 }
 
-/// A member of a JSON object that is a JSON object, made if it isn't one.
+/// Returns a member that is a JSON object, replacing any other value by an empty object.
 ///
 /// # Panics
 ///
-/// If `value` itself is neither an object nor null.
+/// Panics if `value` itself is neither an object nor null.
 pub fn object_mut<'a>(value: &'a mut Value, member: &str) -> &'a mut Map<String, Value> {
     let slot = &mut value[member];
     if !slot.is_object() {
@@ -197,7 +197,7 @@ pub fn object_mut<'a>(value: &'a mut Value, member: &str) -> &'a mut Map<String,
         .expect("the member was made an object just above")
 }
 
-/// Sets a member, or removes it if the value is null.
+/// Sets a member, or removes it if the value is `None`.
 pub fn set_or_remove(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
     match value {
         Some(value) if !value.is_null() => {
@@ -209,12 +209,12 @@ pub fn set_or_remove(map: &mut Map<String, Value>, key: &str, value: Option<Valu
     }
 }
 
-/// Reads the usual members of `metadata`.
+/// Reads the standard members of `metadata`.
 #[derive(Clone, Copy, Debug)]
 pub struct MetadataRef<'a>(pub Option<&'a Value>);
 
 impl<'a> MetadataRef<'a> {
-    /// A text member, empty if missing.
+    /// Returns a string member; empty if it is missing.
     pub fn text(self, member: &str) -> &'a str {
         self.0
             .and_then(|m| m.get(member))
@@ -222,37 +222,37 @@ impl<'a> MetadataRef<'a> {
             .unwrap_or_default()
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(self) -> &'a str {
         self.text("name")
     }
 
-    /// The namespace.
+    /// Returns the namespace.
     pub fn namespace(self) -> &'a str {
         self.text("namespace")
     }
 
-    /// The uid.
+    /// Returns the uid.
     pub fn uid(self) -> &'a str {
         self.text("uid")
     }
 
-    /// The resource version.
+    /// Returns the resource version.
     pub fn resource_version(self) -> &'a str {
         self.text("resourceVersion")
     }
 
-    /// Whether deletion has begun.
+    /// Returns true if deletion has begun.
     pub fn is_deleting(self) -> bool {
         !self.text("deletionTimestamp").is_empty()
     }
 
-    /// The grace period of a deletion that has begun.
+    /// Returns the grace period of a deletion that has begun.
     pub fn deletion_grace_period_seconds(self) -> Option<i64> {
         self.0?.get("deletionGracePeriodSeconds")?.as_i64()
     }
 
-    /// The generation, 0 if there is none.
+    /// Returns the generation; 0 if there is none.
     pub fn generation(self) -> i64 {
         self.0
             .and_then(|m| m.get("generation"))
@@ -260,27 +260,27 @@ impl<'a> MetadataRef<'a> {
             .unwrap_or_default()
     }
 
-    /// The finalizers.
+    /// Returns the finalizers.
     pub fn finalizers(self) -> Vec<&'a str> {
         self.list("finalizers").filter_map(Value::as_str).collect()
     }
 
-    /// The owner references.
+    /// Returns the owner references.
     pub fn owner_references(self) -> impl Iterator<Item = &'a Value> {
         self.list("ownerReferences")
     }
 
-    /// A label's value.
+    /// Returns a label's value.
     pub fn label(self, key: &str) -> Option<&'a str> {
         self.0?.get("labels")?.get(key)?.as_str()
     }
 
-    /// An annotation's value.
+    /// Returns an annotation's value.
     pub fn annotation(self, key: &str) -> Option<&'a str> {
         self.0?.get("annotations")?.get(key)?.as_str()
     }
 
-    /// The elements of a member that is a list.
+    /// Returns the elements of a list member.
     pub fn list(self, member: &str) -> impl Iterator<Item = &'a Value> {
         self.0
             .and_then(|m| m.get(member))
@@ -290,10 +290,10 @@ impl<'a> MetadataRef<'a> {
     }
 }
 
-/// A committed version of an object. Its text is encoded once and shared by all readers.
+/// A committed version of an object. All readers share its encoded text.
 #[derive(Debug)]
 pub struct Object {
-    /// Where it is stored.
+    /// Its storage key.
     pub key: Key,
     /// Its uid.
     pub uid: Box<str>,
@@ -301,21 +301,21 @@ pub struct Object {
     pub resource_version: u64,
     /// Its labels.
     pub labels: Labels,
-    /// The values of the fields that its kind can be selected by, in the order of the kind.
+    /// The values of the kind's selectable fields, in the order of the kind.
     pub fields: Box<[Box<str>]>,
     /// The uids of its owners.
     pub owners: Box<[Box<str>]>,
-    /// Whether its deletion has begun.
+    /// True if its deletion has begun.
     pub deleting: bool,
     text: Bytes,
     after_type_meta: usize,
     data: Option<Box<str>>,
-    /// Whether the text holds what only Go's rules read.
+    /// True if only Go's JSON rules can read the text.
     is_odd: bool,
 }
 
 impl Object {
-    /// Encodes a draft as the version `resource_version`, which is written into it.
+    /// Encodes a draft and sets its `resource_version`.
     pub fn commit(kind: &Kind, key: Key, mut draft: Draft, resource_version: u64) -> Self {
         draft.metadata_mut().insert(
             "resourceVersion".to_owned(),
@@ -333,7 +333,7 @@ impl Object {
         }
     }
 
-    /// A version with this text, which needn't be that of the draft.
+    /// Builds a version with this text, which may differ from the draft's encoding.
     fn of_text(kind: &Kind, key: Key, draft: Draft, resource_version: u64, text: Vec<u8>) -> Self {
         let labels = at(&draft.value, "/metadata/labels")
             .and_then(Value::as_object)
@@ -361,7 +361,7 @@ impl Object {
             fields,
             owners,
             deleting,
-            // The text stays as long as the object, so that it must not have room to grow.
+            // The text lives as long as the object, so drop its spare capacity.
             text: text.into_boxed_slice().into(),
             after_type_meta: "{".len(),
             data: draft.data.map(String::into_boxed_str),
@@ -369,17 +369,17 @@ impl Object {
         }
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn text(&self) -> &Bytes {
         &self.text
     }
 
-    /// The JSON text after the opening brace, kind and apiVersion: what a list repeats.
+    /// Returns the JSON text of a list item: without the opening brace, kind and apiVersion.
     pub fn item_text(&self) -> Bytes {
         self.text.slice(self.after_type_meta.min(self.text.len())..)
     }
 
-    /// The object to work on.
+    /// Returns a draft of the object to change.
     pub fn draft(&self) -> Draft {
         let mut value = self.read();
         if self.data.is_some()
@@ -393,12 +393,12 @@ impl Object {
         }
     }
 
-    /// The object as a value. Raw text that no value can stand for is in it as a string.
+    /// Returns the object as a value. Raw text that no value can represent becomes a string.
     pub fn value(&self) -> Value {
         self.read()
     }
 
-    /// Whether the text holds what only Go's rules read, such as values of any depth.
+    /// Returns true if only Go's JSON rules can read the text, for example because of deep nesting.
     pub fn needs_go_rules(&self) -> bool {
         self.is_odd
     }

@@ -1,4 +1,4 @@
-//! The `OpenAPI` v3 documents: one for each group version, made when it is first asked for.
+//! `OpenAPI` v3 documents: one per group version, built on the first request.
 
 mod paths;
 mod schemas;
@@ -16,22 +16,22 @@ use crate::kinds;
 pub struct Document {
     /// The document as JSON.
     pub text: Bytes,
-    /// Its hash, by which clients know it.
+    /// Its hash, which versions the URL.
     pub hash: String,
     /// Its URL, with the hash.
     pub url: String,
 }
 
-/// A group version, and its document once it has been asked for.
+/// A group version and its document, once it is built.
 type Slot = ((&'static str, &'static str), OnceLock<Document>);
 
-/// The rows never change, and so the documents don't either.
+/// The rows never change, so the documents don't either.
 static DOCUMENTS: LazyLock<Vec<Slot>> = LazyLock::new(|| {
     let served = kinds::group_versions().into_iter();
     served.map(|served| (served, OnceLock::new())).collect()
 });
 
-/// The URLs of the documents by group version, as JSON.
+/// Returns the document URLs by group version, as JSON.
 pub fn index() -> String {
     let served = DOCUMENTS.iter().filter_map(|((group, version), _)| {
         let document = document(group, version)?;
@@ -41,7 +41,7 @@ pub fn index() -> String {
     json!({"paths": served.collect::<Map<_, _>>()}).to_string()
 }
 
-/// The document of a group version, if it is served.
+/// Returns the document of a group version, if it is served.
 pub fn document(group: &str, version: &str) -> Option<&'static Document> {
     let mut slots = DOCUMENTS.iter();
     let (served, slot) = slots.find(|((g, v), _)| *g == group && *v == version)?;
@@ -78,7 +78,7 @@ fn name(group: &str, version: &str) -> String {
     }
 }
 
-/// The hash of a text as Kubernetes writes it: SHA-512 in capital hexadecimal digits.
+/// Hashes a text as Kubernetes does: SHA-512 in upper-case hexadecimal digits.
 pub fn hash(text: &[u8]) -> String {
     let hash = digest::digest(&digest::SHA512, text);
     let mut text = String::with_capacity(2 * hash.as_ref().len());

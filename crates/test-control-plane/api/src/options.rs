@@ -1,4 +1,4 @@
-//! Options of writes and deletes, from query and body.
+//! Options of writes and deletions, from query and body.
 
 use serde_json::{Value, json};
 
@@ -8,34 +8,34 @@ use crate::query::Query;
 use crate::status::FieldError;
 use crate::status::{ApiError, ApiResult};
 
-/// How strictly unknown and repeated fields of a body are taken.
+/// The treatment of unknown and repeated fields of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// Refuse the request.
+    /// Reject the request.
     Strict,
-    /// Warn about them.
+    /// Return warnings.
     Warn,
-    /// The client doesn't say: warn about what gets lost.
+    /// Unspecified: return warnings about dropped fields.
     Unasked,
-    /// Say nothing.
+    /// Accept silently.
     Ignore,
 }
 
-/// What is done to an object.
+/// The type of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Write {
-    /// It is created.
+    /// Create an object.
     Create,
-    /// It is replaced.
+    /// Replace it.
     Update,
-    /// It is patched, other than by applying.
+    /// Patch it without apply.
     Patch,
-    /// A configuration is applied to it.
+    /// Apply a configuration to it.
     Apply,
 }
 
 impl Write {
-    /// The kind of its options.
+    /// Returns the kind of the write's options.
     fn options(self) -> &'static str {
         match self {
             Self::Create => "CreateOptions",
@@ -48,18 +48,18 @@ impl Write {
 /// Options of creates, updates and patches.
 #[derive(Clone, Debug)]
 pub struct WriteOptions {
-    /// Do everything but store.
+    /// Do everything except storing.
     pub dry_run: bool,
-    /// What to do about unknown fields.
+    /// The treatment of unknown fields.
     pub field_validation: FieldValidation,
-    /// Who becomes the manager of what changes; none if the object itself says who manages it.
+    /// The manager of the changed fields; `None` keeps the managers in the object.
     pub field_manager: Option<String>,
-    /// Take what others own.
+    /// Take ownership of conflicting fields.
     pub force: bool,
 }
 
 impl WriteOptions {
-    /// Reads them from a query; a client that doesn't name its manager has its user agent's name.
+    /// Parses the options of a query. The manager defaults to the user agent's name.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl WriteOptions {
         })
     }
 
-    /// Options of a write that the server makes by itself.
+    /// Returns the options of the server's own writes.
     pub fn internal() -> Self {
         Self {
             dry_run: false,
@@ -122,41 +122,41 @@ fn dry_run_error(values: &[String]) -> Option<FieldError> {
     (!is_known).then(|| FieldError::not_supported("dryRun", &json!(values), &["All"]))
 }
 
-/// What happens to the dependents of a deleted object.
+/// The treatment of a deleted object's dependents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
-    /// They stay, without the reference.
+    /// Keep them, without the owner reference.
     Orphan,
-    /// They are deleted after it.
+    /// Delete them after the object.
     Background,
-    /// They are deleted before it.
+    /// Delete them before the object.
     Foreground,
 }
 
 /// Options of a deletion.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
-    /// The grace period asked for, in seconds.
+    /// The requested grace period, in seconds.
     pub grace_period_seconds: Option<i64>,
-    /// What to do with dependents; none leaves it to the object's finalizers.
+    /// The treatment of dependents; `None` leaves it to the object's finalizers.
     pub propagation: Option<Propagation>,
-    /// The same for namespaces, which take `orphanDependents: false` for the foreground.
+    /// The same for namespaces, for which `orphanDependents: false` means foreground deletion.
     pub of_namespace: Option<Propagation>,
-    /// Delete only this object.
+    /// Precondition: the object's uid.
     pub uid: Option<String>,
-    /// Delete only this version.
+    /// Precondition: the object's resource version.
     pub resource_version: Option<String>,
-    /// Do everything but delete.
+    /// Do everything except deleting.
     pub dry_run: bool,
 }
 
 impl DeleteOptions {
-    /// Reads them from the body, or from the query where there is no body.
+    /// Parses the options from the body, or from the query if the body is empty.
     ///
     /// # Errors
     ///
-    /// 422 for values that aren't allowed or don't go together, 400 for a number in the query that
-    /// is none, 500 for a member of another type, as the reference answers.
+    /// 422 for values that aren't allowed or that conflict, 400 for an invalid number in the query,
+    /// 500 for a member of another type, as the reference answers.
     pub fn parse(query: &Query, body: &Value) -> ApiResult<Self> {
         let raw = if body.is_null() {
             Raw::of_query(query)?
@@ -208,7 +208,7 @@ impl DeleteOptions {
     }
 }
 
-/// Options of a deletion as they were sent.
+/// Options of a deletion as sent.
 #[derive(Default)]
 struct Raw {
     grace_period_seconds: Option<i64>,

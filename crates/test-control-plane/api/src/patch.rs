@@ -15,28 +15,28 @@ use crate::kinds::{Kind, Trait};
 use crate::object::{Draft, raw_member};
 use crate::status::{ApiError, ApiResult};
 
-/// Whether a patch of this content type is a configuration to apply.
+/// Returns true if the content type is that of server-side apply.
 pub fn is_apply(content_type: &str) -> bool {
     decode::media_type(content_type) == "application/apply-patch+yaml"
 }
 
-/// A patch as it came in.
+/// A parsed patch.
 #[derive(Clone, Debug)]
 pub enum Patch {
-    /// RFC 6902; the operations as they were sent.
+    /// RFC 6902, with the operations as sent.
     Json(Vec<Value>),
     /// RFC 7396.
     Merge(Value),
-    /// Kubernetes' own, which merges lists by key.
+    /// Kubernetes' strategic merge patch, which merges lists by key.
     Strategic(Value),
 }
 
 impl Patch {
-    /// Reads a patch.
+    /// Parses a patch.
     ///
     /// # Errors
     ///
-    /// 415 for another content type, 400 for a body that isn't a patch of that type.
+    /// 415 for another content type, 400 for a body that isn't such a patch.
     pub fn parse(kind: &Kind, content_type: &str, body: &[u8]) -> ApiResult<Self> {
         match decode::media_type(content_type) {
             "application/json-patch+json" => operations(kind, body).map_err(undecodable),
@@ -53,7 +53,7 @@ impl Patch {
         }
     }
 
-    /// Whether the patch holds for one version only.
+    /// Returns true if the patch applies to only one resource version.
     pub fn names_resource_version(&self) -> bool {
         match self {
             Self::Json(operations) => operations.iter().any(|operation| {
@@ -80,7 +80,7 @@ impl Patch {
                 })
             }),
             Self::Merge(patch) => patch.get("data").is_some(),
-            // A strategic patch decodes everything, and so sorts the members of the data.
+            // A strategic patch decodes the data too, which sorts its members.
             Self::Strategic(_) => true,
         };
         let kept = raw.filter(|_| !touches_data);
@@ -138,7 +138,7 @@ fn operations(kind: &Kind, body: &[u8]) -> Result<Patch, String> {
     }
 }
 
-/// Reads the values of operations anew, each by the type of the place that it is for.
+/// Decodes the operations' values again, each by the type at its path.
 fn take_values(kind: &Kind, body: &[u8], operations: &mut [Value]) {
     let mut cursor = Cursor::new(body);
     let mut more = cursor.open(b'[', b']');
@@ -172,7 +172,7 @@ fn object(kind: &Kind, body: &[u8]) -> Result<Value, String> {
     let expect = type_of(kind).map_or(Expect::Anything, Expect::Object);
     match read(body, expect, Twice::Replace)? {
         mut object @ Value::Object(_) => {
-            // Go takes the whole patch apart, so that every number must be one of its doubles.
+            // Go decodes all numbers of a patch as doubles.
             if let Some(number) = numbers(body).find(|number| is_huge(number)) {
                 let number = String::from_utf8_lossy(number);
                 return Err(cannot_unmarshal(&format!("number {number}"), "float64"));
@@ -180,7 +180,7 @@ fn object(kind: &Kind, body: &[u8]) -> Result<Value, String> {
             if kind.has(Trait::RawData)
                 && let Some(raw) = raw_member(body, "data")
             {
-                // A patch reaches into the data as into everything else.
+                // A merge patch changes members inside the data too.
                 object["data"] = read_checked(raw, Expect::Anything, Twice::Replace, Place::Inside);
             }
             Ok(object)

@@ -1,4 +1,4 @@
-//! Query strings, and what is escaped in URLs.
+//! Query strings and URL escapes.
 
 mod duration;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::status::{ApiError, ApiResult};
 
-/// The parameters of a request; of a repeated one the first value counts.
+/// The parameters of a request. The first value of a repeated one wins.
 #[derive(Clone, Debug, Default)]
 pub struct Query(BTreeMap<String, String>);
 
@@ -23,7 +23,7 @@ impl Query {
         Self(map)
     }
 
-    /// A parameter's value; none if missing or empty.
+    /// Returns a parameter's value; `None` if it is missing or empty.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0
             .get(key)
@@ -31,28 +31,28 @@ impl Query {
             .filter(|v| !v.is_empty())
     }
 
-    /// Whether the parameter is there, with or without a value.
+    /// Returns true if the parameter exists, with or without a value.
     pub fn has(&self, key: &str) -> bool {
         self.0.contains_key(key)
     }
 
-    /// A parameter that is true or false; a missing one is false.
+    /// Parses a boolean parameter; a missing one is false.
     pub fn flag(&self, key: &str) -> bool {
         self.0
             .get(key)
             .is_some_and(|v| v != "0" && !v.eq_ignore_ascii_case("false"))
     }
 
-    /// A parameter that is true or false; none if it is missing.
+    /// Parses a boolean parameter; `None` if it is missing.
     pub fn optional_flag(&self, key: &str) -> Option<bool> {
         self.0.contains_key(key).then(|| self.flag(key))
     }
 
-    /// A parameter that is an integer.
+    /// Parses an integer parameter.
     ///
     /// # Errors
     ///
-    /// 400 if it is something else, in the words of Go.
+    /// 400 with Go's message if it isn't an integer.
     pub fn integer(&self, key: &str) -> ApiResult<Option<i64>> {
         let Some(text) = self.0.get(key) else {
             return Ok(None);
@@ -69,11 +69,11 @@ impl Query {
         })
     }
 
-    /// How long the client wants the server to work on the request at most.
+    /// Returns the client's timeout for the request.
     ///
     /// # Errors
     ///
-    /// 400 for a text that is no duration.
+    /// 400 for text that isn't a duration.
     pub fn timeout(&self) -> ApiResult<Option<Duration>> {
         let parsed = self.get("timeout").map(duration::parse).transpose();
         parsed.map_err(|why| {
@@ -84,10 +84,10 @@ impl Query {
     }
 }
 
-/// The path of a URL without its escapes.
+/// Decodes the escapes of a URL path.
 pub fn decode_path(path: &str) -> Cow<'_, str> {
     if path.contains('%') {
-        // A plus sign is an escape in queries only.
+        // A plus sign is an escape only in queries.
         decode(&path.replace('+', "%2B")).into()
     } else {
         path.into()
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_a_duration_of_go() {
+    fn timeout_is_a_go_duration() {
         let timeout = |text| Query::parse(text).timeout();
         assert_eq!(timeout("timeout=32s"), Ok(Some(Duration::from_secs(32))));
         assert_eq!(timeout("timeout="), Ok(None));

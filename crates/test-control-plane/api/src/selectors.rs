@@ -8,7 +8,7 @@ use crate::object::Object;
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
 
-/// What a list or watch selects.
+/// The selectors of a list or watch.
 #[derive(Clone, Debug)]
 pub struct Selection {
     labels: Selector,
@@ -26,16 +26,16 @@ struct FieldTerm {
 enum Field {
     Name,
     Namespace,
-    /// The position in the kind's list.
+    /// The index in the kind's list.
     Of(usize),
 }
 
 impl Selection {
-    /// Reads `labelSelector` and `fieldSelector`.
+    /// Parses `labelSelector` and `fieldSelector`.
     ///
     /// # Errors
     ///
-    /// 400 for bad syntax and for fields that the kind can't be selected by.
+    /// 400 for bad syntax and for fields that the kind doesn't support.
     pub fn parse(kind: &Kind, query: &Query) -> ApiResult<Self> {
         let labels = Selector::parse(query.get("labelSelector").unwrap_or_default())
             .map_err(|err| ApiError::bad_request(err.to_string()))?;
@@ -43,7 +43,7 @@ impl Selection {
         Ok(Self { labels, fields })
     }
 
-    /// Only the object of the name, if there is one, among those selected.
+    /// Restricts the selection to the object of this name.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         if !name.is_empty() {
@@ -56,12 +56,12 @@ impl Selection {
         self
     }
 
-    /// Whether nothing is selected away.
+    /// Returns true if the selection matches all objects.
     pub fn is_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether the object is selected.
+    /// Returns true if the object matches.
     pub fn matches(&self, object: &Object) -> bool {
         self.fields.iter().all(|term| {
             let value: &str = match term.field {
@@ -106,7 +106,7 @@ fn parse_fields(kind: &Kind, text: &str) -> ApiResult<Vec<FieldTerm>> {
         .collect()
 }
 
-/// The terms between commas that are not escaped.
+/// Splits the text at unescaped commas.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut escaped = false;
     text.split(move |c| {
@@ -116,7 +116,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Label, value and whether they should be equal, at the term's first operator.
+/// Splits a term at its first operator: label, value, and true for equality.
 fn split_term(term: &str) -> Option<(&str, &str, bool)> {
     term.char_indices().find_map(|(at, _)| {
         let (label, rest) = term.split_at(at);
@@ -126,7 +126,7 @@ fn split_term(term: &str) -> Option<(&str, &str, bool)> {
     })
 }
 
-/// A value without its escapes: commas, equal signs and backslashes stand behind a backslash.
+/// Removes the backslashes that escape commas, equal signs and backslashes.
 fn unescape(value: &str) -> Result<String, String> {
     let mut out = String::with_capacity(value.len());
     let mut chars = value.chars();
@@ -164,7 +164,7 @@ fn unknown_field(kind: &Kind, label: &str) -> ApiError {
     })
 }
 
-/// A label selector as a query string.
+/// Formats a label selector as a query parameter.
 pub fn selector_text(selector: Option<&Value>) -> String {
     let Some(selector) = selector else {
         return String::new();
@@ -205,7 +205,7 @@ mod tests {
     use crate::kinds;
 
     #[test]
-    fn field_selectors_are_read_with_their_escapes() {
+    fn field_selectors_are_unescaped() {
         let pods = kinds::by_resource("", "v1", "pods").unwrap();
         let terms = |text: &str| {
             let terms = parse_fields(pods, text).map_err(|err| err.message)?;

@@ -1,18 +1,18 @@
-//! Settings that change what is stored.
+//! Settings that affect the stored objects.
 
 use std::str::FromStr;
 
-/// What becomes of members that the schema of v1.36.2 doesn't know.
+/// The treatment of members outside the schema of v1.36.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownFields {
-    /// They are dropped, as by the reference.
+    /// Drop them, as the reference does.
     #[default]
     Prune,
-    /// They are stored, as by a newer server that knows them.
+    /// Store them, like a newer server that knows them.
     Keep,
 }
 
-/// A text that is neither `prune` nor `keep`.
+/// An error for text that is neither `prune` nor `keep`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown policy {0:?}, known are prune and keep")]
 pub struct UnknownFieldsError(String);
@@ -29,18 +29,18 @@ impl FromStr for UnknownFields {
     }
 }
 
-/// The feature gates of the reference that change what is stored.
+/// The reference's feature gates that affect the stored objects.
 ///
 /// Upstream: `features.kubeFeatures`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeatureGates {
-    /// `MaxUnavailableStatefulSet` (off by default): stateful sets have
-    /// `spec.updateStrategy.rollingUpdate.maxUnavailable`. Without it the member is dropped, unless
-    /// the stored set has it already.
+    /// `MaxUnavailableStatefulSet` (off by default) enables
+    /// `spec.updateStrategy.rollingUpdate.maxUnavailable` of stateful sets. Without the gate the
+    /// member is dropped, unless the stored set already has it.
     pub max_unavailable_stateful_set: bool,
 }
 
-/// Why a list of feature gates was refused.
+/// A reason why a list of feature gates is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeatureGateError {
     /// An entry without `=`.
@@ -49,7 +49,7 @@ pub enum FeatureGateError {
     /// An entry whose value is neither `true` nor `false`.
     #[error("invalid value of {0}, use true or false")]
     InvalidValue(String),
-    /// No gate of that name changes what this server does.
+    /// No such gate affects this server.
     #[error("unrecognized feature gate: {0}")]
     Unrecognized(String),
 }
@@ -57,7 +57,7 @@ pub enum FeatureGateError {
 impl FromStr for FeatureGates {
     type Err = FeatureGateError;
 
-    /// Reads a list such as `MaxUnavailableStatefulSet=true` over the defaults.
+    /// Parses a list such as `MaxUnavailableStatefulSet=true` on top of the defaults.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut gates = Self::default();
         for entry in text.split(',').map(str::trim).filter(|e| !e.is_empty()) {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gates_are_read_over_the_defaults_and_errors_name_the_entry() {
+    fn gates_override_the_defaults_and_errors_name_the_entry() {
         let on = FeatureGates {
             max_unavailable_stateful_set: true,
         };
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn policies_are_read_by_name() {
+    fn policies_are_parsed_by_name() {
         assert_eq!("prune".parse(), Ok(UnknownFields::Prune));
         assert_eq!("keep".parse(), Ok(UnknownFields::Keep));
         let err = "drop".parse::<UnknownFields>().unwrap_err();

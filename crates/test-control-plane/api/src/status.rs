@@ -1,4 +1,4 @@
-//! Errors as the API answers them: `Status` objects with reason, details and causes.
+//! API errors: `Status` objects with reason, details and causes.
 
 use serde_json::{Map, Value, json};
 
@@ -8,10 +8,10 @@ mod field_error;
 
 pub use field_error::FieldError;
 
-/// The code that stands for no answer at all.
+/// The code for a closed connection without an answer.
 const CODE_CLOSED: u16 = 0;
 
-/// An error answer: what becomes the `Status` body and the HTTP code.
+/// An error answer: the `Status` body and the HTTP code.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
@@ -19,11 +19,11 @@ pub struct ApiError {
     pub code: u16,
     /// The machine-readable reason; empty if the server gives none.
     pub reason: &'static str,
-    /// The text for people.
+    /// The human-readable message.
     pub message: String,
     /// The `details` object, if there is one.
     pub details: Option<Value>,
-    /// A continue token that goes on from here, for expired lists.
+    /// A continue token for expired lists, which continues from here.
     pub continue_token: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct ApiError {
 pub type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
-    /// An error without details.
+    /// Builds an error without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -42,12 +42,12 @@ impl ApiError {
         }
     }
 
-    /// The server breaks off, so that the client gets no answer.
+    /// Builds the error that closes the connection without an answer.
     pub fn connection_closed() -> Self {
         Self::new(CODE_CLOSED, "", "the server closed the connection")
     }
 
-    /// Whether the client gets no answer.
+    /// Returns true if the connection closes without an answer.
     pub fn closes_connection(&self) -> bool {
         self.code == CODE_CLOSED
     }
@@ -82,7 +82,7 @@ impl ApiError {
         .with(json!({}))
     }
 
-    /// 405: the resource exists, the method isn't allowed.
+    /// 405: the resource exists, but the method isn't allowed.
     pub fn method_not_allowed() -> Self {
         Self::new(
             405,
@@ -92,7 +92,7 @@ impl ApiError {
         .with(json!({}))
     }
 
-    /// 409: an object of that name exists.
+    /// 409: an object with that name exists.
     pub fn already_exists(kind: &Kind, name: &str, terminating: bool) -> Self {
         let prefix = if terminating {
             "object is being deleted: "
@@ -110,7 +110,7 @@ impl ApiError {
         .with(details(name, kind.group, kind.plural))
     }
 
-    /// 409: no name could be made from a prefix that isn't taken.
+    /// 409: all generated names are taken.
     pub fn no_unique_name(kind: &Kind, name: &str) -> Self {
         let mut details = details(name, kind.group, kind.plural);
         details["retryAfterSeconds"] = json!(1);
@@ -147,7 +147,7 @@ impl ApiError {
         .with(details(name, kind.group, kind.plural))
     }
 
-    /// 409: the object of that name has another uid than the request wants.
+    /// 409: the object's uid differs from the requested one.
     pub fn other_uid(
         served: &'static Kind,
         namespace: &str,
@@ -195,9 +195,9 @@ impl ApiError {
         Self::invalid_kind(kind.kind, kind.group, name, errors)
     }
 
-    /// 422 for a kind that is no resource, such as `DeleteOptions`.
+    /// 422 for a kind that isn't a resource, such as `DeleteOptions`.
     pub fn invalid_kind(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
-        // An error that is found twice is a cause twice, but stands in the message once.
+        // A repeated error has several causes, but appears once in the message.
         let mut lines: Vec<String> = Vec::new();
         for error in errors {
             let line = format!("{}: {}", error.field, error.message);
@@ -232,12 +232,12 @@ impl ApiError {
         Self::invalid_kind(options, "meta.k8s.io", "", &[error])
     }
 
-    /// 406: no form of the answer that the client takes.
+    /// 406: the client accepts no supported media type or form.
     pub fn not_acceptable(message: impl Into<String>) -> Self {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// 422 without details of its own: a patch that can't be applied.
+    /// 422 for a patch that can't be applied.
     pub fn unprocessable() -> Self {
         Self::new(
             422,
@@ -247,12 +247,12 @@ impl ApiError {
         .with(json!({}))
     }
 
-    /// 410: the requested version is no longer kept.
+    /// 410: the requested version is gone.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
 
-    /// 504: the requested version is still to come.
+    /// 504: the requested version is in the future.
     pub fn too_large_resource_version(wanted: u64, current: u64) -> Self {
         Self::new(
             504,
@@ -278,12 +278,12 @@ impl ApiError {
         Self::new(401, "Unauthorized", "Unauthorized")
     }
 
-    /// How long the client should wait, in seconds.
+    /// Returns the time that the client should wait, in seconds.
     pub fn retry_after_seconds(&self) -> Option<u64> {
         self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
     }
 
-    /// The `Status` object.
+    /// Returns the `Status` object.
     pub fn to_value(&self) -> Value {
         let mut metadata = Map::new();
         if let Some(token) = &self.continue_token {
@@ -307,7 +307,7 @@ impl ApiError {
     }
 }
 
-/// A `details` object; empty members are left out.
+/// Builds a `details` object without its empty members.
 pub fn details(name: &str, group: &str, kind: &str) -> Value {
     let mut map = Map::new();
     for (key, value) in [("name", name), ("group", group), ("kind", kind)] {

@@ -22,18 +22,17 @@ use self::walk::{Finding, walk};
 /// The check of a body's members.
 #[derive(Clone, Copy, Debug)]
 pub struct MemberCheck {
-    /// The kind that the body is of.
+    /// The kind of the body.
     pub kind: &'static Kind,
-    /// What the client asks for.
+    /// The client's choice.
     pub validation: FieldValidation,
-    /// What becomes of members that the schema doesn't know.
+    /// The treatment of members outside the schema.
     pub unknown_fields: UnknownFields,
 }
 
 impl MemberCheck {
-    /// Looks for repeated members of a POST or PUT and for those that the schema doesn't know:
-    /// warnings, or an error if the client wants to be strict. `in_yaml` tells what was repeated in
-    /// the YAML that the text was made of.
+    /// Finds repeated and unknown members of a POST or PUT. Returns warnings, or an error for a
+    /// strict client. `in_yaml` is the error about repeated members in the body's original YAML.
     ///
     /// # Errors
     ///
@@ -52,7 +51,10 @@ impl MemberCheck {
             .map(|finding| finding.to_string());
         let found: Vec<String> = in_yaml.into_iter().chain(found).collect();
         if validation != FieldValidation::Strict || found.is_empty() {
-            return Ok(found.iter().flat_map(|told| as_warnings(told)).collect());
+            return Ok(found
+                .iter()
+                .flat_map(|message| as_warnings(message))
+                .collect());
         }
         Err(ApiError::bad_request(format!(
             "{} in version {:?} cannot be handled as a {}: {}",
@@ -63,8 +65,8 @@ impl MemberCheck {
         )))
     }
 
-    /// Looks for members that occur twice in a patch, and for those that it brings into the object
-    /// and the schema doesn't know. `patched` gives the object before and after the patch.
+    /// Finds repeated members of a patch and the unknown members that it adds to the object.
+    /// `patched` returns the object before and after the patch.
     ///
     /// # Errors
     ///
@@ -98,7 +100,7 @@ impl MemberCheck {
         if let Some((old, new)) = &patched {
             let mut brought = walk(kind, new.to_string().as_bytes());
             if !brought.is_empty() {
-                // What the object holds already was let in before.
+                // Ignore findings in the old object.
                 let known = walk(kind, old.to_string().as_bytes());
                 brought.retain(|finding| !known.contains(finding));
             }
@@ -113,8 +115,8 @@ impl MemberCheck {
         Err(invalid_patch(&value, &strict_error(&found)))
     }
 
-    /// Whether unknown members are worth a word: a client that doesn't ask for it is told only of
-    /// those that get lost, as a newer server, which keeps them, knows them.
+    /// Returns true if unknown members need a report. By default only dropped members need one: a
+    /// newer server, which keeps unknown members, knows them.
     fn reports_unknown(self) -> bool {
         match self.validation {
             FieldValidation::Strict | FieldValidation::Warn => true,
@@ -124,8 +126,8 @@ impl MemberCheck {
     }
 }
 
-/// The error of a patch whose result is no object of its kind, from the error of a PUT.
-/// `patched` gives the object before and after the patch.
+/// Converts the error of a PUT to that of a patch with an undecodable result. `patched` returns the
+/// object before and after the patch.
 pub fn undecodable(
     kind: &'static Kind,
     patch: &Patch,
@@ -141,7 +143,7 @@ pub fn undecodable(
     invalid_patch(&value.unwrap_or_default(), why)
 }
 
-/// The result of a patch as messages show it; none if it isn't known.
+/// Formats the result of a patch for messages; `None` if the result is unknown.
 fn shown(kind: &Kind, patch: &Patch, new: Option<&Value>) -> Option<String> {
     let of = type_of(kind);
     Some(match patch {
@@ -157,7 +159,7 @@ fn invalid_patch(value: &str, why: &str) -> ApiError {
     ApiError::invalid_kind("", "", "", &[error])
 }
 
-/// The members that the operations of a JSON patch reach into.
+/// Returns the parents of the paths in a JSON patch.
 fn reached(operations: &[Value]) -> Value {
     let mut reached = json!({});
     for operation in operations {
@@ -167,7 +169,7 @@ fn reached(operations: &[Value]) -> Value {
             };
             let steps: Vec<&str> = path.split('/').skip(1).collect();
             let mut at = &mut reached;
-            // The last step is what is put there, and not gone into.
+            // The last step is the member itself, not a parent.
             for step in steps.iter().take(steps.len().saturating_sub(1)) {
                 let step = step.replace("~1", "/").replace("~0", "~");
                 at = &mut at[step];

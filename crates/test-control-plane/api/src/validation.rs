@@ -1,4 +1,4 @@
-//! Validation: what the API server refuses with 422.
+//! Validation: the checks that reject a write with 422.
 
 mod claim;
 mod config;
@@ -33,22 +33,22 @@ use crate::members;
 use crate::object::Draft;
 use crate::status::FieldError;
 
-/// What is being validated.
+/// The write to validate.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// The kind of the object as it is stored.
+    /// The stored kind of the object.
     pub kind: &'static Kind,
-    /// The kind through which it is written, which may be another form of the same objects.
+    /// The kind in the request's URL, which may be another version of the stored kind.
     pub served: &'static Kind,
-    /// The object as it would be stored.
+    /// The object after the write.
     pub new: &'a Draft,
-    /// The object as it is stored; none on create.
+    /// The stored object; `None` on create.
     pub old: Option<&'a Draft>,
-    /// Whether the object or one of its subresources is written.
+    /// The target: the object or a subresource.
     pub target: Target,
 }
 
-/// Everything that is wrong with a write.
+/// Returns all errors of a write.
 pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
     let mut errors = metadata::validate(subject);
     let kind = subject.kind;
@@ -81,17 +81,17 @@ pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
     errors
 }
 
-/// Whether a text is labels joined by dots, as the names of most objects are.
+/// Returns true if the text is a DNS subdomain, the syntax of most object names.
 pub fn is_subdomain(text: &str) -> bool {
     names::dns_subdomain(text).is_empty()
 }
 
-/// The value at a JSON pointer, if it is not null.
+/// Returns the value at a JSON pointer, unless it is null.
 fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     members::at(value, pointer).filter(|v| !v.is_null())
 }
 
-/// Refuses a negative number.
+/// Rejects a negative number.
 fn not_negative(value: &Value, pointer: &str, field: &str, errors: &mut Vec<FieldError>) {
     if let Some(number) = at(value, pointer)
         && number.as_i64().is_some_and(|n| n < 0)

@@ -1,4 +1,4 @@
-//! What clients are warned of, beside unknown and repeated members of bodies.
+//! Warnings about accepted objects, besides those about unknown and repeated members.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::kinds::Kind;
 use crate::members::{list_at, text};
 use crate::validation;
 
-/// A resource that is about to go.
+/// Returns the warning for a deprecated resource.
 pub fn deprecation(kind: &Kind) -> Option<&'static str> {
     match kind.storage {
         "componentstatuses" => Some("v1 ComponentStatus is deprecated in v1.19+"),
@@ -19,7 +19,7 @@ pub fn deprecation(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Whether objects of the kind can be a reason to warn, beside their owners.
+/// Returns true if the kind has warnings other than those about owner references.
 pub fn has_rules(kind: &Kind) -> bool {
     matches!(
         kind.storage,
@@ -35,7 +35,7 @@ pub fn has_rules(kind: &Kind) -> bool {
     )
 }
 
-/// What is odd about an object that was accepted.
+/// Returns the warnings about an accepted object.
 pub fn of_object(kind: &Kind, object: &Value) -> Vec<String> {
     let mut found = Vec::new();
     owners(object, &mut found);
@@ -124,7 +124,7 @@ fn claim_spec(spec: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Whether a quantity of bytes has a part that is smaller than one.
+/// Returns true if a quantity of bytes has a fraction of a byte.
 fn is_fractional(quantity: &Value) -> bool {
     quantity.as_str().is_some_and(|text| text.ends_with('m'))
 }
@@ -142,7 +142,7 @@ fn service(spec: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Node labels that have other names by now: the old one, since when, and the new one.
+/// Deprecated node labels: the old name, the version of its deprecation, and the new name.
 const OLD_NODE_LABELS: [(&str, &str, &str); 5] = [
     ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
     ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
@@ -206,7 +206,7 @@ fn of_container(container: &Value, path: &str, found: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     for (i, variable) in list_at(container, "/env").enumerate() {
         let name = text(variable, "name");
-        // What refers to itself is meant to change what was there before.
+        // A value that refers to its own name extends the previous definition.
         let own = format!("$({name})");
         if !seen.insert(name) && !text(variable, "value").contains(&own) {
             found.push(format!(
@@ -238,7 +238,7 @@ mod tests {
     use crate::kinds;
 
     #[test]
-    fn what_is_odd_is_named_with_its_place() {
+    fn warnings_name_the_path() {
         let pods = kinds::by_resource("", "v1", "pods").unwrap();
         let owner = json!({"kind": "A", "name": "a", "uid": "u"});
         let pod = json!({

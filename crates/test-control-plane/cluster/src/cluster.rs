@@ -1,28 +1,28 @@
-//! One API over the embedded control plane, over real binaries and over an existing cluster.
+//! One API for the embedded control plane, real binaries and an existing cluster.
 //!
-//! [`TestCluster::builder`] picks by the environment, as envtest does:
+//! [`TestCluster::builder`] selects the backend from the environment, as envtest does:
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `USE_EXISTING_CLUSTER=true` | the cluster of the kubeconfig, found as kube-rs finds it; `false` is as if unset |
-//! | `KUBEBUILDER_ASSETS=folder` | `kube-apiserver` and `etcd` in this folder are started, and stopped at the end |
-//! | `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=30s` | how long they may take to be ready; 20 s if unset |
-//! | `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=10s` | how long they may take to end before they are killed; 20 s if unset |
+//! | `USE_EXISTING_CLUSTER=true` | kube-rs's default kubeconfig names the cluster; `false` is as if unset |
+//! | `KUBEBUILDER_ASSETS=folder` | starts `kube-apiserver` and `etcd` from this folder and stops them at the end |
+//! | `KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=30s` | maximum time until they are ready; default 20 s |
+//! | `KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=10s` | maximum time until they exit before they are killed; default 20 s |
 //! | none of them | the embedded control plane |
 //!
-//! An empty variable counts as unset. A setting that can't be used is an error: never is another
-//! backend taken instead.
+//! An empty variable counts as unset. An unusable setting is an error; there is no fallback to
+//! another backend.
 //!
-//! What every backend can do is a method of [`TestCluster`]. What only the embedded server can do
-//! (faults, the audit log, the clock, looking into the store) is reached through
-//! [`TestCluster::embedded`], which is an error elsewhere; what only one backend can be told before
-//! it starts is told in a closure that runs for no other.
+//! Methods of [`TestCluster`] work with all backends. [`TestCluster::embedded`] gives access to the
+//! features of the embedded server (faults, the audit log, the clock, the store); it fails for
+//! other backends. A closure holds the start options of a single backend, and runs only for that
+//! backend.
 //!
-//! Actors ([`TestClusterBuilder::actors`]) run in every backend: beside a real server they are
-//! clients like others, since that has no kubelet, scheduler or garbage collector of its own.
+//! Actors ([`TestClusterBuilder::actors`]) run in all backends. With a real server they are
+//! ordinary clients that replace its missing kubelet, scheduler and garbage collector.
 //!
-//! A real server lives in real time: a test that pauses tokio's time must resume it before it
-//! starts one. [`Backend::is_embedded`] tells beforehand.
+//! A real server runs in real time. A test that pauses tokio's time must resume it before it starts
+//! one; check [`Backend::is_embedded`] first.
 
 mod backend;
 mod binaries;
@@ -51,7 +51,7 @@ use kube_test_control_plane_server::auth::Identity;
 use crate::control_plane::{AccessError, TestControlPlane};
 use crate::kubeconfig;
 
-/// A running cluster to test against, of whichever backend.
+/// A running cluster of any backend.
 #[derive(Debug)]
 pub enum TestCluster {
     /// The embedded control plane.
@@ -61,13 +61,13 @@ pub enum TestCluster {
 }
 
 impl TestCluster {
-    /// A cluster to configure and start.
+    /// Returns a builder for a cluster.
     pub fn builder() -> TestClusterBuilder {
         TestClusterBuilder::default()
     }
 
-    /// A client with every right, in the namespace `default`, or that of the kubeconfig of an
-    /// existing cluster.
+    /// Returns a client with all rights, in the namespace `default`, or that of an existing
+    /// cluster's kubeconfig.
     pub fn client(&self) -> kube::Client {
         match self {
             Self::Embedded(plane) => plane.client(),
@@ -75,11 +75,11 @@ impl TestCluster {
         }
     }
 
-    /// A client with the rights of another user. A real server is asked to impersonate the user.
+    /// Returns a client with the rights of another user. A real server impersonates the user.
     ///
     /// # Errors
     ///
-    /// The user can't be named in a header.
+    /// A header can't carry the user's name.
     pub fn client_as(&self, identity: &Identity) -> Result<kube::Client, ClusterError> {
         match self {
             Self::Embedded(plane) => Ok(plane.client_as(identity.clone())),
@@ -87,11 +87,11 @@ impl TestCluster {
         }
     }
 
-    /// Acts on pods: makes them crash, end or behave otherwise.
+    /// Acts on pods: makes them crash, end or change their behaviour.
     ///
     /// # Errors
     ///
-    /// No actors run beside this real server.
+    /// No actors run with this real server.
     pub fn pods(&self) -> Result<Pods<'_>, NoActors> {
         match self {
             Self::Embedded(plane) => Ok(plane.pods()),
@@ -99,11 +99,11 @@ impl TestCluster {
         }
     }
 
-    /// Acts on nodes: cuts them off, brings them back, taints them.
+    /// Acts on nodes: disconnects, reconnects and taints them.
     ///
     /// # Errors
     ///
-    /// No actors run beside this real server.
+    /// No actors run with this real server.
     pub fn nodes(&self) -> Result<Nodes<'_>, NoActors> {
         match self {
             Self::Embedded(plane) => Ok(plane.nodes()),
@@ -111,7 +111,7 @@ impl TestCluster {
         }
     }
 
-    /// The URL of the API server; none of an embedded one without a port.
+    /// Returns the URL of the API server; `None` for an embedded one without a port.
     pub fn url(&self) -> Option<String> {
         match self {
             Self::Embedded(plane) => plane.url(),
@@ -119,11 +119,11 @@ impl TestCluster {
         }
     }
 
-    /// The administrator's kubeconfig.
+    /// Returns the administrator's kubeconfig.
     ///
     /// # Errors
     ///
-    /// The embedded control plane was not told to listen.
+    /// The embedded control plane has no port.
     pub fn kubeconfig(&self) -> Result<Value, AccessError> {
         match self {
             Self::Embedded(plane) => plane.kubeconfig().ok_or(AccessError::NoPort),
@@ -131,11 +131,11 @@ impl TestCluster {
         }
     }
 
-    /// A kubeconfig with the rights of another user.
+    /// Returns a kubeconfig with the rights of another user.
     ///
     /// # Errors
     ///
-    /// The embedded control plane was not told to listen.
+    /// The embedded control plane has no port.
     pub fn kubeconfig_for(&self, identity: &Identity) -> Result<Value, AccessError> {
         match self {
             Self::Embedded(plane) => plane.kubeconfig_for(identity),
@@ -143,7 +143,7 @@ impl TestCluster {
         }
     }
 
-    /// Writes the administrator's kubeconfig to a file, all at once.
+    /// Writes the administrator's kubeconfig to a file atomically.
     ///
     /// # Errors
     ///
@@ -153,11 +153,11 @@ impl TestCluster {
         Ok(())
     }
 
-    /// Makes a new namespace whose name starts so. In an existing cluster it is deleted at the end.
+    /// Creates a namespace with a generated name. In an existing cluster it is deleted at the end.
     ///
     /// # Errors
     ///
-    /// The server refuses it.
+    /// The server rejects the request.
     pub async fn create_namespace(&self, prefix: &str) -> Result<String, ClusterError> {
         match self {
             Self::Embedded(plane) => namespaces::create(&plane.client(), prefix).await,
@@ -165,11 +165,11 @@ impl TestCluster {
         }
     }
 
-    /// The embedded control plane, which can do more than a real one: faults, audit, clock.
+    /// Returns the embedded control plane, for its extra features: faults, audit log, clock, store.
     ///
     /// # Errors
     ///
-    /// It is a real one.
+    /// The control plane is a real one.
     pub fn embedded(&self) -> Result<&TestControlPlane, NotEmbedded> {
         match self {
             Self::Embedded(plane) => Ok(plane),
@@ -177,12 +177,12 @@ impl TestCluster {
         }
     }
 
-    /// Ends it: the embedded control plane or the processes that were started. An existing cluster
-    /// goes on, without the namespaces that were made here.
+    /// Stops the embedded control plane or the started processes. An existing cluster keeps
+    /// running; only the namespaces created here are deleted.
     ///
     /// # Errors
     ///
-    /// A process did not end in time, and was killed.
+    /// A process did not exit in time and was killed.
     pub async fn stop(self) -> Result<(), ClusterError> {
         match self {
             Self::Embedded(plane) => {

@@ -1,4 +1,4 @@
-//! The control plane as tests and demos start it.
+//! The embedded control plane for tests and demos.
 
 mod access;
 mod builder;
@@ -16,10 +16,10 @@ use kube_test_control_plane_actors::{ActorServer, Handles, Invariants, Leases, N
 use kube_test_control_plane_server::certificates::TlsMaterial;
 use kube_test_control_plane_server::server::ApiServer;
 
-/// How long stopping waits for the tasks to end by themselves.
+/// The time that the tasks get to end when stopping.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A running control plane. Dropping it ends its tasks.
+/// A running control plane. Dropping it stops its tasks.
 #[derive(Debug)]
 pub struct TestControlPlane {
     server: ApiServer,
@@ -36,27 +36,27 @@ struct Endpoint {
 }
 
 impl TestControlPlane {
-    /// A control plane to configure and start. Nothing is switched on: no actors, no port.
+    /// Returns a builder for a control plane. By default it has no actors and no port.
     pub fn builder() -> TestControlPlaneBuilder {
         TestControlPlaneBuilder::default()
     }
 
-    /// The API server: a tower service, with store, audit log and fault rules.
+    /// Returns the API server: a tower service with store, audit log and fault rules.
     pub fn server(&self) -> &ApiServer {
         &self.server
     }
 
-    /// The API server as a service for any client.
+    /// Returns the API server as a service for any client.
     pub fn service(&self) -> ApiServer {
         self.server.clone()
     }
 
-    /// Acts on nodes: cuts them off, brings them back, taints them.
+    /// Acts on nodes: disconnects, reconnects and taints them.
     pub fn nodes(&self) -> Nodes<'_> {
         Nodes::new(&ActorServer::Embedded(self.service()), &self.actors)
     }
 
-    /// Acts on pods: makes them crash, end or behave otherwise.
+    /// Acts on pods: makes them crash, end or change their behaviour.
     pub fn pods(&self) -> Pods<'_> {
         Pods::new(&ActorServer::Embedded(self.service()), &self.actors)
     }
@@ -66,28 +66,28 @@ impl TestControlPlane {
         Leases::new(&ActorServer::Embedded(self.service()))
     }
 
-    /// What has happened that must never happen.
+    /// Returns the invariant violations so far.
     pub fn invariants(&self) -> &Invariants {
         &self.actors.invariants
     }
 
-    /// A client of this control plane, without sockets, in the namespace `default`.
+    /// Returns a client without sockets, in the namespace `default`.
     #[cfg(feature = "client")]
     pub fn client(&self) -> kube::Client {
         kube::Client::new(self.service(), "default")
     }
 
-    /// The URL of the port; none if it wasn't opened.
+    /// Returns the URL of the port, or `None` if there is none.
     pub fn url(&self) -> Option<String> {
         let address = self.endpoint.as_ref()?.address;
         Some(format!("https://{address}"))
     }
 
-    /// Ends watches, connections and actors, and waits for them.
+    /// Stops watches, connections and actors and waits for them.
     ///
     /// # Panics
     ///
-    /// If an actor or a connection has panicked.
+    /// Panics if an actor or a connection has panicked.
     pub async fn stop(mut self) {
         self.server.stop();
         let ended = async {
@@ -100,7 +100,7 @@ impl TestControlPlane {
             }
         };
         if tokio::time::timeout(STOP_TIMEOUT, ended).await.is_err() {
-            tracing::warn!("some tasks did not end in time and are aborted");
+            tracing::warn!("aborting tasks that did not stop in time");
         }
         self.tasks.shutdown().await;
     }

@@ -1,4 +1,4 @@
-//! The file with which clients find the control plane and show who they are.
+//! Kubeconfig files with the control plane's address and a client's credentials.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,27 +12,27 @@ use kube_test_control_plane_server::certificates::ClientCertificate;
 /// The name of the cluster and of the context.
 const CLUSTER: &str = "test-control-plane";
 
-/// A kubeconfig that couldn't be written.
+/// A failure to write a kubeconfig.
 #[derive(Debug, thiserror::Error)]
 #[error("writing the kubeconfig {path}: {reason}")]
 pub struct WriteKubeconfigError {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Why.
+    /// The I/O error.
     pub reason: std::io::Error,
 }
 
-/// How a client shows who it is.
+/// A client's credential.
 #[derive(Clone, Copy, Debug)]
 pub enum Credential<'a> {
-    /// By a certificate.
+    /// A client certificate.
     Certificate(&'a ClientCertificate),
-    /// By a bearer token.
+    /// A bearer token.
     Token(&'a str),
 }
 
-/// A kubeconfig for the server at `url`, whose certificates are signed by `ca_pem`, as JSON, which
-/// is YAML too. Its one context is for the namespace `default`.
+/// Returns a kubeconfig for the server at `url` with the CA `ca_pem`, as JSON, which is also valid
+/// YAML. Its only context uses the namespace `default`.
 pub fn kubeconfig(url: &str, ca_pem: &str, user: &str, credential: Credential<'_>) -> Value {
     let encode = |pem: &str| STANDARD.encode(pem);
     let shown = match credential {
@@ -66,7 +66,7 @@ pub fn kubeconfig(url: &str, ca_pem: &str, user: &str, credential: Credential<'_
     })
 }
 
-/// Writes a file so that a reader sees all of it or nothing, readable by its owner only.
+/// Writes a file atomically, readable only by its owner.
 ///
 /// # Errors
 ///
@@ -81,7 +81,7 @@ pub fn write_atomically(path: &Path, text: &str) -> Result<(), WriteKubeconfigEr
     let temporary = path.with_file_name(name);
     let written = write_private(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|source| {
-        // The file may not even exist; the first error is the one to tell.
+        // The file may not exist. Report the first error.
         let _ = std::fs::remove_file(&temporary);
         error(source)
     })

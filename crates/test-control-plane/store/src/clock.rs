@@ -1,4 +1,4 @@
-//! The control plane's one clock: wall-clock time that follows tokio's timers.
+//! The control plane's clock: wall-clock time that follows tokio's timers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -7,24 +7,24 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-/// The longest time that anything takes: thirty years.
+/// The maximum duration of a timer: thirty years.
 const LONGEST: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
-/// The moment when a time has passed, which may be any that a request or an annotation names.
-/// What would take longer than thirty years takes thirty years.
+/// Returns `moment` plus `time`, with `time` capped at thirty years. Requests and annotations can
+/// hold any duration.
 pub fn later(moment: Instant, time: Duration) -> Instant {
     let later = moment.checked_add(time.min(LONGEST));
     later.unwrap_or(moment)
 }
 
-/// Tells the wall-clock time that timestamps are written with.
+/// A source of wall-clock time for timestamps.
 pub trait Clock: Send + Sync + std::fmt::Debug {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 
-/// A clock that starts at a given time and then follows tokio's time, so that it stands still
-/// and jumps with paused time.
+/// A clock that starts at a given time and follows tokio's time, so that paused time stops it and
+/// advanced time moves it.
 #[derive(Clone, Debug)]
 pub struct TokioClock {
     base: Timestamp,
@@ -32,8 +32,8 @@ pub struct TokioClock {
 }
 
 impl TokioClock {
-    /// Starts a clock that shows `base` now. Must be called inside a tokio runtime if its time
-    /// is paused.
+    /// Returns a clock that starts at `base`. Must be called inside a tokio runtime if its time is
+    /// paused.
     pub fn starting_at(base: Timestamp) -> Self {
         Self {
             base,
@@ -49,17 +49,17 @@ impl Clock for TokioClock {
     }
 }
 
-/// A clock that is ahead of another one, or behind it. The difference can change at any time, so
-/// that the time jumps. Give one to a component to let its clock differ from the server's.
+/// A clock with an adjustable offset from another one. Changing the offset makes its time jump. Use
+/// one for a component whose clock must differ from the server's.
 #[derive(Debug)]
 pub struct SkewedClock {
     clock: Arc<dyn Clock>,
-    /// In milliseconds; negative is behind.
+    /// The offset in milliseconds; negative if the clock is behind.
     ahead: AtomicI64,
 }
 
 impl SkewedClock {
-    /// A clock that shows what `clock` shows.
+    /// Returns a clock without an offset from `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
@@ -67,7 +67,7 @@ impl SkewedClock {
         }
     }
 
-    /// Sets how far it is ahead, to the millisecond; negative is behind.
+    /// Sets the offset, to the millisecond; negative if the clock is behind.
     pub fn set_ahead(&self, ahead: SignedDuration) {
         let milliseconds = i64::try_from(ahead.as_millis()).unwrap_or_default();
         self.ahead.store(milliseconds, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The object store of an API server for tests: versions, a log of changes, the clock.
+//! The object store of a test API server: versions, a change log, the clock.
 
 pub mod clock;
 pub mod store;

@@ -1,8 +1,8 @@
-//! The store: one revision counter, one ordered map, one append-only log of what was committed.
+//! The store: a revision counter, an ordered map of objects, and an append-only change log.
 //!
-//! Writers never wait for readers: a watch holds a position in the log and reads on when it is
-//! told that the revision has moved. The log keeps a window of the newest events; a reader whose
-//! position has fallen out of it must list again.
+//! Writers never wait for readers: a watch holds a position in the log and reads on when the
+//! revision changes. The log keeps a window of the newest events. A reader whose position has left
+//! the window must list again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -14,14 +14,14 @@ use tokio::sync::watch;
 use kube_test_control_plane_api::kinds::{Kind, is_policy};
 use kube_test_control_plane_api::object::{AsIs, Draft, Key, Object};
 
-/// What a commit did to an object.
+/// The effect of a commit on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was created.
+    /// The object was created.
     Added,
-    /// It was changed.
+    /// The object was changed.
     Modified,
-    /// It was removed.
+    /// The object was removed.
     Deleted,
 }
 
@@ -30,31 +30,31 @@ pub enum Change {
 pub struct LogEntry {
     /// The revision of the write.
     pub revision: u64,
-    /// What it did.
+    /// The effect of the write.
     pub change: Change,
-    /// The object after the write; of a deletion, the last version under the deletion's revision.
+    /// The object after the write; for a deletion, the last version with the deletion's revision.
     pub object: Arc<Object>,
     /// The object before the write.
     pub previous: Option<Arc<Object>>,
 }
 
-/// What a write expects to find.
+/// The precondition of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// No object of the key.
+    /// No object has the key.
     Absent,
-    /// The object in this version.
+    /// The object has this version.
     Version(u64),
 }
 
-/// The write found something else than it expected.
+/// The precondition of a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch;
 
-/// The log no longer reaches back that far.
+/// The log no longer contains the requested events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compacted {
-    /// The oldest revision that can still be read from.
+    /// The oldest revision that readers can start from.
     pub oldest: u64,
 }
 
@@ -63,7 +63,7 @@ struct State {
     revision: u64,
     objects: BTreeMap<Key, Arc<Object>>,
     log: VecDeque<LogEntry>,
-    /// Events up to and including this revision are forgotten.
+    /// The newest revision whose event was dropped.
     compacted: u64,
 }
 
@@ -72,13 +72,13 @@ struct State {
 pub struct Store {
     state: RwLock<State>,
     revision: watch::Sender<u64>,
-    /// The revision of the newest write of a role or binding.
+    /// The revision of the newest write to a role or binding.
     policy: AtomicU64,
     log_window: usize,
 }
 
 impl Store {
-    /// An empty store whose log keeps the newest `log_window` events.
+    /// Returns an empty store whose log keeps the newest `log_window` events.
     pub fn new(log_window: usize) -> Self {
         let revision = 1;
         Self {
@@ -98,34 +98,34 @@ impl Store {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The newest revision.
+    /// Returns the newest revision.
     pub fn revision(&self) -> u64 {
         self.read().revision
     }
 
-    /// The revision of the newest write of a role or binding.
+    /// Returns the revision of the newest write to a role or binding.
     pub fn policy_revision(&self) -> u64 {
         self.policy.load(Ordering::Acquire)
     }
 
-    /// Tells of every new revision.
+    /// Returns a receiver of new revisions.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
     }
 
-    /// The newest version of an object.
+    /// Returns the newest version of an object.
     pub fn get(&self, key: &Key) -> Option<Arc<Object>> {
         self.read().objects.get(key).map(Arc::clone)
     }
 
-    /// The newest versions of a kind's objects, of one namespace or of all (an empty one), in key
-    /// order, with the revision that they were read at.
+    /// Returns the newest versions of a kind's objects in key order, and the current revision. An
+    /// empty `namespace` selects all namespaces.
     pub fn list(&self, storage: &'static str, namespace: &str) -> (u64, Vec<Arc<Object>>) {
         let state = self.read();
         (state.revision, state.range(storage, namespace))
     }
 
-    /// The newest versions of everything, with the revision that they were read at.
+    /// Returns the newest versions of all objects, and the current revision.
     pub fn all(&self) -> (u64, Vec<Arc<Object>>) {
         let state = self.read();
         let objects = state.objects.values().map(Arc::clone).collect();
@@ -136,7 +136,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// The log no longer reaches back to `at`.
+    /// The log no longer covers the revision `at`.
     pub fn list_at(
         &self,
         storage: &'static str,
@@ -169,12 +169,12 @@ impl Store {
         Ok(objects.into_values().map(Arc::clone).collect())
     }
 
-    /// At most `max` events after the revision `after`, oldest first, with the revision up to
-    /// which nothing is missing.
+    /// Returns up to `max` events after the revision `after`, oldest first, and the revision up to
+    /// which they are complete.
     ///
     /// # Errors
     ///
-    /// The log no longer reaches back to `after`.
+    /// The log no longer covers the revision `after`.
     pub fn events_after(&self, after: u64, max: usize) -> Result<(u64, Vec<LogEntry>), Compacted> {
         let state = self.read();
         state.check_reach(after)?;
@@ -182,17 +182,17 @@ impl Store {
             return Ok((after, Vec::new()));
         }
         let skip = usize::try_from(after - state.compacted).unwrap_or(usize::MAX);
-        // Every commit is one revision and one event, so positions in the log are revisions.
+        // Each commit is one revision and one event, so revisions are positions in the log.
         let events: Vec<LogEntry> = state.log.iter().skip(skip).take(max).cloned().collect();
         let until = events.last().map_or(state.revision, |last| last.revision);
         Ok((until, events))
     }
 
-    /// Whether the log reaches back to `after`.
+    /// Checks that the log covers the events after `after`.
     ///
     /// # Errors
     ///
-    /// It doesn't.
+    /// It does not.
     pub fn check_reach(&self, after: u64) -> Result<(), Compacted> {
         self.read().check_reach(after)
     }
@@ -201,7 +201,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// The stored object is not the expected one.
+    /// The stored object does not meet the precondition.
     pub fn put(
         &self,
         kind: &Kind,
@@ -214,7 +214,7 @@ impl Store {
         })
     }
 
-    /// Stores an object as it is, in the place of the one that has its key.
+    /// Stores an object verbatim, replacing any object with its key.
     pub fn put_as_is(&self, object: &AsIs) {
         loop {
             let current = self.get(&object.key);
@@ -222,7 +222,7 @@ impl Store {
                 Expect::Version(object.resource_version)
             });
             let key = object.key.clone();
-            // Whoever was faster has made progress, so this ends.
+            // A conflict means that another writer made progress, so the loop ends.
             let object = object.clone();
             if self
                 .commit(key, expect, |_, revision| object.commit(revision))
@@ -237,7 +237,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// The stored object is not in the expected version.
+    /// The stored object has another version.
     pub fn delete(&self, kind: &Kind, key: Key, version: u64) -> Result<Arc<Object>, Mismatch> {
         let mut guard = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;
@@ -304,7 +304,7 @@ impl Store {
         self.revision.send_replace(state.revision);
     }
 
-    /// Forgets every event up to and including `revision`, as etcd does on compaction.
+    /// Drops all events up to and including `revision`, as etcd's compaction does.
     pub fn compact(&self, revision: u64) {
         let mut guard = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *guard;

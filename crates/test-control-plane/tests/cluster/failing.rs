@@ -34,7 +34,7 @@ async fn early_exit_is_reported_with_the_last_log_line() {
         assert_eq!(
             error.to_string(),
             format!(
-                "{program} ended before the API server was ready (exit status: 3); its last words: \
+                "{program} ended before the API server was ready (exit status: 3); last log line: \
                  \"error: no such flag\"; the log is kept in {}",
                 log.display()
             )

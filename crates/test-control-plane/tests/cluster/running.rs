@@ -82,7 +82,7 @@ async fn binaries_behave_like_the_embedded_control_plane() {
     let refused = cluster.embedded().unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "faults, audit log, clock and store are those of the embedded control plane, but a real \
+        "faults, audit log, clock and store need the embedded control plane, but a real \
          kube-apiserver was chosen: unset KUBEBUILDER_ASSETS to run this"
     );
     let logs = logs(&cluster);

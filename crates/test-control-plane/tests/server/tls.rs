@@ -159,7 +159,7 @@ async fn kubeconfig_needs_a_port() {
     let error = plane.kubeconfig_for(&Identity::user("a")).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the control plane has no port: it was not told to listen"
+        "the control plane has no port: listening is off"
     );
     plane.stop().await;
 }

@@ -1,8 +1,8 @@
-//! What the client wants an answer to be: its format, and for objects their form.
+//! Content negotiation: the format of an answer and the form of its objects.
 //!
-//! Two checks follow each other. The first looks at the media types of the `Accept` header without
-//! their parameters, and whether the route has any of them; the second finds the clause whose
-//! parameters can be met. Each words its refusal in its own way.
+//! Negotiation has two checks. The first compares the media types of the `Accept` header, without
+//! their parameters, with those of the route. The second finds the first clause whose parameters
+//! the server supports. Each check has its own error text.
 
 mod accept;
 
@@ -16,7 +16,7 @@ use crate::status::{ApiError, ApiResult};
 
 pub(crate) use accept::{Clause, clauses};
 
-/// The media types of whole answers, in the order in which messages name them.
+/// The media types of whole answers, in the order used by error messages.
 pub(crate) const MEDIA_TYPES: &str =
     "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
@@ -36,23 +36,22 @@ pub enum Format {
     Json,
     /// YAML.
     Yaml,
-    /// Kubernetes' protobuf, for those who take nothing else.
+    /// Kubernetes' protobuf, for clients that accept nothing else.
     Protobuf,
 }
 
-/// What an answer is to be.
+/// The negotiated format and form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// The format of the body.
     pub format: Format,
-    /// Whether a person reads it.
+    /// True for indented output.
     pub pretty: bool,
     /// The form of objects.
     pub representation: Representation,
 }
 
-/// What errors and other answers without forms are written in. Whoever asks for anything else gets
-/// JSON.
+/// Negotiates the format of errors and of other answers without forms: YAML on request, else JSON.
 pub fn plain(accept: &str) -> Wanted {
     let in_protobuf = || {
         let clauses = clauses(accept);
@@ -71,12 +70,12 @@ fn plain_clause(accept: &str) -> Option<Wanted> {
     plain.find_map(|clause| wanted(clause, Representation::Whole))
 }
 
-/// What an answer about resources is to be. Whoever takes JSON or YAML as well as protobuf gets
-/// the former, in which objects are kept.
+/// Negotiates the format and form of an answer with objects. JSON and YAML win over protobuf,
+/// because the store keeps JSON.
 ///
 /// # Errors
 ///
-/// 406 if nothing that is asked for can be given; 400 for a bad `includeObject`.
+/// 406 if the server supports none of the requested formats; 400 for a bad `includeObject`.
 pub fn objects(accept: &str, verb: Verb, query: &Query) -> ApiResult<Wanted> {
     if accept.is_empty() {
         return Ok(Wanted::default());
@@ -98,7 +97,7 @@ pub fn objects(accept: &str, verb: Verb, query: &Query) -> ApiResult<Wanted> {
     Ok(found)
 }
 
-/// Whether aggregated discovery is asked for, be it as the second choice.
+/// Returns true if the client accepts aggregated discovery, even as its second choice.
 pub fn wants_aggregated_discovery(accept: &str) -> bool {
     clauses(accept).iter().any(|clause| {
         wanted(clause, Representation::Whole).is_some()
@@ -108,17 +107,17 @@ pub fn wants_aggregated_discovery(accept: &str) -> bool {
     })
 }
 
-/// Whether JSON is asked for, in whatever form.
+/// Returns true if the client accepts JSON in any form.
 pub fn takes_json(accept: &str) -> bool {
     let clauses = clauses(accept);
     clauses.iter().any(|c| c.takes("application", "json"))
 }
 
-/// Checks that an answer without forms can be given.
+/// Checks that the client accepts an answer without forms.
 ///
 /// # Errors
 ///
-/// 406 if only forms are asked for.
+/// 406 if the client accepts only forms.
 pub fn check_plain(accept: &str) -> ApiResult<()> {
     if accept.is_empty() || plain_clause(accept).is_some() {
         return Ok(());
@@ -126,15 +125,15 @@ pub fn check_plain(accept: &str) -> ApiResult<()> {
     Err(only_accepted(MEDIA_TYPES))
 }
 
-/// The media type that logs have beside those of objects. Their route takes whoever asks for it,
-/// which is of no use, as the next check then refuses what isn't a form of objects.
+/// The extra media type of the log route. The route check accepts it, but the form check then
+/// rejects it.
 const LOG_TYPE: &str = "text/plain";
 
-/// Checks that something of what is asked for is what the route of logs has, and objects too.
+/// Checks that the client accepts a media type of the log route, and a form of objects.
 ///
 /// # Errors
 ///
-/// 406 if it isn't.
+/// 406 if it does not.
 pub fn logs(accept: &str) -> ApiResult<()> {
     check_route_of(accept, &format!("{LOG_TYPE}, {MEDIA_TYPES}"))?;
     let is_object = |clause: &Clause<'_>| {
@@ -148,11 +147,11 @@ pub fn logs(accept: &str) -> ApiResult<()> {
     Err(only_accepted(MEDIA_TYPES))
 }
 
-/// Checks that the route has any of the media types asked for, wildcards of one part not counted.
+/// Checks that the route has a requested media type. Partial wildcards don't count.
 ///
 /// # Errors
 ///
-/// 406 if it has none.
+/// 406 if the route has none of them.
 pub fn check_route(accept: &str, streams: bool) -> ApiResult<()> {
     if streams {
         check_route_of(accept, &format!("{MEDIA_TYPES}, {STREAM_TYPES}"))
@@ -218,7 +217,7 @@ fn is_unconverted(clause: &Clause<'_>) -> bool {
     named.iter().all(Option::is_none)
 }
 
-/// The form that a clause asks for; none if objects don't have it.
+/// Returns the form that a clause requests, or `None` if objects don't have it.
 fn form(clause: &Clause<'_>) -> Option<Representation> {
     if is_unconverted(clause) {
         return Some(Representation::Whole);
@@ -251,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_form_is_skipped_and_refused_only_where_nothing_is_left() {
+    fn unknown_form_fails_only_without_alternative() {
         let wanted = asked(&format!("{FOO},{TABLE},application/json"), Verb::Get).unwrap();
         assert!(matches!(
             wanted.representation,
@@ -263,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_media_type_is_refused_by_the_route() {
+    fn route_check_rejects_unknown_media_type() {
         for accept in ["text/html", "application/cbor", "application/*"] {
             let error = asked(accept, Verb::Get).unwrap_err();
             assert_eq!(error.code, 406);
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn protobuf_is_for_those_who_take_nothing_else() {
+    fn protobuf_is_used_only_without_alternative() {
         let accept = "application/vnd.kubernetes.protobuf,application/json";
         assert_eq!(asked(accept, Verb::Get).unwrap(), Wanted::default());
         for (accept, verb) in [
@@ -295,14 +294,14 @@ mod tests {
     }
 
     #[test]
-    fn the_better_quality_wins() {
+    fn higher_quality_wins() {
         let accept = "application/json;q=0.4, application/yaml;q=0.6, */*;q=0.1";
         assert_eq!(asked(accept, Verb::Get).unwrap().format, Format::Yaml);
         assert_eq!(asked("*/*", Verb::Get).unwrap().format, Format::Json);
     }
 
     #[test]
-    fn a_watch_is_never_yaml() {
+    fn watch_rejects_yaml() {
         let error = asked("application/yaml", Verb::Watch).unwrap_err();
         assert!(error.message.contains("application/json;stream=watch, "));
         assert!(asked("application/json;stream=watch", Verb::Watch).is_ok());
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_yaml_for_those_who_ask_for_it_and_json_for_all_others() {
+    fn errors_are_yaml_on_request_else_json() {
         assert_eq!(plain("application/yaml").format, Format::Yaml);
         for accept in ["", "text/html", TABLE] {
             assert_eq!(plain(accept).format, Format::Json, "{accept}");

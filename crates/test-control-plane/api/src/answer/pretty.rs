@@ -1,6 +1,6 @@
-//! JSON for people: members on lines of their own.
+//! JSON for people: one member per line.
 
-/// The JSON text with line breaks and two blanks for each level. Members keep their order.
+/// Indents JSON text by two spaces per level and keeps the order of members.
 pub fn indent(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() * 2);
     let mut depth = 0_usize;
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_stand_on_lines_of_their_own_in_their_order() {
+    fn indent_puts_one_member_per_line_and_keeps_order() {
         let text = br#"{"b":[1, {"x":"a\\\",{"}],"a":{ },"c":[]}"#;
         let wanted = r#"{
   "b": [

@@ -1,4 +1,4 @@
-//! The forms of objects in answers: whole, as table rows, or their metadata only.
+//! The forms of objects in answers: whole objects, table rows or metadata only.
 
 pub mod protobuf;
 
@@ -11,17 +11,17 @@ use crate::kinds::Kind;
 use crate::managed_fields::SCALE;
 use crate::status::{ApiError, ApiResult};
 
-/// The form of objects in an answer. The versions are those of the form's own kind.
+/// The form of objects in an answer. A version belongs to the form's own kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Representation {
-    /// As they are.
+    /// Unchanged objects.
     #[default]
     Whole,
     /// Table rows.
     Table {
         /// The `apiVersion` of the table.
         version: &'static str,
-        /// What a row shows of its object beside the cells.
+        /// The part of the object that a row carries besides the cells.
         include: IncludeObject,
     },
     /// The metadata of one object.
@@ -29,7 +29,7 @@ pub enum Representation {
         /// The `apiVersion` of the metadata.
         version: &'static str,
     },
-    /// The metadata of every object of a list.
+    /// The metadata of all objects of a list.
     MetadataList {
         /// The `apiVersion` of the list and of its items.
         version: &'static str,
@@ -37,11 +37,11 @@ pub enum Representation {
 }
 
 impl Representation {
-    /// The body of an answer in this form. A `Status` stays what it is.
+    /// Returns the answer's body in this form. A `Status` stays unchanged.
     ///
     /// # Errors
     ///
-    /// 406 for the metadata of one object where the answer is a list, and the other way round.
+    /// 406 if the form is for one object and the answer is a list, or the reverse.
     pub fn body(self, kind: &Kind, body: Bytes, now: Timestamp) -> ApiResult<Bytes> {
         if self == Self::Whole {
             return Ok(body);
@@ -89,10 +89,10 @@ impl Representation {
     }
 }
 
-/// The Go package of the kind's internal type, which messages name.
+/// Returns the Go package of the kind's internal type, for error messages.
 fn go_package(kind: &Kind) -> &'static str {
     match kind.group {
-        // Events of either group are the core group's.
+        // Events of both groups share the core group's internal type.
         "" | "events.k8s.io" => "core",
         group => group.split('.').next().unwrap_or_default(),
     }

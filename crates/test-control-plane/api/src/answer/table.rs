@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 
-/// What a row shows of its object beside the cells.
+/// The part of the object that a row carries besides the cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncludeObject {
     /// Nothing.
@@ -27,11 +27,11 @@ pub enum IncludeObject {
 }
 
 impl IncludeObject {
-    /// Reads the parameter `includeObject`.
+    /// Parses the parameter `includeObject`.
     ///
     /// # Errors
     ///
-    /// 400 for a value that isn't known.
+    /// 400 for an unknown value.
     pub(crate) fn parse(text: Option<&str>) -> ApiResult<Self> {
         match text {
             None | Some("Metadata") => Ok(Self::Metadata),
@@ -45,7 +45,7 @@ impl IncludeObject {
     }
 }
 
-/// The table of an object or a list.
+/// Converts an object or a list to a table.
 pub fn table(kind: &Kind, value: &Value, include: IncludeObject, now: Timestamp) -> Value {
     let one = std::slice::from_ref(value);
     let items = value.get("items").and_then(Value::as_array);
@@ -92,7 +92,7 @@ fn row(kind: &Kind, object: &Value, include: IncludeObject, now: Timestamp) -> V
     row
 }
 
-/// The text of a table that follows another one in a watch.
+/// Returns the text of a watch's next table, which omits the columns.
 pub fn without_columns(text: &Bytes) -> Bytes {
     match serde_json::from_slice::<Value>(text) {
         Ok(mut table) => {

@@ -1,4 +1,4 @@
-//! YAML answers, to the character as the reference writes them.
+//! YAML answers, equal to the reference's in every character.
 //!
 //! Upstream: the emitter of `sigs.k8s.io/yaml`.
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use self::writer::Writer;
 
-/// The YAML form of JSON text: members in the order of their names, lists not indented. None if the
+/// Converts JSON text to YAML: members sorted by name, lists not indented. Returns `None` if the
 /// text isn't JSON.
 pub fn from_json(text: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(text).ok()?;

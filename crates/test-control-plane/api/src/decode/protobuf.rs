@@ -1,7 +1,7 @@
-//! Reading protobuf bodies, which kubectl and typed Go clients send: an envelope that names the
-//! kind, and the object as a message of the kind's type in the schema.
+//! Decoding of protobuf bodies, which kubectl and typed Go clients send: an envelope that names the
+//! kind, and the object as a message of the kind's schema type.
 //!
-//! Answers are JSON all the same, which those clients take; protobuf is for who takes nothing else.
+//! These clients accept JSON answers. Protobuf answers go only to clients that accept nothing else.
 
 mod message;
 mod scalar;
@@ -17,10 +17,10 @@ use crate::status::{ApiError, ApiResult};
 
 use self::wire::{BYTES, Reader, WireError};
 
-/// What every envelope begins with.
+/// The prefix of all envelopes.
 const PREFIX: [u8; 4] = *b"k8s\0";
 
-/// An object as it came in.
+/// The envelope of an encoded object.
 ///
 /// Upstream: `runtime.Unknown`.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -30,11 +30,11 @@ struct Envelope<'a> {
     raw: &'a [u8],
 }
 
-/// Reads the object of a POST or PUT. What the envelope leaves open is of the kind of the URL.
+/// Decodes the object of a POST or PUT. An envelope without a type defaults to the URL's kind.
 ///
 /// # Errors
 ///
-/// 400 for bytes that are no such object.
+/// 400 for bytes that encode no such object.
 pub(super) fn object(kind: &Kind, body: &[u8]) -> ApiResult<Draft> {
     let mut envelope =
         envelope(body).map_err(|err| unrecognized(kind.kind, &err.to_string(), body))?;
@@ -63,11 +63,11 @@ pub(super) fn object(kind: &Kind, body: &[u8]) -> ApiResult<Draft> {
     Ok(draft)
 }
 
-/// Reads any object, such as options.
+/// Decodes any object, such as options.
 ///
 /// # Errors
 ///
-/// Why the bytes are no object.
+/// The bytes encode no object.
 pub(super) fn value(body: &[u8]) -> Result<Value, WireError> {
     let envelope = envelope(body)?;
     if envelope.kind.is_empty() {
@@ -76,7 +76,7 @@ pub(super) fn value(body: &[u8]) -> Result<Value, WireError> {
     decode(&envelope)
 }
 
-/// The metadata of the object in a body, if there is any to be found.
+/// Returns the metadata of the object in a body, if it can be found.
 pub fn metadata(body: &[u8]) -> Option<Value> {
     let envelope = envelope(body).ok()?;
     let mut reader = Reader(envelope.raw);
@@ -92,8 +92,8 @@ pub fn metadata(body: &[u8]) -> Option<Value> {
     None
 }
 
-/// The JSON that Go makes of the object: canonical, without what is zero and left out then. Of a
-/// kind that nobody knows only the type is left, which the check of types refuses.
+/// Converts the object to Go's canonical JSON, without omitted zero values. An unknown kind keeps
+/// only its type, which the type check then rejects.
 fn decode(envelope: &Envelope<'_>) -> Result<Value, WireError> {
     let (api_version, kind) = (&envelope.api_version, &envelope.kind);
     let Some(found) = schema::type_of_kind(api_version, kind) else {
@@ -151,7 +151,8 @@ fn read_type_meta(bytes: &[u8], envelope: &mut Envelope<'_>) -> Result<(), WireE
     Ok(())
 }
 
-/// The text of the member that is kept verbatim. That it is JSON was seen when it was decoded.
+/// Returns the text of the member that is kept verbatim. The decoder has already checked that it is
+/// JSON.
 fn raw_text(envelope: &Envelope<'_>) -> Option<String> {
     let found: &Type = schema::type_of_kind(&envelope.api_version, &envelope.kind)?;
     let raw = found.fields.iter().find(|f| f.kind == schema::Kind::Raw)?;

@@ -1,4 +1,4 @@
-//! Reading YAML as the reference does: its first document, of YAML 1.1, as JSON.
+//! Decoding of YAML as the reference does: the first document, YAML 1.1, as JSON.
 
 mod error;
 mod keys;
@@ -9,19 +9,19 @@ use serde_saphyr::{DuplicateKeyPolicy, Options};
 
 pub use self::keys::{as_warnings, repeated_keys};
 
-/// Above this, Go writes a number that is whole with an exponent.
+/// Go writes larger whole numbers with an exponent.
 const WHOLE_MAX: f64 = 1e18;
 
-/// For how many values aliases may stand in one text: a few lines of them can stand for millions.
-/// The reference counts otherwise, and lets a few times as many through.
+/// Maximum number of values that aliases expand to; a few lines can expand to millions. The
+/// reference counts differently and allows several times as many.
 const ALIASED_MAX: usize = 100_000;
 
-/// Reads a document; of a key that is set twice the last value counts. What follows the first
-/// document is not looked at.
+/// Decodes a document. The last value of a repeated key wins. Ignores the text after the first
+/// document.
 ///
 /// # Errors
 ///
-/// What is wrong with the text, in the words of Go's YAML reader.
+/// The message of Go's YAML reader.
 pub fn read(body: &[u8]) -> Result<Value, String> {
     let text = String::from_utf8_lossy(body);
     let mut read = None;
@@ -48,7 +48,7 @@ fn options() -> Options {
     }
 }
 
-/// Makes integers of whole numbers, as JSON has no other way of writing them.
+/// Converts whole floats to integers, because JSON has one notation for both.
 fn make_whole(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(make_whole),
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_those_of_yaml_1_1() {
+    fn values_follow_yaml_1_1() {
         for (text, value) in [
             ("a: 010", json!({"a": 8})),
             ("a: 0o10", json!({"a": 8})),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn aliases_that_stand_for_too_much_are_refused() {
+    fn excessive_aliases_fail() {
         let mut text = "a0: &a0 [x,x]\n".to_owned();
         for i in 1..10 {
             let last = i - 1;
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_document_is_read() {
+    fn only_first_document_is_read() {
         for text in ["a: b\n---\nc: d\n", "--- {a: b}\n--- ["] {
             assert_eq!(read(text.as_bytes()), Ok(json!({"a": "b"})), "{text}");
         }

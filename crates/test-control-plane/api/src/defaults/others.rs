@@ -1,4 +1,4 @@
-//! Defaults of the kinds that need few.
+//! Defaults of the kinds that need only a few.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use crate::object::object_mut;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Secrets: the type, and the text members, which are written only.
+/// Secrets: the default type, and the write-only `stringData`.
 pub(super) fn secret(value: &mut Value) {
     let Some(map) = value.as_object_mut() else {
         return;
@@ -47,7 +47,7 @@ pub(super) fn volume(value: &mut Value) {
     }
 }
 
-/// Namespaces: the phase, and the label that is the name.
+/// Namespaces: the phase and the name label.
 pub(super) fn namespace(value: &mut Value) {
     default_text(object_mut(value, "status"), "phase", "Active");
     object_mut(value, "spec");
@@ -59,7 +59,7 @@ pub(super) fn namespace(value: &mut Value) {
     labels.insert("kubernetes.io/metadata.name".to_owned(), name);
 }
 
-/// Nodes: what is allocatable is all that there is unless somebody knows better.
+/// Nodes: `allocatable` defaults to `capacity`.
 pub(super) fn node(value: &mut Value) {
     let status = object_mut(value, "status");
     if let Some(capacity) = status.get("capacity").cloned()
@@ -69,7 +69,7 @@ pub(super) fn node(value: &mut Value) {
     }
 }
 
-/// Limits of containers: a limit is at most the maximum, a request what the limit is or else the
+/// Limit ranges: a limit defaults to the maximum, a request to the default limit or else to the
 /// minimum.
 ///
 /// Upstream: `SetDefaults_LimitRangeItem`.
@@ -96,7 +96,7 @@ pub(super) fn limit_range(value: &mut Value) {
     }
 }
 
-/// Endpoints: ports speak TCP.
+/// Endpoints: the protocol of ports defaults to TCP.
 pub(super) fn endpoints(value: &mut Value) {
     for subset in list(value, "/subsets") {
         let ports = subset.get_mut("ports").and_then(Value::as_array_mut);
@@ -106,7 +106,7 @@ pub(super) fn endpoints(value: &mut Value) {
     }
 }
 
-/// Bindings of roles: the groups of the role and of those whom it is given.
+/// Role bindings: the API groups of the role and of the subjects.
 pub(super) fn role_binding(value: &mut Value) {
     if let Some(role) = value.get_mut("roleRef").and_then(Value::as_object_mut) {
         default_text(role, "apiGroup", RBAC);

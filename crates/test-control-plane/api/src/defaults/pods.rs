@@ -1,4 +1,4 @@
-//! What the server adds to pods: the members that their type always prints, and admission.
+//! Pod defaults: members that the type always prints, and admission.
 
 use kube_apimachinery::defaults;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ pub(super) fn set_defaults(pod: &mut Value) {
     set_status_defaults(pod);
 }
 
-/// What the type of a pod's status prints even if it is not set.
+/// Fills in the status members that the type always prints.
 fn set_status_defaults(pod: &mut Value) {
     let conditions = pod.pointer_mut("/status/conditions");
     for condition in objects(conditions) {
@@ -73,8 +73,7 @@ fn objects(list: Option<&mut Value>) -> impl Iterator<Item = &mut Map<String, Va
         .filter_map(Value::as_object_mut)
 }
 
-/// Tolerations, the quality-of-service class, and whether gates keep it from being
-/// scheduled.
+/// Sets tolerations and the quality-of-service class, and marks pods with scheduling gates.
 pub(super) fn admit_pod(value: &mut Value) {
     let qos = qos_class(value);
     let is_gated = list_at(value, "/spec/schedulingGates").len() > 0;
@@ -108,7 +107,7 @@ pub(super) fn admit_pod(value: &mut Value) {
     }
 }
 
-/// Says that a pod is not to be scheduled yet, unless it says something about that itself.
+/// Sets the condition for a pod with scheduling gates, unless the pod has that condition already.
 fn gate(status: &mut Map<String, Value>) {
     let conditions = status.entry("conditions").or_insert(json!([]));
     if let Some(list) = conditions.as_array_mut()
@@ -125,8 +124,8 @@ fn gate(status: &mut Map<String, Value>) {
     }
 }
 
-/// The quality-of-service class: guaranteed if every container's limits equal its requests for
-/// cpu and memory, best effort if none names any.
+/// Returns the quality-of-service class: guaranteed if each container's cpu and memory limits equal
+/// its requests, best effort if no container has any.
 fn qos_class(pod: &Value) -> &'static str {
     let containers = ["/spec/containers", "/spec/initContainers"]
         .into_iter()

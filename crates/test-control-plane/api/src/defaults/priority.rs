@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::object::object_mut;
 
-/// The classes that every cluster has, and their priorities.
+/// The built-in priority classes and their priorities.
 const CLASSES: [(&str, i64); 2] = [
     ("system-cluster-critical", 2_000_000_000),
     ("system-node-critical", 2_000_001_000),
@@ -17,7 +17,7 @@ const CLASSES: [(&str, i64); 2] = [
 ///
 /// # Errors
 ///
-/// Why the pod is forbidden: its class doesn't exist, or it names another priority itself.
+/// The pod's priority class doesn't exist, or its own priority differs from the class.
 pub(super) fn admit(pod: &mut Value) -> Result<(), String> {
     let spec = object_mut(pod, "spec");
     let class = spec.get("priorityClassName").and_then(Value::as_str);
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_has_the_priority_of_its_class() {
+    fn pod_gets_the_priority_of_its_class() {
         for (spec, priority) in [
             (json!({}), Ok(0)),
             (json!({"priority": 0}), Ok(0)),

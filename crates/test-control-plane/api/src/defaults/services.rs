@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{default_number, default_text};
 use crate::object::object_mut;
 
-/// How long a client stays with a pod, in seconds.
+/// Session affinity timeout of a client, in seconds.
 const CLIENT_IP_TIMEOUT: i64 = 10_800;
 
 /// Upstream: `SetDefaults_Service`, and the families of addresses.
@@ -53,7 +53,7 @@ pub(super) fn set_defaults(value: &mut Value) {
     }
 }
 
-/// Fills in what the reference allocates, and what therefore belongs to nobody.
+/// Completes the cluster IPs and IP families from each other. Allocates no address.
 pub(super) fn complete(value: &mut Value) {
     let spec = object_mut(value, "spec");
     if text(spec, "type") == "ExternalName" {
@@ -77,7 +77,7 @@ fn default_families(spec: &mut Map<String, Value>) {
     } else {
         json!(["IPv4"])
     };
-    // A headless service without a selector may have addresses of both families.
+    // A headless service without a selector may use both IP families.
     let is_free = text(spec, "clusterIP") == "None"
         && spec
             .get("selector")
@@ -92,7 +92,7 @@ fn default_families(spec: &mut Map<String, Value>) {
     spec.entry("ipFamilies").or_insert(families);
 }
 
-/// Takes over what was allocated before and the request leaves out.
+/// Copies previously allocated values that the request omits.
 ///
 /// Upstream: `patchAllocatedValues`.
 pub fn keep_allocated(new: &mut Value, old: &Value) {

@@ -1,11 +1,11 @@
-//! Storage classes.
+//! Defaults of storage classes.
 
 use serde_json::Value;
 
 use super::default_text;
 use crate::object::MetadataRef;
 
-/// What marks a class as that of claims that name none.
+/// The annotations that mark the default class.
 const IS_DEFAULT: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
@@ -19,7 +19,7 @@ pub(super) fn storage_class(value: &mut Value) {
     }
 }
 
-/// Whether claims that name no class get this one.
+/// Returns true if claims without a class use this one.
 ///
 /// Upstream: `IsDefaultAnnotationText`
 pub fn is_default(class: &Value) -> bool {

@@ -1,4 +1,4 @@
-//! Defaults of the kinds that make pods from a template.
+//! Defaults of kinds with a pod template.
 
 use kube_apimachinery::defaults;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{default_number, default_text};
 use crate::object::object_mut;
 
-/// The annotation that counts the templates that a daemon set has had.
+/// The annotation that counts a daemon set's templates.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// Upstream: `SetDefaults_Deployment`.
@@ -47,7 +47,7 @@ pub(super) fn daemon_set(value: &mut Value) {
     template(spec);
 }
 
-/// Counts the templates of a daemon set; a new one begins with 1.
+/// Updates a daemon set's template counter; a new set starts at 1.
 pub fn count_templates(new: &mut Value, old: Option<&Value>) {
     let count = |value: &Value| -> i64 {
         let annotations = value.pointer("/metadata/annotations");
@@ -83,7 +83,7 @@ pub(super) fn replication_controller(value: &mut Value) {
     template(spec);
 }
 
-/// The defaults of a template that is a whole object.
+/// Sets the defaults of a `PodTemplate` object.
 pub(super) fn pod_template(value: &mut Value) {
     if let Some(map) = value.as_object_mut() {
         template(map);

@@ -1,11 +1,10 @@
-//! A walk over JSON text that has been checked for its syntax.
+//! A cursor over JSON text with checked syntax.
 
 use std::fmt::Write as _;
 
 use kube_apimachinery::json::replace_invalid_utf8;
 
-/// A position in JSON text. Where the text is no JSON after all, reads return something and the
-/// walk ends.
+/// A position in JSON text. On invalid JSON, reads return arbitrary values and the walk ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     text: &'a [u8],
@@ -13,17 +12,17 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Begins at the start of a text.
+    /// Returns a cursor at the start of a text.
     pub(crate) fn new(text: &'a [u8]) -> Self {
         Self { text, at: 0 }
     }
 
-    /// The offset of the next byte.
+    /// Returns the offset of the next byte.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// The next byte that isn't white space, which stays; 0 at the end.
+    /// Returns the next byte that isn't white space without consuming it; 0 at the end.
     pub(crate) fn peek(&mut self) -> u8 {
         while matches!(self.text.get(self.at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
             self.at += 1;
@@ -31,7 +30,7 @@ impl<'a> Cursor<'a> {
         self.text.get(self.at).copied().unwrap_or(0)
     }
 
-    /// Goes past a byte, if it comes next.
+    /// Consumes the byte if it is next.
     pub(crate) fn eat(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == byte && self.at < self.text.len();
         if is_next {
@@ -40,13 +39,13 @@ impl<'a> Cursor<'a> {
         is_next
     }
 
-    /// Goes to the first element of a list or the first member of an object; says whether there is
-    /// one.
+    /// Moves to the first element of a list or the first member of an object. Returns false if
+    /// there is none.
     pub(crate) fn open(&mut self, opening: u8, closing: u8) -> bool {
         self.eat(opening) && !self.eat(closing)
     }
 
-    /// Goes to the next element or member; says whether there is one.
+    /// Moves to the next element or member. Returns false if there is none.
     pub(crate) fn next(&mut self, closing: u8) -> bool {
         if self.eat(b',') {
             return true;
@@ -55,22 +54,21 @@ impl<'a> Cursor<'a> {
         false
     }
 
-    /// The name of a member; the cursor then is at its value.
+    /// Reads the name of a member and moves to its value.
     pub(crate) fn name(&mut self) -> String {
         let name = self.string();
         self.eat(b':');
         name
     }
 
-    /// A string as Go decodes it: every byte that is not UTF-8, and every half of a surrogate pair
-    /// that stands alone, is U+FFFD.
+    /// Reads a string as Go decodes it: invalid UTF-8 and lone surrogates become U+FFFD.
     pub(crate) fn string(&mut self) -> String {
         let raw = self.raw();
         let inner = raw.strip_prefix(b"\"").unwrap_or(raw);
         unescape(inner.strip_suffix(b"\"").unwrap_or(inner))
     }
 
-    /// The bytes of the next value, of any depth.
+    /// Returns the bytes of the next value, of any depth.
     pub(crate) fn raw(&mut self) -> &'a [u8] {
         self.peek();
         let start = self.at;
@@ -116,7 +114,7 @@ impl<'a> Cursor<'a> {
         self.at = self.at.min(self.text.len());
     }
 
-    /// Goes past a number or a literal.
+    /// Skips a number or a literal.
     fn skip_word(&mut self) {
         self.at += 1;
         let is_end = |byte: &u8| b",:{}[]\" \t\r\n".contains(byte);
@@ -126,7 +124,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Every number outside strings, of any depth.
+/// Returns all numbers outside strings, at any depth.
 pub(crate) fn numbers(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut cursor = Cursor::new(text);
     std::iter::from_fn(move || {
@@ -145,7 +143,7 @@ pub(crate) fn numbers(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Whether no double holds a number.
+/// Returns true if the number overflows a double.
 pub(crate) fn is_huge(number: &[u8]) -> bool {
     let text = std::str::from_utf8(number).unwrap_or_default();
     text.parse::<f64>().is_ok_and(f64::is_infinite)
@@ -162,7 +160,7 @@ fn unescape(inner: &[u8]) -> String {
     text
 }
 
-/// Appends what the escape behind a backslash stands for; returns what follows it.
+/// Appends the decoded escape after a backslash and returns the rest of the text.
 fn push_escape<'a>(text: &mut String, escape: &'a [u8]) -> &'a [u8] {
     let Some((letter, rest)) = escape.split_first() else {
         return escape;
@@ -203,9 +201,9 @@ fn unit(digits: &[u8]) -> Option<(u16, &[u8])> {
     Some((u16::from_str_radix(hex, 16).ok()?, rest))
 }
 
-/// The path of an element: `path[index]`.
+/// Appends `[index]` to the path.
 pub(crate) fn push_index(path: &mut String, index: usize) {
-    // Writing to a text can't fail.
+    // Writing to a string can't fail.
     let _ = write!(path, "[{index}]");
 }
 
@@ -214,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_are_decoded_as_go_does() {
+    fn strings_are_decoded_as_in_go() {
         for (raw, decoded) in [
             (&b"\"a\\n\\u00e4\\/\""[..], "a\n\u{e4}/"),
             (b"\"a\xffb\"", "a\u{fffd}b"),
@@ -231,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_values_end_where_they_end() {
+    fn raw_returns_exactly_one_value() {
         for (text, raw) in [
             ("[1,{\"a\":\"]\\\"\"}] ,2", "[1,{\"a\":\"]\\\"\"}]"),
             (" -1.5e3}", "-1.5e3"),
@@ -247,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_strings_are_no_numbers() {
+    fn numbers_in_strings_are_ignored() {
         let text = br#"{"a1":[1,-2.5e9,"3 4",{"b":1e400}],"c":true}"#;
         let found: Vec<&[u8]> = numbers(text).collect();
         assert_eq!(found, [&b"1"[..], b"-2.5e9", b"1e400"]);

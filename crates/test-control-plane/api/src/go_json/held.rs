@@ -1,8 +1,8 @@
-//! Raw JSON text held in a string: what the reference keeps as it was sent (`fieldsV1`, the data of
-//! revisions), where a [`Value`] would lose something of it.
+//! Raw JSON text held in a string. The reference keeps some members as sent (`fieldsV1`, the data
+//! of revisions), and a [`Value`] would lose details of them.
 //!
-//! At a place of the type [`Kind::Raw`](kube_apimachinery::schema::Kind::Raw) a string is always
-//! such text, so that JSON strings are held there as well.
+//! A member of the type [`Kind::Raw`](kube_apimachinery::schema::Kind::Raw) holds a string only as
+//! such text. A JSON string there is held too.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use serde_json::Value;
 use super::raw::compact;
 use super::{cursor, syntax_error};
 
-/// Bytes that are no UTF-8 are held as the characters from here on. So are the bytes of these
-/// characters themselves.
+/// The first of the 256 characters that hold bytes outside UTF-8. The bytes of these characters
+/// themselves are held the same way.
 const FIRST: u32 = 0x10_ff00;
 
-/// The value of raw JSON text: taken apart if that loses nothing, or else held. Of an object's
-/// `own` field sets only the content counts, as the server encodes them anew.
+/// Returns the value of raw JSON text: parsed if that loses nothing, else held. An object's `own`
+/// field sets are always parsed, because the server encodes them again.
 pub(crate) fn read(raw: &[u8], own: bool) -> Value {
     if !raw.starts_with(b"\"")
         && let Ok(value) = serde_json::from_slice::<Value>(raw)
@@ -27,7 +27,7 @@ pub(crate) fn read(raw: &[u8], own: bool) -> Value {
     Value::String(hold(&compact(raw)))
 }
 
-/// Bytes as a string; text is itself.
+/// Holds bytes in a string; UTF-8 text stays unchanged.
 pub(crate) fn hold(bytes: &[u8]) -> String {
     let mut held = String::with_capacity(bytes.len());
     let push_byte = |held: &mut String, byte: u8| {
@@ -50,7 +50,7 @@ pub(crate) fn hold(bytes: &[u8]) -> String {
     held
 }
 
-/// The bytes that a string holds.
+/// Returns the bytes that a string holds.
 pub(crate) fn release(held: &str) -> Cow<'_, [u8]> {
     if !held.contains(is_byte) {
         return Cow::Borrowed(held.as_bytes());
@@ -71,8 +71,8 @@ fn is_byte(character: char) -> bool {
     u32::from(character) >= FIRST
 }
 
-/// The JSON text that a string at a raw place holds; the string itself, quoted, if it holds none,
-/// as a patch can copy any string there.
+/// Returns the JSON text that a string holds. A string without JSON is quoted, because a patch may
+/// copy any string to a raw member.
 pub(crate) fn json(held: &str) -> Cow<'_, [u8]> {
     let bytes = release(held);
     if syntax_error(&bytes).is_none() {
@@ -83,8 +83,8 @@ pub(crate) fn json(held: &str) -> Cow<'_, [u8]> {
     quoted.into_bytes().into()
 }
 
-/// Whether raw text holds a number that no double holds. The reference keeps it, but breaks off
-/// when it looks for the owners of the object's fields.
+/// Returns true if raw text holds a number that overflows a double. The reference keeps the number,
+/// but can't track the owners of the object's fields then.
 pub(crate) fn has_huge_number(held: &str) -> bool {
     let bytes = release(held);
     cursor::numbers(&bytes).any(cursor::is_huge)
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_held_where_a_value_loses_something() {
+    fn text_is_held_where_parsing_loses_details() {
         assert_eq!(read(b"{ \"a\": {} }", false), json!({"a": {}}));
         for (raw, text) in [
             (&b"{\"b\":1, \"a\":2}"[..], &b"{\"b\":1,\"a\":2}"[..]),
@@ -130,12 +130,12 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_hold_no_json_are_quoted() {
+    fn strings_without_json_are_quoted() {
         assert_eq!(&*json("web \u{e4}"), "\"web \u{e4}\"".as_bytes());
     }
 
     #[test]
-    fn huge_numbers_are_found_outside_of_strings() {
+    fn huge_numbers_are_found_outside_strings() {
         assert!(has_huge_number("{\"a\":[-1e400]}"));
         assert!(!has_huge_number("{\"1e400\":\"1e400\",\"b\":1e308}"));
     }

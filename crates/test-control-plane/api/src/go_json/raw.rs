@@ -1,8 +1,8 @@
-//! JSON text that is kept as text.
+//! Compaction of raw JSON text.
 
 /// Compacts JSON text as Go's encoder does with embedded raw text: no space between tokens, and
-/// inside strings `<`, `>`, `&`, U+2028 and U+2029 escaped. The order of members is kept, and so
-/// are bytes that are no UTF-8.
+/// inside strings `<`, `>`, `&`, U+2028 and U+2029 escaped. Keeps the order of members and bytes
+/// that aren't UTF-8.
 pub(crate) fn compact(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut in_string = false;
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn space_goes_and_order_stays() {
+    fn compact_removes_space_and_keeps_order() {
         assert_eq!(
             compacted("{\"z\": 1, \"a\" : [ \"x y\", \"\\\" b\" ]}\n"),
             "{\"z\":1,\"a\":[\"x y\",\"\\\" b\"]}"
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn html_is_escaped_inside_strings() {
+    fn compact_escapes_html_inside_strings() {
         assert_eq!(
             compacted("{\"a\":\"<&>\u{2028}\u{2030}\"}"),
             "{\"a\":\"\\u003c\\u0026\\u003e\\u2028\u{2030}\"}"
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_stay() {
+    fn compact_keeps_invalid_utf8() {
         assert_eq!(compact(b"\"\xff\xe2\""), b"\"\xff\xe2\"");
     }
 }

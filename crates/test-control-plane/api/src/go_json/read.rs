@@ -1,5 +1,5 @@
-//! JSON text as Go decodes it into the types of the reference: bytes that are no UTF-8, half
-//! surrogate pairs, numbers of any size, members that stand twice.
+//! Decoding of JSON text into the reference's types: invalid UTF-8, lone surrogates, numbers of any
+//! size, repeated members.
 //!
 //! Upstream: `json.Unmarshal`, of which `normalize` does the second half, the
 //! checks of the types.
@@ -11,27 +11,27 @@ use super::cursor::Cursor;
 use super::held;
 use super::syntax_error;
 
-/// Values of no known type are left out if they are nested deeper, so that nobody who works on
-/// them needs a deep stack.
+/// Values of unknown type are dropped below this depth, so that recursive code needs only a small
+/// stack.
 const DEPTH_MAX: usize = 100;
 
-/// What is known about a value.
+/// The expected type of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Expect {
     /// An object of this type.
     Object(&'static Type),
-    /// A list of such values.
+    /// A list of values of this kind.
     List(Kind),
-    /// A map to such values.
+    /// A map to values of this kind.
     Map(Kind),
-    /// A value that isn't taken apart.
+    /// A value that isn't decoded further.
     One(Kind),
-    /// Nothing.
+    /// An unknown type.
     Anything,
 }
 
 impl Expect {
-    /// A value of a kind.
+    /// Returns the expectation for a kind.
     pub(crate) fn of(kind: Kind) -> Self {
         match kind {
             Kind::Struct(name) => schema::find_type(name).map_or(Self::Anything, Self::Object),
@@ -39,7 +39,7 @@ impl Expect {
         }
     }
 
-    /// The value of a member.
+    /// Returns the expectation for a member.
     pub(crate) fn in_field(field: &Field) -> Self {
         match field.shape {
             Shape::Plain | Shape::Pointer => Self::of(field.kind),
@@ -48,7 +48,7 @@ impl Expect {
         }
     }
 
-    /// What is known about what a step of a JSON pointer leads to.
+    /// Returns the expectation after a step of a JSON pointer.
     pub(crate) fn step(self, name: &str) -> Self {
         match self {
             Self::Object(found) => found.field(name).map_or(Self::Anything, Self::in_field),
@@ -58,21 +58,21 @@ impl Expect {
     }
 }
 
-/// How members that stand twice in one object are read.
+/// The handling of repeated members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Twice {
-    /// The second is decoded over the first, as into a struct.
+    /// The second is decoded over the first, as into a Go struct.
     Merge,
-    /// The second takes the place of the first, as in a map; in lists, which a patch puts where
-    /// they belong as they are, they merge.
+    /// The second replaces the first, as in a Go map. Lists, which a patch applies unchanged, still
+    /// merge.
     Replace,
 }
 
-/// Reads a text.
+/// Decodes a text.
 ///
 /// # Errors
 ///
-/// Go's message, if the text is no JSON.
+/// Go's message for invalid JSON.
 pub(crate) fn read(text: &[u8], expect: Expect, twice: Twice) -> Result<Value, String> {
     if let Some(why) = syntax_error(text) {
         return Err(why);
@@ -80,18 +80,18 @@ pub(crate) fn read(text: &[u8], expect: Expect, twice: Twice) -> Result<Value, S
     Ok(read_checked(text, expect, twice, Place::Root))
 }
 
-/// Where a value stands.
+/// The place of a value in its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It is the whole object.
+    /// The whole object.
     Root,
-    /// It is, or is part of, the object's own metadata.
+    /// The object's own metadata or a part of it.
     Metadata,
-    /// Anywhere else.
+    /// Any other place.
     Inside,
 }
 
-/// Reads a text that has been checked for its syntax.
+/// Decodes a text with checked syntax.
 pub(crate) fn read_checked(text: &[u8], expect: Expect, twice: Twice, place: Place) -> Value {
     let mut reader = Reader {
         cursor: Cursor::new(text),
@@ -106,7 +106,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a value; none if it is of no known type and nested too deeply.
+    /// Decodes a value; `None` if its type is unknown and it is nested too deeply.
     fn value(&mut self, expect: Expect, place: Place, depth: usize) -> Option<Value> {
         if let Expect::One(Kind::Raw) = expect {
             let raw = self.cursor.raw();
@@ -122,7 +122,7 @@ impl Reader<'_> {
 
     fn object(&mut self, expect: Expect, place: Place, depth: usize) -> Option<Value> {
         if let Expect::List(_) | Expect::One(_) = expect {
-            // Of the wrong type, which is all that is told of it.
+            // Errors about a wrong type need only the type, so skip the content.
             self.cursor.raw();
             return Some(Value::Object(Map::new()));
         }
@@ -193,7 +193,7 @@ fn scalar(expect: Expect, raw: &[u8]) -> Value {
     }
     let text = String::from_utf8_lossy(raw);
     match expect {
-        // Its digits count, whatever number they are.
+        // Keep the digits of a quantity as sent.
         Expect::One(Kind::Quantity) => Value::String(text.into_owned()),
         Expect::One(Kind::Int32 | Kind::Int64 | Kind::IntOrString) if text == "-0" => {
             Value::from(0)
@@ -202,7 +202,8 @@ fn scalar(expect: Expect, raw: &[u8]) -> Value {
     }
 }
 
-/// A number; one that is too large for a double is the largest, which is no integer of any type.
+/// Decodes a number. One that overflows a double becomes the largest double, which no integer type
+/// accepts.
 fn number(text: &str) -> Number {
     if let Ok(number) = serde_json::from_str(text) {
         return number;
@@ -215,7 +216,7 @@ fn number(text: &str) -> Number {
     Number::from_f64(largest).unwrap_or_else(|| Number::from(0))
 }
 
-/// What Go holds after it decoded `second` over `first`.
+/// Returns Go's result of decoding `second` over `first`.
 fn merged(field: &Field, first: Value, second: Value) -> Value {
     let is_plain = field.shape == Shape::Plain;
     match (field.shape, first, second) {
@@ -251,7 +252,7 @@ fn merged_value(kind: Kind, first: Value, second: Value, is_plain: bool) -> Valu
             }
             Value::Object(first)
         }
-        // Go decodes null into nothing but pointers, lists, maps, and types that decode themselves.
+        // Go decodes null only into pointers, lists, maps, and types with a decoder.
         (
             Kind::Struct(_) | Kind::String(_) | Kind::Int32 | Kind::Int64 | Kind::Bool,
             first,
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn members_twice_are_decoded_over_each_other() {
+    fn repeated_members_merge() {
         let object = set(
             r#"{"spec":{"replicas":1,"template":{"metadata":{"labels":{"a":"1"}},
             "spec":{"containers":[{"name":"c","image":"i"},{"name":"d"}]}}},
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn members_twice_replace_each_other_in_patches() {
+    fn repeated_members_in_patches_replace_each_other() {
         let text = br#"{"spec":{"replicas":1,"serviceName":"s"},"spec":{"replicas":2}}"#;
         let found = schema::type_of_kind("apps/v1", "StatefulSet").unwrap();
         let patch = read(text, Expect::Object(found), Twice::Replace).unwrap();
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_values_are_left_out_where_they_are_deep() {
+    fn deep_values_of_unknown_type_are_dropped() {
         let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
         let object = set(&format!("{{\"zzz\":{deep},\"yyy\":[[1]]}}"));
         assert_eq!(object["yyy"], json!([[1]]));
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_what_their_type_needs() {
+    fn numbers_keep_the_precision_of_their_type() {
         let object = set(
             r#"{"spec":{"replicas":-0,"minReadySeconds":1e400,"volumeClaimTemplates":[{"spec":
             {"resources":{"requests":{"storage":1e400}}}}]}}"#,
@@ -333,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_deeper_than_go_reads_are_refused() {
+    fn text_beyond_go_nesting_limit_fails() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let read = |text: String| read(text.as_bytes(), Expect::Anything, Twice::Merge);
         assert!(read(nested(10_000)).is_ok());

@@ -1,8 +1,8 @@
-//! What is served below an object, as data.
+//! The subresources as data.
 
 use super::{Kind, Verb};
 
-/// What is served below an object.
+/// A subresource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subresource {
     /// `/attach` of pods.
@@ -34,7 +34,7 @@ pub enum Subresource {
 }
 
 impl Subresource {
-    /// The last segment of the URL.
+    /// Returns the last segment of the URL.
     pub fn name(self) -> &'static str {
         match self {
             Self::Attach => "attach",
@@ -53,7 +53,7 @@ impl Subresource {
         }
     }
 
-    /// What it can be asked for, in the order in which discovery lists it.
+    /// Returns the supported verbs, in discovery order.
     pub fn verbs(self) -> &'static [Verb] {
         match self {
             Self::Attach | Self::Exec | Self::PortForward => &[Verb::Create, Verb::Get],
@@ -73,7 +73,7 @@ impl Subresource {
         }
     }
 
-    /// Group, version and kind of what it answers with below an object of `kind`.
+    /// Returns group, version and kind of the answer for an object of `kind`.
     pub fn responds(self, kind: &Kind) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Attach => ("", "v1", "PodAttachOptions"),

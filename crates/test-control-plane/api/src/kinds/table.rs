@@ -1,4 +1,4 @@
-//! The rows, by group.
+//! All rows, by group.
 
 mod apps;
 mod authentication;
@@ -14,7 +14,7 @@ pub use authentication::TOKEN_REQUEST;
 
 use super::{Field, Kind, NameRule, Trait, Verb};
 
-/// The groups in the order in which discovery lists them.
+/// The groups in discovery order.
 const GROUPS: &[&[Kind]] = &[
     core::KINDS,
     apps::KINDS,
@@ -29,7 +29,7 @@ const GROUPS: &[&[Kind]] = &[
 
 static ALL: [Kind; count()] = flatten();
 
-/// Every resource that the server knows.
+/// All served resources.
 pub static KINDS: &[Kind] = &ALL;
 
 const fn count() -> usize {
@@ -58,7 +58,7 @@ const fn flatten() -> [Kind; count()] {
     all
 }
 
-/// A row of a namespaced kind without anything special; each group has its version `v1`.
+/// Builds a row for a plain namespaced kind in the group's `v1`.
 const fn namespaced(
     group: &'static str,
     kind: &'static str,
@@ -83,7 +83,7 @@ const fn namespaced(
     }
 }
 
-/// As [`namespaced`], for a kind without namespaces.
+/// As [`namespaced`], for a cluster-scoped kind.
 const fn cluster(
     group: &'static str,
     kind: &'static str,
@@ -96,7 +96,7 @@ const fn cluster(
     }
 }
 
-/// A question that is answered at once, and not stored.
+/// Builds a row for a review, which is answered immediately and not stored.
 const fn review(
     group: &'static str,
     kind: &'static str,
@@ -110,7 +110,7 @@ const fn review(
     }
 }
 
-/// A field that objects can be selected by, empty where they lack it.
+/// Builds a field for selectors; empty if the object lacks it.
 const fn field(label: &'static str, pointer: &'static str) -> Field {
     Field {
         label,

@@ -1,18 +1,18 @@
-//! The part of an object that a request is about.
+//! The target of a request: an object or a subresource.
 
 use super::Subresource;
 
-/// Which part of an object a request is about.
+/// The target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The object itself, or its collection.
     Object,
-    /// What is served below it.
+    /// A subresource.
     Part(Subresource),
 }
 
 impl Target {
-    /// The subresource, if it is one.
+    /// Returns the subresource, if the target is one.
     pub fn part(self) -> Option<Subresource> {
         match self {
             Self::Object => None,
@@ -20,7 +20,7 @@ impl Target {
         }
     }
 
-    /// The subresource's name in URLs; empty for the object itself.
+    /// Returns the subresource's name in URLs; empty for the object itself.
     pub fn subresource(self) -> &'static str {
         self.part().map_or("", Subresource::name)
     }

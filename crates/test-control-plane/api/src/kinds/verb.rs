@@ -1,6 +1,6 @@
-//! What requests do, in the words of authorization and of discovery.
+//! Request verbs, as authorization and discovery name them.
 
-/// What a request does.
+/// The verb of a request.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
@@ -10,7 +10,7 @@ pub enum Verb {
     Get,
     /// Read a collection.
     List,
-    /// Follow a collection.
+    /// Watch a collection.
     Watch,
     /// Create an object.
     Create,
@@ -25,7 +25,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Every verb, in the order in which discovery lists them.
+    /// All verbs, in discovery order.
     pub const ALL: &'static [Self] = &[
         Self::Create,
         Self::Delete,
@@ -37,7 +37,7 @@ impl Verb {
         Self::Watch,
     ];
 
-    /// The verb as audit logs and roles spell it.
+    /// Returns the verb's name in audit logs and roles.
     pub fn name(self) -> &'static str {
         match self {
             Self::Get => "get",

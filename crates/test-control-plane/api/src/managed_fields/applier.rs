@@ -8,7 +8,7 @@ use super::Writer;
 use super::conflict::Conflicts;
 use super::last_applied;
 use super::managers::{Managed, ManagerId, Operation};
-use super::reset_fields::{Filter, without_nobodys};
+use super::reset_fields::{Filter, without_system_fields};
 use super::tracker::managed_fields;
 use super::typed::{self, Strictness, TypeRef};
 use super::updater::{Merged, Updater};
@@ -16,25 +16,25 @@ use super::zero::zero;
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
 
-/// Who owned the fields of an object that had no managers before it was applied to.
+/// The manager of all existing fields, if an object had no managers before its first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// An object after a configuration was applied to it.
+/// The result of an apply.
 #[derive(Debug)]
 pub struct Applied {
-    /// The object, with the managers that it had before.
+    /// The object, with its previous managers.
     pub object: Value,
-    /// Its managers now; null if there are none.
+    /// The new managers; null if there are none.
     pub managed_fields: Value,
 }
 
 impl Writer<'_> {
-    /// Applies a configuration to an object, or to none.
+    /// Applies a configuration to an object, or creates one.
     ///
     /// # Errors
     ///
-    /// 400 for a configuration of another kind or with managers, 500 for one that doesn't fit the
-    /// kind's type, 409 if others own what it changes and `force` is not set.
+    /// 400 for a configuration of another kind or with managers, 500 for one that doesn't match the
+    /// kind's type, 409 if other managers own its changes and `force` is not set.
     pub fn apply(
         &self,
         live: Option<&Value>,
@@ -74,7 +74,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Merges the configuration; kubectl may take over what it applied in its older way.
+    /// Merges the configuration. kubectl may take over fields that it applied on the client side.
     fn merge(
         &self,
         live: &Value,
@@ -113,7 +113,7 @@ impl Writer<'_> {
         let mut merged = updater.apply(&live, config, managed, &id, force)?;
         let managed = &mut merged.managed;
         if let Some(fields) = managed.fields.get_mut(&id) {
-            fields.set = without_nobodys(&fields.set);
+            fields.set = without_system_fields(&fields.set);
             if fields.set.is_empty() {
                 managed.fields.remove(&id);
             }
@@ -136,7 +136,7 @@ fn check_kind(kind: &Kind, config: &Value) -> ApiResult<()> {
     )))
 }
 
-/// The type of an object as messages show it: `apps/v1, Kind=StatefulSet`.
+/// Returns the type of an object for messages: `apps/v1, Kind=StatefulSet`.
 fn type_of(object: &Value) -> String {
     let text = |member: &str| {
         object
@@ -152,7 +152,7 @@ fn type_of(object: &Value) -> String {
     }
 }
 
-/// An object as messages show it.
+/// Returns the text of an object for messages.
 pub fn described(object: &Value) -> String {
     let text = |pointer: &str| {
         let value = object.pointer(pointer).and_then(Value::as_str);

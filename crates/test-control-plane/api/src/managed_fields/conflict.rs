@@ -1,4 +1,4 @@
-//! Conflicts: others own what a configuration changes.
+//! Apply conflicts with other managers.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use super::path::{Path, display};
 use super::set::Set;
 use crate::status::ApiError;
 
-/// A field that somebody else owns.
+/// A changed field that another manager owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict {
-    /// Who owns it.
+    /// The owner.
     pub manager: ManagerId,
     /// The field.
     pub path: Path,
 }
 
-/// All fields that others own.
+/// All conflicts of an apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conflicts(pub(crate) Vec<Conflict>);
 
 impl Conflicts {
-    /// The fields, whoever owns them.
+    /// Returns the fields of all conflicts.
     pub(crate) fn fields(&self) -> Set {
         let mut set = Set::EMPTY;
         for conflict in &self.0 {
@@ -32,7 +32,7 @@ impl Conflicts {
         set
     }
 
-    /// The conflicts about other fields than these.
+    /// Drops the conflicts about these fields.
     pub(crate) fn except(self, fields: &Set) -> Self {
         let others = self.0.into_iter();
         Self(
@@ -42,7 +42,7 @@ impl Conflicts {
         )
     }
 
-    /// 409 with a cause for each conflict.
+    /// Returns the 409 error with a cause for each conflict.
     pub(crate) fn error(&self) -> ApiError {
         let causes: Vec<_> = self
             .0
@@ -80,7 +80,7 @@ impl Conflicts {
     }
 }
 
-/// A manager as messages show it.
+/// Formats a manager for messages.
 fn shown(manager: &ManagerId) -> String {
     let mut text = format!("{:?}", manager.name);
     if !manager.subresource.is_empty() {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn one_conflict_is_told_in_one_line() {
+    fn one_conflict_is_reported_on_one_line() {
         let applier = ManagerId::new(Operation::Apply, "m1", "v1", "");
         let error = Conflicts(vec![conflict(applier, "a")]).error();
         assert_eq!(
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn several_conflicts_are_told_by_manager() {
+    fn conflicts_are_grouped_by_manager() {
         let updater = ManagerId::new(Operation::Update, "upd", "v1", "status");
         let applier = ManagerId::new(Operation::Apply, "m1", "v1", "");
         let conflicts = Conflicts(vec![

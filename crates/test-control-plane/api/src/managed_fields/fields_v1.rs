@@ -1,7 +1,7 @@
-//! Field sets as JSON, the format `FieldsV1`.
+//! The JSON format `FieldsV1` of field sets.
 //!
-//! Each node is a member whose name is its path element. A node without members is a field of the
-//! set; a field that has parts too is marked with the member `.`.
+//! Each node is a member named by its path element. A node without members is a field of the set. A
+//! node with members has the member `.` if the field itself is in the set.
 
 use kube_apimachinery::json::write_go_str;
 use serde_json::{Map, Value};
@@ -11,10 +11,10 @@ use super::set::Set;
 use crate::go_json::cursor::Cursor;
 use crate::go_json::held;
 
-/// The mark of a field that is in the set together with parts of it.
+/// The mark of a field that is in the set besides its children.
 const SELF: &str = ".";
 
-/// Why JSON is not a field set.
+/// A reason why JSON is not a field set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FieldsError {
     /// A name is not a path element.
@@ -25,10 +25,10 @@ pub(crate) enum FieldsError {
     NoObject(String),
 }
 
-/// Sets that are nested deeper are written as text.
+/// Maximum nesting of sets encoded as JSON values; deeper sets become text.
 const DEPTH_MAX: usize = 60;
 
-/// Writes a set. A deep one is text in the value: see [`held`].
+/// Encodes a set. A deep set becomes text in the value: see [`held`].
 pub(crate) fn encode(set: &Set) -> Value {
     if depth(set) <= DEPTH_MAX {
         return Value::Object(members(set, false));
@@ -72,7 +72,7 @@ fn members(set: &Set, itself: bool) -> Map<String, Value> {
     map
 }
 
-/// Reads a set. Path elements of unknown types are skipped.
+/// Decodes a set. Skips path elements of unknown types.
 ///
 /// # Errors
 ///
@@ -85,7 +85,7 @@ pub(crate) fn decode(value: &Value) -> Result<Set, FieldsError> {
     decode_node(value).map(|(_, set)| set)
 }
 
-/// As [`decode_node`], from text of any depth.
+/// As [`decode_node`], but from text of any depth.
 fn decode_text(cursor: &mut Cursor<'_>) -> Result<(bool, Set), FieldsError> {
     if cursor.peek() != b'{' {
         let raw = cursor.raw();
@@ -120,7 +120,7 @@ fn decode_text(cursor: &mut Cursor<'_>) -> Result<(bool, Set), FieldsError> {
     Ok((member || set.is_empty(), set))
 }
 
-/// Whether the node itself is in the set, and which of its parts are.
+/// Returns true if the node itself is in the set, and the set of its children.
 fn decode_node(value: &Value) -> Result<(bool, Set), FieldsError> {
     let members = match value {
         Value::Object(members) => members,
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sets_survive_the_way_there_and_back() {
+    fn sets_survive_a_round_trip() {
         for fields in [
             json!({}),
             json!({"f:data": {}}),
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn deep_sets_survive_the_way_there_and_back() {
+    async fn deep_sets_survive_a_round_trip() {
         kube_apimachinery::json::on_large_stack(async {
             let text = format!(
                 "{{\"f:b\":{{}},\"f:c\":{}{{\"f:x\":{{}}}}{}}}",
@@ -186,14 +186,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_skipped() {
+    fn unknown_elements_are_skipped() {
         let fields = json!({"f:a": {"x:new": {"f:b": {}}}, "f:c": null});
         let read = encode(&decode(&fields).unwrap());
         assert_eq!(read, json!({"f:a": {}, "f:c": {}}));
     }
 
     #[test]
-    fn what_is_no_set_is_refused() {
+    fn decode_rejects_invalid_sets() {
         for fields in [
             json!([]),
             json!({"f:a": 1}),

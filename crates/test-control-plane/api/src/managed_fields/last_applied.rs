@@ -1,4 +1,4 @@
-//! The annotation in which kubectl keeps what it applied before servers could.
+//! The annotation with the last configuration of kubectl's client-side apply.
 //!
 //! Upstream: `lastappliedmanager.go` and `lastappliedupdater.go` of `k8s.io/apimachinery`.
 
@@ -9,17 +9,17 @@ use super::set::Set;
 use super::typed::{self, TypeRef};
 use crate::kinds::Kind;
 
-/// Whose annotation it is.
+/// The manager of client-side apply.
 pub(super) const MANAGER: &str = "kubectl";
 
-/// The annotation.
+/// The annotation's name.
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The most that the annotations of an object may hold, in bytes.
+/// Maximum size of an object's annotations, in bytes.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
 
-/// The fields that stand in the annotation and still have the values that it gives them; none if
-/// there is no annotation, or none of this version.
+/// Returns the annotation's fields that still have their applied values, or `None` without an
+/// annotation of this version.
 pub(super) fn fields(kind: &Kind, live: &Value) -> Option<Set> {
     let text = annotation(live)?;
     let applied: Value = serde_json::from_str(text).ok().filter(Value::is_object)?;
@@ -36,7 +36,7 @@ pub(super) fn fields(kind: &Kind, live: &Value) -> Option<Set> {
     Some(fields)
 }
 
-/// Puts the configuration into the annotation, if there is one.
+/// Updates the annotation with the configuration, if the object has it.
 pub(super) fn renew(object: &mut Value, config: &Value) {
     if annotation(object).is_none() {
         return;

@@ -1,4 +1,4 @@
-//! Who owns which fields: the entries of `metadata.managedFields`.
+//! The entries of `metadata.managedFields`.
 //!
 //! Upstream: `internal/managedfields.go` and `capmanagers.go` of `k8s.io/apimachinery`.
 
@@ -10,34 +10,34 @@ use serde_json::{Map, Value, json};
 use super::fields_v1::{self, FieldsError};
 use super::set::Set;
 
-/// How many entries of updates are kept.
+/// Maximum number of update entries.
 const MAX_UPDATE_MANAGERS: usize = 10;
 
-/// Who owns what entries owned that are no longer kept.
+/// The manager of folded old entries.
 const ANCIENT_CHANGES: &str = "ancient-changes";
 
 /// The only format of field sets.
 const FIELDS_TYPE: &str = "FieldsV1";
 
-/// How a manager came by its fields.
+/// The operation that gave a manager its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
-    /// It applies a configuration.
+    /// Server-side apply.
     Apply,
-    /// It writes in any other way.
+    /// Any other write.
     Update,
 }
 
-/// What tells entries apart.
+/// The identity of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ManagerId {
     /// The manager's name.
     pub name: String,
-    /// How it came by its fields.
+    /// The operation.
     pub operation: Operation,
-    /// The version that it wrote; empty for appliers, of which each has one entry.
+    /// The written version; empty for appliers, which have one entry each.
     pub api_version: String,
-    /// What it wrote through, if not through the object itself.
+    /// The written subresource; empty for the object itself.
     pub subresource: String,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct ManagerId {
 pub(crate) struct Fields {
     /// The fields.
     pub set: Set,
-    /// The version whose names they have.
+    /// The version in which the fields are named.
     pub api_version: String,
-    /// Whether they were applied.
+    /// True if the manager has applied them.
     pub applied: bool,
 }
 
@@ -57,32 +57,32 @@ pub(crate) struct Fields {
 pub(crate) struct Managed {
     /// Their fields.
     pub fields: BTreeMap<ManagerId, Fields>,
-    /// When they last wrote, as the API prints times.
+    /// The times of their last writes, in the API's format.
     pub times: BTreeMap<ManagerId, String>,
 }
 
-/// Why a list is not one of managers.
+/// A reason why a list of managers is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum DecodeError {
-    /// The operation is neither of the two.
+    /// The operation is neither Apply nor Update.
     #[error("operation must be `Apply` or `Update`")]
     Operation,
-    /// There is no version.
+    /// The version is missing.
     #[error("apiVersion must not be empty")]
     ApiVersion,
-    /// There is no format.
+    /// The format is missing.
     #[error("missing fieldsType in managed fields entry {0}")]
     NoFieldsType(usize),
     /// The format is unknown.
     #[error("invalid fieldsType {0:?} in managed fields entry {1}")]
     FieldsType(String, usize),
-    /// The fields are no set.
+    /// The fields are not a set.
     #[error("error decoding the fields of {0:?}: {1}")]
     Fields(String, FieldsError),
 }
 
 impl ManagerId {
-    /// A manager that writes through `subresource` (empty: the object itself).
+    /// Returns a manager that writes through `subresource` (empty: the object itself).
     pub(crate) fn new(
         operation: Operation,
         name: &str,
@@ -103,11 +103,11 @@ impl ManagerId {
 }
 
 impl Managed {
-    /// Reads `metadata.managedFields`; of entries with the same manager the last one counts.
+    /// Decodes `metadata.managedFields`. The last entry of a manager wins.
     ///
     /// # Errors
     ///
-    /// An entry is not valid.
+    /// An entry is invalid.
     pub(crate) fn decode(entries: Option<&Value>) -> Result<Self, DecodeError> {
         let mut managed = Self::default();
         let entries = entries.and_then(Value::as_array);
@@ -129,7 +129,7 @@ impl Managed {
             }
             let name = text("manager");
             let mut id = ManagerId::new(operation, name, api_version, text("subresource"));
-            // Only requests have a manager in any case.
+            // The default name is only for requests, so keep the entry's name.
             name.clone_into(&mut id.name);
             let set = match entry.get("fieldsV1") {
                 None | Some(Value::Null) => Set::EMPTY,
@@ -150,7 +150,7 @@ impl Managed {
         Ok(managed)
     }
 
-    /// Writes `metadata.managedFields`; null if there are no managers.
+    /// Encodes `metadata.managedFields`; null if there are no managers.
     pub(crate) fn encode(&self) -> Value {
         let mut entries: Vec<_> = self.fields.iter().collect();
         entries.sort_by_key(|(id, fields)| {
@@ -193,13 +193,13 @@ impl Managed {
         Value::Object(entry)
     }
 
-    /// When a manager last wrote, in seconds; 0 if that is not known.
+    /// Returns the time of a manager's last write in seconds; 0 if it is unknown.
     fn seconds(&self, id: &ManagerId) -> i64 {
         let time = self.times.get(id).and_then(|text| time::parse(text).ok());
         time.map_or(0, jiff::Timestamp::as_second)
     }
 
-    /// Folds the oldest entries of updates into one per version, if there are too many.
+    /// Folds the oldest update entries into one per version if there are too many.
     pub(crate) fn cap(&mut self) {
         let mut updaters: Vec<ManagerId> = self
             .fields
@@ -244,7 +244,7 @@ impl Managed {
                 ancient.set = ancient.set.union(&fields.set);
                 left -= 1;
             }
-            // The newest of what it holds.
+            // The entry keeps the newest time of its parts.
             match time {
                 Some(time) => self.times.insert(bucket, time),
                 None => self.times.remove(&bucket),
@@ -253,7 +253,7 @@ impl Managed {
     }
 }
 
-/// What an entry shows: what was applied once stays so.
+/// Returns the operation of an entry. An applied field set stays applied.
 fn operation(id: &ManagerId, fields: &Fields) -> Operation {
     if fields.applied {
         Operation::Apply

@@ -1,7 +1,7 @@
-//! The elements of field paths, in the order and the text forms of structured-merge-diff.
+//! Field path elements, with the order and the text forms of structured-merge-diff.
 //!
-//! An element has two forms: the one in `fieldsV1` (`f:spec`, `k:{"name":"c"}`, `v:"x"`, `i:3`),
-//! and the one in messages (`.spec`, `[name="c"]`, `[="x"]`, `[3]`).
+//! An element has two forms: one in `fieldsV1` (`f:spec`, `k:{"name":"c"}`, `v:"x"`, `i:3`) and one
+//! in messages (`.spec`, `[name="c"]`, `[="x"]`, `[3]`).
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,48 +9,48 @@ use std::fmt;
 use kube_apimachinery::json::to_go_string;
 use serde_json::{Map, Number, Value};
 
-/// One step from an object to a part of it.
+/// One step from a value to a child.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PathElement {
-    /// The member of this name.
+    /// The member with this name.
     Field(Box<str>),
-    /// The element of a list whose members have these values; sorted by name.
+    /// The list element with these key values, sorted by name.
     Key(Box<[(Box<str>, Atom)]>),
-    /// The element of a set that has this value.
+    /// The set element with this value.
     Value(Atom),
-    /// The element of a list at this position.
+    /// The list element at this index.
     Index(i64),
 }
 
 /// A path from the root of an object.
 pub(crate) type Path = Vec<PathElement>;
 
-/// Why a text is not a path element.
+/// A reason why a text is not a path element.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PathError {
-    /// An element of a type that this version doesn't know; readers skip it.
+    /// The type is unknown; readers skip the element.
     #[error("unknown path element type")]
     UnknownType,
     /// The text has no type.
     #[error("{0:?} is not a path element")]
     NoType(String),
-    /// What follows the type is not what the type wants.
+    /// The text after the type is invalid.
     #[error("parsing the path element {text:?}: {why}")]
     Malformed {
         /// The whole text.
         text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }
 
 impl PathElement {
-    /// The member `name`.
+    /// Returns the element for member `name`.
     pub(crate) fn field(name: &str) -> Self {
         Self::Field(name.into())
     }
 
-    /// Reads the form in `fieldsV1`.
+    /// Parses the form in `fieldsV1`.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ impl PathElement {
         }
     }
 
-    /// The form in `fieldsV1`.
+    /// Returns the form in `fieldsV1`.
     pub(crate) fn to_fields_v1(&self) -> String {
         match self {
             Self::Field(name) => ["f:", name].concat(),
@@ -118,12 +118,12 @@ impl fmt::Display for PathElement {
     }
 }
 
-/// A path as messages show it.
+/// Formats a path for messages.
 pub(crate) fn display(path: &[PathElement]) -> String {
     path.iter().map(ToString::to_string).collect()
 }
 
-/// A JSON value in a path element; numbers compare as numbers, whatever their form.
+/// A JSON value in a path element. Numbers compare by value.
 #[derive(Clone, Debug)]
 pub(crate) struct Atom(pub(crate) Value);
 
@@ -153,7 +153,7 @@ impl fmt::Display for Atom {
     }
 }
 
-/// Orders values by type (numbers, texts, booleans, lists, objects, null), then by value.
+/// Orders values by type (numbers, strings, booleans, lists, objects, null), then by value.
 fn compare(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_are_read_and_printed() {
+    fn elements_are_parsed_and_printed() {
         for (text, shown) in [
             ("f:spec", ".spec"),
             ("f:kubernetes.io/x", ".kubernetes.io/x"),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_refused() {
+    fn invalid_elements_fail() {
         let unknown = PathElement::parse("x:1");
         assert_eq!(unknown, Err(PathError::UnknownType));
         for text in ["", "f", ".", "fspec", "ä:"] {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_ordered_by_type_and_numbers_by_value() {
+    fn elements_are_ordered_by_type_then_value() {
         let texts = [
             "f:a",
             "f:b",

@@ -1,4 +1,4 @@
-//! Fields that a request can't change, and whose ownership it therefore doesn't get.
+//! Fields that a request can't change and therefore can't own.
 //!
 //! Upstream: the `GetResetFields` and `GetResetFieldsFilter` of each resource's strategies.
 
@@ -9,8 +9,8 @@ use super::set::Set;
 use super::typed::Comparison;
 use crate::kinds::{Kind, Subresource};
 
-/// What nobody owns: the server writes it.
-static NOBODYS: LazyLock<Set> = LazyLock::new(|| {
+/// Fields that the server writes and no manager owns.
+static SYSTEM_FIELDS: LazyLock<Set> = LazyLock::new(|| {
     Set::from([
         ["apiVersion"].as_slice(),
         &["kind"],
@@ -27,26 +27,25 @@ static NOBODYS: LazyLock<Set> = LazyLock::new(|| {
     ])
 });
 
-/// What stands for any step in a pattern.
+/// The wildcard for any step of a pattern.
 const ANY: &str = "*";
 
-/// What a request through a subresource or the object itself can change.
+/// The fields that a request through an object or subresource can change.
 #[derive(Clone, Debug)]
 pub(crate) enum Filter {
-    /// All but these fields and their parts.
+    /// All fields except these and their children.
     Exclude(Set),
-    /// What these patterns lead to.
+    /// Only the fields that match these patterns.
     Only(&'static [&'static [&'static str]]),
 }
 
-/// The set without what nobody owns.
-pub(crate) fn without_nobodys(set: &Set) -> Set {
-    set.difference(&NOBODYS)
+/// Removes the fields that no manager may own.
+pub(crate) fn without_system_fields(set: &Set) -> Set {
+    set.difference(&SYSTEM_FIELDS)
 }
 
 impl Filter {
-    /// What a request through `subresource` (empty: the object itself) can change in objects of
-    /// `kind`.
+    /// Returns the filter of requests through `subresource` (empty: the object itself) of a `kind`.
     pub(crate) fn of(kind: &Kind, subresource: &str) -> Self {
         Self::Exclude(match (kind.storage, subresource) {
             ("pods", "ephemeralcontainers") => {
@@ -75,7 +74,7 @@ impl Filter {
         })
     }
 
-    /// What of the set the request can change.
+    /// Returns the part of the set that the request can change.
     pub(crate) fn apply(&self, set: &Set) -> Set {
         match self {
             Self::Exclude(fields) if fields.is_empty() => set.clone(),
@@ -84,7 +83,7 @@ impl Filter {
         }
     }
 
-    /// What of the differences the request can have made.
+    /// Returns the differences that the request can have made.
     pub(crate) fn apply_to(&self, comparison: &Comparison) -> Comparison {
         Comparison {
             added: self.apply(&comparison.added),
@@ -122,7 +121,7 @@ mod tests {
     use crate::managed_fields::fields_v1::{decode, encode};
 
     #[test]
-    fn a_resize_changes_sizes_only() {
+    fn resize_changes_only_resources() {
         let pods = kinds::by_resource("", "v1", "pods").unwrap();
         let set = decode(&json!({
             "f:metadata": {"f:labels": {}},
@@ -141,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_changes_through_its_subresource_only() {
+    fn status_changes_only_through_its_subresource() {
         let sets = kinds::by_resource("apps", "v1", "statefulsets").unwrap();
         let set = Set::from([["spec", "replicas"].as_slice(), &["status", "replicas"]]);
         let main = Filter::of(sets, "").apply(&set);

@@ -1,4 +1,4 @@
-//! The managers of a scale: those of its object that own the number of replicas.
+//! The managers of a scale: those object managers that own the number of replicas.
 //!
 //! Upstream: `scalehandler.go` of `k8s.io/apimachinery`.
 
@@ -9,7 +9,7 @@ use super::path::PathElement;
 use super::set::Set;
 use crate::kinds::{Kind, NameRule};
 
-/// What `/scale` serves, as a row of the table; it is stored with its object.
+/// The kind of `/scale`. It is stored with its object.
 pub static SCALE: Kind = Kind {
     group: "autoscaling",
     version: "v1",
@@ -27,7 +27,7 @@ pub static SCALE: Kind = Kind {
     name_rule: NameRule::Subdomain,
 };
 
-/// Where both hold the number of replicas.
+/// Returns the path of the replicas field, which both kinds share.
 fn replicas() -> [PathElement; 2] {
     [PathElement::field("spec"), PathElement::field("replicas")]
 }
@@ -42,7 +42,7 @@ fn only_replicas(api_version: String, applied: bool) -> Fields {
     }
 }
 
-/// The managers of the scale of an object of `kind` that has the managers `parent`.
+/// Returns the managers of a scale, given the managers `parent` of its object of `kind`.
 pub fn to_subresource(kind: &Kind, parent: Option<&Value>) -> Value {
     let parent = Managed::decode(parent).unwrap_or_default();
     let version = kind.api_version();
@@ -59,8 +59,8 @@ pub fn to_subresource(kind: &Kind, parent: Option<&Value>) -> Value {
     scale.encode()
 }
 
-/// The managers of an object of `kind` that had the managers `parent`, after a write to its scale
-/// made `scale` of the scale's managers.
+/// Returns the new managers of an object of `kind` after a write to its scale. `parent` holds its
+/// previous managers, `scale` the scale's managers after the write.
 pub fn to_parent(kind: &Kind, parent: Option<&Value>, scale: Option<&Value>) -> Value {
     let parent = Managed::decode(parent).unwrap_or_default();
     let mut scale = Managed::decode(scale).unwrap_or_default().fields;
@@ -83,7 +83,7 @@ pub fn to_parent(kind: &Kind, parent: Option<&Value>, scale: Option<&Value>) -> 
     }
     for (id, fields) in scale {
         if fields.set.has(&replicas()) {
-            // The reference looks the time up among the object's managers, where it rarely is.
+            // The reference looks the time up among the object's managers, which rarely have it.
             if let Some(time) = parent.times.get(&id) {
                 managed.times.insert(id.clone(), time.clone());
             }

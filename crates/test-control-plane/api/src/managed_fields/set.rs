@@ -1,27 +1,27 @@
 //! Sets of fields, as trees of path elements.
 //!
-//! A field can be in the set without its parts, and parts without the whole. No node of the tree is
-//! idle: each is a member or has members below it.
+//! A set can hold a field without its children, and children without their parent. Each node is a
+//! member or has members below it.
 
 use std::cmp::Ordering;
 
 use super::path::{Path, PathElement};
 
-/// A set of fields of one object.
+/// A set of an object's fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Set {
-    /// Sorted by element, each element once.
+    /// Sorted by element, without duplicates.
     nodes: Vec<Node>,
 }
 
-/// A field that is in the set, or that has such parts.
+/// A field that is in the set or has such descendants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     /// The step from the parent.
     pub(crate) element: PathElement,
-    /// Whether the field itself is in the set.
+    /// True if the field itself is in the set.
     pub member: bool,
-    /// Which of its parts are.
+    /// The descendants in the set.
     pub(crate) children: Set,
 }
 
@@ -29,23 +29,23 @@ impl Set {
     /// The empty set.
     pub(crate) const EMPTY: Self = Self { nodes: Vec::new() };
 
-    /// Whether nothing is in the set.
+    /// Returns true if the set is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// The fields right below the root that are in the set or have such parts, in order.
+    /// Returns the nodes right below the root, in order.
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// What the set holds at and below a field.
+    /// Returns the node of a field below the root.
     pub(crate) fn get(&self, element: &PathElement) -> Option<&Node> {
         let found = self.position(element).ok()?;
         self.nodes.get(found)
     }
 
-    /// Whether the field at `path` itself is in the set.
+    /// Returns true if the field at `path` itself is in the set.
     pub(crate) fn has(&self, path: &[PathElement]) -> bool {
         let Some((first, rest)) = path.split_first() else {
             return false;
@@ -68,12 +68,12 @@ impl Set {
         }
     }
 
-    /// Adds a field right below the root (if `member`) and parts of it.
+    /// Adds a field right below the root (if `member`) and its descendants.
     pub(crate) fn add(&mut self, element: PathElement, member: bool, children: Self) {
         if !member && children.is_empty() {
             return;
         }
-        // Walks over objects come in order.
+        // Objects are walked in order, so most elements belong at the end.
         let at = match self.nodes.last() {
             Some(last) if last.element < element => Err(self.nodes.len()),
             None => Err(0),
@@ -101,7 +101,7 @@ impl Set {
             .binary_search_by(|node| node.element.cmp(element))
     }
 
-    /// What is in either set.
+    /// Returns the fields in either set.
     pub(crate) fn union(&self, other: &Self) -> Self {
         self.zip(other, |left, right| match (left, right) {
             (Some(left), Some(right)) => (
@@ -113,7 +113,7 @@ impl Set {
         })
     }
 
-    /// What is in both sets.
+    /// Returns the fields in both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         self.zip(other, |left, right| match (left, right) {
             (Some(left), Some(right)) => (
@@ -124,7 +124,7 @@ impl Set {
         })
     }
 
-    /// What is in this set and not in the other; parts of a field stay when the field goes.
+    /// Returns the fields in this set but not in the other.
     pub(crate) fn difference(&self, other: &Self) -> Self {
         self.zip(other, |left, right| match (left, right) {
             (Some(left), Some(right)) => (
@@ -136,7 +136,7 @@ impl Set {
         })
     }
 
-    /// What is in this set and neither in the other nor part of a field in the other.
+    /// Returns the fields in this set that are neither in the other nor below one of its fields.
     pub(crate) fn recursive_difference(&self, other: &Self) -> Self {
         self.zip(other, |left, right| match (left, right) {
             (Some(_), Some(right)) if right.member => (false, Self::EMPTY),
@@ -183,7 +183,7 @@ impl Set {
         }
     }
 
-    /// Changes every node's membership and children; idle nodes go.
+    /// Changes each node's membership and children, and drops empty nodes.
     pub(crate) fn map(&self, change: impl Fn(&Node) -> (bool, Self)) -> Self {
         let nodes = self.nodes.iter().filter_map(|node| {
             let (member, children) = change(node);
@@ -199,7 +199,8 @@ impl Set {
         }
     }
 
-    /// The fields in the set: those right below the root first, then the parts of each.
+    /// Returns the paths in the set: the level below the root first, then the descendants of each
+    /// node.
     pub(crate) fn paths(&self) -> Vec<Path> {
         let mut paths = Vec::new();
         self.collect_paths(&mut Vec::new(), &mut paths);
@@ -220,7 +221,7 @@ impl Set {
     }
 }
 
-/// A set of paths of members.
+/// Builds a set from paths of members.
 impl<'a, const N: usize> From<[&'a [&'a str]; N]> for Set {
     fn from(paths: [&'a [&'a str]; N]) -> Self {
         let mut set = Self::EMPTY;

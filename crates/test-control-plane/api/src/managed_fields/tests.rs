@@ -1,4 +1,4 @@
-//! Who owns what after writes and applies.
+//! Tests of field ownership after writes and applies.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn map(data: &Value, managed: &Value) -> Value {
     })
 }
 
-/// A configuration.
+/// A config map configuration.
 fn config(data: &Value) -> Value {
     json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "m"}, "data": data})
 }
@@ -58,7 +58,7 @@ fn apply(writer: Writer<'_>, live: &Value, config: &Value) -> Result<Applied, Ap
 }
 
 #[test]
-fn whoever_creates_owns_what_is_there() {
+fn creator_owns_all_fields() {
     let new = json!({
         "metadata": {"name": "m", "uid": "u", "labels": {"l": "1"}, "creationTimestamp": T1},
         "data": {"a": "1"},
@@ -76,7 +76,7 @@ fn whoever_creates_owns_what_is_there() {
 }
 
 #[test]
-fn whoever_changes_a_field_takes_it() {
+fn updater_owns_the_fields_it_changes() {
     let mine = updater("me", T1, &json!({".": {}, "f:a": {}, "f:b": {}}));
     let live = map(&json!({"a": "1", "b": "1"}), &json!([mine]));
     let new = map(&json!({"a": "2", "c": "1"}), &json!([mine]));
@@ -90,7 +90,7 @@ fn whoever_changes_a_field_takes_it() {
 }
 
 #[test]
-fn a_write_that_changes_nothing_leaves_the_time() {
+fn unchanged_write_keeps_the_time() {
     let managed = json!([updater("me", T1, &json!({".": {}, "f:a": {}}))]);
     let live = map(&json!({"a": "1"}), &managed);
     assert_eq!(writer("me", T2).track(Some(&live), &live), managed);
@@ -98,7 +98,7 @@ fn a_write_that_changes_nothing_leaves_the_time() {
 }
 
 #[test]
-fn managers_that_a_client_sends_count_if_they_are_valid() {
+fn managers_from_a_client_are_used_if_valid() {
     let managed = json!([updater("me", T1, &json!({".": {}, "f:a": {}}))]);
     let live = map(&json!({"a": "1"}), &managed);
     let sent = json!([updater("other", T1, &json!({"f:a": {}}))]);
@@ -121,7 +121,7 @@ fn managers_that_a_client_sends_count_if_they_are_valid() {
         invalid[0][member] = value;
         assert_eq!(track(&invalid), managed, "{member}");
     }
-    // Versions that are no more fall out.
+    // Entries of removed versions are dropped.
     let mut old = sent.clone();
     old[0]["apiVersion"] = json!("v0");
     assert_eq!(track(&old), Value::Null);
@@ -134,7 +134,7 @@ fn managers_that_a_client_sends_count_if_they_are_valid() {
 }
 
 #[test]
-fn an_object_without_managers_stays_so_until_it_is_applied_to() {
+fn object_without_managers_gets_them_by_apply() {
     let live = map(&json!({"a": "1"}), &Value::Null);
     let new = map(&json!({"a": "2"}), &Value::Null);
     assert_eq!(writer("me", T2).track(Some(&live), &new), Value::Null);
@@ -180,7 +180,7 @@ fn more_than_ten_updaters_are_folded() {
 }
 
 #[test]
-fn what_is_applied_no_longer_goes_unless_others_own_it() {
+fn apply_removes_its_dropped_fields_unless_owned() {
     let managed = json!([
         applier("me", T1, &json!({"f:a": {}, "f:b": {}, "f:c": {}})),
         applier("you", T1, &json!({"f:b": {}})),
@@ -201,7 +201,7 @@ fn what_is_applied_no_longer_goes_unless_others_own_it() {
 }
 
 #[test]
-fn the_last_entry_of_a_map_takes_the_map_with_it() {
+fn removing_the_last_entry_removes_the_map() {
     let managed = json!([applier("me", T1, &json!({"f:a": {}}))]);
     let live = map(&json!({"a": "1"}), &managed);
     let none = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "m"}});
@@ -211,7 +211,7 @@ fn the_last_entry_of_a_map_takes_the_map_with_it() {
 }
 
 #[test]
-fn others_are_asked_before_their_fields_change() {
+fn apply_conflicts_with_other_owners() {
     let managed = json!([
         applier("one", T1, &json!({"f:a": {}, "f:b": {}})),
         updater("two", T1, &json!({"f:c": {}})),
@@ -234,13 +234,13 @@ fn others_are_asked_before_their_fields_change() {
 }
 
 #[test]
-fn applying_the_same_again_changes_nothing() {
+fn repeated_apply_changes_nothing() {
     let managed = json!([applier("me", T1, &json!({"f:a": {}}))]);
     let live = map(&json!({"a": "1", "b": "1"}), &managed);
     let applied = apply(writer("me", T2), &live, &config(&json!({"a": "1"}))).unwrap();
     assert_eq!(applied.object, live);
     assert_eq!(applied.managed_fields, managed);
-    // Who comes later to share a field has no time, as the object doesn't change.
+    // A manager that joins an unchanged field gets no time, because the object doesn't change.
     let shared = apply(writer("you", T2), &live, &config(&json!({"a": "1"}))).unwrap();
     let mut yours = applier("you", T2, &json!({"f:a": {}}));
     yours.as_object_mut().unwrap().remove("time");
@@ -248,7 +248,7 @@ fn applying_the_same_again_changes_nothing() {
 }
 
 #[test]
-fn configurations_of_other_kinds_and_with_managers_are_refused() {
+fn apply_rejects_other_kinds_and_managers() {
     let live = map(&json!({}), &Value::Null);
     for (config, why) in [
         (
@@ -283,7 +283,7 @@ fn configurations_of_other_kinds_and_with_managers_are_refused() {
 }
 
 #[test]
-fn kubectl_takes_over_what_it_applied_before() {
+fn kubectl_takes_over_client_side_applied_fields() {
     let old = config(&json!({"a": "1", "b": "1"}));
     let annotation = "kubectl.kubernetes.io/last-applied-configuration";
     let managed = json!([updater(
@@ -302,7 +302,7 @@ fn kubectl_takes_over_what_it_applied_before() {
         applied.object["metadata"]["annotations"][annotation],
         json!(format!("{new}\n"))
     );
-    // What somebody changed since is no longer kubectl's.
+    // A field that another manager changed since then no longer belongs to kubectl.
     live["data"]["a"] = json!("3");
     let err = apply(writer("kubectl", T2), &live, &new).unwrap_err();
     assert_eq!(
@@ -313,7 +313,7 @@ fn kubectl_takes_over_what_it_applied_before() {
 }
 
 #[test]
-fn events_keep_the_words_of_their_writer() {
+fn event_managers_use_the_written_version() {
     let core = kinds::by_resource("", "v1", "events").unwrap();
     let new = kinds::by_resource("events.k8s.io", "v1", "events").unwrap();
     let event = json!({
@@ -347,7 +347,7 @@ fn events_keep_the_words_of_their_writer() {
 }
 
 #[test]
-fn the_managers_of_replicas_are_those_of_the_scale() {
+fn scale_managers_own_the_replicas() {
     let sets = kinds::by_resource("apps", "v1", "statefulsets").unwrap();
     let own = |manager: &str, fields: Value| {
         let mut own = entry(manager, "Update", T1, &json!({"f:spec": fields}));

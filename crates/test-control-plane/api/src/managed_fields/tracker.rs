@@ -1,4 +1,4 @@
-//! Writes that are no applies: what they change becomes the writer's.
+//! Ownership changes by writes other than apply.
 //!
 //! Upstream: `FieldManager.Update` and the managers that it goes through.
 
@@ -8,32 +8,32 @@ use serde_json::{Value, json};
 
 use super::Writer;
 use super::managers::{Managed, ManagerId, Operation};
-use super::reset_fields::{Filter, without_nobodys};
+use super::reset_fields::{Filter, without_system_fields};
 use super::updater::Updater;
 use super::versions::Versioned;
 use super::zero::zero;
 
-/// Who writes while it isn't clear yet whether anything changes.
+/// The temporary manager of a write, until it is clear whether anything changed.
 const CURRENT_OPERATION: &str = "current-operation";
 
 impl Writer<'_> {
-    /// The `metadata.managedFields` after an object was created (from none) or updated; null if
-    /// nobody manages it.
+    /// Returns the `metadata.managedFields` after a create (`live` is `None`) or an update; null if
+    /// the object has no managers.
     ///
-    /// `new` is the object as the client wants it, with the managers that the client sends; what
-    /// the server then writes into it belongs to nobody.
+    /// `new` is the client's object, including the managers that it sends. Later changes by the
+    /// server get no owner.
     pub fn track(&self, live: Option<&Value>, new: &Value) -> Value {
         let managed = self.managed(live, new);
         if managed.fields.is_empty() && live.is_some() {
-            // Somebody doesn't want the managers of this object to be tracked.
+            // A client has switched tracking off for this object.
             return Value::Null;
         }
         let live = live.unwrap_or_else(|| zero(self.kind));
         self.update(live, new, managed, self.manager).encode()
     }
 
-    /// The managers to begin with: those that the client sends, if they are valid, or else those of
-    /// the stored object. An empty list, or one of a single empty entry, resets them.
+    /// Returns the initial managers: the client's, if they are valid, else the stored ones. An
+    /// empty list, or one with a single empty entry, resets them.
     fn managed(&self, live: Option<&Value>, new: &Value) -> Managed {
         let live = managed_fields(live);
         let sent = managed_fields(Some(new));
@@ -50,7 +50,7 @@ impl Writer<'_> {
         Managed::decode(live).unwrap_or_default()
     }
 
-    /// Gives what changed to the manager of this name.
+    /// Gives the changed fields to the manager of this name.
     pub(super) fn update(
         &self,
         live: &Value,
@@ -68,7 +68,7 @@ impl Writer<'_> {
         let current = ManagerId::new(Operation::Update, CURRENT_OPERATION, "", "");
         let mut managed = updater.update(&live, &new, managed, &current);
         if let Some(mut fields) = managed.fields.remove(&current) {
-            fields.set = without_nobodys(&fields.set);
+            fields.set = without_system_fields(&fields.set);
             if !fields.set.is_empty() {
                 let id = ManagerId::new(Operation::Update, manager, &api_version, self.subresource);
                 if let Some(before) = managed.fields.remove(&id) {
@@ -90,7 +90,7 @@ impl Writer<'_> {
     }
 }
 
-/// The managers of an object as they stand in it.
+/// Returns an object's `metadata.managedFields`.
 pub(super) fn managed_fields(object: Option<&Value>) -> Option<&Value> {
     object?.pointer("/metadata/managedFields")
 }

@@ -1,7 +1,7 @@
-//! Values with their types: what structured-merge-diff does with them.
+//! The operations of structured-merge-diff on typed values.
 //!
-//! A type says which parts of a value are owned one by one and which are one value. The types of
-//! the kinds come from the schema; what the schema doesn't know is one value.
+//! A type says whether the parts of a value have separate owners or the value is atomic. The schema
+//! provides the types of the kinds. Values outside the schema are atomic.
 
 mod compare;
 mod field_set;

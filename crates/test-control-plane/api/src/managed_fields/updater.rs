@@ -1,4 +1,4 @@
-//! How writes change who owns what.
+//! Ownership changes by writes and applies.
 //!
 //! Upstream: `merge.Updater` of structured-merge-diff.
 
@@ -13,27 +13,27 @@ use super::set::Set;
 use super::typed::{self, Comparison, TypeRef};
 use super::versions::{self, Versioned};
 
-/// What one request does.
+/// The properties of one request.
 #[derive(Debug)]
 pub(super) struct Updater<'a> {
-    /// The version that the request is made in.
+    /// The version of the request.
     pub(super) api_version: &'a str,
-    /// What the request can change.
+    /// The fields that the request can change.
     pub(super) filter: &'a Filter,
 }
 
-/// A configuration that was merged into an object.
+/// The result of merging a configuration into an object.
 #[derive(Debug)]
 pub(super) struct Merged {
-    /// The object; none if it stays as it is.
+    /// The object; `None` if it is unchanged.
     pub(super) object: Option<Value>,
     /// Its managers.
     pub(super) managed: Managed,
 }
 
 impl Updater<'_> {
-    /// Gives `manager` what changed between two versions of an object, in the request's version,
-    /// and takes it from everybody else.
+    /// Gives `manager` the changes between two versions of an object, in the request's version, and
+    /// takes them from all other managers.
     pub(super) fn update(
         &self,
         live: &Versioned<'_>,
@@ -43,7 +43,7 @@ impl Updater<'_> {
     ) -> Managed {
         Self::reconcile(live, &mut managed);
         let comparison = typed::compare(live.of(), &live.value, &new.value);
-        // Nobody else has a say, so there are no conflicts.
+        // An update forces its changes, so it has no conflicts.
         let _ = self.resolve(live, new, &comparison, &mut managed, manager, true);
         let owned = managed
             .fields
@@ -66,11 +66,11 @@ impl Updater<'_> {
         managed
     }
 
-    /// Merges what `manager` applies into an object.
+    /// Merges the configuration of `manager` into an object.
     ///
     /// # Errors
     ///
-    /// Others own what the configuration changes, and it isn't to be changed by force.
+    /// Other managers own the changed fields, and `force` is not set.
     pub(super) fn apply(
         &self,
         live: &Versioned<'_>,
@@ -103,11 +103,11 @@ impl Updater<'_> {
         })
     }
 
-    /// Takes what changed from everybody but `manager`.
+    /// Takes the changed fields from all managers except `manager`.
     ///
     /// # Errors
     ///
-    /// Others own what changed, and it isn't to be taken by force.
+    /// Other managers own the changed fields, and `force` is not set.
     fn resolve(
         &self,
         live: &Versioned<'_>,
@@ -153,7 +153,7 @@ impl Updater<'_> {
         Ok(())
     }
 
-    /// What changed, in the words of another version; none if there is no such version.
+    /// Returns the changes in terms of another version; `None` if that version doesn't exist.
     fn compare_in(
         &self,
         api_version: &str,
@@ -165,7 +165,7 @@ impl Updater<'_> {
         Some(self.filter.apply_to(&comparison))
     }
 
-    /// Brings sets in line with what is one value now. Versions that are no more fall out.
+    /// Replaces children of fields that have become atomic. Drops entries of removed versions.
     fn reconcile(live: &Versioned<'_>, managed: &mut Managed) {
         managed.fields.retain(|_, fields| {
             let Some(kind) = versions::kind_in(live.kind, &fields.api_version) else {
@@ -176,8 +176,8 @@ impl Updater<'_> {
         });
     }
 
-    /// The object without what the manager applied last time, applies no longer, and nobody else
-    /// owns; none if there is nothing of the kind.
+    /// Removes the fields that the manager applied last time, no longer applies, and shares with no
+    /// other manager. Returns `None` if there are none.
     fn prune(
         &self,
         merged: &Versioned<'_>,
@@ -191,14 +191,14 @@ impl Updater<'_> {
         let without_last = merged.with(typed::remove(of, &merged.value, &last));
         let pruned = add_back_owned(&merged, without_last, managed);
         let pruned = pruned.convert(&merged.kind.api_version())?;
-        // What went that the manager didn't own comes back.
+        // Restores removed fields that the manager didn't own.
         let gone = fields(&merged.value).difference(&fields(&pruned.value));
         let pruned = merged.with(typed::remove(of, &merged.value, &gone.intersection(&last)));
         pruned.convert(self.api_version).map(Versioned::into_owned)
     }
 }
 
-/// Adds back what was removed although somebody owns it.
+/// Restores removed fields that a manager still owns.
 fn add_back_owned(
     merged: &Versioned<'_>,
     mut pruned: Versioned<'static>,
@@ -210,7 +210,7 @@ fn add_back_owned(
         *set = set.union(&fields.set);
     }
     let mut owned: Vec<(&str, Set)> = owned.into_iter().collect();
-    // The version that was pruned comes first: others may need what it adds back.
+    // Start with the pruned version: other versions may depend on the fields that it restores.
     let version = merged.kind.api_version();
     owned.sort_by_key(|(api_version, _)| *api_version != version);
     for (api_version, set) in owned {

@@ -1,11 +1,11 @@
-//! The names of managers: what they may look like, and that of one that doesn't tell it.
+//! Manager names: their validation, and the default from the user agent.
 
 use crate::status::FieldError;
 
-/// The longest name of a manager, in bytes.
+/// Maximum length of a manager's name, in bytes.
 const NAME_MAX: usize = 128;
 
-/// What is wrong with a manager's name at `field`.
+/// Returns the errors of a manager's name at `field`.
 ///
 /// Upstream: `ValidateFieldManager`.
 pub(crate) fn check_field_manager(field: &str, name: &str) -> Vec<FieldError> {
@@ -26,8 +26,8 @@ pub(crate) fn check_field_manager(field: &str, name: &str) -> Vec<FieldError> {
     errors
 }
 
-/// The manager of a client that names none: what its user agent says before the first slash, as
-/// far as it can be printed and fits.
+/// Returns the default manager name: the user agent up to the first slash, without
+/// unprintable characters and cut to the maximum length.
 ///
 /// Upstream: `prefixFromUserAgent`.
 pub(crate) fn manager_of(user_agent: &str) -> String {
@@ -42,7 +42,8 @@ pub(crate) fn manager_of(user_agent: &str) -> String {
     name
 }
 
-/// Whether Go takes the character for a printable one: of spaces only the plain one.
+/// Returns true if Go considers the character printable. The plain space is the only printable
+/// white space.
 fn is_print(c: char) -> bool {
     c == ' ' || !(c.is_control() || c.is_whitespace())
 }
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_product_is_the_manager() {
+    fn user_agent_product_is_the_manager() {
         for (agent, manager) in [
             ("", ""),
             ("foo/1.2 (x)", "foo"),

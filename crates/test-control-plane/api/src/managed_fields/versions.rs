@@ -1,4 +1,4 @@
-//! The versions in which an object can be seen.
+//! Conversion of objects between API versions.
 
 use std::borrow::Cow;
 
@@ -13,17 +13,17 @@ use crate::kinds::{KINDS, Kind};
 pub(super) struct Versioned<'a> {
     /// The object.
     pub(super) value: Cow<'a, Value>,
-    /// The row that serves it in this version.
+    /// The row that serves this version.
     pub(super) kind: &'static Kind,
 }
 
 impl Versioned<'_> {
-    /// The type of the object.
+    /// Returns the type of the object.
     pub(super) fn of(&self) -> TypeRef {
         TypeRef::of_kind(self.kind)
     }
 
-    /// Another object of the same version.
+    /// Returns another object of the same version.
     pub(super) fn with(&self, value: Value) -> Versioned<'static> {
         Versioned {
             value: Cow::Owned(value),
@@ -31,7 +31,7 @@ impl Versioned<'_> {
         }
     }
 
-    /// The object on its own.
+    /// Returns the object as an owned value.
     pub(super) fn into_owned(self) -> Versioned<'static> {
         Versioned {
             value: Cow::Owned(self.value.into_owned()),
@@ -39,7 +39,7 @@ impl Versioned<'_> {
         }
     }
 
-    /// The object in another version; none if there is no such version.
+    /// Converts the object to another version; `None` if that version doesn't exist.
     pub(super) fn convert(&self, api_version: &str) -> Option<Versioned<'_>> {
         let kind = kind_in(self.kind, api_version)?;
         if std::ptr::eq(kind, self.kind) {
@@ -56,7 +56,7 @@ impl Versioned<'_> {
     }
 }
 
-/// The row that serves the objects of `kind` in another version.
+/// Returns the row that serves `kind` in another version.
 pub(super) fn kind_in(kind: &'static Kind, api_version: &str) -> Option<&'static Kind> {
     if is_version(kind, api_version) {
         return Some(kind);

@@ -1,4 +1,4 @@
-//! Objects before anybody has written to them.
+//! Empty objects, the base of creates.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::scale::SCALE;
 use crate::kinds::{KINDS, Kind, TOKEN_REQUEST};
 
-/// What is there before an object is created: the members that Go's types always have.
+/// The empty objects of all kinds, with the members that Go's types always have.
 static ZEROS: LazyLock<BTreeMap<(&str, &str, &str), Value>> = LazyLock::new(|| {
     let kinds = KINDS.iter().chain([&SCALE, &TOKEN_REQUEST]);
     kinds.map(|kind| (key(kind), make(kind))).collect()
 });
 
-/// The object of a kind that nobody has written to.
+/// Returns the empty object of a kind.
 pub(super) fn zero(kind: &Kind) -> &'static Value {
     static NOTHING: Value = Value::Null;
     ZEROS.get(&key(kind)).unwrap_or(&NOTHING)

@@ -1,5 +1,5 @@
-//! Objects that are stored as they are, whatever their text: what a server of another version, or a
-//! backup, can leave in a store.
+//! Objects stored verbatim, such as those that a backup or a server of another version leaves in a
+//! store.
 
 use kube_apimachinery::schema;
 use serde_json::Value;
@@ -10,18 +10,18 @@ use crate::go_json::read::{Expect, Place, Twice, read_checked};
 use crate::go_json::syntax_error;
 use crate::kinds::{self, Kind, Trait};
 
-/// A text can't be stored as an object.
+/// A reason why a text can't be stored as an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreAsIsError {
-    /// The text is no JSON, by Go's rules.
+    /// The text isn't JSON by Go's rules.
     #[error("{0}")]
     Syntax(String),
-    /// The server has no such kind.
+    /// The kind is unknown.
     #[error("no kind {kind:?} in version {api_version:?}")]
     Kind {
-        /// The apiVersion that the text names.
+        /// The apiVersion in the text.
         api_version: String,
-        /// The kind that the text names.
+        /// The kind in the text.
         kind: String,
     },
     /// The object has no name.
@@ -29,23 +29,23 @@ pub enum StoreAsIsError {
     Name,
 }
 
-/// An object that is to be stored as it is.
+/// An object to store verbatim.
 #[derive(Clone)]
 pub struct AsIs {
     /// The kind of the object.
     pub kind: &'static Kind,
-    /// Where the object is stored.
+    /// The storage key of the object.
     pub key: Key,
     draft: Draft,
     text: Vec<u8>,
 }
 
 impl AsIs {
-    /// Reads as much of an object as the store needs.
+    /// Parses the parts of an object that the store needs.
     ///
     /// # Errors
     ///
-    /// The text is no object of a kind that the server has.
+    /// The text is no object of a known kind, or the object has no name.
     pub fn read(text: &[u8]) -> Result<Self, StoreAsIsError> {
         if let Some(why) = syntax_error(text) {
             return Err(StoreAsIsError::Syntax(why));
@@ -78,7 +78,7 @@ impl AsIs {
         })
     }
 
-    /// The object as a version of the store.
+    /// Returns the object as a stored version.
     pub fn commit(self, resource_version: u64) -> Object {
         let text = with_version(&self.text, resource_version);
         let mut object = Object::of_text(self.kind, self.key, self.draft, resource_version, text);
@@ -94,7 +94,7 @@ impl AsIs {
     }
 }
 
-/// Reads a stored object by the type that it names.
+/// Parses a stored object by the type that it names.
 pub(super) fn read(text: &[u8]) -> Value {
     let (api_version, kind) = type_meta(text);
     let found = schema::type_of_kind(&api_version, &kind);
@@ -110,7 +110,7 @@ fn type_meta(text: &[u8]) -> (String, String) {
     (member("apiVersion"), member("kind"))
 }
 
-/// The text with this resource version in its metadata, all else as it is.
+/// Replaces the resource version in the metadata. The rest of the text stays unchanged.
 fn with_version(text: &[u8], version: u64) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 32);
     let mut copied = 0;
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_no_kind_are_refused() {
+    fn read_rejects_texts_of_unknown_kinds() {
         for (text, why) in [
             ("{", "unexpected end of JSON input"),
             ("{}", "no kind \"\" in version \"\""),

@@ -1,5 +1,5 @@
-//! Objects as JSON text, as Go writes them: members in the order in which Go declares them, its
-//! escapes, raw text as it was sent.
+//! Encoding of objects as JSON text like Go's: members in Go's declaration order, Go's escapes, raw
+//! text verbatim.
 
 use kube_apimachinery::json::{write_go, write_go_str};
 use kube_apimachinery::schema::{Kind, Type};
@@ -9,13 +9,13 @@ use crate::go_json::held;
 use crate::go_json::read::Expect;
 use crate::managed_fields::sorted_fields;
 
-/// The text of an object, and whether raw text is held in it.
+/// The text of an object, and a flag for held raw text in it.
 pub(super) struct Encoder {
     pub(super) text: Vec<u8>,
     pub(super) has_held: bool,
 }
 
-/// Whose `managedFields` a value is in.
+/// The owner of the `managedFields` around a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Root,
@@ -24,7 +24,7 @@ enum Place {
 }
 
 impl Encoder {
-    /// Appends the member `name` of an object of the type `of`.
+    /// Appends the member `name` of an object of type `of`.
     pub(super) fn root_member(&mut self, of: Option<&'static Type>, name: &str, value: &Value) {
         self.name(name);
         let expect = of.map_or(Expect::Anything, Expect::Object);
@@ -87,7 +87,7 @@ impl Encoder {
         self.text.push(b'}');
     }
 
-    /// A field set, whose members come in the order of their path elements.
+    /// Encodes a field set, with members sorted by path element.
     fn fields(&mut self, value: &Value) {
         let Value::Object(members) = value else {
             return self.generic(value);

@@ -1,26 +1,26 @@
-//! Where objects are stored, in the order in which the reference's storage has them.
+//! Storage keys of objects, in the order of the reference's storage.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::kinds::Kind;
 
-/// Where an object is stored.
+/// The storage key of an object.
 ///
-/// Keys are ordered as the bytes of `namespace/name`, and not as pairs: `prod-eu/a` comes before
-/// `prod/a`, because a hyphen is smaller than a slash. Lists come in this order.
+/// Keys are ordered as the bytes of `namespace/name`, not as pairs: `prod-eu/a` comes before
+/// `prod/a`, because a hyphen is smaller than a slash. Lists have this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The storage name of its kind.
+    /// The storage name of the kind.
     pub storage: &'static str,
-    /// Its namespace; empty for cluster-scoped kinds.
+    /// The namespace; empty for cluster-scoped kinds.
     pub namespace: Arc<str>,
-    /// Its name.
+    /// The name.
     pub name: Arc<str>,
 }
 
 impl Key {
-    /// The key of an object of `kind`.
+    /// Returns the key of an object of `kind`.
     pub fn new(kind: &Kind, namespace: &str, name: &str) -> Self {
         Self {
             storage: kind.storage,
@@ -29,7 +29,7 @@ impl Key {
         }
     }
 
-    /// The bytes of the key within the collection of all namespaces.
+    /// Returns the bytes of the key below the collection of all namespaces.
     pub(crate) fn path_bytes(&self) -> impl Iterator<Item = u8> + '_ {
         let slash = if self.namespace.is_empty() { "" } else { "/" };
         let parts = [&*self.namespace, slash, &*self.name];
@@ -52,7 +52,7 @@ impl PartialOrd for Key {
     }
 }
 
-/// Compares namespaces as if each ended with a slash; none comes before all others.
+/// Compares namespaces as if each ended with a slash. An empty one comes first.
 fn compare_namespaces(one: &str, other: &str) -> Ordering {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     if one.is_empty() || other.is_empty() {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collection_begins_before_its_objects() {
+    fn collection_starts_before_its_objects() {
         assert!(key("", "") < key("-", "a"));
         assert!(key("a", "") < key("a", "a"));
         assert!(key("a-b", "z") < key("a", ""));

@@ -8,14 +8,14 @@ use crate::go_json::held::has_huge_number;
 use crate::go_json::read::Expect;
 use crate::kinds::{Kind, type_of};
 
-/// Whether raw text in an object, its own field sets aside, holds a number that no double holds.
-/// The reference keeps it, but breaks off when it looks for the owners of the object's fields.
+/// Returns true if raw text in the object, except its own field sets, has a number that overflows a
+/// double. The reference keeps the number, but can't track the owners of the object's fields then.
 pub fn has_huge_numbers(kind: &Kind, draft: &Draft) -> bool {
     let is_huge = |value: &Value| value.as_str().is_some_and(has_huge_number);
     draft.data.as_deref().is_some_and(has_huge_number) || any_raw(kind, draft, &is_huge)
 }
 
-/// Whether a `fieldsV1` in an object, its own aside, is no JSON object.
+/// Returns true if a `fieldsV1` in the object, except its own, isn't a JSON object.
 pub fn has_wrong_fields(kind: &Kind, draft: &Draft) -> bool {
     any_raw(kind, draft, &|value| match value {
         Value::Object(_) | Value::Null => false,
@@ -24,7 +24,7 @@ pub fn has_wrong_fields(kind: &Kind, draft: &Draft) -> bool {
     })
 }
 
-/// Whether a raw value in an object, its own metadata aside, is such a one.
+/// Returns true if `test` accepts a raw value in the object, except its own metadata.
 fn any_raw(kind: &Kind, draft: &Draft, test: &dyn Fn(&Value) -> bool) -> bool {
     let Some(of) = type_of(kind) else {
         return false;

@@ -1,4 +1,4 @@
-//! The paths of the documents: which operations each resource has, and what they take.
+//! The paths of the documents: each resource's operations and their parameters.
 
 use serde_json::{Map, Value, json};
 
@@ -20,18 +20,18 @@ const OBJECTS: [&str; 3] = [
     "application/yaml",
 ];
 
-/// The type of every patch.
+/// The type of all patches.
 const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
-/// Writes the operations of one resource.
+/// Builds the operations of one resource.
 struct Operations<'a> {
     schemas: &'a Map<String, Value>,
     kind: &'static Kind,
-    /// Group, version and kind of what is sent and answered.
+    /// Group, version and kind of request and response bodies.
     shown: (&'static str, &'static str, &'static str),
 }
 
-/// The paths of a group version's resources.
+/// Returns the paths of all resources of a group version.
 pub(super) fn of(group: &str, version: &str, schemas: &Map<String, Value>) -> Map<String, Value> {
     let mut paths = Map::new();
     for kind in kinds::KINDS
@@ -139,7 +139,7 @@ impl Operations<'_> {
         operation
     }
 
-    /// Such as `readAppsV1NamespacedStatefulSetStatus`.
+    /// Returns an operation's id, such as `readAppsV1NamespacedStatefulSetStatus`.
     fn operation_id(&self, verb: Verb, path: &str, part: Option<Subresource>) -> String {
         let word = match verb {
             Verb::Get => "read",
@@ -165,7 +165,7 @@ impl Operations<'_> {
         self.reference_to(self.shown.0, self.shown.1, kind)
     }
 
-    /// The schema of a kind: a reference, or anything if it isn't described.
+    /// Returns a kind's schema: a reference, or any object if the kind has no schema.
     fn reference_to(&self, group: &str, version: &str, kind: &str) -> Value {
         match schemas::name_of(self.schemas, group, version, kind) {
             Some(name) => self.known(name),
@@ -208,7 +208,7 @@ fn action(verb: Verb) -> &'static str {
     }
 }
 
-/// The query parameters of an operation.
+/// Returns the query parameters of an operation.
 fn parameters(verb: Verb) -> Value {
     let of_writes = [
         ("dryRun", "string"),
@@ -264,7 +264,7 @@ fn parameter(name: &str, place: &str, of: &str) -> Value {
     parameter
 }
 
-/// Such as `apps_v1`.
+/// Returns a tag such as `apps_v1`.
 fn tag(kind: &Kind) -> String {
     let group = kind.group.split('.').next().unwrap_or_default();
     let group = if group.is_empty() { "core" } else { group };

@@ -1,5 +1,5 @@
-//! The types of the documents. They come from the generated types of `k8s-openapi`, descriptions
-//! included, if the feature `openapi` is on; without it the documents describe no types.
+//! The schemas of the documents. With the feature `openapi` they come from `k8s-openapi`, with
+//! descriptions; without it there are none.
 
 #[cfg(feature = "openapi")]
 mod enums;
@@ -10,7 +10,8 @@ mod overlay;
 
 use serde_json::{Map, Value};
 
-/// The types of a group version's kinds and subresources, and what these are made of, by name.
+/// Returns the schemas of a group version's kinds and subresources and of all types they contain,
+/// by name.
 #[cfg(feature = "openapi")]
 pub(super) fn of(group: &str, version: &str) -> Map<String, Value> {
     let mut schemas = generated::of(group, version);
@@ -18,13 +19,13 @@ pub(super) fn of(group: &str, version: &str) -> Map<String, Value> {
     schemas
 }
 
-/// No types are known.
+/// Returns no schemas.
 #[cfg(not(feature = "openapi"))]
 pub(super) fn of(_group: &str, _version: &str) -> Map<String, Value> {
     Map::new()
 }
 
-/// The name of the type of a kind, if it is described.
+/// Returns the schema name of a kind, if it has one.
 pub(super) fn name_of<'a>(
     schemas: &'a Map<String, Value>,
     group: &str,

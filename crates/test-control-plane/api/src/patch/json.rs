@@ -1,24 +1,24 @@
-//! JSON patches (RFC 6902), within bounds: a small patch can ask for a huge object.
+//! JSON patches (RFC 6902), with limits, because a small patch can build a huge object.
 
 use json_patch::PatchOperation;
 use serde_json::{Value, json};
 
 use crate::status::{ApiError, ApiResult};
 
-/// The most operations that a patch may have.
+/// Maximum number of operations in a patch.
 const OPERATIONS_MAX: usize = 10_000;
 
-/// How much all copies of a patch may copy, in bytes of JSON text.
+/// Maximum size of all copies by a patch, in bytes of JSON text.
 const COPIED_MAX: usize = 3 << 20;
 
-/// How deep an object may be nested; JSON text is not read any deeper.
+/// Maximum nesting of an object, which is also the parser's limit.
 const DEPTH_MAX: usize = 120;
 
-/// Applies the operations one after the other.
+/// Applies the operations in order.
 ///
 /// # Errors
 ///
-/// 413 for too many operations, 422 for one that can't be applied.
+/// 413 for too many operations, 422 for one that fails.
 pub(super) fn apply(value: &mut Value, operations: &[Value]) -> ApiResult<()> {
     if operations.len() > OPERATIONS_MAX {
         return Err(ApiError::new(
@@ -46,14 +46,14 @@ pub(super) fn apply(value: &mut Value, operations: &[Value]) -> ApiResult<()> {
     Ok(())
 }
 
-/// The reference finds nothing at the root to take away or to compare.
+/// Returns true for operations that the reference rejects at the root.
 fn is_at_root(operation: &Value) -> bool {
     let name = operation.get("op").and_then(Value::as_str);
     matches!(name, Some("remove" | "test" | "add"))
         && operation.get("path").is_none_or(|path| path == "")
 }
 
-/// Whether what the operation puts into the object is not too much and not too deep there.
+/// Returns true if the operation's value is within the limits of size and depth.
 fn fits(object: &Value, operation: &PatchOperation, copied: &mut usize) -> bool {
     let pointed = |from: &str| object.pointer(from).unwrap_or(&Value::Null);
     let (path, value) = match operation {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_asks_for_too_much_is_refused() {
+    fn oversized_patch_fails() {
         let copy = json!({"op": "copy", "from": "/spec", "path": "/spec/b"});
         assert_eq!(code(&json!([copy])), None);
         let doubling: Value = (0..64)
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_that_nests_too_deep_is_refused() {
+    fn deeply_nested_patch_fails() {
         let deeper: Value = (0..DEPTH_MAX)
             .map(|i| json!({"op": "add", "path": format!("/spec{}", "/b".repeat(i + 1)), "value": {}}))
             .collect();

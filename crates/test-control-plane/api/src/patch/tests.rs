@@ -1,4 +1,4 @@
-//! Patch types, one table each.
+//! Tests of patches: one table per patch type.
 
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ fn keyed_lists_merge_by_key_with_new_items_first() {
 }
 
 #[test]
-fn element_order_is_set_also_without_a_list() {
+fn element_order_is_set_even_without_a_list() {
     let old = json!({"containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}]});
     let order = json!([{"name": "c"}, {"name": "a"}, {"name": "b"}]);
     let patch = json!({"$setElementOrder/containers": order});
@@ -136,7 +136,7 @@ fn json_patches_fail_as_a_whole() {
 }
 
 #[test]
-fn revision_data_keeps_its_text_unless_it_is_decoded() {
+fn revision_data_is_kept_verbatim_unless_decoded() {
     let kind = kinds::by_kind("apps/v1", "ControllerRevision").unwrap();
     let body = br#"{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"},
         "revision":1,"data":{"z":1,"a":{"y":2}}}"#;
@@ -167,7 +167,7 @@ fn revision_data_keeps_its_text_unless_it_is_decoded() {
 }
 
 #[test]
-fn other_content_types_are_refused() {
+fn other_content_types_are_rejected() {
     assert_eq!(
         Patch::parse(
             kinds::by_kind("v1", "Pod").unwrap(),

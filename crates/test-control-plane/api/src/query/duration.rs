@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The units and how many nanoseconds each has.
+/// The units and their length in nanoseconds.
 const UNITS: [(&str, f64); 8] = [
     ("ns", 1.0),
     ("us", 1e3),
@@ -14,11 +14,11 @@ const UNITS: [(&str, f64); 8] = [
     ("h", 3600e9),
 ];
 
-/// Reads a duration; a negative one counts as none.
+/// Parses a duration; a negative one counts as zero.
 ///
 /// # Errors
 ///
-/// Go's words for what is wrong.
+/// Go's message about the text.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
     let invalid = || format!("time: invalid duration {text:?}");
     let (sign, mut rest) = match text.as_bytes().first() {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_go_reads_them() {
+    fn durations_are_parsed_as_in_go() {
         assert_eq!(parse("1h15m30.5s"), Ok(Duration::from_millis(4_530_500)));
         assert_eq!(parse("0"), Ok(Duration::ZERO));
         assert_eq!(parse("-3s"), Ok(Duration::ZERO));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_as_go_says_it() {
+    fn errors_match_go() {
         for (text, wanted) in [
             ("abc", "time: invalid duration \"abc\""),
             ("", "time: invalid duration \"\""),

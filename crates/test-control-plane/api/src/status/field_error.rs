@@ -1,8 +1,8 @@
-//! One thing that is wrong with one field.
+//! Validation errors of single fields.
 
 use serde_json::Value;
 
-/// One thing that is wrong with one field, as a cause of a 422.
+/// A validation error of one field, a cause of a 422.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
     /// The cause's reason.
@@ -14,29 +14,29 @@ pub struct FieldError {
 }
 
 impl FieldError {
-    /// A missing value; the detail may be empty.
+    /// A required value is missing; the detail may be empty.
     pub fn required(field: impl Into<String>, detail: &str) -> Self {
         let message = with_detail("Required value", detail);
         Self::new("FieldValueRequired", field, message)
     }
 
-    /// A value that isn't allowed.
+    /// A value is invalid.
     pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
         Self::invalid_text(field, &value.to_string(), detail)
     }
 
-    /// A value that isn't allowed, printed by the caller.
+    /// A value, formatted by the caller, is invalid.
     pub fn invalid_text(field: impl Into<String>, value: &str, detail: &str) -> Self {
         let message = with_detail(&format!("Invalid value: {value}"), detail);
         Self::new("FieldValueInvalid", field, message)
     }
 
-    /// A value outside an enumeration.
+    /// A value isn't in the enumeration.
     pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
         Self::not_supported_text(field, &value.to_string(), supported)
     }
 
-    /// A value outside an enumeration, printed by the caller.
+    /// A value, formatted by the caller, isn't in the enumeration.
     pub fn not_supported_text(field: impl Into<String>, value: &str, supported: &[&str]) -> Self {
         let list: Vec<String> = supported.iter().map(|s| format!("{s:?}")).collect();
         let list = list.join(", ");
@@ -44,30 +44,30 @@ impl FieldError {
         Self::new("FieldValueNotSupported", field, message)
     }
 
-    /// A value that must not be there or must not change.
+    /// A value is forbidden or must not change.
     pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
         let message = with_detail("Forbidden", detail);
         Self::new("FieldValueForbidden", field, message)
     }
 
-    /// A value that occurs twice.
+    /// A value is repeated.
     pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
         let message = format!("Duplicate value: {value}");
         Self::new("FieldValueDuplicate", field, message)
     }
 
-    /// A value that occurs twice, printed by the caller.
+    /// A value, formatted by the caller, is repeated.
     pub fn duplicate_text(field: impl Into<String>, value: &str) -> Self {
         let message = format!("Duplicate value: {value}");
         Self::new("FieldValueDuplicate", field, message)
     }
 
-    /// A value that is too long.
+    /// A value is too long.
     pub fn too_long(field: impl Into<String>, detail: &str) -> Self {
         Self::new("FieldValueTooLong", field, format!("Too long: {detail}"))
     }
 
-    /// A reference to something that isn't there.
+    /// A referenced item doesn't exist.
     pub fn not_found(field: impl Into<String>, value: &Value) -> Self {
         Self::new("FieldValueNotFound", field, format!("Not found: {value}"))
     }

@@ -1,11 +1,11 @@
-//! JSON text with the members of objects in the order in which Go declares them, as messages quote
-//! it.
+//! JSON text in Go's declaration order of members, for messages.
 
 use kube_apimachinery::schema::{Field, Shape, Type};
 use serde_json::{Map, Value};
 
-/// The text of an object of the type `of` after a patch. What the patch reaches into was taken
-/// apart, and has its members in the order of their names; `None` is a patch that reaches nothing.
+/// Returns the text of an object of type `of` after a patch. Objects that the patch enters have
+/// their members sorted by name, because Go decodes them into maps; `None` is a patch that enters
+/// none.
 pub(crate) fn patched(of: Option<&Type>, object: &Value, patch: Option<&Value>) -> String {
     let mut text = String::new();
     let patch = patch.and_then(Value::as_object);
@@ -13,13 +13,13 @@ pub(crate) fn patched(of: Option<&Type>, object: &Value, patch: Option<&Value>) 
     text
 }
 
-/// What is known about a value.
+/// The known type of a value.
 enum Known<'a> {
-    /// Nothing, or that it has no members of its own.
+    /// Unknown, or without members.
     Nothing,
-    /// It is an object of this type.
+    /// An object of this type.
     Object(&'a Type),
-    /// It is what this member holds.
+    /// The value of this member.
     Member(&'a Field),
 }
 
@@ -28,7 +28,7 @@ impl<'a> Known<'a> {
         found.map_or(Self::Nothing, Self::Object)
     }
 
-    /// What is known about the member `name`.
+    /// Returns the type of the member `name`.
     fn member(&self, name: &str) -> Self {
         match self {
             Self::Object(found) => found.field(name).map_or(Self::Nothing, Known::in_field),
@@ -45,7 +45,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// What is known about each element.
+    /// Returns the type of the elements.
     fn element(&self) -> Self {
         match self {
             Self::Member(field) => Self::of(field.object_type()),
@@ -81,8 +81,8 @@ fn write(known: &Known<'_>, value: &Value, patch: Option<&Map<String, Value>>, t
     }
 }
 
-/// The names of an object's members: those of a type as it declares them, then those that it
-/// doesn't know.
+/// Returns the names of an object's members: the type's members in declaration order, then unknown
+/// ones.
 fn names<'a>(known: &Known<'_>, members: &'a Map<String, Value>, by_name: bool) -> Vec<&'a str> {
     let mut names: Vec<&str> = members.keys().map(String::as_str).collect();
     if let Known::Object(found) = known
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_come_as_go_declares_them_but_where_the_patch_reaches_in_by_name() {
+    fn members_follow_the_type_except_in_patched_objects() {
         let pod = json!({
             "apiVersion": "v1",
             "kind": "Pod",

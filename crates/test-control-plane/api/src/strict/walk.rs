@@ -1,4 +1,4 @@
-//! The walk over a body's text that finds unknown and repeated members, in the text's order.
+//! The search for unknown and repeated members of a body, in text order.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,17 +11,17 @@ use crate::go_json::syntax_error;
 use crate::kinds::Kind;
 use crate::kinds::type_of;
 
-/// How many findings are reported at most.
+/// Maximum number of reported findings.
 ///
 /// Upstream: `saveStrictError` of `sigs.k8s.io/json`
 const FINDINGS_MAX: usize = 100;
 
-/// What is wrong with a member, with its path.
+/// A finding, with the path of the member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// The schema doesn't know it.
+    /// The schema doesn't know the member.
     Unknown(String),
-    /// It occurs twice in one object.
+    /// The member is repeated in its object.
     Repeated(String),
 }
 
@@ -34,18 +34,17 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What is wrong with an object's members; nothing if the text isn't JSON, which is reported
-/// elsewhere.
+/// Finds unknown and repeated members. Returns none for invalid JSON, which the decoder reports.
 pub(super) fn walk(kind: &Kind, text: &[u8]) -> Vec<Finding> {
     run(type_of(kind).map_or(Expect::Anything, Expect::Object), text)
 }
 
-/// Members that occur twice in any JSON text.
+/// Finds repeated members in any JSON text.
 pub(super) fn repeated(text: &[u8]) -> Vec<Finding> {
     run(Expect::Anything, text)
 }
 
-/// Whether members occur twice in JSON text.
+/// Returns true if JSON text has repeated members.
 pub fn has_repeated(text: &[u8]) -> bool {
     !repeated(text).is_empty()
 }
@@ -63,10 +62,10 @@ fn run(expect: Expect, text: &[u8]) -> Vec<Finding> {
     walk.found
 }
 
-/// How deep the walk goes.
+/// Maximum depth of the search.
 const DEPTH_MAX: usize = 200;
 
-/// Where the walk is, and what it has found.
+/// The position and the findings of the search.
 struct Walk<'a> {
     cursor: Cursor<'a>,
     path: String,
@@ -81,7 +80,7 @@ impl Walk<'_> {
     }
 
     fn value(&mut self, expect: Expect, depth: usize) {
-        // What is kept as it was sent isn't looked into.
+        // The search skips raw members, which are stored verbatim.
         let is_raw = matches!(expect, Expect::One(ValueKind::Raw)) || depth > DEPTH_MAX;
         match self.cursor.peek() {
             b'{' if !is_raw => self.object(expect, depth),
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_told_once_and_up_to_a_limit() {
+    fn findings_are_unique_and_limited() {
         let twice = r#"{"a":1,"a":2,"a":3}"#;
         assert_eq!(repeated(twice.as_bytes()).len(), 1);
         let many: Vec<String> = (0..200).map(|i| format!("\"m{i}\":1")).collect();
@@ -183,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_members_are_found_in_the_order_of_the_text() {
+    fn unknown_members_are_found_in_text_order() {
         let text = r#"{"kind":"StatefulSet","spec":{"template":{"spec":{"containers":[
             {"name":"c","imagee":{"x":1},"resources":{"limits":{"any":1}}}]}},"replica":3,
             "replicas":1,"replicas":2},"metadata":{"labels":{"any":"x"}},"Spec":{}}"#;
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_members_of_every_kind_are_known() {
+    fn members_of_all_kinds_are_known() {
         let unknown = crate::kinds::KINDS
             .iter()
             .filter(|kind| type_of(kind).is_none());

@@ -29,7 +29,7 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The rules of a claim's spec, also inside a claim template.
+/// Validates a claim's spec, also inside a claim template.
 pub(super) fn validate_spec(spec: &Value, path: &str, errors: &mut Vec<FieldError>) {
     if let Some(selector) = at(spec, "/selector") {
         label_selector::validate(selector, &format!("{path}.selector"), errors);
@@ -75,7 +75,7 @@ pub(super) fn validate_spec(spec: &Value, path: &str, errors: &mut Vec<FieldErro
     }
 }
 
-/// The size that is asked for.
+/// Validates the requested size.
 fn storage(spec: &Value, field: &str, errors: &mut Vec<FieldError>) {
     let Some(size) = at(spec, "/resources/requests/storage") else {
         errors.push(FieldError::required(field, ""));
@@ -94,7 +94,7 @@ fn storage(spec: &Value, field: &str, errors: &mut Vec<FieldError>) {
 /// Upstream: `ValidatePersistentVolumeClaimUpdate`.
 fn immutable(new: &Value, old: &Value, status: &Value, errors: &mut Vec<FieldError>) {
     let (mut now, mut before) = (new.clone(), old.clone());
-    // The binder sets the volume's name once, and a default class may come late.
+    // The volume name and the default class may be set later, but only once.
     for member in ["volumeName", "storageClassName"] {
         if old.get(member).is_none_or(|name| name == "") {
             copy(&mut before, new, member);

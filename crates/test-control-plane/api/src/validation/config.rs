@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{FieldError, Subject, at, names};
 use crate::go_json;
 
-/// The largest sum of the sizes of values, in bytes.
+/// Maximum total size of the values, in bytes.
 const SIZE_MAX: usize = 1024 * 1024;
 
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
@@ -95,7 +95,7 @@ pub(super) fn secret(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What is wrong with a value that must be a JSON object.
+/// Returns the error for a value that must be a JSON object.
 fn not_json(data: Option<&Map<String, Value>>, key: &str) -> Option<FieldError> {
     let text = STANDARD.decode(data?.get(key)?.as_str()?).ok()?;
     let detail = match serde_json::from_slice::<Value>(&text) {
@@ -110,7 +110,7 @@ fn not_json(data: Option<&Map<String, Value>>, key: &str) -> Option<FieldError> 
     Some(FieldError::invalid_text(field, value, &detail))
 }
 
-/// What is sealed can't change, nor be unsealed.
+/// Rejects changes to the immutable members, and to `immutable` itself.
 fn immutable(subject: Subject<'_>, sealed: &[&str], errors: &mut Vec<FieldError>) {
     let Some(old) = subject
         .old
@@ -128,7 +128,7 @@ fn immutable(subject: Subject<'_>, sealed: &[&str], errors: &mut Vec<FieldError>
     }
 }
 
-/// The members of a map that isn't empty.
+/// Returns the members of a map, or `None` if it is empty.
 fn members<'a>(value: &'a Value, member: &str) -> Option<&'a Map<String, Value>> {
     let map = at(value, &format!("/{member}"))?.as_object();
     map.filter(|map| !map.is_empty())

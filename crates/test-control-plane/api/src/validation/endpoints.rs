@@ -72,7 +72,7 @@ fn refuse_each(value: &str, wrong: &[impl AsRef<str>], field: &str, errors: &mut
     }
 }
 
-/// Why an address can't be anybody's.
+/// Returns the reasons why no endpoint can have this address.
 ///
 /// Upstream: `ValidateEndpointIP`.
 fn special(ip: IpAddr, text: &str) -> Vec<String> {

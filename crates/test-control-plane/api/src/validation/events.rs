@@ -1,17 +1,17 @@
-//! Rules of events, which differ by the group through which they are written.
+//! Rules of events, which depend on the group of the request.
 
 use serde_json::{Value, json};
 
 use super::{FieldError, Subject, names};
 use crate::kinds::Trait;
 
-/// What names of reporters, reasons and actions may have at most, in bytes.
+/// Maximum length of reporter names, reasons and actions, in bytes.
 const TEXT_MAX: usize = 128;
 
-/// What a message may have at most, in bytes.
+/// Maximum length of a message, in bytes.
 const MESSAGE_MAX: usize = 1024;
 
-/// What can't change through events.k8s.io, by its name in messages and its place.
+/// Members that can't change through events.k8s.io: their name in messages and their pointer.
 const IMMUTABLE: [(&str, &str); 14] = [
     ("involvedObject", "/involvedObject"),
     ("reason", "/reason"),
@@ -20,7 +20,7 @@ const IMMUTABLE: [(&str, &str); 14] = [
     ("firstTimestamp", "/firstTimestamp"),
     ("lastTimestamp", "/lastTimestamp"),
     ("count", "/count"),
-    // Twice, as the reference looks at it twice.
+    // The reference checks this member twice.
     ("reason", "/reason"),
     ("type", "/type"),
     ("eventTime", "/eventTime"),

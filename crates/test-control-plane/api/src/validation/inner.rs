@@ -1,13 +1,13 @@
-//! Objects as the reference's inner types print them: every member, under its Go name.
+//! Text of objects as the reference's internal types print them: all members, under their Go names.
 //!
-//! Messages about specs that may not change show the difference of such texts.
+//! Errors about immutable specs show the difference of such texts.
 
 use kube_apimachinery::schema::{self, Field, Kind, Shape, Type};
 use serde_json::Value;
 
 use super::line_diff;
 
-/// Members whose Go name is not the JSON name with a capital letter.
+/// Members whose Go name isn't the JSON name with a capital letter.
 const NAMES: [(&str, &str); 35] = [
     ("apiGroup", "APIGroup"),
     ("apiVersion", "APIVersion"),
@@ -46,7 +46,7 @@ const NAMES: [(&str, &str); 35] = [
     ("wwids", "WWIDs"),
 ];
 
-/// The members of types whose inner form has another order or other members.
+/// Members of internal types that differ from the served type in order or content.
 const POD_SPEC: &[&str] = &[
     "volumes",
     "initContainers",
@@ -136,7 +136,7 @@ const VOLUME: &[&str] = &[
     "image",
 ];
 
-/// Members of a pod's spec that the inner form has in its security context.
+/// Members of a pod's spec that the internal type moves to the security context.
 const MOVED: [&str; 5] = [
     "hostNetwork",
     "hostPID",
@@ -145,7 +145,7 @@ const MOVED: [&str; 5] = [
     "hostUsers",
 ];
 
-/// The difference of two objects of the type, as messages show it.
+/// Formats the difference of two objects of a type for messages.
 pub(super) fn diff(type_name: &str, old: &Value, new: &Value) -> String {
     line_diff::unified(&print(type_name, old), &print(type_name, new))
 }
@@ -167,7 +167,7 @@ fn indent(depth: usize, text: &mut String) {
     text.extend(std::iter::repeat_n(' ', depth));
 }
 
-/// Prints an object; `host` is the spec whose host members belong to the security context in it.
+/// Prints an object. `host` is the pod spec whose host members belong in the security context.
 fn object(of: &Type, value: &Value, host: &Value, depth: usize, text: &mut String) {
     let in_order = |names: &[&str]| -> Vec<&Field> {
         names.iter().filter_map(|name| of.field(name)).collect()
@@ -261,10 +261,10 @@ fn several<'a>(
     text.push(close);
 }
 
-/// Prints one value of the field's kind; what is missing prints as its zero value.
+/// Prints one value of the field's kind. A missing value prints as zero.
 fn one(field: &Field, value: &Value, host: &Value, depth: usize, text: &mut String) {
     match &field.kind {
-        // Types of the API machinery have one form only.
+        // API machinery types have no separate internal form.
         Kind::Struct("LabelSelector") => pretty(value, depth, text),
         Kind::Struct(name) => match schema::find_type(name) {
             Some(found) => object(found, value, host, depth, text),
@@ -279,7 +279,7 @@ fn one(field: &Field, value: &Value, host: &Value, depth: usize, text: &mut Stri
     }
 }
 
-/// Any JSON, with the indentation of where it stands.
+/// Prints any JSON at the current indentation.
 fn pretty(value: &Value, depth: usize, text: &mut String) {
     let entries: Vec<(Option<&String>, &Value)> = match value {
         Value::Object(map) => map.iter().map(|(key, value)| (Some(key), value)).collect(),
@@ -310,7 +310,7 @@ fn pretty(value: &Value, depth: usize, text: &mut String) {
     text.push(close);
 }
 
-/// A value as Go prints it.
+/// Formats a value as Go does.
 fn json(value: &Value) -> String {
     kube_apimachinery::json::to_go_string(value)
 }
@@ -320,7 +320,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn members_stand_where_the_inner_types_have_them() {
+    fn members_follow_the_internal_types() {
         let spec = |seconds: i64, node: &str| {
             json!({
                 "containers": [{"name": "c", "image": "nginx:1", "resources": {}}],

@@ -1,4 +1,4 @@
-//! Rules of label selectors, and of the labels in them.
+//! Rules of labels and label selectors.
 
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requirements_have_the_values_that_their_operator_takes() {
+    fn requirement_values_must_match_the_operator() {
         let selector = json!({
             "matchLabels": {"a": "b c"},
             "matchExpressions": [

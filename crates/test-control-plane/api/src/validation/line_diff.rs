@@ -1,21 +1,21 @@
-//! The difference of two texts, line by line, in the unified form.
+//! Line-by-line difference of two texts in unified format.
 
 use std::fmt::Write as _;
 
-/// How many lines that are the same are shown around a change.
+/// Number of unchanged lines around a change.
 const CONTEXT: usize = 3;
 
-/// Beyond this product of lines the changed part is shown as replaced in one piece.
+/// Above this product of line counts, the changed part is shown as one replacement.
 const TABLE_MAX: usize = 4_000_000;
 
-/// A run of lines that are the same, or that replace each other.
+/// A run of unchanged lines, or of lines that replace each other.
 struct Piece {
     same: bool,
     old: std::ops::Range<usize>,
     new: std::ops::Range<usize>,
 }
 
-/// The hunks; empty if the texts are the same.
+/// Returns the hunks; empty if the texts are equal.
 pub(super) fn unified(old: &str, new: &str) -> String {
     let old: Vec<&str> = old.lines().collect();
     let new: Vec<&str> = new.lines().collect();
@@ -76,7 +76,7 @@ fn pieces(old: &[&str], new: &[&str]) -> Vec<Piece> {
     pieces
 }
 
-/// Goes through what is between the common head and tail along the longest common lines.
+/// Compares the lines between the common head and tail by their longest common subsequence.
 fn middle(old: &[&str], new: &[&str], start: usize, pieces: &mut Vec<Piece>) {
     let (rows, columns) = (old.len() - start, new.len() - start);
     let mut push =
@@ -93,7 +93,7 @@ fn middle(old: &[&str], new: &[&str], start: usize, pieces: &mut Vec<Piece>) {
         push(false, start..old.len(), start..new.len());
         return;
     }
-    // How many lines are common from a row and column on.
+    // The length of the longest common subsequence from each row and column on.
     let mut common = vec![vec![0_u32; columns + 1]; rows + 1];
     for i in (0..rows).rev() {
         for j in (0..columns).rev() {
@@ -121,7 +121,7 @@ fn middle(old: &[&str], new: &[&str], start: usize, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// Cuts what is the same down to the context, and apart where there is more of it.
+/// Trims unchanged lines to the context and splits hunks where there are more.
 fn hunks(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
     let mut hunks = Vec::new();
     let mut hunk: Vec<Piece> = Vec::new();
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_stand_between_three_lines() {
+    fn changes_have_three_lines_of_context() {
         let old: Vec<String> = (1..=30).map(|n| n.to_string()).collect();
         let mut new = old.clone();
         new[4] = "five".to_owned();

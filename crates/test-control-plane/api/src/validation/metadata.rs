@@ -1,4 +1,4 @@
-//! Rules on `metadata` that hold for every kind.
+//! Rules on the `metadata` of all kinds.
 
 use std::collections::BTreeSet;
 
@@ -10,26 +10,26 @@ use crate::kinds::{Kind, NameRule};
 use crate::managed_fields::check_field_manager;
 use crate::object::MetadataRef;
 
-/// The largest sum of the sizes of annotation keys and values, in bytes.
+/// Maximum total size of annotation keys and values, in bytes.
 const ANNOTATIONS_SIZE_MAX: usize = 256 * 1024;
 
-/// The longest name of a subresource in a manager's entry, in bytes.
+/// Maximum length of a subresource's name in a manager's entry, in bytes.
 const SUBRESOURCE_NAME_MAX: usize = 256;
 
-/// Finalizers without a domain that are allowed.
+/// The allowed finalizers without a domain.
 const BARE_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
 
-/// How a kind's own rules treat metadata on an update, beside those that hold for every kind. Each
-/// round reports what it finds, so that clients see an error as often as the reference finds it.
+/// The rounds of metadata checks that a kind adds on an update, besides the rounds for all kinds.
+/// Each round reports its findings, so clients see duplicates as often as with the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rounds {
-    /// Only what an update may not do.
+    /// Only the update rules.
     Update,
-    /// That, and everything that holds on create.
+    /// The update rules and all create rules.
     UpdateAndFull,
-    /// Everything that holds on create only.
+    /// Only the create rules.
     Full,
-    /// Nothing; the name only has to fit into a path.
+    /// None; the name must only be a path segment.
     Nothing,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
         }
         return errors;
     };
-    // What holds for every kind.
+    // The rounds for all kinds.
     full(kind, metadata, NameRule::PathSegment, &mut errors);
     update(metadata, old.metadata(), &mut errors);
     if matches!(rounds, Rounds::Update | Rounds::UpdateAndFull) {
@@ -83,7 +83,7 @@ fn full_with_known_finalizers(
 fn full(kind: &Kind, metadata: MetadataRef<'_>, rule: NameRule, errors: &mut Vec<FieldError>) {
     let prefix = metadata.text("generateName");
     if !prefix.is_empty() {
-        // A prefix may end in what a name may not end in.
+        // A prefix may end in a dash, a name may not.
         let masked = match prefix.strip_suffix('-') {
             Some(start) if rule != NameRule::PathSegment => format!("{start}a"),
             _ => prefix.to_owned(),
@@ -116,7 +116,7 @@ fn full(kind: &Kind, metadata: MetadataRef<'_>, rule: NameRule, errors: &mut Vec
     managers(metadata, errors);
 }
 
-/// The names of managers, of which only tracking changes anything else.
+/// Validates the names in manager entries. Ownership tracking handles all other errors of entries.
 ///
 /// Upstream: `ValidateManagedFields`.
 fn managers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
@@ -178,7 +178,7 @@ fn owner_references(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
     for reference in metadata.owner_references() {
         let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
         let api_version = text("apiVersion");
-        // Of what isn't a version with at most one group, the reference reads nothing.
+        // The reference ignores a version with more than one slash.
         let version = match api_version.split_once('/') {
             Some((_, version)) if version.contains('/') => "",
             Some((_, version)) => version,
@@ -213,7 +213,7 @@ fn owner_references(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The references with their members in the order of the type, as the messages show them.
+/// Formats the references for messages, with members in the order of the type.
 fn printed_references(metadata: MetadataRef<'_>) -> String {
     let members = [
         "apiVersion",
@@ -256,7 +256,7 @@ fn finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Finalizers without a domain must be known ones.
+/// Rejects unknown finalizers without a domain.
 fn known_finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
     for (i, finalizer) in metadata.finalizers().into_iter().enumerate() {
         if !finalizer.contains('/') && !BARE_FINALIZERS.contains(&finalizer) {
@@ -269,7 +269,7 @@ fn known_finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A deletion is begun and changed by deletions only.
+/// Rejects changes to deletion members. Only a deletion may set or change them.
 fn deletion(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
     let detail = "field is immutable; may only be changed via deletion";
     let member = |metadata: MetadataRef<'_>, name: &str| {
@@ -288,7 +288,7 @@ fn deletion(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Vec<FieldEr
     }
 }
 
-/// A time as Go prints one in UTC.
+/// Formats a time as Go does in UTC.
 fn printed_time(text: &str) -> String {
     let time: Result<jiff::Timestamp, _> = text.parse();
     time.map_or_else(

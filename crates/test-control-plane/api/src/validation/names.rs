@@ -1,34 +1,34 @@
 //! The syntax of names, labels and qualified names.
 
-/// What clients are told about DNS labels.
+/// The error for DNS labels.
 const LABEL_MESSAGE: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric \
      characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  \
      or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 
-/// What clients are told about DNS labels that start with a letter.
+/// The error for DNS labels that start with a letter.
 const LETTER_LABEL_MESSAGE: &str = "a DNS-1035 label must consist of lower case alphanumeric \
      characters or '-', start with an alphabetic character, and end with an alphanumeric character \
      (e.g. 'my-name',  or 'abc-123', regex used for validation is \
      '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
-/// What clients are told about DNS subdomains.
+/// The error for DNS subdomains.
 const SUBDOMAIN_MESSAGE: &str = "a lowercase RFC 1123 subdomain must consist of lower case \
      alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character \
      (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]\
      ([-a-z0-9]*[a-z0-9])?)*')";
 
-/// What clients are told about qualified names.
+/// The error for qualified names.
 const QUALIFIED_MESSAGE: &str = "name part must consist of alphanumeric characters, '-', '_' or \
      '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  \
      or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
-/// What clients are told about label values.
+/// The error for label values.
 const VALUE_MESSAGE: &str = "a valid label must be an empty string or consist of alphanumeric \
      characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
      'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9]\
      [-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// What clients are told about keys.
+/// The error for keys.
 const KEY_MESSAGE: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or \
      '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
      '[-._a-zA-Z0-9]+')";
@@ -44,7 +44,7 @@ fn is_label(text: &str) -> bool {
         && bytes.iter().all(|&b| is_lower_alphanumeric(b) || b == b'-')
 }
 
-/// What is wrong with a DNS-1123 label.
+/// Returns the errors of a DNS-1123 label.
 pub(crate) fn dns_label(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 63 {
@@ -61,7 +61,7 @@ pub(crate) fn dns_label(text: &str) -> Vec<&'static str> {
     found
 }
 
-/// What is wrong with a DNS-1035 label.
+/// Returns the errors of a DNS-1035 label.
 pub(super) fn letter_label(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 63 {
@@ -73,7 +73,7 @@ pub(super) fn letter_label(text: &str) -> Vec<&'static str> {
     found
 }
 
-/// What is wrong with a name that only has to fit into a path.
+/// Returns the errors of a name that only needs to be a path segment.
 pub fn path_segment(text: &str) -> Vec<&'static str> {
     match text {
         "." => return vec!["may not be '.'"],
@@ -90,7 +90,7 @@ pub fn path_segment(text: &str) -> Vec<&'static str> {
     found
 }
 
-/// What is wrong with a DNS-1123 subdomain.
+/// Returns the errors of a DNS-1123 subdomain.
 pub(super) fn dns_subdomain(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 253 {
@@ -112,7 +112,7 @@ fn is_qualified_part(text: &str) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
-/// What is wrong with a name such as `example.com/part`.
+/// Returns the errors of a name such as `example.com/part`.
 pub(super) fn qualified_name(text: &str) -> Vec<String> {
     if text.matches('/').count() > 1 {
         let rule = QUALIFIED_MESSAGE
@@ -150,7 +150,7 @@ pub(super) fn qualified_name(text: &str) -> Vec<String> {
     found
 }
 
-/// What is wrong with a key of a `ConfigMap` or a `Secret`.
+/// Returns the errors of a `ConfigMap` or `Secret` key.
 pub(super) fn config_key(key: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if key.len() > 253 {
@@ -169,7 +169,7 @@ pub(super) fn config_key(key: &str) -> Vec<&'static str> {
     found
 }
 
-/// What is wrong with the name of a port.
+/// Returns the errors of a port name.
 pub(super) fn port_name(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 15 {
@@ -190,7 +190,7 @@ pub(super) fn port_name(text: &str) -> Vec<&'static str> {
     found
 }
 
-/// What is wrong with a label's value.
+/// Returns the errors of a label value.
 pub(super) fn label_value(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 63 {

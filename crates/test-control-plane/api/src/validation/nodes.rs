@@ -32,7 +32,7 @@ pub(super) fn node(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::not_supported(field, &effect, &EFFECTS));
         }
         if !seen.insert((effect, key)) {
-            // The internal type, whose members have no names of their own in JSON.
+            // The internal type has no JSON names, so its Go names appear.
             let added = taint.get("timeAdded").unwrap_or(&Value::Null);
             let text = format!(
                 "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{added}}}: taints must be \

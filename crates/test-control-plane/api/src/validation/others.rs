@@ -14,7 +14,7 @@ pub(super) fn controller_revision(subject: Subject<'_>, errors: &mut Vec<FieldEr
         .as_deref()
         .map(|data| compact(&held::release(data)));
     let printed = replace_invalid_utf8(&printed.unwrap_or_default());
-    // What a client sends is checked before what it changes.
+    // The new object is checked before the change.
     not_negative(&new.value, "/revision", "revision", errors);
     match subject.old {
         None if new.data.is_none() => {
@@ -59,7 +59,7 @@ pub(super) fn pod_disruption_budget(subject: Subject<'_>, errors: &mut Vec<Field
     let spec = subject.new.value.get("spec").unwrap_or(&Value::Null);
     if at(spec, "/minAvailable").is_some() && at(spec, "/maxUnavailable").is_some() {
         let of = |member: &str| spec.get(member).unwrap_or(&Value::Null);
-        // As the reference prints its inner type.
+        // The text of the reference's internal type.
         let printed = format!(
             "{{\"MinAvailable\":{},\"Selector\":{},\"MaxUnavailable\":{},\
              \"UnhealthyPodEvictionPolicy\":{}}}",
@@ -93,7 +93,7 @@ pub(super) fn pod_disruption_budget(subject: Subject<'_>, errors: &mut Vec<Field
     }
 }
 
-/// A number that isn't negative, or a percentage up to 100.
+/// Validates a non-negative number or a percentage up to 100.
 ///
 /// Upstream: `ValidatePositiveIntOrPercent`, `IsNotMoreThan100Percent`.
 pub(super) fn count_or_percent(value: &Value, field: &str, errors: &mut Vec<FieldError>) {
@@ -114,7 +114,7 @@ pub(super) fn count_or_percent(value: &Value, field: &str, errors: &mut Vec<Fiel
     errors.push(FieldError::invalid(field, value, detail));
 }
 
-/// Members of a volume's spec that don't say where it is.
+/// Members of a volume's spec that aren't volume sources.
 const NO_SOURCES: [&str; 9] = [
     "accessModes",
     "capacity",

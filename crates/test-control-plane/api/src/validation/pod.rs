@@ -115,7 +115,7 @@ fn deadline(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The new spec with everything that may change as it was.
+/// Returns the new spec with its mutable members reset to their old values.
 fn without_allowed_changes(new: &Value, old: &Value) -> Value {
     let mut masked = new.clone();
     for member in ["containers", "initContainers"] {

@@ -1,6 +1,6 @@
-//! Rules of a pod's spec, alone or inside a template.
+//! Rules of a pod's spec, in a pod or a template. Errors come in the reference's order.
 //!
-//! Upstream: `ValidatePodSpec`. What is wrong comes in the order in which the reference finds it.
+//! Upstream: `ValidatePodSpec`.
 
 mod affinity;
 mod container;
@@ -21,10 +21,10 @@ use super::label_selector::label_name as qualified;
 use super::{FieldError, at, names};
 use crate::members::{list, text};
 
-/// What is wrong so far.
+/// The errors so far.
 pub(super) type Errors = Vec<FieldError>;
 
-/// What clients are told about an address that is none.
+/// The error for an invalid IP address.
 pub(super) const IP_MESSAGE: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
@@ -35,8 +35,8 @@ const PREEMPTION_POLICIES: [&str; 2] = ["PreemptLowerPriority", "Never"];
 
 const OPERATING_SYSTEMS: [&str; 2] = ["linux", "windows"];
 
-/// Validates the spec of a pod. `extra_volumes` are volumes that exist although the spec doesn't
-/// list them (those of claim templates).
+/// Validates the spec of a pod. `extra_volumes` are volumes that exist outside the spec's list
+/// (those of claim templates).
 pub(super) fn validate_spec(
     spec: &Value,
     path: &str,
@@ -95,7 +95,7 @@ pub(super) fn validate_spec(
     }
 }
 
-/// What holds for the images of pods, but not for those of templates.
+/// Validates the images of pods. Templates have no such rule.
 ///
 /// Upstream: `validateContainersOnlyForPod`.
 pub(super) fn validate_images(spec: &Value, errors: &mut Errors) {
@@ -185,7 +185,7 @@ fn resource_claims(spec: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-/// A user or a group.
+/// Validates a user or group id.
 fn identifier(context: &Value, member: &str, path: &str, errors: &mut Errors) {
     let id = number(context, member);
     if let Some(id) = id.filter(|id| !(0..=i64::from(i32::MAX)).contains(id)) {

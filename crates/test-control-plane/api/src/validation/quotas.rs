@@ -26,7 +26,7 @@ const CONFLICTS: [[&str; 2]; 2] = [
     ["Terminating", "NotTerminating"],
 ];
 
-/// What the pods of a scope can be measured by, beside their number.
+/// The resources that a scope can measure, besides the number of pods.
 const COMPUTE: [&str; 6] = [
     "cpu",
     "limits.cpu",
@@ -141,14 +141,14 @@ fn type_name(kind: &str, field: &str, errors: &mut Errors) {
     errors.extend(wrong.map(|why| FieldError::invalid(field, &json!(kind), why)));
 }
 
-/// One of the limits of a range.
+/// One limit of a range.
 struct Limit<'a> {
     kind: &'a str,
     members: &'a Value,
     path: String,
 }
 
-/// The amounts that a limit names for one resource, as it names them and as numbers.
+/// A limit's amounts per resource, as written and as numbers.
 type Amounts<'a> = BTreeMap<&'static str, (&'a Value, Quantity)>;
 
 impl Limit<'_> {
@@ -223,7 +223,8 @@ impl Limit<'_> {
         }
     }
 
-    /// What must not be greater than what, and the field and the amount that are named then.
+    /// Rejects amounts in the wrong order. Each row has the smaller and the larger amount, and the
+    /// field, the value and the words of the error.
     fn relations(&self, name: &str, amounts: &Amounts<'_>, errors: &mut Errors) {
         for (less, more, field, shown, words) in [
             ("min", "max", "min", "min", ["min value", "max value"]),
@@ -314,7 +315,7 @@ impl Limit<'_> {
     }
 }
 
-/// A number as Go has it where it divides.
+/// Converts a number to the float that Go divides.
 #[expect(
     clippy::cast_precision_loss,
     reason = "the reference divides floats as well, and amounts are small"

@@ -1,4 +1,4 @@
-//! Rules of roles and of their bindings.
+//! Rules of roles and role bindings.
 
 use serde_json::{Value, json};
 

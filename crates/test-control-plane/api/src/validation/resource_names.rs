@@ -1,14 +1,14 @@
-//! Names of resources, and how much of them there can be.
+//! Resource names and quantities.
 
 use kube_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 
 use super::{FieldError, names};
 
-/// The resources that containers can ask for, beside pages and those of other domains.
+/// The resources of containers, except huge pages and resources with another domain.
 const OF_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 
-/// What quotas count, in whole numbers.
+/// The objects that quotas count, in whole numbers.
 const COUNTED: [&str; 9] = [
     "configmaps",
     "persistentvolumeclaims",
@@ -21,7 +21,7 @@ const COUNTED: [&str; 9] = [
     "services.nodeports",
 ];
 
-/// What quotas add up beside what containers ask for.
+/// The amounts that quotas sum, in addition to container resources.
 const SUMMED: [&str; 7] = [
     "limits.cpu",
     "limits.ephemeral-storage",
@@ -32,14 +32,14 @@ const SUMMED: [&str; 7] = [
     "requests.storage",
 ];
 
-/// What a resource is named for.
+/// The use of a resource name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NamedFor {
-    /// Containers, or pods as a whole.
+    /// Containers or whole pods.
     Containers,
     /// Quotas.
     Quotas,
-    /// Anything else.
+    /// Any other use.
     Anything,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn is_of_quotas(name: &str) -> bool {
         || name.starts_with("requests.hugepages-")
 }
 
-/// The quantity of a resource that a quota names.
+/// Validates the quantity of a resource in a quota.
 ///
 /// Upstream: `ValidateResourceQuantityValue`.
 pub(super) fn of_quota(name: &str, value: &Value, field: &str, errors: &mut Vec<FieldError>) {
@@ -84,7 +84,7 @@ pub(super) fn of_quota(name: &str, value: &Value, field: &str, errors: &mut Vec<
     quantity(value, COUNTED.contains(&name) || is_extended, field, errors);
 }
 
-/// A quantity, which may have to be a whole number.
+/// Validates a quantity, which may have to be an integer.
 pub(super) fn quantity(
     value: &Value,
     comes_whole: bool,
@@ -103,17 +103,17 @@ pub(super) fn quantity(
     }
 }
 
-/// A quantity as a number to compare.
+/// Parses a quantity for comparison.
 pub(super) fn parsed(value: &Value) -> Option<Quantity> {
     value.as_str()?.parse().ok()
 }
 
-/// Whether Kubernetes itself knows the resource.
+/// Returns true for a resource in Kubernetes' own domain.
 pub(super) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Whether more of it can be promised than there is.
+/// Returns true if the resource can be overcommitted.
 pub(super) fn can_be_overcommitted(name: &str) -> bool {
     is_native(name) && !name.starts_with("hugepages-")
 }

@@ -131,7 +131,7 @@ fn validate_ports(ports: &[Value], is_headless: bool, errors: &mut Vec<FieldErro
                 .get("targetPort")
                 .is_some_and(|t| t.is_number() && *t != number)
         {
-            // Headless services may name another port; nothing translates it.
+            // Headless services may have another target port, because nothing translates it.
             continue;
         }
         if !seen_numbers.insert((protocol, number)) {
@@ -146,7 +146,7 @@ fn validate_ports(ports: &[Value], is_headless: bool, errors: &mut Vec<FieldErro
     }
 }
 
-/// The number or the name of the port that pods listen on.
+/// Validates the number or name of the pods' port.
 fn target(port: &Value, path: &str, errors: &mut Vec<FieldError>) {
     let field = format!("{path}.targetPort");
     match port.get("targetPort") {
@@ -163,7 +163,7 @@ fn target(port: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The address stays, unless the service becomes one that has none or no longer is.
+/// Rejects changes of the first cluster IP and IP family. Services of type `ExternalName` are exempt.
 fn immutable(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let is_external = |spec: &Value| spec.get("type") == Some(&json!("ExternalName"));
     if is_external(new) || is_external(old) {

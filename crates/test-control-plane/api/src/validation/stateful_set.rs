@@ -88,7 +88,7 @@ fn policy_and_strategy(spec: &Value, errors: &mut Vec<FieldError>) {
             return;
         }
         other => {
-            // As the reference prints its inner type.
+            // The text of the reference's internal type.
             let rolling = rolling.unwrap_or(&Value::Null);
             errors.push(FieldError::invalid_text(
                 "spec.updateStrategy",
@@ -174,7 +174,7 @@ fn service_and_claims(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The volumes that pods get for the claim templates, which are validated with those of the template.
+/// Validates the pod volumes of the claim templates, like those of the pod template.
 fn claim_volumes(spec: &Value, errors: &mut Vec<FieldError>) {
     let of = |template: &Value| text_at(template, "/metadata/name").to_owned();
     let claims: BTreeSet<String> = claim_templates(spec).map(of).collect();
@@ -200,18 +200,18 @@ fn claim_templates(spec: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-/// Which kind holds a template, and how it selects pods.
+/// The kind with a pod template, and its selector form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Template {
-    /// The kind's name in the message about an empty selector.
+    /// The kind's name in the error about an empty selector.
     pub noun: &'static str,
-    /// The kind's name in the message about a deadline.
+    /// The kind's name in the error about a deadline.
     pub kind: &'static str,
-    /// Whether the selector is a map of labels.
+    /// True if the selector is a map of labels.
     pub selects_by_map: bool,
 }
 
-/// The rules of a selector and of the template that it has to select.
+/// Validates a selector and checks that it matches the template.
 pub(super) fn selector_and_template(spec: &Value, owner: Template, errors: &mut Vec<FieldError>) {
     let empty = Map::new();
     let given = at(spec, "/template/metadata/labels").and_then(Value::as_object);
@@ -236,7 +236,7 @@ pub(super) fn selector_and_template(spec: &Value, owner: Template, errors: &mut 
         }
         Some(None) => {
             let raw = raw.unwrap_or(&Value::Null);
-            // Of all kinds, stateful sets alone say no more.
+            // Only stateful sets have an empty detail here.
             let detail = match owner.kind {
                 "StatefulSet" => "",
                 _ => "invalid label selector",
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn some_pods_but_not_more_than_all_may_be_unavailable() {
+    fn max_unavailable_is_between_one_and_all_pods() {
         for (value, is_allowed) in [
             (json!(1), true),
             (json!("100%"), true),

@@ -1,4 +1,4 @@
-//! Rules of the kinds that make pods from a template, but for stateful sets.
+//! Rules of the kinds with a pod template, except stateful sets.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     }
     let noun = match subject.kind.storage {
         "daemonsets" => "daemonset",
-        // The reference says deployment of replica sets too.
+        // The reference says "deployment" for replica sets too.
         _ => "deployment",
     };
     let template = Template {
@@ -120,7 +120,7 @@ fn daemon_set(spec: &Value, errors: &mut Vec<FieldError>) {
             }
         }
         _ => {
-            // As the reference prints its inner type.
+            // The text of the reference's internal type.
             let rolling = at(spec, "/updateStrategy/rollingUpdate").unwrap_or(&Value::Null);
             errors.push(FieldError::not_supported_text(
                 "spec.updateStrategy",

@@ -1,4 +1,4 @@
-//! Which cluster to test against, as the environment says.
+//! Selection of the backend from the environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,28 +14,28 @@ pub(super) const EXISTING: &str = "USE_EXISTING_CLUSTER";
 const START_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT";
 const STOP_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT";
 
-/// What a cluster is made of.
+/// The implementation of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// The embedded control plane.
     Embedded,
-    /// A kube-apiserver and an etcd that are started for the test.
+    /// A kube-apiserver and an etcd, started for the test.
     Binaries(Assets),
     /// The cluster of the kubeconfig.
     Existing,
 }
 
 impl Backend {
-    /// What the environment chooses.
+    /// Selects the backend from the environment.
     ///
     /// # Errors
     ///
-    /// A variable has a value that means nothing, or there are no usable binaries.
+    /// A variable has an invalid value, or the binaries are unusable.
     pub fn from_env() -> Result<Self, ClusterError> {
         Self::from_variables(|name| std::env::var_os(name))
     }
 
-    /// What variables choose that come from elsewhere.
+    /// Selects the backend from other variables than the environment's.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Backend {
         Ok(Self::Binaries(assets))
     }
 
-    /// Whether it is the embedded control plane, which runs in paused time too.
+    /// Returns true for the embedded control plane, which also runs in paused time.
     pub fn is_embedded(&self) -> bool {
         *self == Self::Embedded
     }

@@ -1,4 +1,4 @@
-//! A kube-apiserver and an etcd of our own, started as envtest starts them.
+//! Starts a kube-apiserver and an etcd, as envtest does.
 
 mod flags;
 mod folder;
@@ -21,19 +21,18 @@ use folder::Folder;
 
 const KUBE_APISERVER: &str = "kube-apiserver";
 const ETCD: &str = "etcd";
-/// How long start and end may take unless told otherwise: envtest's own bounds.
+/// The default timeout for start and stop, as in envtest.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// How often the API server is asked whether it is ready.
+/// The interval between readiness checks.
 const POLL: Duration = Duration::from_millis(100);
-/// How long it may take to answer that.
+/// The timeout of a readiness check.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
-/// How often a start is tried again with other ports, because somebody else took one of them
-/// between our choice and the process.
+/// Maximum number of starts. A start fails if another process takes a chosen port first.
 const ATTEMPTS_MAX: usize = 3;
-/// What both programs write when somebody else has their port.
+/// The message of both programs for a port in use.
 const PORT_TAKEN: &str = "address already in use";
 
-/// The binaries of a control plane, and how long they may take.
+/// The binaries of a control plane, and their timeouts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assets {
     kube_apiserver: PathBuf,
@@ -44,11 +43,11 @@ pub struct Assets {
 }
 
 impl Assets {
-    /// The binaries in a folder.
+    /// Returns the binaries in a folder.
     ///
     /// # Errors
     ///
-    /// There is no such folder, or a binary is missing or can't be executed.
+    /// The folder does not exist, or a binary is missing or not executable.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Result<Self, ClusterError> {
         let folder = folder.into();
         if !folder.is_dir() {
@@ -68,22 +67,21 @@ impl Assets {
         })
     }
 
-    /// Sets how long they may take to be ready; 20 s by default.
+    /// Sets the maximum time until both are ready; 20 s by default.
     #[must_use]
     pub fn start_timeout(mut self, timeout: Duration) -> Self {
         self.start_timeout = timeout;
         self
     }
 
-    /// Sets how long each may take to end before it is killed; 20 s by default.
+    /// Sets the maximum time until each exits before it is killed; 20 s by default.
     #[must_use]
     pub fn stop_timeout(mut self, timeout: Duration) -> Self {
         self.stop_timeout = timeout;
         self
     }
 
-    /// Adds flags to those that kube-apiserver is started with. Of a flag that is given twice the
-    /// last counts.
+    /// Adds flags for kube-apiserver. The last value of a repeated flag wins.
     #[must_use]
     pub fn kube_apiserver_flags(mut self, flags: impl IntoIterator<Item = String>) -> Self {
         self.flags.extend(flags);
@@ -117,8 +115,8 @@ fn may_be_executed(_: &std::fs::Metadata) -> bool {
     true
 }
 
-/// The two processes and their files. They end in the order of the fields: the server first, which
-/// would complain at length about a database that is gone.
+/// The two processes and their files. The fields drop in order: the server first, because it logs
+/// errors without its database.
 #[derive(Debug)]
 pub(super) struct Binaries {
     kube_apiserver: Process,
@@ -128,7 +126,7 @@ pub(super) struct Binaries {
 }
 
 impl Binaries {
-    /// Ends both and removes their files.
+    /// Stops both and removes their files.
     pub(super) async fn stop(self) -> Result<(), ClusterError> {
         let Self {
             kube_apiserver,
@@ -144,13 +142,13 @@ impl Binaries {
         ended
     }
 
-    /// Where the processes write their logs.
+    /// Returns the folder of the process logs.
     pub(super) fn logs(&self) -> &Path {
         self.folder.logs()
     }
 }
 
-/// Starts both, and waits until the API server is ready.
+/// Starts both and waits until the API server is ready.
 pub(super) async fn start(
     assets: &Assets,
     actors: ActorsConfig,
@@ -163,7 +161,10 @@ pub(super) async fn start(
                 return RealControlPlane::start(config, origin, actors).await;
             }
             Err(failure) if failure.port_taken && attempt < ATTEMPTS_MAX => {
-                tracing::info!(attempt, "a port was taken by somebody else, trying others");
+                tracing::info!(
+                    attempt,
+                    "retrying with other ports: another process took a port"
+                );
                 attempt += 1;
             }
             Err(mut failure) => {
@@ -174,7 +175,7 @@ pub(super) async fn start(
     }
 }
 
-/// A start that failed, with the logs that may tell why.
+/// A failed start, with the logs that may explain it.
 struct Failure {
     error: ClusterError,
     port_taken: bool,
@@ -199,7 +200,7 @@ async fn try_start(assets: &Assets) -> Result<Result<(Config, Binaries), Failure
     let config = config(port, &tls).await?;
     let ready = until_ready(&config, [&mut etcd, &mut server], assets.start_timeout).await;
     if let Err((error, said)) = ready {
-        // The processes end here, before their logs are shown to anybody.
+        // The processes end here, before their logs are read.
         drop((server, etcd));
         return Ok(Err(Failure {
             error,
@@ -216,7 +217,7 @@ async fn try_start(assets: &Assets) -> Result<Result<(Config, Binaries), Failure
     Ok(Ok((config, binaries)))
 }
 
-/// Free loopback ports, different ones.
+/// Returns distinct free loopback ports.
 fn free_ports<const N: usize>() -> Result<[u16; N], ClusterError> {
     let failed = |reason| ClusterError::Prepare {
         action: "looking for a free port".to_owned(),
@@ -232,7 +233,7 @@ fn free_ports<const N: usize>() -> Result<[u16; N], ClusterError> {
     Ok(ports)
 }
 
-/// How the administrator reaches the server.
+/// Returns the administrator's client configuration.
 async fn config(port: u16, tls: &TlsMaterial) -> Result<Config, ClusterError> {
     let url = format!("https://127.0.0.1:{port}");
     let credential = Credential::Certificate(&tls.admin);
@@ -245,13 +246,13 @@ async fn config(port: u16, tls: &TlsMaterial) -> Result<Config, ClusterError> {
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     let mut config = config.map_err(|err| failed(&err))?;
-    // A proxy knows nothing of our loopback address.
+    // A proxy can't reach our loopback address.
     config.proxy_url = None;
     Ok(config)
 }
 
-/// Waits until the API server is ready and has made the first namespace; on failure, with what
-/// the process to blame has written.
+/// Waits until the API server is ready and has created the namespace `default`. A failure includes
+/// the log of the failed process.
 async fn until_ready(
     config: &Config,
     processes: [&mut Process; 2],

@@ -18,7 +18,7 @@ pub struct TestClusterBuilder {
 }
 
 impl TestClusterBuilder {
-    /// Configures the embedded control plane; without effect on another one.
+    /// Configures the embedded control plane; ignored by other backends.
     #[must_use]
     pub fn embedded(
         mut self,
@@ -28,39 +28,37 @@ impl TestClusterBuilder {
         self
     }
 
-    /// Runs these actors. Beside a real kube-apiserver that was started here they are its clients,
-    /// as in a cluster. In an existing cluster they run only if it has no nodes but theirs, and see
-    /// only the namespaces that are made through the [`TestCluster`], so that they leave alone what
-    /// others do there.
+    /// Runs these actors. With a started kube-apiserver they are its clients, as in a cluster. In
+    /// an existing cluster they run only if it has no other nodes. There they see only namespaces
+    /// created through the [`TestCluster`], so they don't disturb other users.
     ///
-    /// Actors of the embedded control plane alone are configured in
-    /// [`embedded`](Self::embedded).
+    /// To configure only the embedded control plane's actors, use [`embedded`](Self::embedded).
     #[must_use]
     pub fn actors(mut self, actors: ActorsConfig) -> Self {
         self.actors = Some(actors);
         self
     }
 
-    /// Adds a flag to those that a real kube-apiserver is started with, such as
-    /// `--feature-gates=MaxUnavailableStatefulSet=true`; without effect on another one.
+    /// Adds a flag for a started kube-apiserver, such as
+    /// `--feature-gates=MaxUnavailableStatefulSet=true`; ignored by other backends.
     #[must_use]
     pub fn kube_apiserver_flag(mut self, flag: impl Into<String>) -> Self {
         self.flags.push(flag.into());
         self
     }
 
-    /// Starts what the environment chooses. Must be called inside a tokio runtime.
+    /// Starts the backend that the environment selects. Must be called inside a tokio runtime.
     ///
     /// # Errors
     ///
-    /// The environment says something that can't be used, or the cluster can't be started or
-    /// reached. There is no second choice.
+    /// The environment has an invalid setting, or the cluster can't be started or reached. There is
+    /// no fallback.
     pub async fn start(self) -> Result<TestCluster, ClusterError> {
         Box::pin(self.start_on(Backend::from_env()?)).await
     }
 
-    /// Starts this backend. Must be called inside a tokio runtime; a real server needs one whose
-    /// time is not paused.
+    /// Starts this backend. Must be called inside a tokio runtime, whose time must not be paused
+    /// for a real server.
     ///
     /// # Errors
     ///
@@ -92,7 +90,7 @@ impl TestClusterBuilder {
         }
     }
 
-    /// Uses the existing cluster that this configuration leads to, whatever the environment says.
+    /// Uses the existing cluster of this configuration and ignores the environment.
     ///
     /// # Errors
     ///

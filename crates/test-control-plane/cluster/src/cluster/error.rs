@@ -1,4 +1,4 @@
-//! What goes wrong with clusters to test against.
+//! Errors of test clusters.
 
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -11,47 +11,47 @@ use crate::control_plane::StartError;
 /// A cluster can't be started, used or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// A variable of the environment has a value that means nothing.
+    /// An environment variable has an invalid value.
     #[error("{variable} is {value:?}: it must be {wanted}")]
     Setting {
         /// The variable.
         variable: &'static str,
         /// Its value.
         value: String,
-        /// What it may be.
+        /// The valid values.
         wanted: &'static str,
     },
-    /// A binary can't be used.
+    /// A binary is unusable.
     #[error("{path} of KUBEBUILDER_ASSETS can't be used: {reason}", path = path.display())]
     Binary {
         /// The binary, or the folder.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The embedded control plane can't be started.
+    /// The embedded control plane failed to start.
     #[error(transparent)]
     Embedded(#[from] StartError),
-    /// The certificates of the real binaries can't be made.
+    /// Generating the certificates of the real binaries failed.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// What the processes need can't be prepared.
+    /// Preparing the processes failed.
     #[error("{action}: {reason}")]
     Prepare {
-        /// What was being done, to which file or port.
+        /// The failed action, with its file or port.
         action: String,
-        /// Why it failed.
+        /// The I/O error.
         reason: std::io::Error,
     },
-    /// A process ended before the API server was ready.
+    /// A process exited before the API server was ready.
     #[error(
-        "{program} ended before the API server was ready ({status}); its last words: {last:?}; \
+        "{program} ended before the API server was ready ({status}); last log line: {last:?}; \
          the log is kept in {log}", log = log.display()
     )]
     Exited {
         /// The program.
         program: &'static str,
-        /// How it ended.
+        /// Its exit status.
         status: ExitStatus,
         /// The last line of its log.
         last: String,
@@ -64,72 +64,72 @@ pub enum ClusterError {
         log = log.display()
     )]
     NotReady {
-        /// How long was waited.
+        /// The timeout.
         timeout: Duration,
-        /// What the last question was answered.
+        /// The result of the last readiness check.
         last: String,
-        /// Its log.
+        /// The server's log.
         log: PathBuf,
     },
     /// A process had to be killed at the end.
     #[error(
-        "{program} did not end within {timeout:?} of being told to and was killed; the log is \
+        "{program} did not end within {timeout:?} and was killed; the log is \
          kept in {log}", log = log.display()
     )]
     Killed {
         /// The program.
         program: &'static str,
-        /// How long was waited.
+        /// The timeout.
         timeout: Duration,
         /// Its log.
         log: PathBuf,
     },
-    /// The existing cluster can't be used.
+    /// The existing cluster is unusable.
     #[error("the existing cluster {url} can't be used: {reason}")]
     Unreachable {
-        /// Its URL; what stands in its place if no kubeconfig was found.
+        /// The cluster's URL, or a placeholder if no kubeconfig was found.
         url: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The actors can't be started.
+    /// The actors failed to start.
     #[error("starting the actors: {reason}")]
     Actors {
-        /// Why the server doesn't tell of its objects.
+        /// The error of their first list.
         reason: String,
     },
-    /// A namespace can't be made.
-    #[error("making a namespace {prefix}-…: {reason}")]
+    /// A namespace can't be created.
+    #[error("creating a namespace {prefix}-…: {reason}")]
     Namespace {
-        /// How its name was to start.
+        /// The prefix of its name.
         prefix: String,
-        /// Why it can't be made.
+        /// The server's error.
         reason: kube::Error,
     },
-    /// A client can't be made.
-    #[error("making a client for {user}: {reason}")]
+    /// A client can't be created.
+    #[error("creating a client for {user}: {reason}")]
     Client {
-        /// Who the client is to be.
+        /// The client's user.
         user: String,
-        /// Why it can't be made.
+        /// The reason.
         reason: kube::Error,
     },
 }
 
-/// Something was wanted of the embedded control plane, but another one runs.
+/// A feature of the embedded control plane was requested from another backend.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "faults, audit log, clock and store are those of the embedded control plane, but {backend} \
+    "faults, audit log, clock and store need the embedded control plane, but {backend} \
      was chosen: unset {variable} to run this"
 )]
 pub struct NotEmbedded {
-    /// What runs instead.
+    /// The running backend.
     pub backend: &'static str,
-    /// The variable of the environment that chose it.
+    /// The environment variable that selected it.
     pub variable: &'static str,
 }
 
-/// An error with everything that caused it, in one line.
+/// Formats an error and all its causes on one line.
 pub(super) fn in_one_line(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

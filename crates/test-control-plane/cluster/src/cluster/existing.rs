@@ -1,4 +1,4 @@
-//! A cluster that is there already.
+//! Use of an existing cluster.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use tokio::time::timeout;
 use super::error::{ClusterError, in_one_line};
 use super::real::{Origin, RealControlPlane, ask};
 
-/// How long the cluster may take to answer.
+/// The timeout of the cluster's answers.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// Finds the cluster as kube-rs does, and makes sure that it answers.
+/// Finds the cluster as kube-rs does and checks that it answers.
 pub(super) async fn find(actors: ActorsConfig) -> Result<RealControlPlane, ClusterError> {
     let config = Config::infer()
         .await
@@ -20,17 +20,17 @@ pub(super) async fn find(actors: ActorsConfig) -> Result<RealControlPlane, Clust
     Box::pin(connect(config, actors)).await
 }
 
-/// Makes sure that a cluster answers, and that it lets us in.
+/// Checks that a cluster answers and accepts our credentials.
 pub(super) async fn connect(
     config: Config,
     actors: ActorsConfig,
 ) -> Result<RealControlPlane, ClusterError> {
     let url = config.cluster_url.to_string();
-    // A retry would only hide for a while what is wrong.
+    // A retry would only delay the error.
     let mut once = config.clone();
     once.default_retry = false;
     let client = Client::try_from(once).map_err(|err| unreachable(&url, in_one_line(&err)))?;
-    // Unlike /version, this is not for everybody.
+    // Unlike /version, this path needs credentials.
     match timeout(ANSWER_MAX, ask(&client, "/api/v1/namespaces?limit=1")).await {
         Ok(Ok(_)) => RealControlPlane::start(config, Origin::Existing, actors).await,
         Ok(Err(err)) => Err(unreachable(&url, in_one_line(&err))),

@@ -1,6 +1,6 @@
-//! Namespaces for tests, and their end in clusters that outlive the test.
+//! Test namespaces, and their deletion from clusters that outlive the test.
 //!
-//! In such a cluster they also are all that the actors see.
+//! In such a cluster the actors see only these namespaces.
 
 use http::Request;
 use http::header::CONTENT_TYPE;
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::error::ClusterError;
 use super::existing::ANSWER_MAX;
 
-/// Makes a namespace; its name.
+/// Creates a namespace and returns its name.
 pub(super) async fn create(client: &Client, prefix: &str) -> Result<String, ClusterError> {
     let namespace = json!({
         "apiVersion": "v1",
@@ -32,7 +32,7 @@ pub(super) async fn create(client: &Client, prefix: &str) -> Result<String, Clus
     Ok(name.unwrap_or_default().to_owned())
 }
 
-/// Deletes all of them, without waiting for their ends.
+/// Deletes all of them without waiting for the end of their deletion.
 pub(super) async fn delete(namespaces: &Namespaces, client: &Client) {
     let names = std::mem::take(&mut *namespaces.names());
     for name in names {
@@ -42,13 +42,13 @@ pub(super) async fn delete(namespaces: &Namespaces, client: &Client) {
         };
         match timeout(ANSWER_MAX, client.request_text(request)).await {
             Ok(Ok(_)) => {}
-            Ok(Err(err)) => tracing::warn!(namespace = name, %err, "namespace is left behind"),
-            Err(_) => tracing::warn!(namespace = name, "namespace is left behind: no answer"),
+            Ok(Err(err)) => tracing::warn!(namespace = name, %err, "failed to delete namespace"),
+            Err(_) => tracing::warn!(namespace = name, "timed out deleting namespace"),
         }
     }
 }
 
-/// The same where nothing can be awaited, with a runtime of its own.
+/// As [`delete`], but blocking, on a separate runtime.
 pub(super) fn delete_blocking(namespaces: &Namespaces, config: &Config) {
     if namespaces.names().is_empty() {
         return;
@@ -62,14 +62,14 @@ pub(super) fn delete_blocking(namespaces: &Namespaces, config: &Config) {
             return;
         };
         runtime.block_on(async {
-            // It was made before, so that it can be made again.
+            // A client was created from this configuration before, so this should succeed.
             if let Ok(client) = Client::try_from(config) {
                 delete(namespaces, &client).await;
             }
         });
     };
-    // A runtime can't be entered inside of another one, so it has a thread of its own. If that
-    // panics, there is nothing left to do.
+    // A runtime can't be entered from inside another one, so use a separate thread. A panic there
+    // only skips the deletion.
     std::thread::scope(|scope| {
         let _ = scope.spawn(work).join();
     });

@@ -1,4 +1,4 @@
-//! A program that runs for as long as it is needed, and whose log is kept if anything goes wrong.
+//! A child process whose log is kept after a failure.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use tokio::time::{Instant, sleep};
 
 use super::error::ClusterError;
 
-/// How often it is looked whether a process has ended.
+/// The interval between checks for the exit of a process.
 const POLL: Duration = Duration::from_millis(20);
-/// How long a process that is dropped may take to end. Its data is thrown away in any case.
+/// The time that a dropped process gets to exit. Its data is discarded anyway.
 const DROP_PATIENCE: Duration = Duration::from_secs(3);
 
-/// A running program. When dropped it is asked to end, then killed.
+/// A running program. Dropping it asks the program to exit, then kills it.
 #[derive(Debug)]
 pub(super) struct Process {
     program: &'static str,
@@ -23,7 +23,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts a program that writes its log to a file.
+    /// Starts a program that logs to a file.
     pub(super) fn start(
         program: &'static str,
         path: &Path,
@@ -52,33 +52,33 @@ impl Process {
         })
     }
 
-    /// Its name.
+    /// Returns its name.
     pub(super) fn program(&self) -> &'static str {
         self.program
     }
 
-    /// Its log.
+    /// Returns the path of its log.
     pub(super) fn log(&self) -> &Path {
         &self.log
     }
 
-    /// What it has written so far.
+    /// Returns its output so far.
     pub(super) fn said(&self) -> String {
         let bytes = std::fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// How it has ended, if it has.
+    /// Returns the exit status if the process has exited.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
-        // It is our own child, which can always be asked about.
+        // It is our child, so querying its status can't fail.
         self.child.try_wait().ok().flatten()
     }
 
-    /// Asks it to end, and kills it after this time.
+    /// Asks the process to exit, and kills it after the timeout.
     ///
     /// # Errors
     ///
-    /// It had to be killed.
+    /// The process had to be killed.
     pub(super) async fn stop(mut self, timeout: Duration) -> Result<(), ClusterError> {
         self.ask_to_end();
         let deadline = Instant::now() + timeout;
@@ -98,19 +98,19 @@ impl Process {
 
     #[cfg(unix)]
     fn ask_to_end(&self) {
-        // It may have ended already.
+        // It may have exited already.
         let pid = rustix::process::Pid::from_child(&self.child);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     }
 
-    /// There is no gentle way.
+    /// This platform has no gentle signal.
     #[cfg(not(unix))]
     fn ask_to_end(&mut self) {
         let _ = self.child.kill();
     }
 
     fn kill(&mut self) {
-        // It may have ended already.
+        // It may have exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! A control plane whose API server is a real one.
+//! A control plane with a real API server.
 
 use std::path::Path;
 
@@ -16,24 +16,24 @@ use super::error::{ClusterError, NotEmbedded};
 use super::namespaces;
 use super::simulated::{NoActors, Simulated};
 
-/// Where a real API server comes from.
+/// The origin of a real API server.
 #[derive(Debug)]
 pub(super) enum Origin {
-    /// It was started for the test.
+    /// Started for the test.
     Binaries(Box<Binaries>),
-    /// It was there before.
+    /// Existed before the test.
     Existing,
-    /// It is over.
+    /// Stopped.
     Stopped,
 }
 
-/// A real API server: one that was started for the test, or that of an existing cluster.
+/// A real API server, either started for the test or from an existing cluster.
 pub struct RealControlPlane {
     config: Config,
     client: Client,
-    /// Those that were made here.
+    /// The namespaces created here.
     namespaces: Namespaces,
-    /// None if the cluster has nodes of its own, or if none was wanted.
+    /// `None` if the cluster has its own nodes, or if no actors are configured.
     simulated: Option<Simulated>,
     origin: Origin,
 }
@@ -58,7 +58,7 @@ impl std::fmt::Debug for RealControlPlane {
 }
 
 impl RealControlPlane {
-    /// Begins to use a server that answers, with these actors.
+    /// Connects to a ready server and starts these actors.
     pub(super) async fn start(
         config: Config,
         origin: Origin,
@@ -80,7 +80,7 @@ impl RealControlPlane {
         })
     }
 
-    /// Acts on pods: makes them crash, end or behave otherwise.
+    /// Acts on pods: makes them crash, end or change their behaviour.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl RealControlPlane {
         Ok(simulated.pods())
     }
 
-    /// Acts on nodes: cuts them off, brings them back, taints them.
+    /// Acts on nodes: disconnects, reconnects and taints them.
     ///
     /// # Errors
     ///
@@ -100,16 +100,16 @@ impl RealControlPlane {
         Ok(simulated.nodes())
     }
 
-    /// A client with the rights of the administrator, or of the kubeconfig's user.
+    /// Returns a client with the rights of the administrator, or of the kubeconfig's user.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// A client with the rights of another user, whom the server is asked to impersonate.
+    /// Returns a client with the rights of another user. The server impersonates the user.
     ///
     /// # Errors
     ///
-    /// The user can't be named in a header.
+    /// A header can't carry the user's name.
     pub fn client_as(&self, identity: &Identity) -> Result<Client, ClusterError> {
         let mut config = self.config.clone();
         let user = &mut config.auth_info;
@@ -122,7 +122,7 @@ impl RealControlPlane {
         client(&identity.name, config)
     }
 
-    /// The server's URL.
+    /// Returns the server's URL.
     pub fn url(&self) -> String {
         self.config
             .cluster_url
@@ -131,12 +131,12 @@ impl RealControlPlane {
             .to_owned()
     }
 
-    /// A kubeconfig with the rights of [`client`](Self::client).
+    /// Returns a kubeconfig with the rights of [`client`](Self::client).
     pub fn kubeconfig(&self) -> Value {
         self.kubeconfig_of("admin", &json!({}))
     }
 
-    /// A kubeconfig with the rights of another user, whom the server is asked to impersonate.
+    /// Returns a kubeconfig with the rights of another user. The server impersonates the user.
     pub fn kubeconfig_for(&self, identity: &Identity) -> Value {
         let mut user = json!({"as": identity.name, "as-groups": identity.groups});
         if !identity.uid.is_empty() {
@@ -148,18 +148,18 @@ impl RealControlPlane {
         self.kubeconfig_of(&identity.name, &user)
     }
 
-    /// Makes a new namespace whose name starts so. In an existing cluster it is deleted at the end.
+    /// Creates a namespace with a generated name. In an existing cluster it is deleted at the end.
     ///
     /// # Errors
     ///
-    /// The server refuses it.
+    /// The server rejects the request.
     pub async fn create_namespace(&self, prefix: &str) -> Result<String, ClusterError> {
         let name = namespaces::create(&self.client, prefix).await?;
         self.namespaces.names().insert(name.clone());
         Ok(name)
     }
 
-    /// Where the logs of the processes are; none of an existing cluster.
+    /// Returns the folder of the process logs; `None` for an existing cluster.
     pub fn logs(&self) -> Option<&Path> {
         match &self.origin {
             Origin::Binaries(binaries) => Some(binaries.logs()),
@@ -167,11 +167,12 @@ impl RealControlPlane {
         }
     }
 
-    /// Ends the processes; an existing cluster goes on without the namespaces that were made here.
+    /// Stops the processes. An existing cluster keeps running; only the namespaces created here are
+    /// deleted.
     ///
     /// # Errors
     ///
-    /// One did not end in time, and was killed.
+    /// A process did not exit in time and was killed.
     pub async fn stop(mut self) -> Result<(), ClusterError> {
         if let Some(simulated) = self.simulated.take() {
             simulated.stop().await;
@@ -220,7 +221,7 @@ impl RealControlPlane {
         if let Some(proxy) = &config.proxy_url {
             cluster["proxy-url"] = json!(proxy.to_string());
         }
-        // It is made of texts, lists and maps alone, which always can be written.
+        // It consists only of strings, lists and maps, so serializing it can't fail.
         let mut user = serde_json::to_value(&config.auth_info).unwrap_or_default();
         if let (Some(user), Some(extra)) = (user.as_object_mut(), extra.as_object()) {
             user.extend(extra.clone());
@@ -259,7 +260,7 @@ fn client(user: &str, config: Config) -> Result<Client, ClusterError> {
     })
 }
 
-/// A certificate as text, in lines of 64 characters.
+/// Encodes a certificate as PEM, in lines of 64 characters.
 fn certificate_pem(der: &[u8]) -> String {
     let encoded = STANDARD.encode(der);
     let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
@@ -274,7 +275,7 @@ fn certificate_pem(der: &[u8]) -> String {
     pem
 }
 
-/// Reads a path.
+/// Sends a GET request for a path.
 pub(super) async fn ask(client: &Client, path: &str) -> kube::Result<String> {
     let request = Request::get(path).body(Vec::new());
     client

@@ -1,4 +1,4 @@
-//! The actors of a real API server, which are clients of it.
+//! Actors for a real API server, as its clients.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -16,21 +16,20 @@ use tokio::time::timeout;
 use super::error::{ClusterError, in_one_line};
 use super::real::ask;
 
-/// The least time from a write to what the garbage collector and the namespace controller make of
-/// it: they compare kinds, and the watches of two kinds don't tell of writes in one order.
+/// Minimum delay between a write and the reaction of the garbage collector and the namespace
+/// controller. They compare kinds, and watches of different kinds are not ordered with each other.
 const LAG: Duration = Duration::from_millis(200);
-/// How long stopping waits for the tasks to end by themselves.
+/// The time that the tasks get to end when stopping.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// No actors run in this cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no actors run in this cluster: none was configured, or it has nodes of its own, which run its \
-     pods"
+    "no actors run in this cluster: none is configured, or the cluster's own nodes run its pods"
 )]
 pub struct NoActors;
 
-/// The actors that run.
+/// The running actors.
 #[derive(Debug)]
 pub(super) struct Simulated {
     server: ActorServer,
@@ -39,7 +38,8 @@ pub(super) struct Simulated {
 }
 
 impl Simulated {
-    /// Starts actors that see these objects; none if none is wanted, or if others do their work.
+    /// Starts actors that see only the given objects. Returns `None` if none are configured or if
+    /// the cluster has its own nodes.
     pub(super) async fn start(
         client: &Client,
         scope: Scope,
@@ -53,7 +53,7 @@ impl Simulated {
         };
         let is_shared = matches!(scope, Scope::Namespaces(_));
         if is_shared && has_real_nodes(client).await.map_err(failed)? {
-            tracing::info!("the cluster has nodes of its own: no actors are started");
+            tracing::info!("not starting actors: the cluster has its own nodes");
             return Ok(None);
         }
         if let Some(config) = &mut config.garbage_collector {
@@ -82,7 +82,7 @@ impl Simulated {
         Nodes::new(&self.server, &self.handles)
     }
 
-    /// Ends them, and waits for it. Panics on if an actor has panicked.
+    /// Stops the actors and waits for them. Panics if an actor has panicked.
     pub(super) async fn stop(mut self) {
         self.server.stopping().cancel();
         let ended = async {
@@ -95,7 +95,7 @@ impl Simulated {
             }
         };
         if timeout(STOP_TIMEOUT, ended).await.is_err() {
-            tracing::warn!("some actors did not end in time and are aborted");
+            tracing::warn!("aborting actors that did not stop in time");
         }
         self.tasks.shutdown().await;
     }
@@ -107,17 +107,17 @@ impl Drop for Simulated {
     }
 }
 
-/// The time of day, as a real server has it.
+/// Returns a clock that starts at the current time, like the real server's.
 fn wall_clock() -> TokioClock {
     #[expect(
         clippy::disallowed_methods,
-        reason = "a real server goes by the time of day, and its actors must too"
+        reason = "a real server uses the wall clock, so its actors must too"
     )]
     let now = jiff::Timestamp::try_from(SystemTime::now());
     TokioClock::starting_at(now.unwrap_or_default())
 }
 
-/// Whether there is a node that isn't one of ours.
+/// Returns true if the cluster has a node that isn't simulated.
 async fn has_real_nodes(client: &Client) -> kube::Result<bool> {
     let text = ask(client, "/api/v1/nodes").await?;
     let nodes: Value = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;

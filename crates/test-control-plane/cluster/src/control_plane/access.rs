@@ -1,4 +1,4 @@
-//! Who clients are: services and clients that act as a user, kubeconfigs, tokens.
+//! Client identities: services and clients that act as a user, kubeconfigs, tokens.
 
 use std::path::Path;
 
@@ -11,36 +11,36 @@ use serde_json::{Value, json};
 use super::{Endpoint, TestControlPlane};
 use crate::kubeconfig::{self, Credential, WriteKubeconfigError};
 
-/// The user agent of requests that the control plane makes for the test.
+/// The user agent of the control plane's own requests.
 const AGENT: &str = "test-control-plane/access";
 
-/// A client can't be given access.
+/// A reason why a client can't get access.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// There is no port for a kubeconfig to name.
-    #[error("the control plane has no port: it was not told to listen")]
+    /// The kubeconfig needs a port, but there is none.
+    #[error("the control plane has no port: listening is off")]
     NoPort,
-    /// The certificate can't be made.
+    /// Generating the certificate failed.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
     /// The file can't be written.
     #[error(transparent)]
     Write(#[from] WriteKubeconfigError),
-    /// The server makes no token for the service account.
+    /// The server rejects the token request.
     #[error("requesting a token of the service account {namespace}/{name}: {message}")]
     Token {
         /// The account's namespace.
         namespace: String,
         /// The account's name.
         name: String,
-        /// What the server answers.
+        /// The server's message.
         message: String,
     },
 }
 
 impl TestControlPlane {
-    /// The API server as a service whose requests are those of `identity`, who may do what its roles
-    /// allow: to run a whole test with nothing but the role that a program ships with.
+    /// Returns the API server as a service that sends requests as `identity`, with the rights of
+    /// its roles. Use it to run a whole test with only the role that a program ships with.
     pub fn service_as(&self, identity: Identity) -> ServiceAs {
         ServiceAs::new(self.service(), identity)
     }
@@ -51,7 +51,7 @@ impl TestControlPlane {
         kube::Client::new(self.service_as(identity), "default")
     }
 
-    /// The administrator's kubeconfig; none if there is no port.
+    /// Returns the administrator's kubeconfig; `None` if there is no port.
     pub fn kubeconfig(&self) -> Option<Value> {
         let Endpoint { tls, .. } = self.endpoint.as_ref()?;
         let credential = Credential::Certificate(&tls.admin);
@@ -64,11 +64,11 @@ impl TestControlPlane {
         ))
     }
 
-    /// A user's kubeconfig, with a client certificate, or with a token for a user of whom a
-    /// certificate can't tell all: one with several groups or with extra values, such as a service
-    /// account.
+    /// Returns a user's kubeconfig with a client certificate. A user with several groups or with
+    /// extra values, such as a service account, gets a token instead, because a certificate can't
+    /// carry them.
     ///
-    /// # Errors
+    /// There is no port, or generating the certificate failed.
     ///
     /// There is no port, or no certificate can be made.
     pub fn kubeconfig_for(&self, identity: &Identity) -> Result<Value, AccessError> {
@@ -89,8 +89,9 @@ impl TestControlPlane {
         }
     }
 
-    /// A kubeconfig with a bearer token: one of [`issue_token`](Self::issue_token), of
-    /// [`service_account_token`](Self::service_account_token), or one that was listed at the start.
+    /// Returns a kubeconfig with a bearer token, either from [`issue_token`](Self::issue_token) or
+    /// [`service_account_token`](Self::service_account_token), or from the tokens configured at the
+    /// start.
     ///
     /// # Errors
     ///
@@ -102,17 +103,17 @@ impl TestControlPlane {
         Ok(kubeconfig::kubeconfig(&url, &tls.ca_pem, user, credential))
     }
 
-    /// A new bearer token that shows a user, as long as the control plane runs.
+    /// Issues a bearer token for a user, valid until the control plane stops.
     pub fn issue_token(&self, identity: &Identity) -> String {
         self.server.issue_token(identity)
     }
 
-    /// A token of a service account that exists, as `kubectl create token` makes it: it counts for
-    /// an hour.
+    /// Requests a token of an existing service account, as `kubectl create token` does. It is valid
+    /// for an hour.
     ///
     /// # Errors
     ///
-    /// There is no such account.
+    /// The service account does not exist.
     pub async fn service_account_token(
         &self,
         namespace: &str,
@@ -134,7 +135,7 @@ impl TestControlPlane {
         }
     }
 
-    /// Writes the administrator's kubeconfig to a file, all at once; nothing if there is no port.
+    /// Writes the administrator's kubeconfig to a file atomically; does nothing without a port.
     ///
     /// # Errors
     ///
@@ -146,12 +147,12 @@ impl TestControlPlane {
         }
     }
 
-    /// Writes a user's kubeconfig to a file, all at once: see
+    /// Writes a user's kubeconfig to a file atomically: see
     /// [`kubeconfig_for`](Self::kubeconfig_for).
     ///
     /// # Errors
     ///
-    /// There is no port, no certificate can be made, or the file can't be written.
+    /// There is no port, generating the certificate failed, or the file can't be written.
     pub fn write_kubeconfig_for(
         &self,
         identity: &Identity,

@@ -21,16 +21,16 @@ use tokio::task::JoinSet;
 
 use super::{Endpoint, TestControlPlane};
 
-/// The namespaces that every cluster has.
+/// The namespaces of every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// When the clock starts unless told otherwise: 2026-01-01T00:00:00Z.
+/// The default start of the clock: 2026-01-01T00:00:00Z.
 const EPOCH_SECONDS: i64 = 1_767_225_600;
 
-/// A control plane that couldn't be started.
+/// A reason why a control plane failed to start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The port couldn't be opened.
+    /// Opening the port failed.
     #[error(transparent)]
     Listen(#[from] ListenError),
 }
@@ -47,74 +47,74 @@ pub struct TestControlPlaneBuilder {
     client_authorities: Option<ClientAuthorities>,
 }
 
-/// The user agent of what the control plane makes at its start.
-/// The address by which pods reach the API server: the first of the range of services.
+/// The cluster IP of the API server: the first address of the service range.
 const SERVICE_ADDRESS: &str = "10.96.0.1";
 
-/// The port on which kube-apiserver listens if it isn't told another one.
+/// kube-apiserver's default port.
 const DEFAULT_PORT: u16 = 6443;
 
+/// The user agent of the control plane's own requests at its start.
 const BOOTSTRAP: &str = "kube-apiserver/v1.36.2";
 
 impl TestControlPlaneBuilder {
-    /// Sets all of the server's behaviour.
+    /// Sets the server's whole configuration.
     #[must_use]
     pub fn server_config(mut self, config: ServerConfig) -> Self {
         self.config = config;
         self
     }
 
-    /// Prunes members that the schema of v1.36.2 doesn't know, as the reference does, or keeps them.
+    /// Sets the treatment of members outside the schema of v1.36.2: prune them, as the reference
+    /// does, or keep them.
     #[must_use]
     pub fn unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {
         self.config.unknown_fields = unknown_fields;
         self
     }
 
-    /// Switches optional behaviour on.
+    /// Enables optional features.
     #[must_use]
     pub fn feature_gates(mut self, gates: FeatureGates) -> Self {
         self.config.feature_gates = gates;
         self
     }
 
-    /// Seeds uids and generated names.
+    /// Sets the seed of uids and generated names.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = seed;
         self
     }
 
-    /// Sets the bearer tokens that are known.
+    /// Sets the valid bearer tokens.
     #[must_use]
     pub fn tokens(mut self, tokens: Tokens) -> Self {
         self.config.tokens = tokens;
         self
     }
 
-    /// Sets who decides what users may do; by default roles and bindings do.
+    /// Sets the authorizer; by default roles and bindings decide.
     #[must_use]
     pub fn authorization(mut self, authorization: impl Into<Authorization>) -> Self {
         self.config.authorization = authorization.into();
         self
     }
 
-    /// Sets which actors run.
+    /// Sets the actors to run.
     #[must_use]
     pub fn actors(mut self, actors: ActorsConfig) -> Self {
         self.actors = actors;
         self
     }
 
-    /// Changes which actors run and how.
+    /// Changes the configuration of the actors.
     #[must_use]
     pub fn configure_actors(mut self, change: impl FnOnce(&mut ActorsConfig)) -> Self {
         change(&mut self.actors);
         self
     }
 
-    /// Runs every actor, with its defaults unless it was configured already: pods become ready at
-    /// once.
+    /// Runs all actors, with defaults for those not configured yet. Pods become ready immediately.
     #[must_use]
     pub fn all_actors(mut self) -> Self {
         let all = ActorsConfig::all();
@@ -130,14 +130,14 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Lets kubelet and scheduler write events, as a cluster's do.
+    /// Makes the kubelet and the scheduler write events, as in a real cluster.
     #[must_use]
     pub fn actor_events(mut self) -> Self {
         self.actors.events = true;
         self
     }
 
-    /// Runs a kubelet, and a scheduler unless one was configured already.
+    /// Runs a kubelet, and a default scheduler unless one is configured.
     #[must_use]
     pub fn kubelet(mut self, kubelet: KubeletConfig) -> Self {
         self.actors.kubelet = Some(kubelet);
@@ -152,7 +152,7 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Runs the volume binder; pods then wait for their claims.
+    /// Runs the volume binder; pods then wait until their claims are bound.
     #[must_use]
     pub fn volume_binder(mut self) -> Self {
         self.actors.volume_binder.get_or_insert_default();
@@ -173,47 +173,47 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Sets the time that the clock shows at the start; it follows tokio's time from there.
+    /// Sets the start of the clock, which then follows tokio's time.
     #[must_use]
     pub fn starting_at(mut self, now: Timestamp) -> Self {
         self.now = Some(now);
         self
     }
 
-    /// Takes timestamps from another clock.
+    /// Uses another clock for timestamps.
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = Some(clock);
         self
     }
 
-    /// Opens a loopback port as well; port 0 takes a free one.
+    /// Also opens a loopback port; port 0 selects a free one.
     #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.listen = Some(address);
         self
     }
 
-    /// Shows this certificate at the port instead of one that is made for it.
+    /// Uses this serving certificate instead of a generated one.
     #[must_use]
     pub fn serving_certificate(mut self, certificate: ServingCertificate) -> Self {
         self.serving_certificate = Some(certificate);
         self
     }
 
-    /// Believes client certificates that these authorities have signed: the common name is the
-    /// user, the organizations are the groups.
+    /// Accepts client certificates signed by these authorities: the common name is the user, the
+    /// organizations are the groups.
     #[must_use]
     pub fn client_authorities(mut self, authorities: ClientAuthorities) -> Self {
         self.client_authorities = Some(authorities);
         self
     }
 
-    /// Starts it. Must be called inside a tokio runtime.
+    /// Starts the control plane. Must be called inside a tokio runtime.
     ///
     /// # Panics
     ///
-    /// If the port can't be opened; [`try_start`](Self::try_start) returns the error.
+    /// Panics if the port can't be opened; [`try_start`](Self::try_start) returns the error.
     pub async fn start(self) -> TestControlPlane {
         match self.try_start().await {
             Ok(plane) => plane,
@@ -221,7 +221,7 @@ impl TestControlPlaneBuilder {
         }
     }
 
-    /// Starts it. Must be called inside a tokio runtime.
+    /// Starts the control plane. Must be called inside a tokio runtime.
     ///
     /// # Errors
     ///
@@ -277,7 +277,7 @@ impl TestControlPlaneBuilder {
     }
 }
 
-/// Makes the service by which pods find the API server.
+/// Creates the service that pods use to reach the API server.
 async fn publish_service(server: &ApiServer, port: u16) {
     let service = json!({
         "metadata": {
@@ -295,8 +295,8 @@ async fn publish_service(server: &ApiServer, port: u16) {
         .await;
 }
 
-/// Tells components that serve requests of their own who signs the certificates of clients: they
-/// look there before they ask this server whom a token belongs to.
+/// Publishes the client CA for aggregated API servers, which check client certificates themselves
+/// before they request a token review.
 async fn publish_client_ca(server: &ApiServer, ca_pem: &str) {
     let map = json!({
         "metadata": {"name": "extension-apiserver-authentication"},

@@ -1,6 +1,6 @@
 //! The `Accept` header: its clauses, best first.
 
-/// One clause: a media type, perhaps with wildcards, and its parameters.
+/// One clause: a media type, possibly with wildcards, and its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Clause<'a> {
     pub main: &'a str,
@@ -34,13 +34,13 @@ impl<'a> Clause<'a> {
         Some(clause)
     }
 
-    /// A parameter's value; of a repeated one the last.
+    /// Returns a parameter's value; the last one wins.
     pub(crate) fn parameter(&self, wanted: &str) -> Option<&'a str> {
         let mut values = self.parameters.iter().rev();
         values.find_map(|(name, value)| (*name == wanted).then_some(*value))
     }
 
-    /// Whether the clause takes the media type.
+    /// Returns true if the clause matches the media type.
     pub(crate) fn takes(&self, main: &str, sub: &str) -> bool {
         match (self.main, self.sub) {
             ("*", "*") => true,
@@ -49,14 +49,14 @@ impl<'a> Clause<'a> {
         }
     }
 
-    /// How much of the media type is a wildcard.
+    /// Counts the wildcard parts of the media type.
     fn vagueness(&self) -> u8 {
         u8::from(self.main == "*") * 2 + u8::from(self.sub == "*")
     }
 }
 
-/// The clauses of a header in the order in which they are tried: by quality, the more specific
-/// first among equals. What can't be read is left out.
+/// Returns the clauses of a header in the order to try them: by quality, then by specificity. Skips
+/// invalid clauses.
 pub(crate) fn clauses(header: &str) -> Vec<Clause<'_>> {
     let mut clauses: Vec<Clause<'_>> = header.split(',').filter_map(Clause::parse).collect();
     clauses.sort_by(|a, b| {
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn clauses_come_by_quality_then_by_how_specific_they_are() {
+    fn clauses_are_sorted_by_quality_then_specificity() {
         assert_eq!(
             order("*/*, a/b;q=0.5, a/*, c/d, *;q=0.9"),
             ["c/d", "a/*", "*/*", "*/*", "a/b"]
@@ -85,12 +85,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_media_type_is_left_out() {
+    fn clauses_skips_invalid_media_types() {
         assert_eq!(order(", json, a/b/c, x/y"), ["x/y"]);
     }
 
     #[test]
-    fn parameters_are_read_without_the_blanks_around_them() {
+    fn parameters_are_trimmed() {
         let header = "application/json; as=Table ;v=v1;junk;q=0.3";
         let clauses = clauses(header);
         assert_eq!(clauses[0].parameter("as"), Some("Table"));

@@ -1,8 +1,8 @@
-//! Answers as protobuf messages, made from their JSON text by the table of types: the mirror of
-//! what reads such bodies.
+//! Encoding of JSON answers as protobuf messages, driven by the schema table. The mirror of the
+//! body decoder.
 //!
-//! The bytes are those of the reference: fields by their numbers, zero values included where Go's
-//! generated code writes them, maps by their keys.
+//! The bytes equal the reference's: fields sorted by number, zero values where Go's generated code
+//! writes them, map entries sorted by key.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use kube_apimachinery::schema::{self, Field, Kind, Shape, Type};
 use kube_apimachinery::time;
 use serde_json::value::RawValue;
 
-/// What every whole message begins with.
+/// The prefix of all whole messages.
 const PREFIX: [u8; 4] = *b"k8s\0";
 
 const VARINT: u64 = 0;
 const BYTES: u64 = 2;
 
-/// Why an answer has no protobuf form.
+/// A reason why an answer has no protobuf form.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// It isn't the JSON that its type has.
+    /// The JSON does not match its type.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// Its type has none.
+    /// The type has no protobuf form.
     #[error(
         "object *v1.{0} does not implement the protobuf marshalling interface and cannot be \
          encoded to a protobuf message"
@@ -35,7 +35,7 @@ pub enum EncodeError {
 type Encoded = Result<Vec<u8>, EncodeError>;
 type Members<'a> = BTreeMap<String, &'a RawValue>;
 
-/// The whole message of an answer: an object, a list of objects, the metadata of either, a status.
+/// Encodes a whole answer: an object, a list of objects, the metadata of either, or a status.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub fn answer(text: &[u8]) -> Encoded {
     Ok(enveloped(&version, &kind, &raw))
 }
 
-/// The whole message of an object of the type `found`.
+/// Encodes an object of the type `found` as a whole message.
 ///
 /// # Errors
 ///
@@ -76,11 +76,11 @@ pub fn object(found: &Type, text: &[u8]) -> Encoded {
     Ok(enveloped(&version, &kind, &raw))
 }
 
-/// A line of a watch as a frame: its length, then the event.
+/// Encodes a line of a watch as a frame: its length, then the event.
 ///
 /// # Errors
 ///
-/// The kind of its object has no message.
+/// The object's kind has no message.
 pub fn watch_frame(line: &[u8]) -> Encoded {
     let members: Members<'_> = serde_json::from_slice(line)?;
     let object = members.get("object").map_or("null", |object| object.get());
@@ -93,7 +93,7 @@ pub fn watch_frame(line: &[u8]) -> Encoded {
     Ok([&length.to_be_bytes()[..], &event].concat())
 }
 
-/// The type of a list's items; none for what is no list.
+/// Returns the type of a list's items, or `None` if the kind is no list.
 fn type_of_item(version: &str, kind: &str) -> Option<Item> {
     let item = kind.strip_suffix("List")?;
     match item {
@@ -102,7 +102,7 @@ fn type_of_item(version: &str, kind: &str) -> Option<Item> {
     }
 }
 
-/// What a list holds.
+/// The type of a list's items.
 #[derive(Clone, Copy)]
 enum Item {
     Whole(&'static Type),
@@ -136,14 +136,14 @@ fn enveloped(version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     let mut out = PREFIX.to_vec();
     nested(&mut out, 1, type_meta);
     nested(&mut out, 2, raw);
-    // The encoding and the media type of what is in it, which are the usual ones.
+    // Empty encoding and content type: the defaults.
     nested(&mut out, 3, []);
     nested(&mut out, 4, []);
     out
 }
 
-/// Writes the members of `found` that lie directly in the message, or, with `outer`, in the
-/// embedded message of that number.
+/// Writes the direct members of `found`, or, with `outer`, the members inside the embedded message
+/// with that number.
 fn write_at(
     found: &Type,
     outer: Option<u32>,
@@ -202,7 +202,7 @@ fn write_field(
     }
 }
 
-/// Writes one value; without one, what Go writes for zero.
+/// Writes one value, or Go's encoding of zero if there is none.
 fn write_value(
     number: u32,
     kind: Kind,
@@ -251,7 +251,7 @@ fn write_value(
     Ok(())
 }
 
-/// The message of an object of the type with this name.
+/// Encodes an object of the named type.
 fn message(name: &str, value: Option<&RawValue>) -> Encoded {
     let found = schema::find_type(name).ok_or_else(|| EncodeError::NoMessage(name.to_owned()))?;
     let mut message = Vec::new();
@@ -273,7 +273,7 @@ fn int_or_string(value: Option<&RawValue>) -> Encoded {
     Ok(message)
 }
 
-/// A time; the zero time is an empty message.
+/// Encodes a time; the zero time is an empty message.
 fn timestamp(text: &str) -> Vec<u8> {
     let mut message = Vec::new();
     if let Ok(time) = time::parse(text) {
@@ -342,7 +342,7 @@ fn text(value: Option<&RawValue>) -> serde_json::Result<String> {
     parsed(value)
 }
 
-/// What JSON text holds; nothing and null are the type's zero.
+/// Parses JSON text; a missing value and null become the type's zero.
 fn parsed<'a, T: serde::Deserialize<'a> + Default>(
     value: Option<&'a RawValue>,
 ) -> serde_json::Result<T> {
@@ -362,7 +362,7 @@ fn write_number(out: &mut Vec<u8>, number: u32, value: i64) {
     varint(out, value.cast_unsigned());
 }
 
-/// Writes bytes with their number and length.
+/// Writes bytes with their field number and length.
 fn nested(out: &mut Vec<u8>, number: u32, bytes: impl AsRef<[u8]>) {
     let bytes = bytes.as_ref();
     varint(out, u64::from(number) << 3 | BYTES);
@@ -384,10 +384,9 @@ mod tests {
     use crate::decode::{self, BodyFormat};
     use serde_json::{Value, json};
 
-    /// The other encoder leaves some zero values out that Go writes; where it doesn't, the bytes are
-    /// the same.
+    /// The other encoder omits some zero values that Go writes. Elsewhere the bytes are equal.
     #[test]
-    fn messages_are_those_of_another_encoder() {
+    fn messages_match_another_encoder() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../../../test/vectors/protobuf.jsonl"
@@ -408,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_written_with_its_details() {
+    fn status_is_encoded_with_details() {
         let status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": "m", "reason": "r", "code": 404,
@@ -429,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_message_is_named() {
+    fn error_names_kind_without_message() {
         let table = json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1"}).to_string();
         let error = answer(table.as_bytes()).unwrap_err().to_string();
         assert!(

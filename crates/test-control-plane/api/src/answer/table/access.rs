@@ -1,4 +1,4 @@
-//! The cells of bindings of roles, and of quotas.
+//! The cells of role bindings and quotas.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ pub(super) fn role_binding(binding: &Value, created: &str) -> Vec<Value> {
     ]
 }
 
-/// What is used and what may be, limits apart from the rest.
+/// Formats the usage and hard limits of a quota: requests and limits in separate cells.
 pub(super) fn quota(quota: &Value, created: &str) -> Vec<Value> {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
     let hard = quota.pointer("/status/hard").and_then(Value::as_object);

@@ -1,9 +1,9 @@
-//! How long ago something was, as kubectl says it.
+//! Ages in kubectl's short form.
 
 use jiff::Timestamp;
 use kube_apimachinery::time;
 
-/// The time from a timestamp's text to `now`; `<unknown>` if there is none.
+/// Formats the time from a timestamp to `now`; `<unknown>` without a timestamp.
 pub(super) fn age(timestamp: &str, now: Timestamp) -> String {
     match time::parse(timestamp) {
         Ok(then) => human_duration(now.duration_since(then).as_secs()),
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_read_as_kubectl_prints_them() {
+    fn durations_match_kubectl() {
         for (seconds, text) in [
             (-5, "<invalid>"),
             (-1, "0s"),

@@ -9,7 +9,7 @@ use crate::defaults;
 use crate::kinds::Kind;
 pub(super) use crate::members::{list_at as list, number_at as number, text_at as text};
 
-/// The cells of an object, in the order of its kind's columns.
+/// Returns the cells of an object in the order of its kind's columns.
 pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
     let created = age(text(object, "/metadata/creationTimestamp"), now);
     let name = json!(text(object, "/metadata/name"));
@@ -67,7 +67,7 @@ pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
                 .unwrap_or(json!(0)),
             json!(created),
         ],
-        // The time itself, as no printer makes an age of it.
+        // The reference prints the creation time, not an age, for kinds without a printer.
         _ => vec![name, json!(text(object, "/metadata/creationTimestamp"))],
     }
 }
@@ -88,7 +88,7 @@ fn storage_class(object: &Value, created: &str) -> Vec<Value> {
     ]
 }
 
-/// The labels at a pointer, joined; empty if there are none.
+/// Joins the labels at a pointer; empty if there are none.
 pub(super) fn labels(value: &Value, pointer: &str) -> String {
     let map = value.pointer(pointer).and_then(Value::as_object);
     let labels: Vec<String> = map
@@ -99,7 +99,7 @@ pub(super) fn labels(value: &Value, pointer: &str) -> String {
     labels.join(",")
 }
 
-/// The text, or `<none>` for an empty one.
+/// Returns the text, or `<none>` if it is empty.
 pub(super) fn or_none(text: &str) -> &str {
     if text.is_empty() { "<none>" } else { text }
 }

@@ -1,28 +1,28 @@
-//! The columns of each kind; with the priority 1 those of wide output.
+//! The columns of each kind. Priority 1 marks columns of wide output.
 
 use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 
-/// A column: its name, the type of its cells, and the priority.
+/// A column: its name, the type of its cells, and its priority.
 type Column = (&'static str, &'static str, u8);
 
-/// A column of texts.
+/// A text column.
 const fn text(name: &'static str) -> Column {
     (name, "string", 0)
 }
 
-/// A column of texts in wide output.
+/// A text column of wide output.
 const fn wide(name: &'static str) -> Column {
     (name, "string", 1)
 }
 
-/// A column of numbers.
+/// A number column.
 const fn number(name: &'static str) -> Column {
     (name, "integer", 0)
 }
 
-/// The columns of a kind that the reference has no printer for.
+/// The columns of kinds without a printer in the reference.
 const DEFAULT: &[Column] = &[text("Name"), ("Created At", "date", 0)];
 
 #[expect(clippy::too_many_lines, reason = "a table, with a line per column")]
@@ -255,7 +255,7 @@ fn columns(kind: &Kind) -> &'static [Column] {
     }
 }
 
-/// The `columnDefinitions` of a kind's table.
+/// Returns the `columnDefinitions` of a kind's table.
 pub(super) fn definitions(kind: &Kind) -> Vec<Value> {
     columns(kind)
         .iter()

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::cells::{joined, labels, list, number, or_none, text};
 
-/// How many endpoints are shown.
+/// Maximum number of endpoints in a cell.
 const ENDPOINTS_MAX: usize = 3;
 
 pub(super) fn service(service: &Value, created: &str) -> Vec<Value> {

@@ -39,14 +39,14 @@ pub(super) fn cells(pod: &Value, created: &str, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// What a pod's containers add up to.
+/// The summary of a pod's containers.
 struct Containers<'a> {
-    /// How many are ready.
+    /// Number of ready containers.
     ready: usize,
-    /// How many there are that run beside each other: init containers only if they are sidecars.
+    /// Number of containers and sidecars; other init containers don't count.
     total: usize,
     restarts: Restarts<'a>,
-    /// What the containers say of the pod's status, if anything.
+    /// The pod's status according to its containers, if they have one.
     reason: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Containers<'a> {
                 has_running = true;
                 ready += 1;
             }
-            // The first container has the first word.
+            // The first container with a reason wins.
             reason = reason.or(found);
         }
         if has_running && reason.as_deref() == Some("Completed") {
@@ -93,16 +93,16 @@ impl<'a> Containers<'a> {
     }
 }
 
-/// What a pod's init containers add up to.
+/// The summary of a pod's init containers.
 #[derive(Default)]
 struct Init<'a> {
-    /// How many sidecars there are, which go on running beside the containers.
+    /// Number of sidecars.
     sidecars: usize,
-    /// How many sidecars are ready.
+    /// Number of ready sidecars.
     ready: usize,
     restarts: Restarts<'a>,
     sidecar_restarts: Restarts<'a>,
-    /// How far the pod got, if it isn't initialized.
+    /// The init progress of a pod that isn't initialized.
     reason: Option<String>,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Init<'a> {
     }
 }
 
-/// How often containers were restarted, and when last.
+/// The number of container restarts and the time of the last one.
 #[derive(Default)]
 struct Restarts<'a> {
     count: i64,
@@ -150,7 +150,7 @@ impl<'a> Restarts<'a> {
     fn add(&mut self, status: &'a Value) {
         self.count += number(status, "/restartCount").unwrap_or(0);
         let ended = status.pointer("/lastState/terminated/finishedAt");
-        // Times of one form, of which the later one is the greater text.
+        // All times have the same format, so text order is time order.
         self.last = self.last.max(ended.and_then(Value::as_str));
     }
 }
@@ -192,7 +192,7 @@ fn status(pod: &Value, of_containers: Option<String>) -> String {
     shown.to_owned()
 }
 
-/// What a container waits for or how it ended; none if it runs, or if nothing is known.
+/// Returns a container's waiting or termination reason, or `None` if it runs or has no state.
 fn container_reason(status: &Value) -> Option<String> {
     let waiting = text(status, "/state/waiting/reason");
     if !waiting.is_empty() {
@@ -211,7 +211,7 @@ fn container_reason(status: &Value) -> Option<String> {
     })
 }
 
-/// The conditions of the row of a pod that has ended.
+/// Returns the row conditions of a pod that has ended.
 pub(super) fn row_conditions(kind: &Kind, object: &Value) -> Option<Value> {
     if kind.storage != "pods" {
         return None;
@@ -233,8 +233,8 @@ pub(super) fn row_conditions(kind: &Kind, object: &Value) -> Option<Value> {
 mod tests {
     use super::*;
 
-    /// The cells Ready, Status and Restarts of a pod with two init containers, `a` and the sidecar
-    /// `b`, and the container `c`.
+    /// Returns the cells Ready, Status and Restarts of a pod with the init container `a`, the
+    /// sidecar `b` and the container `c`.
     fn shown(status: &Value) -> [String; 3] {
         let pod = json!({
             "spec": {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_shows_how_far_its_init_containers_got() {
+    fn status_shows_init_progress() {
         let running = json!({"running": {}});
         let waiting = |reason: &str| json!({"waiting": {"reason": reason}});
         let ended = |code: i64| json!({"terminated": {"exitCode": code}});
@@ -307,14 +307,14 @@ mod tests {
             "containerStatuses": [status("c", &running, restarted(2, "10"))],
         });
         assert_eq!(shown(&pod), ["2/2", "Running", "3 (30s ago)"]);
-        // Before the pod is initialized its containers have no say.
+        // Containers don't affect the status of an uninitialized pod.
         let mut early = pod.clone();
         early["initContainerStatuses"][1]["started"] = json!(false);
         assert_eq!(shown(&early), ["0/2", "Init:1/2", "6 (10s ago)"]);
     }
 
     #[test]
-    fn the_first_container_that_does_not_run_has_the_word() {
+    fn first_container_that_is_not_running_sets_the_status() {
         let ended = json!({"terminated": {"exitCode": 0, "reason": "Completed"}});
         let mut running = of("c", &json!({"running": {}}));
         running["ready"] = json!(true);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn gates_and_reasons_show_where_no_container_says_more() {
+    fn gates_and_reasons_show_without_container_reason() {
         let gated = json!({"type": "PodScheduled", "reason": "SchedulingGated"});
         let pod = json!({"phase": "Pending", "conditions": [gated]});
         assert_eq!(shown(&pod)[1], "SchedulingGated");

@@ -1,10 +1,10 @@
-//! The cells of the kinds that make pods from a template.
+//! The cells of kinds with a pod template.
 
 use serde_json::{Value, json};
 
 use super::cells::{joined, labels, list, number, or_none, text};
 
-/// Names, images and selector: what wide output adds.
+/// Returns the cells of wide output: names, images and selector.
 fn wide(object: &Value) -> [Value; 3] {
     let [names, images] = containers(object);
     [
@@ -37,7 +37,7 @@ pub(super) fn deployment(deployment: &Value, created: &str) -> Vec<Value> {
     cells
 }
 
-/// Of replica sets and of replication controllers.
+/// Returns the cells of a replica set or a replication controller.
 pub(super) fn replica_set(set: &Value, created: &str) -> Vec<Value> {
     let mut cells = vec![
         json!(text(set, "/metadata/name")),
@@ -76,7 +76,7 @@ pub(super) fn pod_template(template: &Value) -> Vec<Value> {
     ]
 }
 
-/// A selector, of the form with expressions or a map of labels, as kubectl shows it.
+/// Formats a selector, either with expressions or as a label map, as kubectl does.
 fn selector(selector: Option<&Value>) -> String {
     let Some(selector) = selector else {
         return "<none>".to_owned();

@@ -1,17 +1,17 @@
-//! Which texts mean something else than themselves where they stand without quotes.
+//! Detection of plain scalars that YAML does not resolve to strings.
 //!
 //! Upstream: `resolve.go` of Go's YAML reader.
 
 use jiff::civil::Date;
 
-/// The words for true, false, nothing, and numbers that are none.
+/// The words for true, false, null, infinity and not-a-number.
 const WORDS: [&str; 39] = [
     "", "~", "null", "Null", "NULL", "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on",
     "On", "ON", "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", ".nan",
     ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF",
 ];
 
-/// Whether a text without quotes is a text.
+/// Returns true if the unquoted text resolves to a string.
 pub(super) fn is_string(text: &str) -> bool {
     if WORDS.contains(&text) {
         return false;
@@ -27,7 +27,7 @@ pub(super) fn is_string(text: &str) -> bool {
     !(is_integer(&plain) || is_float(&plain) || is_date(text) || is_sexagesimal(text))
 }
 
-/// A number in any of Go's bases.
+/// Returns true for an integer in any of Go's bases.
 fn is_integer(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (digits, base) = match unsigned.get(..2) {
@@ -42,7 +42,7 @@ fn is_integer(text: &str) -> bool {
         && u64::from_str_radix(digits, base).is_ok()
 }
 
-/// A number with a point or an exponent, or one that is too large for an integer.
+/// Returns true for a number with a point or an exponent, or one too large for an integer.
 fn is_float(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (number, exponent) = match unsigned.split_once(['e', 'E']) {
@@ -63,7 +63,7 @@ fn is_float(text: &str) -> bool {
     is_exponent && is_number && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// A day, perhaps with a time, in the forms that Go's reader knows.
+/// Returns true for a date, with or without a time, in the formats that Go's reader knows.
 fn is_date(text: &str) -> bool {
     let end = text.find(['T', 't', ' ']).unwrap_or(text.len());
     let (day, time) = text.split_at(end);
@@ -81,7 +81,7 @@ fn is_date(text: &str) -> bool {
     is_day && (time.is_empty() || is_time(time))
 }
 
-/// A time behind a day: with a zone after `T`, without one after a blank.
+/// Returns true for the time after a date: with a zone after `T`, or without one after a space.
 fn is_time(text: &str) -> bool {
     let (clock, needs_zone) = match text.strip_prefix(' ') {
         Some(clock) => (clock, false),
@@ -99,7 +99,7 @@ fn is_time(text: &str) -> bool {
     is_clock && (if needs_zone { is_zone } else { zone.is_empty() })
 }
 
-/// A number to the base of 60, which other readers of YAML take for one.
+/// Returns true for a base-60 number, which some YAML readers resolve to an integer.
 fn is_sexagesimal(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut parts = unsigned.split(':');

@@ -1,21 +1,21 @@
-//! How a text is written: as it is, in quotes, or in lines of its own.
+//! The styles of a string: plain, quoted or as a block of lines.
 
 use super::resolve::is_string;
 
-/// The form of a text.
+/// The style of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// As it is.
+    /// Unquoted.
     Plain,
     /// In single quotes.
     Single,
     /// In double quotes, with escapes.
     Double,
-    /// In lines of its own.
+    /// As a literal block.
     Literal,
 }
 
-/// The form of a text; one that may not be broken into lines is a key.
+/// Selects the style of a string. A string that may not break is a key.
 ///
 /// Upstream: `stringv`, `yaml_emitter_select_scalar_style`.
 pub(super) fn style(text: &str, may_break: bool) -> Style {
@@ -38,15 +38,15 @@ pub(super) fn style(text: &str, may_break: bool) -> Style {
     Style::Plain
 }
 
-/// What stands in a text that not every form can hold.
+/// The properties of a string that rule out some styles.
 ///
 /// Upstream: `yaml_emitter_analyze_scalar`.
 struct Found {
     /// Characters that must be escaped.
     is_special: bool,
-    /// What would mean something else without quotes.
+    /// Syntax that would change the meaning of the unquoted string.
     is_indicator: bool,
-    /// A line that ends in a blank.
+    /// A line that ends in a space.
     has_blank_before_break: bool,
 }
 
@@ -78,7 +78,8 @@ impl Found {
     }
 }
 
-/// Whether a character is written as it is. Those beyond the first plane never are.
+/// Returns true if the character needs no escape. Characters beyond the first plane always need
+/// one.
 fn is_printable(c: char) -> bool {
     let is_break = matches!(c, '\u{2028}' | '\u{2029}');
     matches!(c, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
@@ -86,8 +87,8 @@ fn is_printable(c: char) -> bool {
         && !is_break
 }
 
-/// The escape of a character in double quotes; none if it needs none. In a text that begins with a
-/// byte order mark every character has one.
+/// Returns the escape of a character in double quotes, or `None` if it needs none. In a string that
+/// begins with a byte order mark every character is escaped.
 pub(super) fn escaped(c: char, has_mark: bool) -> Option<String> {
     let short = match c {
         '\0' => '0',

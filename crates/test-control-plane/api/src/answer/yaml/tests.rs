@@ -1,4 +1,4 @@
-//! Tests of YAML answers: texts as the reference's own library prints them.
+//! Tests of YAML answers. The expected texts are the output of the reference's own library.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ fn yaml(value: &Value) -> String {
 }
 
 #[test]
-fn a_document_looks_as_kubernetes_prints_it() {
+fn document_matches_kubernetes_output() {
     let value = json!({
         "kind": "Pod",
         "metadata": {"labels": {"a": "true", "b": "1", "c": ""}, "finalizers": []},
@@ -28,7 +28,7 @@ fn a_document_looks_as_kubernetes_prints_it() {
 }
 
 #[test]
-fn texts_are_quoted_only_where_they_must_be() {
+fn strings_are_quoted_only_where_needed() {
     for (text, written) in [
         ("", "\"\""),
         ("~", "\"~\""),
@@ -86,7 +86,7 @@ fn texts_are_quoted_only_where_they_must_be() {
 }
 
 #[test]
-fn long_texts_go_on_in_another_line() {
+fn long_strings_are_folded() {
     let words = "word ".repeat(20);
     let full = "word ".repeat(15);
     let wanted = format!("k: '{full}word\n  word word word word '\n");
@@ -98,14 +98,13 @@ fn long_texts_go_on_in_another_line() {
 }
 
 #[test]
-fn keys_come_by_their_numbers() {
+fn keys_are_sorted_by_embedded_numbers() {
     let value = json!({"k10": 1, "k2": 1, ".": 1, "f:x": 1, "a.b": 1, "ab": 1});
     assert_eq!(yaml(&value), ".: 1\na.b: 1\nab: 1\nf:x: 1\nk2: 1\nk10: 1\n");
 }
 
-/// Whatever is written can be read.
 #[test]
-fn texts_come_back_as_they_were() {
+fn strings_survive_a_round_trip() {
     let long = "word ".repeat(60);
     let hard = [
         "", "a\nb\n", "\tx", "null", "0x1f", "- a", "é\u{7}", "a #b", "x\r\ny", &long,

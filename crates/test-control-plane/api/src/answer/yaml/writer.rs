@@ -1,4 +1,4 @@
-//! Documents, lists and mappings, and the layout of texts in lines.
+//! The layout of documents, lists, mappings and strings.
 
 use std::cmp::Ordering;
 
@@ -6,22 +6,22 @@ use serde_json::{Map, Value};
 
 use super::scalar::{Style, escaped, style};
 
-/// Above this column a text goes on in another line, at its next blank.
+/// Folds a string at the next space after this column.
 const BEST_WIDTH: usize = 80;
 
-/// The longest key that stands before its value without a mark of its own, in bytes.
+/// Maximum length in bytes of a key without an explicit `?` mark.
 const SIMPLE_KEY_MAX: usize = 128;
 
 /// Writes a document.
 #[derive(Default)]
 pub(super) struct Writer {
     text: String,
-    /// How many characters the last line has.
+    /// Number of characters in the last line.
     column: usize,
 }
 
 impl Writer {
-    /// What was written.
+    /// Returns the written text.
     pub(super) fn finish(self) -> String {
         self.text
     }
@@ -38,7 +38,7 @@ impl Writer {
         }
     }
 
-    /// The members of a mapping, each in lines of its own. The first begins where the text ends.
+    /// Writes the members of a mapping, one per line. The first starts at the current position.
     fn members(&mut self, members: &Map<String, Value>, indent: usize) {
         let names = sorted(members.keys().collect());
         for (i, name) in names.into_iter().enumerate() {
@@ -77,7 +77,7 @@ impl Writer {
         }
     }
 
-    /// The items of a list, each in lines of its own. The first begins where the text ends.
+    /// Writes the items of a list, one per line. The first starts at the current position.
     fn items(&mut self, items: &[Value], indent: usize) {
         for (i, item) in items.iter().enumerate() {
             if i > 0 {
@@ -88,7 +88,7 @@ impl Writer {
         }
     }
 
-    /// A value that begins in the line of what holds it.
+    /// Writes a value that starts on its parent's line.
     fn nested(&mut self, value: &Value, indent: usize) {
         match value {
             Value::Object(inner) if !inner.is_empty() => self.members(inner, indent),
@@ -100,7 +100,7 @@ impl Writer {
         }
     }
 
-    /// A value that has nothing in it.
+    /// Writes an empty value or a scalar.
     fn scalar(&mut self, value: &Value, indent: usize) {
         match value {
             Value::Object(_) => self.all("{}"),
@@ -110,7 +110,7 @@ impl Writer {
         }
     }
 
-    /// A text. Where it may not be broken into lines it is a key.
+    /// Writes a string. A string that may not break is a key.
     fn string(&mut self, text: &str, indent: usize, breaks: bool) {
         match style(text, breaks) {
             Style::Plain => self.folded(text, indent, breaks, Style::Plain),
@@ -128,7 +128,7 @@ impl Writer {
         }
     }
 
-    /// A text that goes on in another line where one is full.
+    /// Writes a string and folds its full lines.
     fn folded(&mut self, text: &str, indent: usize, breaks: bool, style: Style) {
         let has_mark = text.starts_with('\u{feff}');
         let count = text.chars().count();
@@ -163,7 +163,7 @@ impl Writer {
         }
     }
 
-    /// A text in lines of its own, as they are.
+    /// Writes a string as a literal block.
     fn literal(&mut self, text: &str, indent: usize) {
         self.put('|');
         if text.starts_with([' ', '\n']) {
@@ -206,10 +206,11 @@ impl Writer {
     }
 }
 
-/// Up to how many keys are put in order one by one.
+/// Maximum number of keys for an insertion sort.
 const FEW: usize = 12;
 
-/// Keys in their order. It isn't a total one, and the standard library's sorts may panic at such.
+/// Sorts keys. Their order isn't total, and the standard library's sorts may panic on such an
+/// order.
 fn sorted(names: Vec<&String>) -> Vec<&String> {
     let mut found: Vec<&String> = Vec::with_capacity(names.len());
     if names.len() <= FEW {
@@ -232,7 +233,7 @@ fn sorted(names: Vec<&String>) -> Vec<&String> {
     found
 }
 
-/// The order of keys: numbers in them by value, other characters before letters.
+/// Compares keys: numbers in them by value, other characters before letters.
 ///
 /// Upstream: `keyList.Less`.
 fn in_order(a: &str, b: &str) -> Ordering {
@@ -246,7 +247,7 @@ fn in_order(a: &str, b: &str) -> Ordering {
         (false, true) => return Ordering::Less,
         (false, false) => {}
     }
-    // A zero within a number counts.
+    // A zero inside a number is a digit of it.
     let before = a[..i].iter().rev().take_while(|c| c.is_ascii_digit());
     let is_within = (a[i] == '0' || b[i] == '0') && before.clone().any(|c| *c != '0');
     let number = |text: &[char]| {

@@ -1,4 +1,4 @@
-//! Messages of the types of the schema, as the JSON objects that Go makes of them.
+//! Conversion of protobuf messages of schema types to Go's JSON objects.
 
 use kube_apimachinery::schema::{Field, Kind, Shape, Tag, Type};
 use serde_json::{Map, Value, json};
@@ -6,15 +6,15 @@ use serde_json::{Map, Value, json};
 use super::scalar;
 use super::wire::{BYTES, FieldTag, Reader, VARINT, WireError};
 
-/// How deep messages may lie within each other. The types end long before.
+/// Maximum nesting of messages. The schema's types nest far less.
 const MAX_DEPTH: usize = 64;
 
-/// Reads a message of the type `found` into `object`; what is there already is merged with, as
-/// protobuf wants it.
+/// Decodes a message of the type `found` into `object`. Repeated messages are merged, as protobuf
+/// requires.
 ///
 /// # Errors
 ///
-/// The bytes aren't such a message.
+/// The bytes are no such message.
 pub(super) fn read(
     found: &Type,
     bytes: &[u8],
@@ -23,8 +23,8 @@ pub(super) fn read(
     read_at(found, None, bytes, object, 0)
 }
 
-/// Reads the members of `found` that lie directly in the message, or, with `outer`, in the embedded
-/// message of that number.
+/// Decodes the direct members of `found`, or, with `outer`, the members inside the embedded message
+/// with that number.
 fn read_at(
     found: &Type,
     outer: Option<u32>,
@@ -98,7 +98,7 @@ fn read_field(
     Ok(())
 }
 
-/// One value; `before` is an object that came earlier for the same member.
+/// Decodes one value; `before` is an earlier object of the same member.
 fn read_value(
     field: &Field,
     tag: FieldTag,
@@ -124,7 +124,7 @@ fn read_value(
     Ok(Value::Object(object))
 }
 
-/// An entry of a map is a message with the key and the value.
+/// Decodes a map entry: a message with the key and the value.
 fn read_entry(field: &Field, entry: &[u8], depth: usize) -> Result<(String, Value), WireError> {
     let mut reader = Reader(entry);
     let (mut key, mut value) = (String::new(), None);
@@ -157,7 +157,7 @@ fn expect_bytes<'a>(
     reader.bytes()
 }
 
-/// Go names the struct's field, which begins with a capital.
+/// Builds Go's error, which names the struct's field with a capital letter.
 fn wrong_wire_type(tag: FieldTag, field: &str) -> WireError {
     let mut letters = field.chars();
     let first = letters.next().map(|first| first.to_ascii_uppercase());

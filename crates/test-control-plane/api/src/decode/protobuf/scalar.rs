@@ -1,5 +1,5 @@
-//! Values of one kind each: numbers, texts, times, quantities, and the small messages that JSON has
-//! as one value.
+//! Single values: numbers, strings, times, quantities, and the small messages that JSON has as one
+//! value.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::wire::{BYTES, Reader, VARINT, WireError};
 
-/// The wire type of a kind's values.
+/// Returns the wire type of a kind's values.
 pub(super) fn wire_type(kind: Kind) -> u8 {
     match kind {
         Kind::Int32 | Kind::Int64 | Kind::Bool => VARINT,
@@ -18,11 +18,11 @@ pub(super) fn wire_type(kind: Kind) -> u8 {
     }
 }
 
-/// A value that is a varint.
+/// Decodes a varint.
 pub(super) fn number(kind: Kind, varint: u64) -> Value {
     match kind {
         Kind::Bool => json!(varint != 0),
-        // Go drops the upper bits without a word.
+        // Go silently drops the upper bits.
         Kind::Int32 => json!(low_half(varint)),
         _ => json!(varint.cast_signed()),
     }
@@ -33,7 +33,7 @@ fn low_half(varint: u64) -> i32 {
     half.unwrap_or_default().cast_signed()
 }
 
-/// A value that is bytes; objects are not read here.
+/// Decodes a length-delimited value. Objects are decoded elsewhere.
 pub(super) fn bytes(kind: Kind, bytes: &[u8]) -> Result<Value, WireError> {
     match kind {
         Kind::Bytes => Ok(json!(STANDARD.encode(bytes))),
@@ -47,7 +47,7 @@ pub(super) fn bytes(kind: Kind, bytes: &[u8]) -> Result<Value, WireError> {
     }
 }
 
-/// The zero value, which a map's entry has if it brings none.
+/// Returns the zero value, the default of a map entry.
 pub(super) fn zero(kind: Kind) -> Result<Value, WireError> {
     match kind {
         Kind::Int32 | Kind::Int64 | Kind::Bool => Ok(number(kind, 0)),
@@ -55,12 +55,12 @@ pub(super) fn zero(kind: Kind) -> Result<Value, WireError> {
     }
 }
 
-/// Go holds any bytes in a string, and writes what isn't UTF-8 as U+FFFD.
+/// Decodes a string. Go replaces bytes that aren't UTF-8 by U+FFFD when it writes JSON.
 pub(super) fn text(bytes: &[u8]) -> Value {
     json!(String::from_utf8_lossy(bytes))
 }
 
-/// The bytes of a message whose first field holds JSON text.
+/// Returns the bytes of a message whose first field holds JSON text.
 pub(super) fn raw_bytes(message: &[u8]) -> Result<&[u8], WireError> {
     let mut found: &[u8] = &[];
     each_field(message, "RawExtension", |number, value| {
@@ -79,7 +79,7 @@ fn raw(bytes: &[u8]) -> Result<Value, WireError> {
         .map_err(|err| WireError::Value(format!("error decoding the raw object: {err}")))
 }
 
-/// A quantity, which is a message with a text.
+/// Decodes a quantity: a message with a string.
 fn text_of(message: &[u8]) -> Result<Value, WireError> {
     let mut found = json!("0");
     each_field(message, "Quantity", |number, value| {
@@ -117,7 +117,7 @@ fn int_or_string(message: &[u8]) -> Result<Value, WireError> {
     }
 }
 
-/// A time; the zero of the message is Go's zero time, which JSON writes as null.
+/// Decodes a time. The zero message is Go's zero time, which JSON writes as null.
 fn time(message: &[u8], format: &str) -> Result<Value, WireError> {
     let (mut seconds, mut nanos) = (0_i64, 0_i32);
     each_field(message, "Time", |number, value| match (number, value) {
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_messages_are_one_value_each() {
+    fn small_messages_decode_to_one_value() {
         for (kind, message, expected) in [
             (Kind::Quantity, &b"\x0a\x03100"[..], json!("100")),
             (Kind::Quantity, b"", json!("0")),
@@ -198,14 +198,14 @@ mod tests {
     }
 
     #[test]
-    fn values_that_do_not_exist_are_refused() {
+    fn invalid_values_fail() {
         for (kind, message) in [
             (Kind::IntOrString, &b"\x08\x05"[..]),
             (Kind::Raw, b"\x0a\x01{"),
             // The largest number of seconds.
             (Kind::Time, b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
             (Kind::Time, b"\x08"),
-            // Nanoseconds that are none.
+            // Negative nanoseconds.
             (Kind::Time, b"\x08\x01\x10\xff\xff\xff\xff\x07"),
         ] {
             assert!(bytes(kind, message).is_err(), "{kind:?} {message:?}");

@@ -1,4 +1,4 @@
-//! Envelopes, messages by the table, and bytes that are neither.
+//! Tests of envelopes, of messages decoded by the schema, and of invalid bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::*;
 use crate::kinds;
 
-/// A field with bytes.
+/// Encodes a length-delimited field.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
     let length = u8::try_from(bytes.len()).expect("test messages are short");
     assert!(length < 0x80, "test messages are short");
@@ -38,7 +38,7 @@ fn read(api_version: &str, kind: &str, body: &[u8]) -> ApiResult<Draft> {
 }
 
 #[test]
-fn an_object_is_what_go_makes_of_it() {
+fn object_matches_go_json() {
     let expected = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm"},
         "data": {"key": "value"}, "binaryData": {"bin": "AP8="},
@@ -50,7 +50,7 @@ fn an_object_is_what_go_makes_of_it() {
         metadata(&config_map()),
         Some(json!({"name": "cm", "generateName": "", "generation": 0}))
     );
-    // Without a type in the envelope it is of the kind of the URL.
+    // Without a type in the envelope, the kind of the URL applies.
     let untyped = [&PREFIX[..], &field(2, &field(1, &field(1, b"cm")))].concat();
     let draft = read("v1", "ConfigMap", &untyped).unwrap();
     let expected = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm"}});
@@ -59,8 +59,8 @@ fn an_object_is_what_go_makes_of_it() {
 }
 
 #[test]
-fn messages_lists_and_embedded_structs_are_read_by_the_table() {
-    // A volume's source is embedded, and comes in two parts here.
+fn messages_lists_and_embedded_structs_follow_the_schema() {
+    // A volume's source is embedded and split into two parts here.
     let secret = field(1, b"s");
     let mode = vec![0x18, 0x80, 0x03];
     let volume = [
@@ -90,7 +90,7 @@ fn messages_lists_and_embedded_structs_are_read_by_the_table() {
 }
 
 #[test]
-fn numbers_come_packed_or_one_by_one() {
+fn numbers_are_read_packed_and_unpacked() {
     // Supplemental groups of a pod.
     let security = [field(4, &[1, 0x80, 0x01]), vec![0x20, 5]].concat();
     let spec = field(2, &field(14, &security));
@@ -100,7 +100,7 @@ fn numbers_come_packed_or_one_by_one() {
 }
 
 #[test]
-fn the_data_of_revisions_is_kept_as_text() {
+fn revision_data_is_kept_verbatim() {
     let data = field(1, br#"{"b": 1,"a":2}"#);
     let message = [field(1, &field(1, b"r")), field(2, &data), vec![0x18, 4]].concat();
     let body = enveloped("apps/v1", "ControllerRevision", &message);
@@ -111,7 +111,7 @@ fn the_data_of_revisions_is_kept_as_text() {
 }
 
 #[test]
-fn what_is_no_object_is_refused_in_go_s_words() {
+fn bad_bodies_fail_with_go_messages() {
     let message = |body: &[u8]| {
         let error = read("v1", "ConfigMap", body).unwrap_err();
         assert_eq!((error.code, error.reason), (400, "BadRequest"));
@@ -142,7 +142,7 @@ fn what_is_no_object_is_refused_in_go_s_words() {
 }
 
 #[test]
-fn no_cut_and_no_changed_byte_of_a_body_breaks_the_reader() {
+fn decoder_survives_truncated_and_changed_bodies() {
     let body = config_map();
     for at in 0..body.len() {
         let _ = read("v1", "ConfigMap", &body[..at]);
@@ -156,9 +156,9 @@ fn no_cut_and_no_changed_byte_of_a_body_breaks_the_reader() {
     }
 }
 
-/// Bodies that another encoder made, with what a client leaves open filled in as Go does.
+/// The bodies come from another encoder. The expected values have Go's defaults for omitted fields.
 #[test]
-fn messages_of_another_encoder_are_read() {
+fn messages_of_another_encoder_are_decoded() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../../test/vectors/protobuf.jsonl"

@@ -1,6 +1,6 @@
-//! The wire format: tags, varints, and fields that are skipped.
+//! The wire format: tags, varints, and skipped fields.
 
-/// Why a message can't be read. The texts are those of Go's generated decoders.
+/// A reason why a message can't be decoded. The texts match Go's generated decoders.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WireError {
     /// The message ends in the middle of a field.
@@ -9,34 +9,34 @@ pub(crate) enum WireError {
     /// A varint has more than 64 bits.
     #[error("proto: integer overflow")]
     Overflow,
-    /// A length that no message has.
+    /// A length is negative in Go, as a 64-bit integer.
     #[error("proto: negative length found during unmarshaling")]
     NegativeLength,
-    /// The end of a group that never began.
+    /// A group ends without a start.
     #[error("proto: {0}: wiretype end group for non-group")]
     EndGroup(String),
-    /// The end of a group that never began, within what is skipped.
+    /// A group ends without a start inside a skipped field.
     #[error("proto: unexpected end of group")]
     UnexpectedEndGroup,
-    /// A field has a number that none has.
+    /// A field number is zero or too large.
     #[error("proto: {message}: illegal tag {number} (wire type {wire})")]
     IllegalTag {
         message: String,
         number: u64,
         wire: u8,
     },
-    /// A field has another wire type than its declaration.
+    /// A field's wire type differs from its declaration.
     #[error("proto: wrong wireType = {wire} for field {field}")]
     WrongWireType { wire: u8, field: String },
-    /// A wire type that doesn't exist.
+    /// The wire type does not exist.
     #[error("proto: illegal wireType {0}")]
     IllegalWireType(u8),
-    /// A value that its type can't have.
+    /// The value is invalid for its type.
     #[error("{0}")]
     Value(String),
 }
 
-/// What comes before a field's value.
+/// A field's tag: its number and wire type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FieldTag {
     pub(super) number: u32,
@@ -50,12 +50,12 @@ pub(super) const START_GROUP: u8 = 3;
 pub(super) const END_GROUP: u8 = 4;
 pub(super) const FIXED32: u8 = 5;
 
-/// Reads a message from the front.
+/// Reads the bytes of a message in order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The next field's tag; none at the end. `message` is the message's name, for errors.
+    /// Reads the next field's tag; `None` at the end. `message` names the message in errors.
     pub(super) fn tag(&mut self, message: &str) -> Result<Option<FieldTag>, WireError> {
         if self.0.is_empty() {
             return Ok(None);
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A varint of at most 64 bits.
+    /// Reads a varint of at most 64 bits.
     pub(super) fn varint(&mut self) -> Result<u64, WireError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -92,7 +92,7 @@ impl<'a> Reader<'a> {
         Err(WireError::Overflow)
     }
 
-    /// Bytes with their length before them.
+    /// Reads bytes with a length prefix.
     pub(super) fn bytes(&mut self) -> Result<&'a [u8], WireError> {
         let length = self.varint()?;
         if i64::try_from(length).is_err() {
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    /// Skips the value of a field that nobody knows.
+    /// Skips the value of an unknown field.
     pub(super) fn skip(&mut self, wire: u8) -> Result<(), WireError> {
         let mut open_groups = 0_usize;
         let mut wire = wire;
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn varints_end_within_ten_bytes() {
+    fn varints_are_at_most_ten_bytes() {
         let read = |bytes: &[u8]| Reader(bytes).varint();
         assert_eq!(read(&[0x96, 0x01]), Ok(150));
         let minus_one = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
@@ -152,13 +152,13 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_are_skipped_groups_included() {
+    fn unknown_fields_and_groups_are_skipped() {
         for (wire, bytes) in [
             (VARINT, vec![0x80, 0x01]),
             (FIXED64, vec![0; 8]),
             (BYTES, vec![2, 1, 1]),
             (FIXED32, vec![0; 4]),
-            // A group with a varint and a group within.
+            // A group with a varint and a nested group.
             (START_GROUP, vec![0x08, 0x01, 0x0b, 0x0c, 0x0c]),
         ] {
             let mut reader = Reader(&bytes);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_that_no_field_has_are_refused() {
+    fn invalid_tags_fail() {
         let read = |bytes: &[u8]| Reader(bytes).tag("Pod").map_err(|err| err.to_string());
         assert_eq!(read(&[]), Ok(None));
         let tag = FieldTag {

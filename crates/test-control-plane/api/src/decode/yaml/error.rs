@@ -1,21 +1,21 @@
-//! What is wrong with a text that isn't YAML, as Go's reader puts it.
+//! Translation of YAML syntax errors to the messages of Go's reader.
 
 use serde_saphyr::{DefaultMessageFormatter, Error, MessageFormatter as _};
 
-/// Who finds a mistake: that decides which line Go names.
+/// The stage of Go's reader that detects an error. It decides which line the message names.
 #[derive(Clone, Copy, Debug)]
 enum Finder {
-    /// The scanner, which names the line that it is in.
+    /// The scanner, which names the current line.
     Scanner,
-    /// The parser, which names the line before that, as its lines begin with 0.
+    /// The parser, which counts lines from 0 and so names the line before.
     Parser,
-    /// Who names no line.
+    /// The character reader, which names no line.
     Reader,
-    /// The scanner, once it has read the line.
+    /// The scanner at the end of a line, which names the next line.
     AfterLine,
 }
 
-/// What the parser at hand says, or a part of it; what Go says; and who finds it there.
+/// Our parser's message or a part of it, Go's message, and the stage that detects the error in Go.
 const MISTAKES: &[(&str, &str, Finder)] = &[
     (
         "mapping values are not allowed in this context",
@@ -84,7 +84,7 @@ const MISTAKES: &[(&str, &str, Finder)] = &[
     ),
 ];
 
-/// The error's text, with the line where Go names one.
+/// Returns Go's text of an error, with a line number where Go has one.
 pub(super) fn in_words_of_go(text: &str, error: &Error) -> String {
     let error = error.without_snippet();
     let said = DefaultMessageFormatter.format_message(error).into_owned();
@@ -96,7 +96,7 @@ pub(super) fn in_words_of_go(text: &str, error: &Error) -> String {
     }
 }
 
-/// What Go says, and the line that it names. `line` is where the parser at hand was.
+/// Returns Go's message and line number. `line` is our parser's line.
 fn translated(text: &str, said: &str, line: u64) -> (String, Option<u64>) {
     let after_the_last = u64::try_from(text.lines().count()).unwrap_or(u64::MAX) + 1;
     if let Some(open) = said.strip_prefix("unclosed bracket ") {
@@ -127,8 +127,8 @@ fn translated(text: &str, said: &str, line: u64) -> (String, Option<u64>) {
     (said.to_owned(), named(Finder::Scanner, line))
 }
 
-/// The line that Go names for a mistake in `line`, which counts from 1; the first one it leaves
-/// out.
+/// Returns the line that Go names for an error in `line`, which counts from 1. Go never names the
+/// first line.
 fn named(finder: Finder, line: u64) -> Option<u64> {
     let line = match finder {
         Finder::Scanner => line.checked_sub(1).filter(|above| *above > 0)? + 1,
@@ -144,7 +144,7 @@ mod tests {
     use super::super::read;
 
     #[test]
-    fn mistakes_are_told_as_go_tells_them() {
+    fn errors_match_go() {
         for (text, told) in [
             (
                 "a: b: c\n",
@@ -192,9 +192,9 @@ mod tests {
         }
     }
 
-    /// Even where the words are others.
+    /// This also holds for errors whose text differs from Go's.
     #[test]
-    fn every_mistake_is_told_in_one_line() {
+    fn every_error_is_one_line() {
         for text in [
             "a: [b, c\nd: e\n",
             "a: !!int x\n",

@@ -1,4 +1,4 @@
-//! Keys that a YAML text sets twice in one mapping, in the words of Go's YAML reader.
+//! Detection of repeated keys in YAML mappings, with the messages of Go's YAML reader.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,8 +9,8 @@ use serde_saphyr::Spanned;
 
 use super::options;
 
-/// What Go says of the keys that are set twice; none if there are none. Of a text that isn't YAML,
-/// which is reported elsewhere, nothing but its beginning is looked at.
+/// Returns Go's message about repeated keys, or `None` if there are none. Stops silently at a
+/// syntax error, which the decoder reports.
 pub fn repeated_keys(text: &str) -> Option<String> {
     let mut found = Vec::new();
     let walk = |parser: serde_saphyr::Deserializer<'_, '_>| Keys(&mut found).deserialize(parser);
@@ -18,14 +18,14 @@ pub fn repeated_keys(text: &str) -> Option<String> {
     (!found.is_empty()).then(|| format!("yaml: unmarshal errors:\n{}", found.join("\n")))
 }
 
-/// The warnings in what Go says: one per line, without the line that says what the others are.
-pub fn as_warnings(told: &str) -> impl Iterator<Item = String> {
-    let lines = told.lines().map(str::trim);
+/// Splits Go's message into warnings, one per line, without its header.
+pub fn as_warnings(message: &str) -> impl Iterator<Item = String> {
+    let lines = message.lines().map(str::trim);
     let lines = lines.filter(|line| !line.ends_with("unmarshal errors:"));
     lines.map(str::to_owned)
 }
 
-/// Goes through a document and notes the keys.
+/// Visits a document and records its repeated keys.
 struct Keys<'a>(&'a mut Vec<String>);
 
 impl<'de> DeserializeSeed<'de> for Keys<'_> {
@@ -48,7 +48,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
         while let Some(key) = map.next_key::<Spanned<String>>()? {
             map.next_value_seed(Keys(self.0))?;
             let line = key.referenced.line();
-            // Go comes back to the key once it has read the value.
+            // Go checks the key after it has read the value.
             if let Some(key) = seen.replace(key.value.clone()) {
                 self.0
                     .push(format!("  line {line}: key {key:?} already set in map"));
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_that_is_set_twice_is_told_with_its_line() {
+    fn every_repeated_key_is_reported_with_its_line() {
         let text = "a: 1\nb:\n  c: [{d: 1, d: 2}]\n  c: x\na: 3\n1: y\n";
         let told = "yaml: unmarshal errors:\n  line 3: key \"d\" already set in map\n  \
                     line 4: key \"c\" already set in map\n  line 5: key \"a\" already set in map";

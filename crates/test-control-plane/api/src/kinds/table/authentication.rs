@@ -15,7 +15,7 @@ pub(super) const KINDS: &[Kind] = &[
     review(GROUP, "TokenReview", "tokenreviews", "tokenreview"),
 ];
 
-/// What is posted to `serviceaccounts/NAME/token`; it has no resource of its own.
+/// The body of `serviceaccounts/NAME/token`, a kind without a resource.
 pub static TOKEN_REQUEST: Kind = Kind {
     namespaced: true,
     ..review(GROUP, "TokenRequest", "tokenrequests", "tokenrequest")

@@ -19,7 +19,7 @@ const POD_FIELDS: &[Field] = &[
     field("status.nominatedNodeName", "/status/nominatedNodeName"),
 ];
 
-/// Every event field is read from the core/v1 form, which is the stored one.
+/// All event fields are read from the core/v1 form, which is stored.
 const EVENT_FIELDS: &[Field] = &[
     field("involvedObject.kind", "/involvedObject/kind"),
     field("involvedObject.namespace", "/involvedObject/namespace"),
@@ -34,7 +34,7 @@ const EVENT_FIELDS: &[Field] = &[
     field("reason", "/reason"),
     field("reportingComponent", "/reportingComponent"),
     field("type", "/type"),
-    // The last one, as the other form of events has all but this, in the same order.
+    // Keep this last: the other form has the same fields except this one.
     Field {
         otherwise: Some("/reportingComponent"),
         ..field("source", "/source/component")

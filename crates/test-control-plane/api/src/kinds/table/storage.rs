@@ -1,4 +1,4 @@
-//! `storage.k8s.io/v1`, of which there are the classes alone.
+//! `storage.k8s.io/v1`, only storage classes.
 
 use super::cluster;
 use crate::kinds::Kind;

@@ -1,9 +1,9 @@
-//! The algebra of field sets.
+//! Tests of the operations on field sets.
 
 use super::*;
 use crate::managed_fields::path::display;
 
-/// A set of paths that are written `a.b.c`.
+/// Builds a set from paths in the form `a.b.c`.
 fn set(paths: &[&str]) -> Set {
     let mut set = Set::EMPTY;
     for path in paths {
@@ -21,7 +21,7 @@ fn texts(set: &Set) -> Vec<String> {
 }
 
 #[test]
-fn a_field_is_in_the_set_without_its_parents_and_parts() {
+fn insert_adds_no_parents_or_children() {
     let set = set(&["a.b.c", "b", "b.c"]);
     assert!(set.has(&path_of("a.b.c")));
     assert!(set.has(&path_of("b")));
@@ -52,14 +52,14 @@ fn intersection_takes_members_only() {
 }
 
 #[test]
-fn difference_leaves_parts_of_what_goes() {
+fn difference_keeps_children_of_removed_fields() {
     let rest = set(&["a", "a.b", "a.c", "d"]).difference(&set(&["a", "a.b", "d.e"]));
     assert_eq!(rest, set(&["a.c", "d"]));
     assert!(set(&["a.b"]).difference(&set(&["a.b"])).is_empty());
 }
 
 #[test]
-fn recursive_difference_takes_parts_with_the_whole() {
+fn recursive_difference_removes_children() {
     let rest = set(&["a", "a.b", "a.c.d", "b.c"]).recursive_difference(&set(&["a", "b.d"]));
     assert_eq!(rest, set(&["b.c"]));
     let rest = set(&["a", "a.b"]).recursive_difference(&set(&["a.b"]));
@@ -67,7 +67,7 @@ fn recursive_difference_takes_parts_with_the_whole() {
 }
 
 #[test]
-fn adding_a_node_that_is_there_merges_it() {
+fn adding_an_existing_node_merges_it() {
     let mut one = set(&["b.c", "a"]);
     one.add(PathElement::field("b"), true, set(&["d"]));
     assert_eq!(one, set(&["a", "b", "b.c", "b.d"]));
@@ -76,7 +76,7 @@ fn adding_a_node_that_is_there_merges_it() {
 }
 
 #[test]
-fn sets_of_member_paths() {
+fn sets_are_built_from_member_paths() {
     let from = Set::from([["status"].as_slice(), ["metadata", "labels"].as_slice()]);
     assert_eq!(from, set(&["status", "metadata.labels"]));
 }

@@ -1,4 +1,4 @@
-//! What differs between two objects, as sets of fields.
+//! Comparison of two objects, as sets of fields.
 //!
 //! Upstream: `compareWalker` of structured-merge-diff.
 
@@ -11,18 +11,18 @@ use super::types::{Form, ListType, MapType, Relation, TypeRef};
 use crate::managed_fields::path::PathElement;
 use crate::managed_fields::set::Set;
 
-/// The fields that differ between two objects.
+/// The fields in which two objects differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
-    /// Only the right one has them.
+    /// Fields only in the right object.
     pub added: Set,
-    /// Both have them, with different values.
+    /// Fields in both objects, with different values.
     pub modified: Set,
-    /// Only the left one has them.
+    /// Fields only in the left object.
     pub removed: Set,
 }
 
-/// In which of the three sets a field itself is.
+/// The set that contains a field itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     None,
@@ -37,7 +37,7 @@ pub(crate) fn compare(of: TypeRef, left: &Value, right: &Value) -> Comparison {
 }
 
 impl Comparison {
-    /// What the right object has new or changed.
+    /// Returns the fields that the right object adds or modifies.
     pub(crate) fn changed(&self) -> Set {
         self.modified.union(&self.added)
     }
@@ -78,7 +78,7 @@ impl Comparison {
     }
 }
 
-/// Compares a part: how it differs itself, and which of its parts differ.
+/// Compares a value and its parts.
 fn part(of: TypeRef, left: Option<&Value>, right: Option<&Value>) -> (Mark, Comparison) {
     let (left_form, right_form) = (of.form(left), of.form(right));
     if let (Some(before), Some(after)) = (left, right)
@@ -136,7 +136,7 @@ fn array(value: Option<&Value>) -> Option<&Vec<Value>> {
     value?.as_array().filter(|items| !items.is_empty())
 }
 
-/// Compares member by member; none if the objects are single values.
+/// Compares the members of two objects; `None` if they are atomic.
 fn maps(
     map: MapType,
     left: Option<&Map<String, Value>>,
@@ -160,14 +160,14 @@ fn maps(
     Some(parts)
 }
 
-/// The elements of two lists that have the same path element.
+/// The elements of two lists with the same path element.
 #[derive(Default)]
 struct Same<'a> {
     left: Vec<&'a Value>,
     right: Vec<&'a Value>,
 }
 
-/// Compares element by element; none if the lists are single values.
+/// Compares the elements of two lists; `None` if they are atomic.
 fn lists(
     list: ListType,
     left: Option<&Vec<Value>>,
@@ -199,7 +199,7 @@ fn lists(
                 };
                 parts.add(element, (mark, nothing));
             }
-            // Elements that occur twice are owned together, and their parts by nobody.
+            // Duplicate elements are owned together, and their parts have no owner.
             ([_, _, ..], rest) => {
                 if let Some(item) = rest.first() {
                     parts.add(element.clone(), part(list.element, None, Some(item)));

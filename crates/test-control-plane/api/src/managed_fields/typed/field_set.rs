@@ -11,13 +11,13 @@ use super::types::{Form, ListType, MapType, Relation, TypeRef};
 use crate::managed_fields::path::PathElement;
 use crate::managed_fields::set::Set;
 
-/// The fields of an object: its single values, the members of its maps, the elements of its lists.
-/// Members that the schema names are in the set only where they are single values.
+/// Returns the fields of an object: its leaves, the members of its maps, the elements of its lists.
+/// Members named by the schema are in the set only if they are leaves.
 pub(crate) fn field_set(of: TypeRef, value: &Value) -> Set {
     part(of, value).1
 }
 
-/// Whether a part is a single value, and the fields below it.
+/// Returns true if a part is a leaf, and the set of fields below it.
 fn part(of: TypeRef, value: &Value) -> (bool, Set) {
     match of.form(Some(value)) {
         Form::Scalar(_) => (true, Set::EMPTY),
@@ -49,7 +49,7 @@ fn elements(list: ListType, items: &[Value]) -> Set {
     let mut found: BTreeMap<PathElement, Option<&Value>> = BTreeMap::new();
     for item in items {
         if let Ok(element) = items::element(list, item) {
-            // The parts of elements that occur twice are nobody's.
+            // The parts of duplicate elements have no owner.
             let twice = |item: &mut Option<&Value>| *item = None;
             found.entry(element).and_modify(twice).or_insert(Some(item));
         }
@@ -62,7 +62,7 @@ fn elements(list: ListType, items: &[Value]) -> Set {
     set
 }
 
-/// The set with every member that the schema names and that has parts in it.
+/// Adds all members that the schema names and that have descendants in the set.
 pub(crate) fn with_named_fields(set: &Set, of: TypeRef) -> Set {
     let form = of.form(None);
     set.map(|node| {

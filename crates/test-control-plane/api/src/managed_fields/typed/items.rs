@@ -6,19 +6,19 @@ use serde_json::Value;
 use super::types::{ListType, Relation};
 use crate::managed_fields::path::{Atom, PathElement};
 
-/// Why a list element has no path element.
+/// A reason why a list element has no path element.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ItemError {
-    /// The list is one value.
+    /// The list is atomic.
     #[error("invalid indexing of non-associative list")]
     Atomic,
-    /// An element of a list with keys is null.
+    /// An element of a keyed list is null.
     #[error("associative list with keys may not have a null element")]
     KeyedNull,
-    /// An element of a list with keys is not an object.
+    /// An element of a keyed list is not an object.
     #[error("associative list with keys may not have non-map elements")]
     KeyedNoObject,
-    /// An element lacks a key that has no default.
+    /// An element lacks a key without a default.
     #[error(
         "associative list with keys has an element that omits key field {0:?} (and doesn't have \
          default value)"
@@ -35,11 +35,11 @@ pub(super) enum ItemError {
     SetNull,
 }
 
-/// The path element of an element of a list.
+/// Returns the path element of a list element.
 ///
 /// # Errors
 ///
-/// The element can't be told apart from others.
+/// The element can't be identified.
 pub(super) fn element(list: ListType, item: &Value) -> Result<PathElement, ItemError> {
     match list.relation {
         Relation::Atomic => Err(ItemError::Atomic),
@@ -69,8 +69,7 @@ pub(super) fn element(list: ListType, item: &Value) -> Result<PathElement, ItemE
     }
 }
 
-/// What stands for a key that is missing. Members that Go writes even when they are zero have that
-/// zero as their default.
+/// Returns the default of a missing key. Members that Go writes even if zero default to zero.
 fn default(list: ListType, key: &ListKey) -> Option<Value> {
     if let Some(text) = key.default {
         return Some(Value::from(text));

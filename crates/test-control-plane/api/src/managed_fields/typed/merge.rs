@@ -1,4 +1,4 @@
-//! Merging a configuration into an object.
+//! Merging of a configuration into an object.
 //!
 //! Upstream: `mergingWalker` of structured-merge-diff.
 
@@ -10,14 +10,15 @@ use super::items;
 use super::types::{Form, ListType, MapType, Relation, TypeRef};
 use crate::managed_fields::path::PathElement;
 
-/// The object `left` with what `right` says; nothing is removed from it.
+/// Merges `right` into the object `left`. Removes nothing from it.
 ///
-/// Lists are ordered as `right` has them, with the elements that only `left` has in their places.
+/// Shared list elements follow the order of `right`. Elements found only in `left` keep their
+/// relative positions.
 pub(crate) fn merge(of: TypeRef, left: &Value, right: &Value) -> Value {
     part(of, Some(left), Some(right)).unwrap_or(Value::Null)
 }
 
-/// The merged part; none if nothing is left of it.
+/// Merges a part; `None` if nothing is left of it.
 fn part(of: TypeRef, left: Option<&Value>, right: Option<&Value>) -> Option<Value> {
     let (Some(_), Some(value)) = (left, right) else {
         return right.or(left).cloned();
@@ -68,10 +69,10 @@ fn maps(
         .map(Value::Object)
 }
 
-/// A list with the path elements of its elements; elements that have none are left out.
+/// A list with its path elements. Elements without one are left out.
 struct Indexed<'a> {
     order: Vec<(PathElement, &'a Value)>,
-    /// The elements by path element; none for those that occur twice.
+    /// The elements by path element; `None` for duplicates.
     found: BTreeMap<PathElement, Option<&'a Value>>,
 }
 
@@ -114,7 +115,7 @@ fn lists(list: ListType, left: &[Value], right: &[Value]) -> Option<Value> {
             && right.found.contains_key(element)
             && next_shared.is_some_and(|next| next != element)
         {
-            // Its turn comes where the right list has it.
+            // The right list decides this element's position.
             l += 1;
             continue;
         }

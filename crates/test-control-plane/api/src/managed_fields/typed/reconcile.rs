@@ -1,4 +1,4 @@
-//! Sets that were written when parts were owned which are one value now.
+//! Migration of field sets whose fields have become atomic since.
 //!
 //! Upstream: `ReconcileFieldSetWithSchema` of structured-merge-diff.
 
@@ -6,7 +6,7 @@ use super::types::{Form, MapType, Relation, TypeRef};
 use crate::managed_fields::path::PathElement;
 use crate::managed_fields::set::Set;
 
-/// The set with the whole in place of parts, wherever the schema says that it is a single value.
+/// Replaces children by their parent wherever the schema says that the parent is atomic.
 pub(crate) fn reconcile(set: &Set, of: TypeRef) -> Set {
     if matches!(of, TypeRef::Deduced) {
         return set.clone();
@@ -19,7 +19,7 @@ pub(crate) fn reconcile(set: &Set, of: TypeRef) -> Set {
     })
 }
 
-/// The type of a part; none if the schema doesn't know it.
+/// Returns the type of a child; `None` if the schema doesn't know it.
 fn type_below(form: Form, element: &PathElement) -> Option<TypeRef> {
     match (form, element) {
         (Form::Scalar(_), _) => None,
@@ -31,7 +31,7 @@ fn type_below(form: Form, element: &PathElement) -> Option<TypeRef> {
 
 fn is_single(of: TypeRef) -> bool {
     match of.form(None) {
-        // Nobody writes parts of scalars; if someone did, they do no harm.
+        // Field sets normally have no children of scalars. Any such children are harmless.
         Form::Scalar(_) => false,
         Form::Map(map) => map.atomic,
         Form::List(list) => matches!(list.relation, Relation::Atomic),

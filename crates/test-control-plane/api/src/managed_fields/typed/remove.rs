@@ -1,4 +1,4 @@
-//! Taking fields out of an object.
+//! Removal of fields from an object.
 //!
 //! Upstream: `removingWalker` of structured-merge-diff.
 
@@ -9,7 +9,7 @@ use super::types::{Form, ListType, MapType, Relation, TypeRef};
 use crate::managed_fields::path::PathElement;
 use crate::managed_fields::set::Set;
 
-/// The value without the fields in `fields`. An object or a list of which nothing is left is null.
+/// Removes `fields` from the value. An object or a list that becomes empty turns into null.
 pub(crate) fn remove(of: TypeRef, value: &Value, fields: &Set) -> Value {
     match (of.form(Some(value)), value) {
         (Form::Scalar(_), value) => value.clone(),
@@ -17,7 +17,7 @@ pub(crate) fn remove(of: TypeRef, value: &Value, fields: &Set) -> Value {
         (Form::List(list), Value::Array(value)) if !matches!(list.relation, Relation::Atomic) => {
             elements(list, value, fields)
         }
-        // Whoever takes parts out of a single value takes all of it.
+        // Removing part of an atomic value removes all of it.
         (Form::Map(_) | Form::List(_), _) => Value::Null,
     }
 }

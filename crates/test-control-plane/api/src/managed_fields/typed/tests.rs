@@ -1,4 +1,4 @@
-//! Types at work on pods and config maps.
+//! Tests of typed operations on pods and config maps.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn containers(containers: &Value) -> Value {
 }
 
 #[test]
-fn single_values_entries_and_elements_are_fields() {
+fn leaves_entries_and_elements_are_fields() {
     let pod = json!({
         "metadata": {
             "labels": {"a": "b"},
@@ -72,14 +72,14 @@ fn single_values_entries_and_elements_are_fields() {
 }
 
 #[test]
-fn elements_that_occur_twice_have_no_parts() {
+fn duplicate_elements_have_no_parts() {
     let pod = containers(&json!([{"name": "c", "image": "a"}, {"name": "c", "image": "b"}]));
     let fields = json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {}}}});
     assert_eq!(encode(&field_set(pods(), &pod)), fields);
 }
 
 #[test]
-fn a_missing_key_has_the_zero_that_is_always_written() {
+fn missing_key_defaults_to_zero() {
     let pod = containers(&json!([{"image": "a"}]));
     let fields = json!({"f:spec": {"f:containers": {"k:{\"name\":\"\"}": {
         ".": {}, "f:image": {},
@@ -122,7 +122,7 @@ fn differences_are_added_modified_or_removed() {
 }
 
 #[test]
-fn elements_that_begin_or_cease_to_occur_twice_change_as_a_whole() {
+fn elements_change_as_a_whole_when_duplicated() {
     let one = containers(&json!([{"name": "c", "image": "a"}]));
     let two = containers(&json!([{"name": "c", "image": "a"}, {"name": "c"}]));
     let element = json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {}}}});
@@ -140,7 +140,7 @@ fn elements_that_begin_or_cease_to_occur_twice_change_as_a_whole() {
 }
 
 #[test]
-fn members_that_the_schema_does_not_know_are_single_values() {
+fn members_outside_the_schema_are_atomic() {
     let (before, after) = (json!({"new": {"a": 1}}), json!({"new": {"a": 2}}));
     let comparison = compare(config_maps(), &before, &after);
     assert_eq!(encode(&comparison.modified), json!({"f:new": {}}));
@@ -151,7 +151,7 @@ fn members_that_the_schema_does_not_know_are_single_values() {
 }
 
 #[test]
-fn a_configuration_is_merged_by_keys() {
+fn merge_matches_list_elements_by_key() {
     let live = json!({
         "metadata": {"labels": {"a": "1", "b": "1"}, "finalizers": ["x", "y"]},
         "spec": {
@@ -182,7 +182,7 @@ fn a_configuration_is_merged_by_keys() {
 }
 
 #[test]
-fn lists_take_the_order_of_the_configuration() {
+fn merged_lists_follow_the_order_of_the_configuration() {
     let list = |names: &[&str]| {
         let items: Vec<Value> = names.iter().map(|name| json!({"name": name})).collect();
         containers(&json!(items))
@@ -209,7 +209,7 @@ fn lists_take_the_order_of_the_configuration() {
 }
 
 #[test]
-fn nothing_and_null_are_told_apart() {
+fn missing_and_null_differ() {
     let live = json!({"data": {"a": "1"}});
     let merged = merge(config_maps(), &live, &json!({"data": {}, "binaryData": {}}));
     assert_eq!(merged, json!({"data": {"a": "1"}, "binaryData": {}}));
@@ -218,7 +218,7 @@ fn nothing_and_null_are_told_apart() {
 }
 
 #[test]
-fn fields_are_taken_out() {
+fn remove_drops_fields() {
     let pod = json!({
         "metadata": {"labels": {"a": "1"}, "finalizers": ["x", "y"]},
         "spec": {"containers": [{"name": "a", "image": "1"}, {"name": "b"}]},
@@ -239,7 +239,7 @@ fn fields_are_taken_out() {
 }
 
 #[test]
-fn named_members_with_parts_become_fields() {
+fn named_members_with_children_become_fields() {
     let fields = set(&json!({
         "f:metadata": {"f:labels": {"f:a": {}}},
         "f:spec": {"f:containers": {"k:{\"name\":\"a\"}": {"f:image": {}}}},
@@ -252,7 +252,7 @@ fn named_members_with_parts_become_fields() {
 }
 
 #[test]
-fn parts_of_single_values_become_the_whole() {
+fn reconcile_replaces_children_of_atomic_fields() {
     let fields = set(&json!({
         "f:spec": {
             "f:nodeSelector": {".": {}, "f:a": {}},
@@ -271,7 +271,7 @@ fn parts_of_single_values_become_the_whole() {
 }
 
 #[test]
-fn configurations_that_do_not_fit_are_refused() {
+fn validate_rejects_mismatched_configurations() {
     let why = |config: &Value| {
         validate(pods(), config, Strictness::Declared)
             .unwrap_err()

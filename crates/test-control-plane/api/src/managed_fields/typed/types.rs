@@ -1,4 +1,4 @@
-//! What the schema says about a value: whether it is one, or which parts it has.
+//! The schema's view of a value: atomic, or made of parts.
 
 use kube_apimachinery::schema::{self, Field, ListKey, Shape, Topology, Type};
 use serde_json::Value;
@@ -8,36 +8,36 @@ use crate::kinds::Kind;
 /// The type of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TypeRef {
-    /// A single value.
+    /// A scalar.
     Scalar(Scalar),
-    /// An object of a type of the schema; `atomic` if it is owned as a whole.
+    /// An object of a schema type; `atomic` if it has one owner.
     Object { of: &'static Type, atomic: bool },
     /// A map to values of a type.
     Map { element: schema::Kind, atomic: bool },
     /// A list.
     List(&'static Field),
-    /// A list of texts that is owned as a whole.
+    /// An atomic list of strings.
     Texts,
-    /// Anything; owned as a whole.
+    /// Any value; atomic.
     Untyped,
-    /// Anything; the members of objects are owned one by one.
+    /// Any value; object members have separate owners.
     Deduced,
 }
 
-/// The types of single values.
+/// The types of scalars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scalar {
-    /// A text.
+    /// A string.
     String,
     /// A number.
     Numeric,
     /// True or false.
     Boolean,
-    /// Any of them, such as a quantity.
+    /// Any scalar, such as a quantity.
     Untyped,
 }
 
-/// The type of a value when its form is known.
+/// The type of a value of known form.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Form {
     Scalar(Scalar),
@@ -50,34 +50,34 @@ pub(super) enum Form {
 pub(super) struct MapType {
     /// The members that the schema names.
     pub(super) of: Option<&'static Type>,
-    /// The type of all other members; none if there are no others.
+    /// The type of all other members; `None` if others are not allowed.
     pub(super) element: Option<TypeRef>,
-    /// Whether it is owned as a whole.
+    /// True if the map is atomic.
     pub(super) atomic: bool,
 }
 
 /// The type of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListType {
-    /// What tells its elements apart.
+    /// The identity of its elements.
     pub(super) relation: Relation,
     /// The type of its elements.
     pub(super) element: TypeRef,
 }
 
-/// What tells the elements of a list apart.
+/// The identity of list elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Relation {
-    /// Nothing: the list is owned as a whole.
+    /// None: the list is atomic.
     Atomic,
-    /// Their values.
+    /// Elements are identified by value.
     Set,
-    /// Members of theirs.
+    /// Elements are identified by these members.
     Keyed(&'static [ListKey]),
 }
 
 impl TypeRef {
-    /// The type of the objects of a kind.
+    /// Returns the type of a kind's objects.
     pub(crate) fn of_kind(kind: &Kind) -> Self {
         schema::type_of_kind(&kind.api_version(), kind.kind)
             .map_or(Self::Deduced, |of| Self::Object { of, atomic: false })
@@ -113,7 +113,7 @@ impl TypeRef {
         }
     }
 
-    /// The form that `value` should have; where the type leaves that open, the one that it has.
+    /// Returns the expected form of `value`, or its actual form if the type allows any.
     pub(super) fn form(self, value: Option<&Value>) -> Form {
         match self {
             Self::Scalar(scalar) => Form::Scalar(scalar),
@@ -156,31 +156,31 @@ impl TypeRef {
         }
     }
 
-    /// Whether the form of the values is open.
+    /// Returns true if values may have any form.
     pub(super) fn is_open(self) -> bool {
         matches!(self, Self::Untyped | Self::Deduced)
     }
 }
 
 impl MapType {
-    /// The type of a member that the schema names.
+    /// Returns the type of a member that the schema names.
     pub(super) fn field(self, name: &str) -> Option<TypeRef> {
         self.of?.field(name).map(TypeRef::of_field)
     }
 
-    /// The type of a member; none if there is no such member.
+    /// Returns the type of a member; `None` if there is no such member.
     pub(super) fn member(self, name: &str) -> Option<TypeRef> {
         self.field(name).or(self.element)
     }
 
-    /// The type of a member that is there; it is one value if the schema doesn't know it.
+    /// Returns the type of an existing member. A member outside the schema is atomic.
     pub(super) fn found(self, name: &str) -> TypeRef {
         self.member(name).unwrap_or(TypeRef::Untyped)
     }
 }
 
 impl ListType {
-    /// The type of the elements, if they are objects that the schema knows.
+    /// Returns the element type, if elements are objects of a schema type.
     pub(super) fn element_type(self) -> Option<&'static Type> {
         match self.element {
             TypeRef::Object { of, .. } => Some(of),

@@ -1,4 +1,4 @@
-//! Whether an applied configuration fits its type.
+//! Type checks of applied configurations.
 //!
 //! Upstream: `validatingObjectWalker` of structured-merge-diff.
 
@@ -12,23 +12,23 @@ use super::types::{Form, ListType, MapType, Relation, Scalar, TypeRef};
 use crate::go_format;
 use crate::managed_fields::path::PathElement;
 
-/// What becomes of members that the schema doesn't know.
+/// The treatment of members outside the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// They are errors, as in the reference.
+    /// Reports them as errors, as the reference does.
     Declared,
-    /// They are let in.
+    /// Accepts them.
     Any,
 }
 
-/// What doesn't fit.
+/// All type errors of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
 pub(crate) struct TypeErrors(Vec<TypeError>);
 
-/// A value that doesn't fit.
+/// One type error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TypeError {
-    /// Where it is, the last step first.
+    /// The path, last step first.
     path: Vec<String>,
     message: String,
 }
@@ -60,11 +60,11 @@ impl fmt::Display for TypeError {
     }
 }
 
-/// Checks a configuration that somebody applies.
+/// Checks an applied configuration.
 ///
 /// # Errors
 ///
-/// Values of the wrong type, members that the schema doesn't know, elements that occur twice.
+/// Values of a wrong type, members outside the schema, duplicate elements.
 pub(crate) fn validate(
     of: TypeRef,
     value: &Value,
@@ -108,7 +108,7 @@ impl Walk {
                 Some(of) => found.extend(below(&step, self.value(of, value))),
                 None if self.0 == Strictness::Any => {}
                 None => {
-                    // The walk over an object ends at the first member that is unknown.
+                    // The check of an object stops at its first unknown member.
                     let unknown = error("field not declared in schema".to_owned());
                     found.extend(below(&step, vec![unknown]));
                     break;

@@ -1,6 +1,6 @@
-//! The values of Go's string types that have a fixed set of them.
+//! The values of Go's enumerated string types.
 
-/// The types by name, and their values in order.
+/// The types by name, with their values in order.
 const ENUMS: &[(&str, &[&str])] = &[
     (
         "AppArmorProfileType",
@@ -110,7 +110,7 @@ const ENUMS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// The types whose values the served documentation explains, and what it says of each.
+/// The types whose served schema describes the values, with these descriptions.
 const EXPLAINED: &[(&str, &[(&str, &str)])] = &[
     (
         "PodManagementPolicyType",
@@ -149,15 +149,15 @@ const EXPLAINED: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// A value that members of a type can have.
+/// A value of an enumerated type.
 pub(super) struct EnumValue {
     /// The value.
     pub(super) name: &'static str,
-    /// What it means; empty where the documentation doesn't say.
+    /// Its description; empty if the served schema has none.
     pub(super) meaning: &'static str,
 }
 
-/// The values of a type, named with its package; none if any text is one.
+/// Returns the values of a type, named with its package, or `None` if the type isn't enumerated.
 pub(super) fn values(go_type: &str) -> Option<Vec<EnumValue>> {
     let of = go_type.rsplit('.').next()?;
     let explained = EXPLAINED.iter().find(|(known, _)| *known == of);

@@ -1,4 +1,4 @@
-//! Which type of `k8s-openapi` each kind is, and the schemas made of them.
+//! Schemas generated from the `k8s-openapi` type of each kind.
 
 use k8s_openapi::api::apps::v1 as apps;
 use k8s_openapi::api::authentication::v1 as authentication;
@@ -20,10 +20,10 @@ use crate::kinds;
 /// Group, version and kind.
 type GroupVersionKind<'a> = (&'a str, &'a str, &'a str);
 
-/// Makes schemas, and keeps which of them are whole kinds.
+/// Generates schemas and records which of them are kinds.
 struct Types {
     generator: SchemaGenerator,
-    /// Names of types with the kinds that they are.
+    /// The names of types that are kinds, with the kind.
     kinds: Vec<(String, Value)>,
 }
 
@@ -62,7 +62,7 @@ impl Types {
     }
 }
 
-/// The types of a group version's kinds and subresources, and what they are made of.
+/// Returns the schemas of a group version's kinds and subresources and of all types they contain.
 pub(super) fn of(group: &str, version: &str) -> Map<String, Value> {
     let mut types = Types {
         generator: SchemaGenerator::new(SchemaSettings::openapi3()),
@@ -98,7 +98,7 @@ pub(super) fn of(group: &str, version: &str) -> Map<String, Value> {
     schemas
 }
 
-/// Adds the type of a kind; a kind that has none here is left out.
+/// Adds the type of a kind. Skips a kind without a type.
 fn add(types: &mut Types, kind: GroupVersionKind<'_>) {
     match kind {
         ("", "v1", name) => add_core(types, kind, name),

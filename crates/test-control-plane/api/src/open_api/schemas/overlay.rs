@@ -1,12 +1,12 @@
-//! What the generated types don't say: how lists and maps merge, which zero values stand for
-//! missing members, and the two types that are one of several.
+//! Schema details that the generated types lack: merge strategies of lists and maps, default
+//! values, and the two union types.
 
 use kube_apimachinery::schema::{Field, Kind, PatchStrategy, Shape, Topology, Type, find_type};
 use serde_json::{Map, Value, json};
 
 use super::enums::{self, EnumValue};
 
-/// Adds it to every type.
+/// Adds the missing details to all schemas.
 pub(super) fn apply(schemas: &mut Map<String, Value>) {
     for (name, schema) in schemas {
         let Some(schema) = schema.as_object_mut() else {
@@ -29,7 +29,7 @@ pub(super) fn apply(schemas: &mut Map<String, Value>) {
     }
 }
 
-/// The table's type of a schema's name, such as `io.k8s.api.events.v1.Event`.
+/// Returns the schema type for a name such as `io.k8s.api.events.v1.Event`.
 fn type_of(name: &str) -> Option<&'static Type> {
     let own = name.rsplit('.').next()?;
     let group = name.strip_prefix("io.k8s.api.");
@@ -50,7 +50,7 @@ fn describe(schema: &mut Map<String, Value>, of: &Type) {
     if of.atomic {
         schema.insert("x-kubernetes-map-type".to_owned(), json!("atomic"));
     }
-    // Every object has metadata, but nobody must write it down.
+    // All objects have metadata, but clients may omit it.
     if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
         required.retain(|name| name != "metadata");
         if required.is_empty() {
@@ -127,7 +127,7 @@ fn describe_member(property: &mut Map<String, Value>, field: &Field) {
     if let Some(element) = element
         && let Some(default) = zero(field.kind)
     {
-        // A reference may have nothing beside it.
+        // A `$ref` can't have siblings.
         if let Some(reference) = element.get("$ref").cloned() {
             *element = json!({"allOf": [{"$ref": reference}]});
         }
@@ -135,7 +135,7 @@ fn describe_member(property: &mut Map<String, Value>, field: &Field) {
     }
 }
 
-/// Lists the values that the member, or an element of it, can have.
+/// Lists the allowed values of a member or of its elements.
 fn name_values(property: &mut Map<String, Value>, values: &[EnumValue]) {
     let line = |value: &EnumValue| match (value.name, value.meaning) {
         (name, "") => format!("\n - `{name:?}`"),
@@ -154,7 +154,7 @@ fn name_values(property: &mut Map<String, Value>, values: &[EnumValue]) {
     holder.insert("enum".to_owned(), json!(names));
 }
 
-/// What stands for the member where it is missing.
+/// Returns a member's default.
 fn default_of(field: &Field) -> Option<Value> {
     if field.shape != Shape::Plain {
         return None;
@@ -165,7 +165,7 @@ fn default_of(field: &Field) -> Option<Value> {
         .flatten()
 }
 
-/// Go's zero value of a type, where schemas name it.
+/// Returns Go's zero value of a type, where schemas show it.
 fn zero(kind: Kind) -> Option<Value> {
     match kind {
         Kind::String(_) => Some(json!("")),

@@ -1,4 +1,4 @@
-//! Rules of affinity to nodes and pods.
+//! Rules of node and pod affinity.
 
 use serde_json::{Value, json};
 

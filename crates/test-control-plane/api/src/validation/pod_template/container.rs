@@ -14,7 +14,7 @@ const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 
 const MESSAGE_POLICIES: [&str; 2] = ["File", "FallbackToLogsOnError"];
 
-/// What only containers that go on running can have.
+/// The members that only long-running containers can have.
 const NOT_FOR_INIT: [&str; 4] = [
     "lifecycle",
     "livenessProbe",
@@ -22,14 +22,14 @@ const NOT_FOR_INIT: [&str; 4] = [
     "startupProbe",
 ];
 
-/// The containers of a pod.
+/// A validator for a pod's containers.
 pub(super) struct Containers<'a> {
     volumes: &'a BTreeSet<&'a str>,
     names: BTreeSet<&'a str>,
 }
 
 impl<'a> Containers<'a> {
-    /// Containers that can mount these volumes.
+    /// Returns a validator for containers that can mount these volumes.
     pub(super) fn new(volumes: &'a BTreeSet<&'a str>) -> Self {
         let names = BTreeSet::new();
         Self { volumes, names }
@@ -136,7 +136,7 @@ impl<'a> Containers<'a> {
     }
 }
 
-/// A path that leads to nowhere but below.
+/// Rejects absolute paths and paths with `..`.
 ///
 /// Upstream: `validateLocalDescendingPath`.
 fn descending(path: &str, field: &str, errors: &mut Errors) {
@@ -184,7 +184,7 @@ fn ports(container: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-/// Refuses what is no number of a port.
+/// Rejects an invalid port number.
 pub(super) fn port_number(number: i64, field: &str, errors: &mut Errors) {
     if !(1..=65535).contains(&number) {
         let detail = "must be between 1 and 65535, inclusive";

@@ -25,7 +25,7 @@ pub(super) fn validate(spec: &Value, path: &str, errors: &mut Errors) {
         if search == "." {
             continue;
         }
-        // Underscores are allowed, as some resolvers need them.
+        // Underscores are allowed because some resolvers need them.
         let name = search.strip_suffix('.').unwrap_or(search).replace('_', "0");
         for message in names::dns_subdomain(&name) {
             let field = format!("{path}.searches[{i}]");

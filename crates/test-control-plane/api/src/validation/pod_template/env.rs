@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::{Errors, list, required, text};
 use crate::validation::{FieldError, at, names};
 
-/// What clients are told about the names of variables.
+/// The error for names of variables.
 const NAME_MESSAGE: &str = "a valid environment variable name must consist only of printable ASCII \
      characters other than '='";
 
-/// Where a value can come from.
+/// The sources of a value.
 const SOURCES: [&str; 5] = [
     "fieldRef",
     "resourceFieldRef",
@@ -18,7 +18,7 @@ const SOURCES: [&str; 5] = [
     "fileKeyRef",
 ];
 
-/// The fields that variables can show.
+/// The fields that variables can reference.
 const FIELDS: [&str; 9] = [
     "metadata.name",
     "metadata.namespace",
@@ -31,7 +31,7 @@ const FIELDS: [&str; 9] = [
     "status.podIPs",
 ];
 
-/// The fields that exist, but that variables can't show.
+/// Existing fields that variables can't reference.
 const OTHER_FIELDS: [&str; 5] = [
     "metadata.annotations",
     "metadata.labels",

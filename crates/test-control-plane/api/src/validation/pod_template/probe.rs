@@ -1,4 +1,4 @@
-//! Rules of probes and of what is run at the begin and end of containers.
+//! Rules of probes and lifecycle hooks.
 
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ fn http_get(action: &Value, path: &str, errors: &mut Errors) {
     one_of(action, "scheme", &SCHEMES, path, errors);
 }
 
-/// The number or the name of a port.
+/// Validates the number or name of a port.
 ///
 /// Upstream: `ValidatePortNumOrName`.
 fn port(action: &Value, path: &str, errors: &mut Errors) {

@@ -1,4 +1,4 @@
-//! Rules of the resources that containers ask for.
+//! Rules of container resources.
 
 use serde_json::{Map, Value};
 
@@ -49,7 +49,7 @@ fn members<'a>(resources: &'a Value, member: &str) -> Option<&'a Map<String, Val
     resources.get(member)?.as_object()
 }
 
-/// The name and the quantity of a resource.
+/// Validates the name and quantity of one resource.
 fn one(name: &str, quantity: &Value, field: &str, errors: &mut Errors) {
     resource_names::validate(name, NamedFor::Containers, field, errors);
     resource_names::quantity(quantity, !is_native(name), field, errors);

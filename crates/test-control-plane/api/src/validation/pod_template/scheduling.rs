@@ -1,4 +1,4 @@
-//! Rules of what decides where pods run, affinity aside.
+//! Scheduling rules, except affinity.
 
 use std::collections::BTreeSet;
 
@@ -78,7 +78,7 @@ fn positive(constraint: &Value, member: &str, path: &str, errors: &mut Errors) {
     }
 }
 
-/// A label of nodes, which must be there.
+/// Validates the required key of a node label.
 pub(super) fn topology_key(of: &Value, path: &str, errors: &mut Errors) {
     let field = format!("{path}.topologyKey");
     let key = text(of, "topologyKey");

@@ -1,11 +1,11 @@
-//! Tests of the rules of pods: what is wrong with which spec, in the reference's words.
+//! Tests of pod rules, with the reference's error messages.
 
 use serde_json::Value;
 
 use super::*;
 
-/// What is wrong with a spec whose only container has the members `container`, beside its name and
-/// image.
+/// Returns the errors of a spec whose only container has a name, an image and the members of
+/// `container`.
 fn wrong(container: &Value, spec: &Value) -> Vec<String> {
     let mut all = json!({"containers": [{"name": "c", "image": "i"}]});
     merge(&mut all["containers"][0], container);
@@ -35,7 +35,7 @@ fn of_spec(spec: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_common_pod_has_nothing_wrong() {
+fn common_pod_is_valid() {
     let container = json!({
         "ports": [{"name": "http", "containerPort": 80, "protocol": "TCP"}],
         "env": [{"name": "a.b-c", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
@@ -68,7 +68,7 @@ fn a_common_pod_has_nothing_wrong() {
 }
 
 #[test]
-fn ports_have_numbers_and_names() {
+fn ports_need_valid_numbers_and_names() {
     let ports = json!({"ports": [
         {"containerPort": 0},
         {"containerPort": 65536, "hostPort": -1, "protocol": "X"},
@@ -101,7 +101,7 @@ fn ports_have_numbers_and_names() {
 }
 
 #[test]
-fn variables_have_one_source() {
+fn variables_need_one_source() {
     let env = json!({"env": [
         {"name": ""},
         {"name": "a=b"},
@@ -132,7 +132,7 @@ fn variables_have_one_source() {
 }
 
 #[test]
-fn mounts_are_of_volumes() {
+fn mounts_need_existing_volumes() {
     let mounts = json!({"volumeMounts": [
         {"name": "none", "mountPath": "/a"},
         {"name": "", "mountPath": ""},
@@ -153,7 +153,7 @@ fn mounts_are_of_volumes() {
 }
 
 #[test]
-fn requests_fit_into_limits() {
+fn requests_must_not_exceed_limits() {
     let resources = json!({"resources": {
         "requests": {"cpu": "2", "example.com/gpu": "1", "memory": "-1"},
         "limits": {"cpu": "1", "foo": "1"},
@@ -174,7 +174,7 @@ fn requests_fit_into_limits() {
 }
 
 #[test]
-fn probes_ask_in_one_way() {
+fn probes_need_exactly_one_handler() {
     let probes = json!({
         "livenessProbe": {"exec": {"command": []}, "tcpSocket": {"port": 80},
             "successThreshold": 2},
@@ -200,7 +200,7 @@ fn probes_ask_in_one_way() {
 }
 
 #[test]
-fn containers_have_names_of_their_own() {
+fn container_names_are_unique() {
     let spec = json!({
         "containers": [{"name": "a"}, {"name": "a", "image": "i", "imagePullPolicy": "X"}],
         "initContainers": [{"name": "a", "image": "i", "livenessProbe": {}}],
@@ -224,7 +224,7 @@ fn containers_have_names_of_their_own() {
 }
 
 #[test]
-fn volumes_have_one_source() {
+fn volumes_need_one_source() {
     let spec = json!({"volumes": [
         {"name": "a", "secret": {"secretName": "", "defaultMode": 512}},
         {"name": "b", "emptyDir": {}, "hostPath": {"path": "/"}},
@@ -247,7 +247,7 @@ fn volumes_have_one_source() {
 }
 
 #[test]
-fn where_a_pod_runs_is_said_in_the_known_forms() {
+fn scheduling_members_are_validated() {
     let required = "requiredDuringSchedulingIgnoredDuringExecution";
     let spec = json!({
         "dnsPolicy": "X",
@@ -299,7 +299,7 @@ fn where_a_pod_runs_is_said_in_the_known_forms() {
 }
 
 #[test]
-fn images_of_pods_have_no_blanks_around_them() {
+fn pod_images_must_not_have_surrounding_space() {
     let mut errors = Vec::new();
     validate_images(
         &json!({"containers": [{"image": " i"}, {"image": "i"}]}),
@@ -310,7 +310,7 @@ fn images_of_pods_have_no_blanks_around_them() {
 }
 
 #[test]
-fn projected_volumes_have_one_source_each_and_no_file_twice() {
+fn projected_volumes_need_one_source_and_unique_paths() {
     let volume = |sources: Value| {
         let spec = json!({"volumes": [{"name": "v", "projected": {"sources": sources}}]});
         let found = of_spec(&spec);
@@ -364,7 +364,7 @@ fn projected_volumes_have_one_source_each_and_no_file_twice() {
 }
 
 #[test]
-fn whole_sources_of_variables_are_named() {
+fn env_from_sources_need_names() {
     let of = |sources: Value| of_container(&json!({"envFrom": sources}));
     assert_eq!(
         of(json!([{}])),
@@ -380,7 +380,7 @@ fn whole_sources_of_variables_are_named() {
 }
 
 #[test]
-fn devices_and_resize_policies_are_complete() {
+fn devices_and_resize_policies_must_be_complete() {
     let wrong = of_container(&json!({"volumeDevices": [{}], "resizePolicy": [{}]}));
     assert_eq!(
         wrong,
@@ -398,7 +398,7 @@ fn devices_and_resize_policies_are_complete() {
 }
 
 #[test]
-fn names_and_addresses_of_a_pod_are_checked() {
+fn pod_names_and_addresses_are_validated() {
     let wrong = of_spec(&json!({
         "hostAliases": [{"ip": "1.2.3", "hostnames": ["A"]}],
         "dnsConfig": {"nameservers": ["x"], "searches": ["", "."], "options": [{}]},

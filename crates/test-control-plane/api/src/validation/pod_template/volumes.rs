@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Errors, label, list, number, required, text};
 use crate::status::FieldError;
 
-/// The sources that have members which must be there, and those members.
+/// The sources with required members, and those members.
 const REQUIRED: &[(&str, &[&str])] = &[
     ("hostPath", &["path"]),
     ("secret", &["secretName"]),
@@ -19,7 +19,7 @@ const REQUIRED: &[(&str, &[&str])] = &[
     ("csi", &["driver"]),
 ];
 
-/// Validates the volumes; returns the names of those that are as they should be.
+/// Validates the volumes and returns the names of the valid ones.
 ///
 /// Upstream: `ValidateVolumes`.
 pub(super) fn validate<'a>(spec: &'a Value, path: &str, errors: &mut Errors) -> BTreeSet<&'a str> {
@@ -70,7 +70,7 @@ fn source(volume: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-/// The files that a volume takes from its source.
+/// Validates the files that a volume takes from its source.
 ///
 /// Upstream: `validateKeyToPath` and `validateDownwardAPIVolumeFile`, which doesn't tell which of
 /// the files it means.
@@ -88,7 +88,7 @@ fn items(source: &Value, member: &str, path: &str, errors: &mut Errors) {
     }
 }
 
-/// Where a file is put, and who may read it.
+/// Validates the path and mode of a file.
 fn file(item: &Value, path: &str, errors: &mut Errors) {
     required(item, "path", path, errors);
     local_path(text(item, "path"), &format!("{path}.path"), errors);
@@ -104,7 +104,7 @@ fn file_mode(value: &Value, member: &str, path: &str, errors: &mut Errors) {
     }
 }
 
-/// A path that stays where the volume is.
+/// Rejects paths that leave the volume.
 ///
 /// Upstream: `ValidateLocalNonReservedPath`.
 fn local_path(path: &str, field: &str, errors: &mut Errors) {

@@ -1,8 +1,8 @@
-//! The flags of the real programs, which are those of envtest.
+//! The flags of the real programs, as in envtest.
 
 use super::folder::Files;
 
-/// The flags of etcd. Nothing of it is to survive, so it need not wait for the disk.
+/// Returns the flags of etcd. Its data is temporary, so it skips syncing to disk.
 pub(super) fn of_etcd(port: u16, files: &Files) -> Vec<String> {
     let url = format!("http://127.0.0.1:{port}");
     vec![
@@ -14,7 +14,8 @@ pub(super) fn of_etcd(port: u16, files: &Files) -> Vec<String> {
     ]
 }
 
-/// The flags of kube-apiserver. Service accounts are not required of pods, as nobody makes them.
+/// Returns the flags of kube-apiserver. Service account admission is off, because no controller
+/// creates the accounts.
 pub(super) fn of_kube_apiserver(port: u16, etcd_port: u16, files: &Files) -> Vec<String> {
     let file = |flag: &str, path: &std::path::Path| format!("--{flag}={}", path.display());
     vec![

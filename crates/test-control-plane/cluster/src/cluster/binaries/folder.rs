@@ -9,15 +9,15 @@ use tempfile::TempDir;
 
 use crate::cluster::error::ClusterError;
 
-/// Two folders that are removed at the end. The one with the logs stays if the processes failed or
-/// a test is failing; nobody needs the other one's keys and data then.
+/// Two folders that are removed at the end. The logs folder is kept if the processes or the test
+/// fail. The folder of keys and data is always removed.
 #[derive(Debug)]
 pub(super) struct Folder {
     work: TempDir,
     logs: TempDir,
 }
 
-/// Where the files are.
+/// The paths of the files.
 #[derive(Debug)]
 pub(super) struct Files {
     pub(super) etcd: PathBuf,
@@ -30,13 +30,13 @@ pub(super) struct Files {
 }
 
 impl Folder {
-    /// Makes both folders, for their owner alone.
+    /// Creates both folders, readable only by their owner.
     pub(super) fn create() -> Result<Self, ClusterError> {
         let make = |what: &str| {
             let prefix = format!("test-control-plane-{what}-");
             let made = tempfile::Builder::new().prefix(&prefix).tempdir();
             made.map_err(|reason| ClusterError::Prepare {
-                action: format!("making a folder for the {what} of the control plane"),
+                action: format!("creating a folder for the {what} of the control plane"),
                 reason,
             })
         };
@@ -46,17 +46,17 @@ impl Folder {
         })
     }
 
-    /// Where the logs go.
+    /// Returns the folder of the logs.
     pub(super) fn logs(&self) -> &Path {
         self.logs.path()
     }
 
-    /// Lets the logs stay.
+    /// Keeps the logs at the end.
     pub(super) fn keep_logs(&mut self) {
         self.logs.disable_cleanup(true);
     }
 
-    /// Writes the certificates and keys, and says where everything is.
+    /// Writes the certificates and keys and returns the paths of all files.
     pub(super) fn write(&self, tls: &TlsMaterial) -> Result<Files, ClusterError> {
         let account = KeyPair::generate().map_err(CertificateError::from)?;
         let write = |name: &str, text: &str| {
@@ -84,7 +84,7 @@ impl Folder {
 impl Drop for Folder {
     #[expect(
         clippy::print_stderr,
-        reason = "whoever looks for the reason of a failed test needs to know where the logs are"
+        reason = "the logs help to debug the failed test"
     )]
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -1,4 +1,4 @@
-//! Rules of volumes that put the files of several sources together.
+//! Rules of projected volumes.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use super::{file, items, local_path};
 use crate::status::FieldError;
 use crate::validation::pod_template::{Errors, list, number, required, text};
 
-/// The shortest life of a token, in seconds.
+/// Minimum lifetime of a token, in seconds.
 const EXPIRATION_MIN: i64 = 10 * 60;
 
-/// The longest one.
+/// Maximum lifetime of a token, in seconds.
 const EXPIRATION_MAX: i64 = 1 << 32;
 
 /// Upstream: `validateProjectionSources`.
@@ -51,7 +51,7 @@ pub(super) fn validate(volume: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-/// A token of the pod's service account. Where it is put is said of the volume, not of the source.
+/// Validates a token of the pod's service account. Path errors name the volume, not the source.
 fn token(source: &Value, volume: &str, path: &str, errors: &mut Errors) {
     let seconds = number(source, "expirationSeconds").unwrap_or(0);
     let mut refuse = |why| {
