@@ -10,10 +10,6 @@ use std::collections::BTreeMap;
 use crate::{Findings, repository::SourceFile};
 use passages::{Kind, passages};
 
-/// Folders with Rust files that still break the rules. The list only shrinks: the check fails for a
-/// folder without findings, so that its entry is removed.
-const NOT_YET_CLEAN: &[&str] = &["crates/test-control-plane"];
-
 /// Forbidden phrases with the advice. `|` separates alternatives for one word, `.` is the end of a
 /// clause, `*` is up to five words.
 const PHRASES: &[(&str, &str)] = &[
@@ -82,52 +78,7 @@ const CLAUSE_SUBJECTS: &[&str] = &["what", "whatever", "who", "whoever", "which"
 /// Checks every file; `files` holds all text files of the repository.
 pub fn check(files: &[SourceFile]) -> Findings {
     let rules = Rules::new();
-    let mut findings = Findings::new();
-    let mut pending: BTreeMap<&str, usize> =
-        NOT_YET_CLEAN.iter().map(|folder| (*folder, 0)).collect();
-    for file in files {
-        let found = rules.check(file);
-        match folder(&file.path).filter(|_| file.has_extension("rs")) {
-            Some(folder) => *pending.entry(folder).or_default() += found.len(),
-            None => findings.extend(found),
-        }
-    }
-    let clean = pending.iter().filter(|(_, count)| **count == 0);
-    findings.extend(clean.map(|(folder, _)| {
-        format!("{folder}: has no findings any more, remove it from NOT_YET_CLEAN")
-    }));
-    findings
-}
-
-/// Number of findings in each folder of the files, those not yet clean included.
-pub fn counts(files: &[SourceFile]) -> BTreeMap<String, usize> {
-    let rules = Rules::new();
-    let mut counts = BTreeMap::new();
-    for file in files {
-        let parts: Vec<&str> = file.path.split('/').collect();
-        let depth = if parts.len() > 2 { 2 } else { 1 };
-        let found = rules.check(file).len();
-        if found > 0 {
-            *counts.entry(parts[..depth].join("/")).or_default() += found;
-        }
-    }
-    counts
-}
-
-/// Findings in the files below a folder, those not yet clean included.
-pub fn below(files: &[SourceFile], prefix: &str) -> Findings {
-    let rules = Rules::new();
-    let inside = files.iter().filter(|file| file.path.starts_with(prefix));
-    inside.flat_map(|file| rules.check(file)).collect()
-}
-
-/// The entry of the list that covers a path.
-fn folder(path: &str) -> Option<&'static str> {
-    let covers = |folder: &&&str| {
-        let rest = path.strip_prefix(**folder);
-        rest.is_some_and(|rest| rest.starts_with('/'))
-    };
-    NOT_YET_CLEAN.iter().find(covers).copied()
+    files.iter().flat_map(|file| rules.check(file)).collect()
 }
 
 /// The phrases by their first word.

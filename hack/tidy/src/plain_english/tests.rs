@@ -103,19 +103,3 @@ fn headers_of_patches_and_comments_of_manifests_are_read() {
     let yaml = "#!/bin/sh\nkey: \"a # anew\" # told\nsummary: For ever.\n";
     assert_eq!(found("a.yaml", yaml), ["told", "for ever"]);
 }
-
-#[test]
-fn pending_folders_must_have_findings() {
-    let pending = |text: &str| -> Vec<SourceFile> {
-        let file = |folder: &&str| SourceFile::new(&format!("{folder}/src/x.rs"), text);
-        NOT_YET_CLEAN.iter().map(file).collect()
-    };
-    assert_eq!(check(&pending("//! What it is.\n")), Findings::new());
-    let clean = check(&pending("//! A file.\n"));
-    assert_eq!(clean.len(), NOT_YET_CLEAN.len());
-    let mut files = pending("//! What it is.\n");
-    files.push(SourceFile::new("elsewhere/x.rs", "//! What it is.\n"));
-    files.push(SourceFile::new("crates/client/README.md", "# Whoever\n"));
-    assert_eq!(check(&files).len(), 2);
-    assert_eq!(counts(&files)["elsewhere"], 1);
-}

@@ -64,7 +64,7 @@ static NODE_RULES: LazyLock<Vec<PolicyRule>> = LazyLock::new(|| {
         .unwrap_or_default()
 });
 
-/// Whether a kubelet has the right to send a request.
+/// Returns true if a kubelet may send the request.
 pub(crate) fn allows_node(attributes: &Attributes<'_>) -> bool {
     NODE_RULES.iter().any(|rule| rule.allows(attributes))
 }
