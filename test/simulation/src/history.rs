@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-
 use crate::record::{Record, SetKey};
 use crate::views::{Claim, Pod, Revision, Set};
 

@@ -12,6 +12,7 @@
 
 pub mod agent;
 pub mod clock;
+mod entropy;
 pub mod history;
 pub mod instance;
 pub mod judges;

@@ -19,7 +19,7 @@ use tower::Service;
 
 use crate::agent::{Agent, Process};
 use crate::record::Recorder;
-pub use faults::{Faults, Fate};
+pub use faults::{Fate, Faults};
 
 /// An event that the run must react to.
 #[derive(Debug)]
@@ -77,7 +77,9 @@ impl Network {
         }
         if let Some(error) = fate.error {
             sleep(fate.there + fate.back).await;
-            let reply = error.status(&facts).map(|status| rejected(error.code(), &status));
+            let reply = error
+                .status(&facts)
+                .map(|status| rejected(error.code(), &status));
             let reply = reply.unwrap_or_else(|| Err(Reset.into()));
             self.recorder.answered(id, error.code());
             return reply;

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::agent::Agent;
+use crate::entropy;
 use crate::network::Signal;
 use crate::plan::{Action, Plan, Trigger};
 use crate::record::{Commit, Processed, Record, Recorder};
@@ -35,6 +36,7 @@ const LOOK: Duration = Duration::from_secs(60);
 ///
 /// Panics if the runtime can't be built, or if a part of the world panics.
 pub fn run(plan: &Plan) -> Record {
+    entropy::fix();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -167,9 +169,10 @@ fn assemble(plane: &TestControlPlane, commits: Vec<LogEntry>, recorder: &Recorde
     }
     let commits = commits.into_iter().map(|entry| {
         let found = by_revision.get(&entry.revision);
-        let (_, at, request, agent) = found
-            .cloned()
-            .unwrap_or((0, Duration::ZERO, None, Arc::from("")));
+        let (_, at, request, agent) =
+            found
+                .cloned()
+                .unwrap_or((0, Duration::ZERO, None, Arc::from("")));
         Commit {
             at,
             entry,

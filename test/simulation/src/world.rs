@@ -224,7 +224,8 @@ impl World {
                 let name = format!("node-{node}");
                 self.plane.nodes().lose(&name).await;
                 let end = faults::End::HealNode(name);
-                self.ends.push((Instant::now() + Duration::from(*time), end));
+                self.ends
+                    .push((Instant::now() + Duration::from(*time), end));
             }
             by_user => self.user.act(by_user).await,
         }

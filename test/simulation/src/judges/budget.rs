@@ -45,7 +45,10 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     if case.plan.settings.max_unavailable {
         let budget = set.max_unavailable(true).saturating_sub(unhealthy.len());
         if before >= budget {
-            broken("B-2", format!("budget {budget}, pods {unhealthy:?} are not available"));
+            broken(
+                "B-2",
+                format!("budget {budget}, pods {unhealthy:?} are not available"),
+            );
         }
     } else {
         let above = ordinal + 1..set.range().end;

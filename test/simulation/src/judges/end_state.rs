@@ -54,9 +54,15 @@ type Broken<'a> = &'a mut dyn FnMut(&'static str, String);
 /// L-1: the pods are the wanted ones, all healthy; T-2: the status counts them.
 fn judge_members(case: &Case<'_>, set: &Set, members: &[&Arc<Pod>], broken: Broken<'_>) {
     let now = case.clock_at(case.record.length);
-    let found: BTreeSet<u32> = members.iter().filter_map(|pod| pod.ordinal(&set.name)).collect();
+    let found: BTreeSet<u32> = members
+        .iter()
+        .filter_map(|pod| pod.ordinal(&set.name))
+        .collect();
     if found != set.range().collect() {
-        broken("L-1", format!("pods {found:?} instead of {:?}", set.range()));
+        broken(
+            "L-1",
+            format!("pods {found:?} instead of {:?}", set.range()),
+        );
     }
     for pod in members {
         if !pod.is_healthy(set.min_ready_seconds, now) {
@@ -91,7 +97,10 @@ fn judge_revisions(
     members: &[&Arc<Pod>],
     broken: Broken<'_>,
 ) {
-    let stored = case.history.revisions.all_at(namespace, case.history.newest);
+    let stored = case
+        .history
+        .revisions
+        .all_at(namespace, case.history.newest);
     let owned = |owner: &crate::views::Owner| owner.uid == set.uid;
     let owned: Vec<_> = stored
         .filter(|it| it.controller.as_ref().is_some_and(owned))
@@ -102,13 +111,21 @@ fn judge_revisions(
     };
     if update.name != set.status.update_revision {
         let status = &set.status.update_revision;
-        broken("R-2", format!("update revision {status} instead of {}", update.name));
+        broken(
+            "R-2",
+            format!("update revision {status} instead of {}", update.name),
+        );
     }
     for pod in members {
-        let index = pod.ordinal(&set.name).map(|it| it.saturating_sub(set.start));
+        let index = pod
+            .ordinal(&set.name)
+            .map(|it| it.saturating_sub(set.start));
         let updates = !set.on_delete && index.is_some_and(|it| it >= set.partition);
         if updates && pod.revision != update.name {
-            broken("L-1", format!("pod {} has revision {}", pod.name, pod.revision));
+            broken(
+                "L-1",
+                format!("pod {} has revision {}", pod.name, pod.revision),
+            );
         }
     }
     let live: BTreeSet<&str> = members
@@ -116,10 +133,16 @@ fn judge_revisions(
         .map(|pod| pod.revision.as_str())
         .chain([set.status.current_revision.as_str(), update.name.as_str()])
         .collect();
-    let dead = owned.iter().filter(|it| !live.contains(it.name.as_str())).count();
+    let dead = owned
+        .iter()
+        .filter(|it| !live.contains(it.name.as_str()))
+        .count();
     let dead = i64::try_from(dead).unwrap_or(i64::MAX);
     if set.history_limit >= 0 && dead > set.history_limit {
-        broken("R-5", format!("{dead} old revisions, limit {}", set.history_limit));
+        broken(
+            "R-5",
+            format!("{dead} old revisions, limit {}", set.history_limit),
+        );
     }
 }
 
@@ -132,14 +155,20 @@ fn judge_claims(case: &Case<'_>, namespace: &str, set: &Set, broken: Broken<'_>)
                 broken("V-7", format!("claim {name} is missing"));
                 continue;
             };
-            let foreign = claim.owners.iter().any(|it| it.controller && it.uid != set.uid);
+            let foreign = claim
+                .owners
+                .iter()
+                .any(|it| it.controller && it.uid != set.uid);
             if claim.terminating || foreign {
                 continue;
             }
             let owned = claim.owners.iter().any(|it| it.uid == set.uid);
             let pods = claim.owners.iter().any(|it| it.kind == "Pod");
             if owned != set.deletes_claims_with_set || pods {
-                broken("V-2", format!("claim {name} has the owners {:?}", claim.owners));
+                broken(
+                    "V-2",
+                    format!("claim {name} has the owners {:?}", claim.owners),
+                );
             }
         }
     }

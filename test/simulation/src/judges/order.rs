@@ -31,7 +31,10 @@ fn judge_created(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
             let message = format!("{}: pod {missing} is not available", write.named());
             verdict.broken("O-1", at, message);
         }
-        let created = write.earlier.iter().any(|it| it.resource == "pods" && creates(it));
+        let created = write
+            .earlier
+            .iter()
+            .any(|it| it.resource == "pods" && creates(it));
         if created {
             let message = format!("{}: the second creation of its sync", write.named());
             verdict.broken("O-2", at, message);
@@ -60,7 +63,8 @@ fn judge_claims(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut 
             verdict.broken("O-6", request.sent, message);
         }
         let is_doomed = |claim: &crate::views::Claim| {
-            let pod = |owner: &crate::views::Owner| owner.kind == "Pod" && owner.name == request.name;
+            let pod =
+                |owner: &crate::views::Owner| owner.kind == "Pod" && owner.name == request.name;
             claim.terminating || set.deletes_claims_when_scaled && claim.owners.iter().any(pod)
         };
         let same = seen.zip(stored).is_some_and(|(seen, stored)| {
@@ -76,7 +80,10 @@ fn judge_claims(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut 
 /// Reports whether nobody deleted the claim between the start of the sync and the write.
 fn was_not_deleted(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
     let key = (write.request.namespace.clone(), claim.to_owned());
-    let until = write.request.processed.map_or(0, |processed| processed.before);
+    let until = write
+        .request
+        .processed
+        .map_or(0, |processed| processed.before);
     let since = write.sync.seen.claims;
     let mut changes = case.history.claims.changes(&key, since, until);
     !changes.any(|(_, claim)| claim.is_none())
@@ -106,7 +113,11 @@ fn judge_wanted(write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     }
     // B-5: scaling comes before updating.
     let is_scaling = set.range().any(|it| !write.view.members.contains_key(&it))
-        || write.view.members.keys().any(|it| !set.range().contains(it));
+        || write
+            .view
+            .members
+            .keys()
+            .any(|it| !set.range().contains(it));
     if !set.parallel && is_scaling {
         let message = format!("{}: the set is still scaling", write.named());
         verdict.broken("B-5", at, message);

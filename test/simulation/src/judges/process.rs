@@ -51,7 +51,8 @@ fn known_revision(request: &Request) -> Option<u64> {
 /// concern the set: to write them again has no effect, and an API server that deletes an object
 /// returns no version.
 fn must_be_seen(request: &Request) -> bool {
-    let releases = request.verb == Some(Verb::Patch) && request.json().to_string().contains("$patch");
+    let releases =
+        request.verb == Some(Verb::Patch) && request.json().to_string().contains("$patch");
     let truncates = request.verb == Some(Verb::Delete) && request.resource == "controllerrevisions";
     request.is_write() && !releases && !truncates
 }
@@ -122,7 +123,9 @@ fn judge_lease(case: &Case<'_>, verdict: &mut Verdict) {
             return None;
         }
         let value = commit.entry.object.draft().to_value();
-        let holder = value.pointer("/spec/holderIdentity").and_then(Value::as_str);
+        let holder = value
+            .pointer("/spec/holderIdentity")
+            .and_then(Value::as_str);
         Some((commit.at, holder.unwrap_or_default().to_owned()))
     });
     let holders: Vec<(Duration, String)> = holders.collect();
@@ -130,9 +133,8 @@ fn judge_lease(case: &Case<'_>, verdict: &mut Verdict) {
         let known = holders.partition_point(|(at, _)| *at <= request.sent);
         let holder = known.checked_sub(1).and_then(|last| holders.get(last));
         let own = format!("controller-{}", request.process);
-        let holds = holder.is_some_and(|(since, holder)| {
-            *holder == own && request.sent < *since + lease
-        });
+        let holds =
+            holder.is_some_and(|(since, holder)| *holder == own && request.sent < *since + lease);
         if !holds {
             let message = format!(
                 "process {} wrote {} {} while {holder:?} held the lease",

@@ -29,7 +29,8 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 fn update_of<'a>(case: &Case<'a>, write: &Write<'a>) -> Option<&'a Arc<Revision>> {
     let mut known = write.view.revisions.clone();
     for request in &write.earlier {
-        let created = request.resource == "controllerrevisions" && request.verb == Some(Verb::Create);
+        let created =
+            request.resource == "controllerrevisions" && request.verb == Some(Verb::Create);
         if let (true, Some(processed)) = (created, request.processed) {
             let key = (request.namespace.clone(), request.name.clone());
             known.extend(case.history.revisions.at(&key, processed.after));
@@ -90,11 +91,18 @@ fn judge_truncated(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let mut live: BTreeSet<&str> = BTreeSet::new();
     live.extend(write.view.members.values().map(|it| it.revision.as_str()));
     if let Some(processed) = write.request.processed {
-        let stored = case.history.pods.all_at(&write.request.namespace, processed.before);
+        let stored = case
+            .history
+            .pods
+            .all_at(&write.request.namespace, processed.before);
         let stored = stored.filter(|pod| super::case::belongs(set, pod));
         live.extend(stored.map(|it| it.revision.as_str()));
     }
-    let dead = write.view.revisions.iter().filter(|it| !live.contains(it.name.as_str()));
+    let dead = write
+        .view
+        .revisions
+        .iter()
+        .filter(|it| !live.contains(it.name.as_str()));
     let dead = i64::try_from(dead.count()).unwrap_or(i64::MAX);
     live.insert(&set.status.current_revision);
     if live.contains(name.as_str()) {
@@ -130,7 +138,10 @@ fn judge_completion(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         .iter()
         .all(|member| number(member) == wanted);
     if Some(new.as_str()) != update || !is_complete {
-        let message = format!("{}: current revision {old} -> {new} too early", write.named());
+        let message = format!(
+            "{}: current revision {old} -> {new} too early",
+            write.named()
+        );
         verdict.broken("R-6", write.request.sent, message);
     }
 }

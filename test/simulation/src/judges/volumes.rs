@@ -115,9 +115,7 @@ fn judge_doom(case: &Case<'_>, write: &Write<'_>, doom: Doom, verdict: &mut Verd
             let set = case.history.sets.at(&sync.set, processed.before)?;
             (processed.code == 200 && it.status == Some(200)).then_some(set)
         });
-        let wants = set.is_some_and(|set| {
-            set.uid == write.view.set.uid && doom.is_wanted_by(set)
-        });
+        let wants = set.is_some_and(|set| set.uid == write.view.set.uid && doom.is_wanted_by(set));
         is_look && in_time && wants
     });
     verdict.doomed += 1;

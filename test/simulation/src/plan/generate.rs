@@ -8,8 +8,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 
 use super::{
-    Action, Cascade, ClaimRetention, Fault, FaultRequests, LeaseTimes, MaxUnavailable, Millis, Plan,
-    PodEnd, Retain, SetSpec, Settings, Span, UpdateMode, WatchFault,
+    Action, Cascade, ClaimRetention, Fault, FaultRequests, LeaseTimes, MaxUnavailable, Millis,
+    Plan, PodEnd, Retain, SetSpec, Settings, Span, UpdateMode, WatchFault,
 };
 use crate::seed;
 
@@ -39,7 +39,9 @@ impl Plan {
             let at = users.random_range(0..length / 4);
             plan = plan.at(at, Action::Create(spec.clone()));
         }
-        let kinds: Vec<u32> = (0..USER_ACTIONS).filter(|_| users.random_bool(0.5)).collect();
+        let kinds: Vec<u32> = (0..USER_ACTIONS)
+            .filter(|_| users.random_bool(0.5))
+            .collect();
         for _ in 0..users.random_range(5..60) {
             let (Some(kind), Some(spec)) = (kinds.choose(&mut users), sets.choose(&mut users))
             else {
@@ -273,11 +275,17 @@ fn fault(kind: u32, settings: &Settings, sets: &[SetSpec], random: &mut StdRng) 
         4 | 5 => Fault::LoseAnswer(requests),
         6 => Fault::Hold {
             requests,
-            delay: Span(0, *[1_000, lease, 3 * lease].choose(random).unwrap_or(&lease)),
+            delay: Span(
+                0,
+                *[1_000, lease, 3 * lease].choose(random).unwrap_or(&lease),
+            ),
         },
         7 => Fault::HoldAnswer {
             requests,
-            delay: Span(0, *[1_000, lease, 3 * lease].choose(random).unwrap_or(&lease)),
+            delay: Span(
+                0,
+                *[1_000, lease, 3 * lease].choose(random).unwrap_or(&lease),
+            ),
         },
         8 | 9 => watch(WatchFault::Freeze),
         10 => watch(WatchFault::Lag {
@@ -314,7 +322,13 @@ fn fault(kind: u32, settings: &Settings, sets: &[SetSpec], random: &mut StdRng) 
 }
 
 fn requests(instance: Option<usize>, random: &mut StdRng) -> FaultRequests {
-    let verbs = [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete, Verb::Get];
+    let verbs = [
+        Verb::Create,
+        Verb::Update,
+        Verb::Patch,
+        Verb::Delete,
+        Verb::Get,
+    ];
     let verbs = if random.random_bool(0.5) {
         verbs.choose(random).into_iter().copied().collect()
     } else {
@@ -326,7 +340,11 @@ fn requests(instance: Option<usize>, random: &mut StdRng) -> FaultRequests {
     FaultRequests {
         instance,
         verbs,
-        resource: resources.choose(random).copied().flatten().map(str::to_owned),
+        resource: resources
+            .choose(random)
+            .copied()
+            .flatten()
+            .map(str::to_owned),
         percent: *[5, 20, 50, 100].choose(random).unwrap_or(&20),
     }
 }
@@ -347,5 +365,8 @@ fn error(random: &mut StdRng) -> FaultError {
             message: "not now".to_owned(),
         },
     ];
-    errors.choose(random).cloned().unwrap_or(FaultError::Conflict)
+    errors
+        .choose(random)
+        .cloned()
+        .unwrap_or(FaultError::Conflict)
 }

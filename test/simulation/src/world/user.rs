@@ -130,7 +130,10 @@ fn spec_change(action: &Action) -> Option<(&str, Value)> {
         Action::Scale { set, replicas } => (set, json!({"replicas": replicas})),
         Action::Image { set, image } => {
             let containers = json!([{"name": "main", "image": image}]);
-            (set, json!({"template": {"spec": {"containers": containers}}}))
+            (
+                set,
+                json!({"template": {"spec": {"containers": containers}}}),
+            )
         }
         Action::Partition { set, partition } => (
             set,
