@@ -11,7 +11,7 @@ use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::leaderelection::{LeaderElectionConfig, LeaseName};
 use statefulset_controller::metrics::{ControllerMetrics, SetMetrics};
 use statefulset_controller::{LeaderElection, StatefulSetController};
-use statefulset_controller_util::consistency::Caches;
+use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use tokio::task::JoinSet;
 
 use crate::agent::Process;
@@ -44,6 +44,10 @@ impl SetMetrics for SyncProbe {
         };
         let key = (set.namespace().to_owned(), set.name().to_owned());
         self.recorder.sync_started(self.process, key, seen);
+    }
+
+    fn stale_sync_skipped(&self, _: TrackedResource) {
+        self.recorder.postponed();
     }
 }
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 use crate::history::History;
 use crate::plan::Plan;
 use crate::record::Record;
-pub use case::Case;
+pub use case::{Case, View, Write, belongs};
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]

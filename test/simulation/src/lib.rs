@@ -13,14 +13,17 @@
 pub mod agent;
 pub mod clock;
 mod entropy;
+pub mod exhaustive;
 pub mod history;
 pub mod instance;
 pub mod judges;
 pub mod network;
+pub mod outcome;
 pub mod plan;
 pub mod record;
 pub mod run;
 pub mod seed;
+pub mod situations;
 pub mod table;
 pub mod views;
 pub mod world;

@@ -4,6 +4,7 @@ mod faults;
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::USER_AGENT;
@@ -26,6 +27,8 @@ pub use faults::{Fate, Faults};
 pub enum Signal {
     /// A fault kills this process.
     Crash(Process),
+    /// A fault cuts this process off for a time.
+    Isolate(Process, Duration),
     /// The process ended by itself, for this reason.
     Ended(Process, String),
 }
@@ -69,6 +72,11 @@ impl Network {
         request.headers_mut().insert(USER_AGENT, agent);
         if fate.crash_before {
             return self.crash().await;
+        }
+        if let Some(time) = fate.isolate {
+            self.faults.isolate(self.process.instance, time);
+            // The run that receives the signal outlives its processes.
+            let _ = self.signals.send(Signal::Isolate(self.process, time));
         }
         self.faults.reachable(self.process.instance).await;
         if fate.drop {

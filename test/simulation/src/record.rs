@@ -112,6 +112,8 @@ pub struct Record {
     pub requests: Vec<Request>,
     /// Syncs, in the order of their start.
     pub syncs: Vec<Sync>,
+    /// Number of syncs that were postponed until the caches showed the process's writes.
+    pub postponed: usize,
     /// Commits of the API server, in their order.
     pub commits: Vec<Commit>,
     /// Lines that the run logged beside: crashes, steps, ends of processes.
@@ -154,6 +156,7 @@ struct Inner {
     /// The latest sync of each set in each process.
     latest: BTreeMap<Process, BTreeMap<SetKey, usize>>,
     writes: u64,
+    postponed: usize,
     notes: Vec<(Duration, String)>,
 }
 
@@ -166,6 +169,7 @@ impl Recorder {
             syncs: Vec::new(),
             latest: BTreeMap::new(),
             writes: 0,
+            postponed: 0,
             notes: Vec::new(),
         })))
     }
@@ -255,6 +259,16 @@ impl Recorder {
     /// Returns the number of writes so far.
     pub fn writes(&self) -> u64 {
         self.lock().writes
+    }
+
+    /// Records a sync that waits until the caches show its process's writes.
+    pub fn postponed(&self) {
+        self.lock().postponed += 1;
+    }
+
+    /// Returns the number of postponed syncs.
+    pub fn postponed_count(&self) -> usize {
+        self.lock().postponed
     }
 
     /// Takes what was recorded.

@@ -57,8 +57,8 @@ async fn run_plan(plan: &Plan) -> Record {
     let mut timed: Vec<(Instant, &Action)> = timed.collect();
     timed.sort_by_key(|(at, _)| *at);
     for step in &plan.steps {
-        if let (Trigger::Write(nth), Action::Fault { fault, .. }) = (step.at, &step.action) {
-            world.strike(nth, fault.clone());
+        if let (Trigger::Write(nth), Action::Fault { fault, time }) = (step.at, &step.action) {
+            world.strike(nth, fault.clone(), (*time).into());
         }
     }
     for (at, action) in timed {
@@ -73,6 +73,7 @@ async fn run_plan(plan: &Plan) -> Record {
     let length = began.elapsed();
     let (plane, commits) = world.finish();
     let mut record = assemble(&plane, commits, &recorder);
+    record.postponed = recorder.postponed_count();
     record.calm = calm;
     record.quiet = quiet.map(|at| at.duration_since(began));
     record.length = length;

@@ -173,6 +173,12 @@ impl World {
     /// Reacts to a signal.
     pub fn receive(&mut self, signal: Signal) {
         let (process, line) = match signal {
+            Signal::Isolate(process, time) => {
+                self.recorder
+                    .note(format!("process {process} is cut off for {time:?}"));
+                self.freeze_watches(process.instance, time);
+                return;
+            }
             Signal::Crash(process) => (process, format!("process {process} crashes")),
             Signal::Ended(process, why) => (process, format!("process {process} ends: {why}")),
         };
@@ -232,8 +238,8 @@ impl World {
     }
 
     /// Hits the `nth` write of the instances with this fault.
-    pub fn strike(&self, nth: u64, fault: Fault) {
-        self.faults.strike(nth, fault);
+    pub fn strike(&self, nth: u64, fault: Fault, time: Duration) {
+        self.faults.strike(nth, fault, time);
     }
 
     /// Returns the instance that holds the lease.

@@ -143,6 +143,14 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// Returns the newest revision of the store at a time.
+    pub fn revision_at(&self, at: Duration) -> u64 {
+        let commits = &self.record.commits;
+        let known = commits.partition_point(|commit| commit.at <= at);
+        let last = known.checked_sub(1).and_then(|last| commits.get(last));
+        last.map_or(0, |commit| commit.entry.revision)
+    }
+
     /// Returns a claim as of a revision of the store.
     pub fn claim(&self, namespace: &str, name: &str, revision: u64) -> Option<&'a Arc<Claim>> {
         let key = (namespace.to_owned(), name.to_owned());
@@ -151,7 +159,7 @@ impl<'a> Case<'a> {
 }
 
 /// Reports whether a pod is the set's, or an orphan that the set adopts.
-pub(super) fn belongs(set: &Set, pod: &Pod) -> bool {
+pub fn belongs(set: &Set, pod: &Pod) -> bool {
     let matches = pod.app == set.app;
     match &pod.controller {
         Some(owner) => owner.uid == set.uid && (matches || set.terminating),

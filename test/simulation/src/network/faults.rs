@@ -28,6 +28,8 @@ pub struct Fate {
     pub lose_answer: bool,
     /// The API server rejects it.
     pub error: Option<FaultError>,
+    /// Its instance is cut off for this time, before it is sent.
+    pub isolate: Option<Duration>,
     /// Its process dies before it is sent.
     pub crash_before: bool,
     /// Its process dies once it is processed.
@@ -46,8 +48,8 @@ struct State {
     random: StdRng,
     latency: Span,
     active: Vec<Active>,
-    /// Faults of single writes, by their number.
-    strikes: BTreeMap<u64, Vec<Fault>>,
+    /// Faults of single writes with their length, by the number of the write.
+    strikes: BTreeMap<u64, Vec<(Fault, Duration)>>,
 }
 
 struct Active {
@@ -80,8 +82,9 @@ impl Faults {
     }
 
     /// Hits the `nth` write of all instances with this fault.
-    pub fn strike(&self, nth: u64, fault: Fault) {
-        self.lock().strikes.entry(nth).or_default().push(fault);
+    pub fn strike(&self, nth: u64, fault: Fault, time: Duration) {
+        let mut state = self.lock();
+        state.strikes.entry(nth).or_default().push((fault, time));
     }
 
     /// Cuts an instance off for this time.
@@ -142,8 +145,11 @@ impl Faults {
                 fate.suffer(fault, random);
             }
         }
-        for fault in nth.and_then(|nth| strikes.remove(&nth)).unwrap_or_default() {
+        for (fault, time) in nth.and_then(|nth| strikes.remove(&nth)).unwrap_or_default() {
             fate.suffer(&fault, random);
+            if matches!(fault, Fault::Isolate { .. }) {
+                fate.isolate = Some(time);
+            }
         }
         fate
     }

@@ -58,6 +58,12 @@ impl World {
         faults.add_watch_rule(WatchRule::new(matcher, action))
     }
 
+    /// Holds back all events of an instance for this time.
+    pub(super) fn freeze_watches(&mut self, instance: usize, time: Duration) {
+        let rule = self.add_watch_rule(Some(instance), None, WatchAction::Freeze);
+        self.ends.push((Instant::now() + time, End::Rule(rule)));
+    }
+
     /// Begins a fault that lasts for this time.
     pub(super) fn begin_fault(&mut self, fault: &Fault, time: Duration) {
         let end = match fault {
@@ -74,7 +80,8 @@ impl World {
                     return;
                 };
                 self.faults.isolate(number, time);
-                End::Rule(self.add_watch_rule(Some(number), None, WatchAction::Freeze))
+                self.freeze_watches(number, time);
+                return;
             }
             Fault::Outage => {
                 self.plane.server().faults().outage().begin();
