@@ -4,12 +4,12 @@ use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use simulation::outcome::Outcome;
 use simulation::plan::Plan;
 
-use crate::report::Report;
+use crate::report::{Report, now};
 
 /// Time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(30);
@@ -34,7 +34,7 @@ pub(crate) fn run_all(
     let mut report = Report::new(jobs);
     let (sender, finished) = mpsc::channel::<Done>();
     let mut running = 0;
-    let mut shown = Instant::now();
+    let mut shown = now();
     loop {
         while running < jobs {
             let Some((name, plan)) = plans.next() else {
@@ -59,7 +59,7 @@ pub(crate) fn run_all(
         let printed = print_failure(&name, &plan, &outcome, out);
         report.add(&outcome);
         let progress = if shown.elapsed() > PROGRESS {
-            shown = Instant::now();
+            shown = now();
             writeln!(out, "{}", report.progress())
         } else {
             Ok(())
@@ -85,7 +85,7 @@ fn print_failure(
     }
     if !name.starts_with("simulate") {
         let text = serde_json::to_string(plan)?;
-        writeln!(out, "  simulate --plan - --table <<<'{text}'")?;
+        writeln!(out, "  simulate run --plan - --print table <<<'{text}'")?;
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ fn print_failure(
 fn in_child(plan: &Plan) -> Result<Outcome, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut child = Command::new(program)
-        .args(["--plan", "-", "--json"])
+        .args(["run", "--plan", "-", "--print", "json"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

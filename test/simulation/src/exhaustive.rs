@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::plan::{
-    Action, Cascade, ClaimRetention, Fault, FaultRequests, MaxUnavailable, Millis, Plan, Retain,
-    SetSpec, Settings, UpdateMode, WatchFault,
+    Action, Cascade, ClaimRetention, Fault, FaultRequests, MaxUnavailable, Plan, SetSpec, Settings,
+    UpdateMode, WatchFault,
 };
 use crate::record::Record;
 use crate::run::run;
@@ -26,16 +26,14 @@ pub struct Workload {
 
 /// Returns the workloads.
 pub fn workloads() -> Vec<Workload> {
-    let seconds = 1_000;
-    let web = "web".to_owned();
-
     let claims = SetSpec {
         claims: 1,
-        retention: ClaimRetention {
-            when_deleted: Retain::Delete,
-            when_scaled: Retain::Delete,
-        },
+        retention: ClaimRetention::DELETE,
         ..SetSpec::default()
+    };
+    let parallel_claims = SetSpec {
+        parallel: true,
+        ..claims.clone()
     };
     let parallel = SetSpec {
         parallel: true,
@@ -43,129 +41,86 @@ pub fn workloads() -> Vec<Workload> {
         max_unavailable: Some(MaxUnavailable::Pods(2)),
         ..SetSpec::default()
     };
-    let scale = |replicas| Action::Scale {
-        set: web.clone(),
-        replicas,
+    let partitioned = SetSpec {
+        partition: Some(1),
+        ..SetSpec::default()
     };
-    let image = |image: &str| Action::Image {
-        set: web.clone(),
-        image: image.to_owned(),
+    let on_delete = SetSpec {
+        update: UpdateMode::OnDelete,
+        ..SetSpec::default()
     };
-    let begin = |spec: SetSpec| {
-        let settings = Settings {
-            instances: 2,
-            ..Settings::default()
-        };
-        Plan::new(1, settings).at(0, Action::Create(spec))
+    let two_claims = SetSpec {
+        claims: 2,
+        ..SetSpec::default()
     };
-    let later = 120 * seconds;
+    let of = |name, spec: &SetSpec, steps: Vec<(u64, Action)>| Workload {
+        name,
+        plan: plan(spec, steps),
+    };
+    let again = Action::Create(SetSpec::default());
     vec![
-        Workload {
-            name: "create",
-            plan: begin(claims.clone()),
-        },
-        Workload {
-            name: "scale",
-            plan: begin(claims.clone())
-                .at(later, scale(1))
-                .at(2 * later, scale(3)),
-        },
-        Workload {
-            name: "parallel-scale",
-            plan: begin(SetSpec {
-                parallel: true,
-                ..claims.clone()
-            })
-            .at(later, scale(0))
-            .at(2 * later, scale(3)),
-        },
-        Workload {
-            name: "roll",
-            plan: begin(SetSpec {
-                partition: Some(1),
-                ..SetSpec::default()
-            })
-            .at(later, image("b"))
-            .at(
-                2 * later,
-                Action::Partition {
-                    set: web.clone(),
-                    partition: 0,
-                },
-            ),
-        },
-        Workload {
-            name: "parallel-roll",
-            plan: begin(parallel).at(later, image("b")),
-        },
-        Workload {
-            name: "on-delete",
-            plan: begin(SetSpec {
-                update: UpdateMode::OnDelete,
-                ..SetSpec::default()
-            })
-            .at(later, image("b"))
-            .at(
-                later + 10 * seconds,
-                Action::DeletePod {
-                    pod: "web-1".to_owned(),
-                    force: false,
-                },
-            ),
-        },
-        Workload {
-            name: "retention",
-            plan: begin(SetSpec {
-                claims: 2,
-                ..SetSpec::default()
-            })
-            .at(
-                later,
-                Action::Retention {
-                    set: web.clone(),
-                    retention: claims.retention,
-                },
-            )
-            .at(later + 5 * seconds, scale(1))
-            .at(
-                later + 6 * seconds,
-                Action::Retention {
-                    set: web.clone(),
-                    retention: ClaimRetention::default(),
-                },
-            ),
-        },
-        Workload {
-            name: "orphan-adopt",
-            plan: begin(SetSpec::default())
-                .at(
-                    later,
-                    Action::Delete {
-                        set: web.clone(),
-                        cascade: Cascade::Orphan,
-                    },
-                )
-                .at(later + 30 * seconds, Action::Create(SetSpec::default())),
-        },
-        Workload {
-            name: "rollback",
-            plan: begin(SetSpec::default())
-                .at(later, image("b"))
-                .at(later + 8 * seconds, image("a")),
-        },
-        Workload {
-            name: "recreate",
-            plan: begin(claims.clone())
-                .at(
-                    later,
-                    Action::Delete {
-                        set: web.clone(),
-                        cascade: Cascade::Background,
-                    },
-                )
-                .at(later + seconds, Action::Create(claims)),
-        },
+        of("create", &claims, vec![]),
+        of(
+            "scale",
+            &claims,
+            vec![(120, Action::scale(1)), (240, Action::scale(3))],
+        ),
+        of(
+            "parallel-scale",
+            &parallel_claims,
+            vec![(120, Action::scale(0)), (240, Action::scale(3))],
+        ),
+        of(
+            "roll",
+            &partitioned,
+            vec![(120, Action::image("b")), (240, Action::partition(0))],
+        ),
+        of("parallel-roll", &parallel, vec![(120, Action::image("b"))]),
+        of(
+            "on-delete",
+            &on_delete,
+            vec![(120, Action::image("b")), (130, Action::delete_pod(1))],
+        ),
+        of(
+            "retention",
+            &two_claims,
+            vec![
+                (120, Action::retain(ClaimRetention::DELETE)),
+                (125, Action::scale(1)),
+                (126, Action::retain(ClaimRetention::default())),
+            ],
+        ),
+        of(
+            "orphan-adopt",
+            &SetSpec::default(),
+            vec![(120, Action::delete(Cascade::Orphan)), (150, again)],
+        ),
+        of(
+            "rollback",
+            &SetSpec::default(),
+            vec![(120, Action::image("b")), (128, Action::image("a"))],
+        ),
+        of(
+            "recreate",
+            &claims,
+            vec![
+                (120, Action::delete(Cascade::Background)),
+                (121, Action::Create(claims.clone())),
+            ],
+        ),
     ]
+}
+
+/// Returns a plan of two instances that begins with this set. Times are in seconds.
+fn plan(spec: &SetSpec, steps: Vec<(u64, Action)>) -> Plan {
+    let settings = Settings {
+        instances: 2,
+        ..Settings::default()
+    };
+    let plan = Plan::new(1, settings).at(0, Action::Create(spec.clone()));
+    steps.into_iter().fold(plan, |plan, (seconds, action)| {
+        plan.at(seconds * 1_000, action)
+    })
 }
 
 /// Returns the plans of a workload, each with a name: the undisturbed one, and one for each fault at
@@ -181,22 +136,19 @@ pub fn plans(workload: &Workload) -> Vec<(String, Plan)> {
                 Fault::Isolate { .. } => what.1,
                 _ => 0,
             };
-            let action = Action::Fault {
-                fault,
-                time: Millis(time),
-            };
+            let action = Action::fault(fault, time);
             let plan = workload.plan.clone().at_write(nth, action);
             plans.push((format!("{name}: {} write {nth}", what.0), plan));
         }
     }
     for at in moments(&reference) {
-        let freeze = |resource: Option<&str>| Action::Fault {
-            fault: Fault::Watch {
+        let freeze = |resource: Option<&str>| {
+            let fault = Fault::Watch {
                 instance: None,
                 resource: resource.map(str::to_owned),
                 watch: WatchFault::Freeze,
-            },
-            time: Millis(HIDDEN),
+            };
+            Action::fault(fault, HIDDEN)
         };
         for resource in [
             "statefulsets",

@@ -8,7 +8,10 @@ use crate::views::{Claim, Pod, Revision, Set};
 
 /// Versions of the objects of one kind, by namespace and name.
 #[derive(Debug)]
-pub struct Versions<T>(BTreeMap<SetKey, Vec<(u64, Option<Arc<T>>)>>);
+pub struct Versions<T>(BTreeMap<SetKey, Vec<Version<T>>>);
+
+/// An object, or none if it was deleted, as of a revision of the store.
+type Version<T> = (u64, Option<Arc<T>>);
 
 impl<T> Default for Versions<T> {
     fn default() -> Self {

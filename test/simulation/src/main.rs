@@ -5,10 +5,10 @@ mod report;
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use simulation::exhaustive::{plans, workloads};
 use simulation::outcome::Outcome;
 use simulation::plan::Plan;
@@ -18,46 +18,90 @@ use simulation::table::table;
 /// Simulates the controller under faults. Every run has a process of its own, so it can be
 /// reproduced from its seed or its plan.
 #[derive(Parser)]
-struct Args {
+struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the plans of many seeds.
+    Seeds(Seeds),
+    /// Hits every write and every event of a workload with every fault in turn.
+    Exhaust(Exhaust),
+    /// Runs one plan.
+    Run(Run),
+}
+
+#[derive(Args)]
+struct Seeds {
     /// The first seed.
     #[arg(long, default_value_t = 1)]
     first: u64,
     /// Number of seeds.
     #[arg(long, default_value_t = 100)]
-    seeds: u64,
+    count: u64,
     /// Number of runs at the same time; one for each processor if 0.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
     /// Fails if the runs together don't reach every situation.
     #[arg(long)]
     all_situations: bool,
-    /// Instead of seeds: hits every write and every event of this workload with every fault in
-    /// turn; `all` for all workloads.
-    #[arg(long, value_name = "NAME")]
-    exhaust: Option<String>,
-    /// Instead of seeds: runs the plan in this file; `-` for standard input.
-    #[arg(long, value_name = "FILE")]
-    plan: Option<PathBuf>,
-    /// Instead of seeds: runs this seed alone.
+}
+
+#[derive(Args)]
+struct Exhaust {
+    /// The workload; `all` for all workloads.
+    workload: String,
+    /// Number of runs at the same time; one for each processor if 0.
+    #[arg(long, default_value_t = 0)]
+    jobs: usize,
+}
+
+#[derive(Args)]
+struct Run {
+    #[command(flatten)]
+    source: Source,
+    /// What is printed.
+    #[arg(long, value_enum, default_value = "summary")]
+    print: Print,
+}
+
+/// Where a plan comes from.
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct Source {
+    /// The plan of this seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// With --seed or --plan: prints what happened.
-    #[arg(long)]
-    table: bool,
-    /// With --table: also prints reads and syncs.
-    #[arg(long)]
-    reads: bool,
-    /// With --seed or --plan: prints the outcome as JSON.
-    #[arg(long)]
-    json: bool,
-    /// With --seed: prints the plan and runs nothing.
-    #[arg(long)]
-    show_plan: bool,
+    /// The plan in this file; `-` for standard input.
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+}
+
+/// What a run prints.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Print {
+    /// Violations, and the hash of the trace.
+    Summary,
+    /// Also what users, faults and writes did.
+    Table,
+    /// Also reads and syncs.
+    Requests,
+    /// The outcome as JSON.
+    Json,
+    /// The plan as JSON; nothing runs.
+    Plan,
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    match perform(&args) {
+    let mut out = io::stdout().lock();
+    let done = match Program::parse().command {
+        Command::Seeds(args) => run_seeds(&args, &mut out),
+        Command::Exhaust(args) => exhaust(&args, &mut out),
+        Command::Run(args) => run_one(&args, &mut out),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -68,24 +112,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// Does what the arguments say. Returns true if no rule was broken.
-fn perform(args: &Args) -> Result<bool, String> {
-    let mut out = io::stdout().lock();
-    let single = match (&args.plan, args.seed) {
-        (Some(path), _) => Some(read_plan(path)?),
-        (None, Some(seed)) => Some(Plan::of_seed(seed)),
-        (None, None) => None,
+/// Runs one plan. Returns true if no rule was broken.
+fn run_one(args: &Run, out: &mut impl io::Write) -> Result<bool, String> {
+    let plan = match &args.source {
+        Source {
+            seed: Some(seed), ..
+        } => Plan::of_seed(*seed),
+        Source { plan, .. } => read_plan(plan.as_deref().unwrap_or(Path::new("-")))?,
     };
-    let done = match (single, &args.exhaust) {
-        (Some(plan), _) if args.show_plan => writeln!(out, "{}", plan.to_json()).map(|()| true),
-        (Some(plan), _) => show(args, &plan, &mut out),
-        (None, Some(name)) => return exhaust(args, name, &mut out),
-        (None, None) => return seeds(args, &mut out),
-    };
-    done.map_err(|error| format!("cannot print: {error}"))
+    show(args.print, &plan, out).map_err(|error| format!("cannot print: {error}"))
 }
 
-fn read_plan(path: &PathBuf) -> Result<Plan, String> {
+fn read_plan(path: &Path) -> Result<Plan, String> {
     let mut text = String::new();
     let read = if path.as_os_str() == "-" {
         io::stdin().read_to_string(&mut text).map(drop)
@@ -96,15 +134,18 @@ fn read_plan(path: &PathBuf) -> Result<Plan, String> {
     Plan::from_json(&text).map_err(|error| format!("{} is not a plan: {error}", path.display()))
 }
 
-fn show(args: &Args, plan: &Plan, out: &mut impl io::Write) -> io::Result<bool> {
+fn show(print: Print, plan: &Plan, out: &mut impl io::Write) -> io::Result<bool> {
+    if print == Print::Plan {
+        return writeln!(out, "{}", plan.to_json()).map(|()| true);
+    }
     let record = run(plan);
     let outcome = Outcome::judged(plan, &record);
-    if args.table {
-        write!(out, "{}", table(&record, args.reads))?;
+    let passed = outcome.violations.is_empty();
+    if print == Print::Json {
+        return writeln!(out, "{}", serde_json::json!(outcome)).map(|()| passed);
     }
-    if args.json {
-        writeln!(out, "{}", serde_json::json!(outcome))?;
-        return Ok(outcome.violations.is_empty());
+    if print != Print::Summary {
+        write!(out, "{}", table(&record, print == Print::Requests))?;
     }
     for violation in &outcome.violations {
         writeln!(out, "{violation}")?;
@@ -120,22 +161,22 @@ fn show(args: &Args, plan: &Plan, out: &mut impl io::Write) -> io::Result<bool> 
         out,
         "trace {trace}: {seconds:.0} simulated seconds, {requests} requests, {broken} violations"
     )?;
-    Ok(outcome.violations.is_empty())
+    Ok(passed)
 }
 
-fn seeds(args: &Args, out: &mut impl io::Write) -> Result<bool, String> {
-    let all = args.first..args.first.saturating_add(args.seeds);
+fn run_seeds(args: &Seeds, out: &mut impl io::Write) -> Result<bool, String> {
+    let all = args.first..args.first.saturating_add(args.count);
     let runs = all.map(|seed| {
-        let replay = format!("simulate --seed {seed} --table");
+        let replay = format!("simulate run --seed {seed} --print table");
         (replay, Plan::of_seed(seed))
     });
     let report = batch::run_all(runs, args.jobs, out)?;
     report.print(args.all_situations, out)
 }
 
-fn exhaust(args: &Args, name: &str, out: &mut impl io::Write) -> Result<bool, String> {
-    let chosen = workloads();
-    let chosen: Vec<_> = chosen
+fn exhaust(args: &Exhaust, out: &mut impl io::Write) -> Result<bool, String> {
+    let name = args.workload.as_str();
+    let chosen: Vec<_> = workloads()
         .into_iter()
         .filter(|it| name == "all" || it.name == name)
         .collect();

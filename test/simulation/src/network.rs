@@ -20,7 +20,7 @@ use tower::Service;
 
 use crate::agent::{Agent, Process};
 use crate::record::Recorder;
-pub use faults::{Fate, Faults};
+pub use faults::{Ending, Fate, Faults};
 
 /// An event that the run must react to.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Network {
         let mut request = Request::from_parts(parts, Full::new(body));
         let agent = HeaderValue::from_str(&agent.to_string())?;
         request.headers_mut().insert(USER_AGENT, agent);
-        if fate.crash_before {
+        if fate.ending == Ending::CrashBefore {
             return self.crash().await;
         }
         if let Some(time) = fate.isolate {
@@ -79,7 +79,7 @@ impl Network {
             let _ = self.signals.send(Signal::Isolate(self.process, time));
         }
         self.faults.reachable(self.process.instance).await;
-        if fate.drop {
+        if fate.ending == Ending::Drop {
             sleep(fate.there).await;
             return Err(Reset.into());
         }
@@ -99,16 +99,20 @@ impl Network {
             _ => self.server.clone(),
         };
         let there = fate.there;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the request outlives its sender, and ends by itself"
+        )]
         tokio::spawn(async move {
             sleep(there).await;
             // A dropped receiver is a sender that is gone.
             let _ = sender.send(server.call(request).await);
         });
         let reply = answer.await.map_err(|_| Reset)?;
-        if fate.crash_after {
+        if fate.ending == Ending::CrashAfter {
             return self.crash().await;
         }
-        if fate.lose_answer {
+        if fate.ending == Ending::LoseAnswer {
             return Err(Reset.into());
         }
         sleep(fate.back).await;

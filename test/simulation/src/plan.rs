@@ -4,6 +4,7 @@ mod action;
 mod generate;
 mod set_spec;
 mod settings;
+mod web;
 
 use serde::{Deserialize, Serialize};
 

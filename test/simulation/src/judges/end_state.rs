@@ -120,7 +120,7 @@ fn judge_revisions(
         let index = pod
             .ordinal(&set.name)
             .map(|it| it.saturating_sub(set.start));
-        let updates = !set.on_delete && index.is_some_and(|it| it >= set.partition);
+        let updates = !set.is_on_delete() && index.is_some_and(|it| it >= set.partition);
         if updates && pod.revision != update.name {
             broken(
                 "L-1",
@@ -164,7 +164,7 @@ fn judge_claims(case: &Case<'_>, namespace: &str, set: &Set, broken: Broken<'_>)
             }
             let owned = claim.owners.iter().any(|it| it.uid == set.uid);
             let pods = claim.owners.iter().any(|it| it.kind == "Pod");
-            if owned != set.deletes_claims_with_set || pods {
+            if owned != set.deletes_claims_with_set() || pods {
                 broken(
                     "V-2",
                     format!("claim {name} has the owners {:?}", claim.owners),

@@ -65,7 +65,7 @@ fn judge_claims(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut 
         let is_doomed = |claim: &crate::views::Claim| {
             let pod =
                 |owner: &crate::views::Owner| owner.kind == "Pod" && owner.name == request.name;
-            claim.terminating || set.deletes_claims_when_scaled && claim.owners.iter().any(pod)
+            claim.terminating || set.deletes_claims_when_scaled() && claim.owners.iter().any(pod)
         };
         let same = seen.zip(stored).is_some_and(|(seen, stored)| {
             seen.uid == stored.uid && is_doomed(seen) && is_doomed(stored)
@@ -98,7 +98,7 @@ fn judge_wanted(write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     if pod.has_ended() {
         return;
     }
-    if set.on_delete || set.terminating {
+    if set.is_on_delete() || set.terminating {
         let message = format!("{}: the user deletes pods of this set", write.named());
         verdict.broken("O-5", at, message);
     }

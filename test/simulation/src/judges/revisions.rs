@@ -50,7 +50,7 @@ fn judge_created(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let set = write.view.set;
     let current = &set.status.current_revision;
     let mut known = write.view.revisions.iter();
-    let keeps = !set.on_delete && ordinal.saturating_sub(set.start) < set.partition;
+    let keeps = !set.is_on_delete() && ordinal.saturating_sub(set.start) < set.partition;
     let wanted = if keeps && known.any(|it| it.name == *current) {
         current
     } else {
@@ -104,7 +104,13 @@ fn judge_truncated(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         .iter()
         .filter(|it| !live.contains(it.name.as_str()));
     let dead = i64::try_from(dead.count()).unwrap_or(i64::MAX);
-    live.insert(&set.status.current_revision);
+    let mut revisions = write
+        .earlier
+        .iter()
+        .filter(|it| it.resource == "controllerrevisions");
+    if !revisions.any(|it| it.verb != Some(Verb::Delete) && it.status.is_none_or(|it| it >= 300)) {
+        live.insert(&set.status.current_revision);
+    }
     if live.contains(name.as_str()) {
         let message = format!("{}: it is in use", write.named());
         verdict.broken("R-4", write.request.sent, message);

@@ -14,7 +14,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         return;
     };
     let set = write.view.set;
-    if !set.range().contains(&ordinal) && set.deletes_claims_when_scaled {
+    if !set.range().contains(&ordinal) && set.deletes_claims_when_scaled() {
         judge_owned_before(case, write, ordinal, verdict);
         judge_doom(case, write, Doom::Scaled(ordinal), verdict);
     }
@@ -34,9 +34,9 @@ impl Doom {
     fn is_wanted_by(self, set: &Set) -> bool {
         match self {
             Self::Scaled(ordinal) => {
-                set.deletes_claims_when_scaled && !set.range().contains(&ordinal)
+                set.deletes_claims_when_scaled() && !set.range().contains(&ordinal)
             }
-            Self::Deleted => set.deletes_claims_with_set,
+            Self::Deleted => set.deletes_claims_with_set(),
         }
     }
 }

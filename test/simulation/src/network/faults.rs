@@ -22,18 +22,28 @@ pub struct Fate {
     pub there: Duration,
     /// Time of the answer's way.
     pub back: Duration,
-    /// It never gets there.
-    pub drop: bool,
-    /// Its answer is lost.
-    pub lose_answer: bool,
+    /// How it ends.
+    pub ending: Ending,
     /// The API server rejects it.
     pub error: Option<FaultError>,
     /// Its instance is cut off for this time, before it is sent.
     pub isolate: Option<Duration>,
-    /// Its process dies before it is sent.
-    pub crash_before: bool,
+}
+
+/// How a request ends. Of several faults, the last of these counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// With its answer.
+    #[default]
+    Answer,
+    /// Its answer is lost.
+    LoseAnswer,
     /// Its process dies once it is processed.
-    pub crash_after: bool,
+    CrashAfter,
+    /// It never gets to the API server.
+    Drop,
+    /// Its process dies before it is sent.
+    CrashBefore,
 }
 
 /// The faults of a run.
@@ -159,14 +169,18 @@ impl Fate {
     fn suffer(&mut self, fault: &Fault, random: &mut StdRng) {
         match fault {
             Fault::Reject { error, .. } => self.error = Some(error.clone()),
-            Fault::Drop(_) => self.drop = true,
-            Fault::LoseAnswer(_) => self.lose_answer = true,
+            Fault::Drop(_) => self.end(Ending::Drop),
+            Fault::LoseAnswer(_) => self.end(Ending::LoseAnswer),
             Fault::Hold { delay, .. } => self.there += delay.draw(random),
             Fault::HoldAnswer { delay, .. } => self.back += delay.draw(random),
-            Fault::CrashBefore => self.crash_before = true,
-            Fault::CrashAfter => self.crash_after = true,
+            Fault::CrashBefore => self.end(Ending::CrashBefore),
+            Fault::CrashAfter => self.end(Ending::CrashAfter),
             _ => {}
         }
+    }
+
+    fn end(&mut self, ending: Ending) {
+        self.ending = self.ending.max(ending);
     }
 }
 

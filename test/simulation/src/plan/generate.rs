@@ -9,7 +9,7 @@ use rand::seq::IndexedRandom as _;
 
 use super::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, LeaseTimes, MaxUnavailable, Millis,
-    Plan, PodEnd, Retain, SetSpec, Settings, Span, UpdateMode, WatchFault,
+    Plan, PodEnd, Retain, SetSpec, Settings, Span, Step, Trigger, UpdateMode, WatchFault,
 };
 use crate::seed;
 
@@ -62,9 +62,21 @@ impl Plan {
             let action = fault(*kind, &settings, &sets, &mut faults);
             plan = plan.at(at, action);
         }
+        for _ in 0..faults.random_range(0..3) {
+            let strikes = [Fault::CrashBefore, Fault::CrashAfter];
+            let fault = strikes.choose(&mut faults).cloned();
+            let nth = faults.random_range(1..120);
+            plan.steps.extend(fault.map(|fault| Step {
+                at: Trigger::Write(nth),
+                action: Action::Fault {
+                    fault,
+                    time: Millis(0),
+                },
+            }));
+        }
         plan.steps.sort_by_key(|step| match step.at {
-            super::Trigger::Time(at) => at,
-            super::Trigger::Write(_) => Millis(0),
+            Trigger::Time(at) => at,
+            Trigger::Write(_) => Millis(0),
         });
         plan
     }

@@ -244,7 +244,7 @@ fn created(write: &Write<'_>, reached: &mut Reached) {
         reached.insert("a pod gets the current revision below the partition");
     }
     let differs = set.status.current_revision != set.status.update_revision;
-    if set.on_delete && differs && updates {
+    if set.is_on_delete() && differs && updates {
         reached.insert("a pod of an OnDelete set gets the new revision");
     }
     let lower = view.members.range(..ordinal);
@@ -365,12 +365,12 @@ pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
             continue;
         };
         sets += 1;
-        let calm = case.revision_at(case.record.calm);
+        let calm = case.revision_at(case.record.calm).saturating_sub(1);
         let pods = case.history.pods.all_at(&key.0, calm);
         let decoy = |pod: &crate::views::Pod| {
-            pod.app == set.app && pod.controller.is_none() && pod.ordinal(&set.name).is_none()
+            pod.image == "decoy" && belongs(set, pod) && pod.ordinal(&set.name).is_none()
         };
-        if pods.into_iter().any(|pod| decoy(pod) && belongs(set, pod)) {
+        if pods.into_iter().any(|pod| decoy(pod)) {
             reached.insert("a pod with a name that is not canonical is left alone");
         }
     }

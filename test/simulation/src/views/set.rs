@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::{number, text};
-use crate::plan::MaxUnavailable;
+use crate::plan::{ClaimRetention, MaxUnavailable, Retain, UpdateMode};
 
 /// A StatefulSet.
 #[derive(Clone, Debug)]
@@ -24,8 +24,8 @@ pub struct Set {
     pub start: u32,
     /// Whether pods are created and deleted in parallel.
     pub parallel: bool,
-    /// Whether users delete the pods to update.
-    pub on_delete: bool,
+    /// How pods are updated.
+    pub update: UpdateMode,
     /// Number of pods that keep the old revision.
     pub partition: u32,
     /// The maximum of unavailable pods.
@@ -36,10 +36,8 @@ pub struct Set {
     pub app: String,
     /// Names of the claim templates.
     pub claims: Vec<String>,
-    /// Whether claims are deleted with the set.
-    pub deletes_claims_with_set: bool,
-    /// Whether claims are deleted when the set is scaled down.
-    pub deletes_claims_when_scaled: bool,
+    /// Retention of claims.
+    pub retention: ClaimRetention,
     /// Number of old revisions to keep.
     pub history_limit: i64,
     /// The pod template.
@@ -73,11 +71,6 @@ impl Set {
     /// Reads a set.
     pub fn read(value: &Value) -> Self {
         let unsigned = |pointer| u32::try_from(number(value, pointer)).unwrap_or_default();
-        let deletes = |member: &str| {
-            let pointer = format!("/spec/persistentVolumeClaimRetentionPolicy/{member}");
-            text(value, &pointer) == "Delete"
-        };
-        let max = value.pointer("/spec/updateStrategy/rollingUpdate/maxUnavailable");
         let templates = value.pointer("/spec/volumeClaimTemplates");
         let templates = templates.and_then(Value::as_array).into_iter().flatten();
         Self {
@@ -88,14 +81,16 @@ impl Set {
             replicas: unsigned("/spec/replicas"),
             start: unsigned("/spec/ordinals/start"),
             parallel: text(value, "/spec/podManagementPolicy") == "Parallel",
-            on_delete: text(value, "/spec/updateStrategy/type") == "OnDelete",
+            update: read_member(value, "/spec/updateStrategy/type"),
             partition: unsigned("/spec/updateStrategy/rollingUpdate/partition"),
-            max_unavailable: max.and_then(|max| serde_json::from_value(max.clone()).ok()),
+            max_unavailable: read_member(
+                value,
+                "/spec/updateStrategy/rollingUpdate/maxUnavailable",
+            ),
             min_ready_seconds: unsigned("/spec/minReadySeconds"),
             app: text(value, "/spec/selector/matchLabels/app"),
             claims: templates.map(|it| text(it, "/metadata/name")).collect(),
-            deletes_claims_with_set: deletes("whenDeleted"),
-            deletes_claims_when_scaled: deletes("whenScaled"),
+            retention: read_member(value, "/spec/persistentVolumeClaimRetentionPolicy"),
             history_limit: number(value, "/spec/revisionHistoryLimit"),
             template: value.pointer("/spec/template").cloned().unwrap_or_default(),
             status: Status {
@@ -109,6 +104,21 @@ impl Set {
                 update_revision: text(value, "/status/updateRevision"),
             },
         }
+    }
+
+    /// Reports whether users delete the pods to update.
+    pub fn is_on_delete(&self) -> bool {
+        self.update == UpdateMode::OnDelete
+    }
+
+    /// Reports whether claims are deleted with the set.
+    pub fn deletes_claims_with_set(&self) -> bool {
+        self.retention.when_deleted == Retain::Delete
+    }
+
+    /// Reports whether claims are deleted when the set is scaled down.
+    pub fn deletes_claims_when_scaled(&self) -> bool {
+        self.retention.when_scaled == Retain::Delete
     }
 
     /// The wanted ordinals.
@@ -137,4 +147,11 @@ impl Set {
             rest.strip_prefix('-')?.parse().ok()
         })
     }
+}
+
+/// Reads a member; absent ones have their default.
+fn read_member<T: serde::de::DeserializeOwned + Default>(value: &Value, pointer: &str) -> T {
+    let found = value.pointer(pointer).cloned();
+    let read = found.and_then(|found| serde_json::from_value(found).ok());
+    read.unwrap_or_default()
 }

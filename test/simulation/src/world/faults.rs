@@ -30,7 +30,7 @@ pub(super) enum End {
     /// Corrects the clock of an instance.
     CorrectClock(usize),
     /// Ends an outage of the API server.
-    EndOutage,
+    RestoreServer,
 }
 
 impl World {
@@ -85,7 +85,7 @@ impl World {
             }
             Fault::Outage => {
                 self.plane.server().faults().outage().begin();
-                End::EndOutage
+                End::RestoreServer
             }
             Fault::DenyPods => {
                 self.admission.denies.store(true, Ordering::Relaxed);
@@ -134,7 +134,7 @@ impl World {
             End::AllowPods => self.admission.denies.store(false, Ordering::Relaxed),
             End::RemoveQuota => self.admission.quota.store(0, Ordering::Relaxed),
             End::CorrectClock(number) => self.instances[number].clock.set_skew(0),
-            End::EndOutage => faults.outage().end(),
+            End::RestoreServer => faults.outage().end(),
             End::HealNode(node) => self.plane.nodes().heal(&node).await,
         }
     }
