@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::label_selector::labels;
-use super::{FieldError, Subject, names};
+use super::place::{Errors, Place};
+use super::{Subject, names};
 use crate::kinds::{Kind, NameRule};
 use crate::managed_fields::check_field_manager;
+use crate::members::text;
 use crate::object::MetadataRef;
+use crate::status::FieldError;
 
 /// Maximum total size of annotation keys and values, in bytes.
 const ANNOTATIONS_SIZE_MAX: usize = 256 * 1024;
@@ -44,7 +47,7 @@ fn rounds(kind: &Kind) -> Rounds {
     }
 }
 
-pub(super) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
+pub(super) fn validate(subject: Subject<'_>) -> Errors {
     let kind = subject.kind;
     let metadata = subject.new.metadata();
     let mut errors = Vec::new();
@@ -70,17 +73,13 @@ pub(super) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
 }
 
 /// Upstream: `ValidateObjectMeta` of the core group.
-fn full_with_known_finalizers(
-    kind: &Kind,
-    metadata: MetadataRef<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+fn full_with_known_finalizers(kind: &Kind, metadata: MetadataRef<'_>, errors: &mut Errors) {
     full(kind, metadata, kind.name_rule, errors);
     known_finalizers(metadata, errors);
 }
 
 /// Upstream: `ValidateObjectMetaAccessor`.
-fn full(kind: &Kind, metadata: MetadataRef<'_>, rule: NameRule, errors: &mut Vec<FieldError>) {
+fn full(kind: &Kind, metadata: MetadataRef<'_>, rule: NameRule, errors: &mut Errors) {
     let prefix = metadata.text("generateName");
     if !prefix.is_empty() {
         // A prefix may end in a dash, a name may not.
@@ -119,14 +118,9 @@ fn full(kind: &Kind, metadata: MetadataRef<'_>, rule: NameRule, errors: &mut Vec
 /// Validates the names in manager entries. Ownership tracking handles all other errors of entries.
 ///
 /// Upstream: `ValidateManagedFields`.
-fn managers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+fn managers(metadata: MetadataRef<'_>, errors: &mut Errors) {
     for (i, entry) in metadata.list("managedFields").enumerate() {
-        let text = |member: &str| {
-            entry
-                .get(member)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
+        let text = |member: &str| text(entry, member);
         let field = format!("metadata.managedFields[{i}]");
         errors.extend(check_field_manager(
             &format!("{field}.manager"),
@@ -151,32 +145,31 @@ fn named_by(rule: NameRule, name: &str) -> Vec<&'static str> {
     }
 }
 
-fn labels_and_annotations(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
-    let member = |name: &str| metadata.0.and_then(|metadata| metadata.get(name));
-    labels(member("labels"), "metadata.labels", errors);
-    annotations(member("annotations"), "metadata.annotations", errors);
+fn labels_and_annotations(metadata: MetadataRef<'_>, errors: &mut Errors) {
+    let metadata = Place::new(metadata.0.unwrap_or(&Value::Null), "metadata");
+    labels(&metadata.member("labels"), errors);
+    annotations(&metadata.member("annotations"), errors);
 }
 
 /// Upstream: `ValidateAnnotations`.
-pub(super) fn annotations(found: Option<&Value>, field: &str, errors: &mut Vec<FieldError>) {
+pub(super) fn annotations(found: &Place<'_>, errors: &mut Errors) {
     let mut size = 0;
-    let found = found.and_then(Value::as_object);
-    for (key, value) in found.into_iter().flatten() {
+    for (key, value) in found.value.as_object().into_iter().flatten() {
         for message in names::qualified_name(&key.to_lowercase()) {
-            errors.push(FieldError::invalid(field, &json!(key), &message));
+            errors.push(FieldError::invalid(found.path(), &json!(key), &message));
         }
         size += key.len() + value.as_str().map_or(0, str::len);
     }
     if size > ANNOTATIONS_SIZE_MAX {
         let detail = format!("may not be more than {ANNOTATIONS_SIZE_MAX} bytes");
-        errors.push(FieldError::too_long(field, &detail));
+        errors.push(FieldError::too_long(found.path(), &detail));
     }
 }
 
-fn owner_references(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+fn owner_references(metadata: MetadataRef<'_>, errors: &mut Errors) {
     let mut controllers = Vec::new();
     for reference in metadata.owner_references() {
-        let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
+        let text = |member: &str| text(reference, member);
         let api_version = text("apiVersion");
         // The reference ignores a version with more than one slash.
         let version = match api_version.split_once('/') {
@@ -236,7 +229,7 @@ fn printed_references(metadata: MetadataRef<'_>) -> String {
     format!("[{}]", printed.join(","))
 }
 
-fn finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+fn finalizers(metadata: MetadataRef<'_>, errors: &mut Errors) {
     let all = metadata.finalizers();
     for finalizer in &all {
         for message in names::qualified_name(finalizer) {
@@ -257,7 +250,7 @@ fn finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// Rejects unknown finalizers without a domain.
-fn known_finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+fn known_finalizers(metadata: MetadataRef<'_>, errors: &mut Errors) {
     for (i, finalizer) in metadata.finalizers().into_iter().enumerate() {
         if !finalizer.contains('/') && !BARE_FINALIZERS.contains(&finalizer) {
             errors.push(FieldError::invalid(
@@ -270,7 +263,7 @@ fn known_finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// Rejects changes to deletion members. Only a deletion may set or change them.
-fn deletion(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+fn deletion(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Errors) {
     let detail = "field is immutable; may only be changed via deletion";
     let member = |metadata: MetadataRef<'_>, name: &str| {
         let value = metadata.0.and_then(|m| m.get(name)).cloned();
@@ -298,7 +291,7 @@ fn printed_time(text: &str) -> String {
 }
 
 /// Upstream: `ValidateObjectMetaAccessorUpdate`.
-fn update(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
+fn update(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Errors) {
     deletion(new, old, errors);
     if old.is_deleting() {
         let before: BTreeSet<&str> = old.finalizers().into_iter().collect();
