@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kube_apimachinery::go_duration;
 use kube_test_control_plane_store::clock::later;
 
 use super::behaviour::Crash;
@@ -165,7 +166,7 @@ impl PodRun {
         let pod = format!("{}_{}", key.name, key.namespace);
         let message = format!(
             "back-off {} restarting failed container={name} pod={pod}({uid})",
-            go_duration(wait)
+            go_duration::format(wait)
         );
         let event = format!("Back-off restarting failed container {name} in pod {pod}({uid})");
         self.containers[i].state = State::Waiting {
@@ -252,14 +253,4 @@ fn ran_long(since: &str, until: &str) -> bool {
         return false;
     };
     until.duration_since(since).unsigned_abs() >= LONG_RUN
-}
-
-/// Formats a duration of whole seconds as Go does.
-fn go_duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, s) => format!("{s}s"),
-        (0, m, s) => format!("{m}m{s}s"),
-        (h, m, s) => format!("{h}h{m}m{s}s"),
-    }
 }
