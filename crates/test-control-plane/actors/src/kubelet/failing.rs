@@ -44,10 +44,11 @@ impl PodRun {
         let Some(crash) = self.crash_of(i).cloned() else {
             return;
         };
+        self.containers[i].crashes += 1;
         self.crash_as(i, &crash, now);
     }
 
-    /// Crashes a container immediately.
+    /// Crashes a container immediately. The crash doesn't count as one of the behaviour's.
     pub(super) fn crash_now(&mut self, crash: &Crash, now: Now<'_>) {
         let is_meant = |container: &Container| match &crash.container {
             Some(name) => *name == container.name,
@@ -67,7 +68,6 @@ impl PodRun {
             None if crash.reason == "OOMKilled" => 137,
             None => 1,
         });
-        self.containers[i].crashes += 1;
         self.terminate(i, code, crash.signal, &crash.reason, now);
         self.restart_later(i, now);
     }
