@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::place::{Errors, Place};
-use super::{inner, pod_template};
+use super::{inner, pod_template, rules};
 use crate::members::list;
 
 const IMMUTABLE: &str = "pod updates may not change fields other than \
@@ -21,6 +21,12 @@ pub(super) fn qos_class(class: &Place<'_>, errors: &mut Errors) {
     if class.old.and_then(Value::as_str).unwrap_or_default() != class.text() {
         class.invalid_for(["field is immutable"], errors);
     }
+}
+
+/// Validates an address, whose errors name the whole element.
+pub(super) fn status_ip(address: &Place<'_>, errors: &mut Errors) {
+    let ip = address.value.get("ip").unwrap_or(&Value::Null);
+    rules::check("PodIP", &address.instead(ip), errors);
 }
 
 /// Upstream: `ValidatePodUpdate`.

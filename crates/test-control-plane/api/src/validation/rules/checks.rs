@@ -138,6 +138,7 @@ const HOOKS: &[(&str, Hook)] = &[
     ("spread_constraints", scheduling::spread_constraints),
     ("stateful_set_strategy", stateful_set::stateful_set_strategy),
     ("stateful_set_update", stateful_set::stateful_set_update),
+    ("status_ip", pod::status_ip),
     ("storage_capacity", storage::storage_capacity),
     ("taint_value", nodes::taint_value),
     ("taints", nodes::taints),
