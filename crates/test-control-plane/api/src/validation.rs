@@ -51,9 +51,9 @@ pub struct Subject<'a> {
 
 /// Returns all errors of a write.
 pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
-    let mut all = metadata::validate(subject);
-    let errors = &mut all;
     let place = &Place::root(&subject.new.value, subject.old.map(|old| &old.value));
+    let mut all = metadata::validate(subject, place);
+    let errors = &mut all;
     let is_status = subject.target == Target::Part(Subresource::Status);
     match subject.kind.storage {
         "configmaps" => config::config_map(subject, errors),

@@ -27,6 +27,7 @@
 //! | `enum A B` | reports other texts; with a detail, as invalid |
 //! | `range MIN MAX`, `min MIN` | reports other numbers; absent counts as zero |
 //! | `longest N` | reports texts of more bytes |
+//! | `filled-text` | reports an empty text as invalid |
 //! | `unique` | reports an earlier element's value |
 //! | `immutable`, `sealed` | reports changes, as invalid or forbidden |
 //! | others | report a wrong syntax |

@@ -9,8 +9,8 @@ use crate::validation::others::count_or_percent;
 use crate::validation::place::{Errors, Place};
 use crate::validation::pod_template::{env, probe, resources, scheduling, volumes};
 use crate::validation::{
-    claim, endpoints, label_selector, names, namespaces, nodes, others, pod, pod_template, rbac,
-    services, stateful_set, storage, workloads,
+    claim, endpoints, label_selector, metadata, names, namespaces, nodes, others, pod,
+    pod_template, rbac, services, stateful_set, storage, workloads,
 };
 
 /// Returns true if the value of an object needs the next checks.
@@ -55,6 +55,11 @@ const CHECKS: &[(&str, Check)] = &[
         count_or_percent(value, errors);
     }),
     ("enum", one_of),
+    ("filled-text", |value, _, _, errors| {
+        if value.text().is_empty() {
+            value.invalid_for(["must not be empty"], errors);
+        }
+    }),
     ("forbidden", |value, _, detail, errors| {
         errors.push(value.forbidden(detail));
     }),
@@ -105,24 +110,33 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 const HOOKS: &[(&str, Hook)] = &[
+    ("added_finalizers", metadata::added_finalizers),
+    ("annotations", metadata::annotations),
     ("claim_source", pod_template::claim_source),
     ("claim_update", claim::claim_update),
     ("claim_volumes", stateful_set::claim_volumes),
     ("container_resources", resources::container_resources),
     ("daemon_set_strategy", workloads::daemon_set_strategy),
+    ("deletion_grace", metadata::deletion_grace),
+    ("deletion_time", metadata::deletion_time),
     ("downward_files", volumes::downward_files),
     ("endpoint_ip", endpoints::endpoint_ip),
     ("endpoint_subset", endpoints::endpoint_subset),
     ("env_from", env::env_from),
     ("env_source", env::env_source),
+    ("field_manager", metadata::field_manager),
     ("field_reference", env::field_reference),
     ("handler", probe::handler),
     ("host_network", pod_template::host_network),
+    ("known_finalizer", metadata::known_finalizer),
     ("namespace_finalizer", namespaces::namespace_finalizer),
     ("no_progress", workloads::no_progress),
     ("one_budget", others::one_budget),
+    ("one_controller", metadata::one_controller),
+    ("one_deletion_policy", metadata::one_deletion_policy),
     ("one_pod_only", claim::one_pod_only),
     ("operating_system", pod_template::operating_system),
+    ("owner_version", metadata::owner_version),
     ("parameter_names", storage::parameter_names),
     ("pod_spec", pod::pod_spec),
     ("pod_update", pod::pod_update),
@@ -140,6 +154,7 @@ const HOOKS: &[(&str, Hook)] = &[
     ("stateful_set_update", stateful_set::stateful_set_update),
     ("status_ip", pod::status_ip),
     ("storage_capacity", storage::storage_capacity),
+    ("subresource_name", metadata::subresource_name),
     ("taint_value", nodes::taint_value),
     ("taints", nodes::taints),
     ("toleration_value", scheduling::toleration_value),

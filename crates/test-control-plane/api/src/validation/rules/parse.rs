@@ -3,8 +3,9 @@
 use super::checks;
 use super::{Clause, Row, Rules, Words};
 
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     include_str!("container.txt"),
+    include_str!("metadata.txt"),
     include_str!("network.txt"),
     include_str!("others.txt"),
     include_str!("pod.txt"),
