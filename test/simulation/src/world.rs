@@ -277,9 +277,14 @@ impl World {
         let (_, stored) = self.plane.server().store().list("pods", NAMESPACE);
         for pod in stored {
             pods.set_ready(NAMESPACE, &pod.key.name, true).await;
-            // A pod without an owner may hold a name that a set needs.
+            // A pod without an owner may hold a name that a set needs, and so does one that its set
+            // is about to release.
             if pod.owners.is_empty() {
                 self.user.delete_pod(&pod.key.name).await;
+            } else {
+                let pod = pod.key.name.to_string();
+                let matches = true;
+                self.user.act(&Action::Relabel { pod, matches }).await;
             }
         }
         // The others only compete for the lease.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Verdict;
 use super::case::{Case, belongs, update_revision};
+use crate::record::Sync;
 use crate::run::QUIET_WITHIN;
 use crate::views::{Pod, Set, Status};
 
@@ -30,7 +31,7 @@ pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
         let pods = case.history.pods.all_at(&key.0, newest);
         let members = pods.filter(|pod| belongs(set, pod) && pod.ordinal(&set.name).is_some());
         let members: Vec<&Arc<Pod>> = members.collect();
-        judge_members(case, set, &members, &mut broken);
+        judge_members(case, &key.0, set, &members, &mut broken);
         judge_revisions(case, &key.0, set, &members, &mut broken);
         judge_claims(case, &key.0, set, &mut broken);
     }
@@ -52,7 +53,13 @@ pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
 type Broken<'a> = &'a mut dyn FnMut(&'static str, String);
 
 /// L-1: the pods are the wanted ones, all healthy; T-2: the status counts them.
-fn judge_members(case: &Case<'_>, set: &Set, members: &[&Arc<Pod>], broken: Broken<'_>) {
+fn judge_members(
+    case: &Case<'_>,
+    namespace: &str,
+    set: &Set,
+    members: &[&Arc<Pod>],
+    broken: Broken<'_>,
+) {
     let now = case.clock_at(case.record.length);
     let found: BTreeSet<u32> = members
         .iter()
@@ -65,7 +72,11 @@ fn judge_members(case: &Case<'_>, set: &Set, members: &[&Arc<Pod>], broken: Brok
         );
     }
     for pod in members {
-        if !pod.is_healthy(set.min_ready_seconds, now) {
+        let waits = pod
+            .claims
+            .iter()
+            .any(|claim| misses_unnoticed(case, namespace, set, claim));
+        if !pod.is_healthy(set.min_ready_seconds, now) && !waits {
             broken("L-1", format!("pod {} is not available", pod.name));
         }
     }
@@ -152,7 +163,9 @@ fn judge_claims(case: &Case<'_>, namespace: &str, set: &Set, broken: Broken<'_>)
         for template in &set.claims {
             let name = format!("{template}-{}-{ordinal}", set.name);
             let Some(claim) = case.claim(namespace, &name, case.history.newest) else {
-                broken("V-7", format!("claim {name} is missing"));
+                if !misses_unnoticed(case, namespace, set, &name) {
+                    broken("V-7", format!("claim {name} is missing"));
+                }
                 continue;
             };
             let foreign = claim
@@ -172,4 +185,13 @@ fn judge_claims(case: &Case<'_>, namespace: &str, set: &Set, broken: Broken<'_>)
             }
         }
     }
+}
+
+/// Reports whether a claim is missing and no sync knew it: a claim's end wakes no set, as in the
+/// reference, so a pod that waits for the claim gets it at the next event or resync.
+fn misses_unnoticed(case: &Case<'_>, namespace: &str, set: &Set, claim: &str) -> bool {
+    let of_set = |sync: &&Sync| sync.set.0 == namespace && sync.set.1 == set.name;
+    let last = case.record.syncs.iter().rev().find(of_set);
+    let known = |revision| case.claim(namespace, claim, revision).is_some();
+    !known(case.history.newest) && last.is_none_or(|sync| known(sync.seen.claims))
 }

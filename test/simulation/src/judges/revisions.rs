@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Verdict;
 use super::case::{Case, Write, template_of, update_revision};
-use crate::views::Revision;
+use crate::views::{Pod, Revision};
 
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     if write.creates("pods") {
@@ -90,14 +90,7 @@ fn judge_truncated(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let (set, name) = (write.view.set, &write.request.name);
     let mut live: BTreeSet<&str> = BTreeSet::new();
     live.extend(write.view.members.values().map(|it| it.revision.as_str()));
-    if let Some(processed) = write.request.processed {
-        let stored = case
-            .history
-            .pods
-            .all_at(&write.request.namespace, processed.before);
-        let stored = stored.filter(|pod| super::case::belongs(set, pod));
-        live.extend(stored.map(|it| it.revision.as_str()));
-    }
+    live.extend(created_since(case, write).map(|it| it.revision.as_str()));
     let dead = write
         .view
         .revisions
@@ -119,6 +112,27 @@ fn judge_truncated(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         let message = format!("{}: {dead} of {} kept", write.named(), set.history_limit);
         verdict.broken("R-5", write.request.sent, message);
     }
+}
+
+/// Returns the pods of the set that instances created after the sync looked at its pods.
+fn created_since<'a>(
+    case: &'a Case<'_>,
+    write: &'a Write<'_>,
+) -> impl Iterator<Item = &'a Arc<Pod>> {
+    let namespace = &write.request.namespace;
+    let (set, seen) = (write.view.set, write.sync.seen.pods);
+    let before = write.request.processed.map_or(seen, |it| it.before);
+    let stored = case.history.pods.all_at(namespace, before);
+    stored.filter(move |pod| {
+        let owner = pod.controller.as_ref();
+        let known = case
+            .history
+            .pods
+            .at(&(namespace.clone(), pod.name.clone()), seen);
+        owner.is_some_and(|it| it.uid == set.uid)
+            && super::case::belongs(set, pod)
+            && known.is_none_or(|it| it.uid != pod.uid)
+    })
 }
 
 /// an update is complete when all pods are updated and ready.

@@ -1,6 +1,7 @@
 //! The search for situations in a run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::store::Change;
@@ -66,7 +67,7 @@ pub(super) fn processes(case: &Case<'_>, reached: &mut Reached) {
 
 /// Fates of requests.
 pub(super) fn requests(case: &Case<'_>, reached: &mut Reached) {
-    let mut starts: BTreeMap<Process, std::time::Duration> = BTreeMap::new();
+    let mut starts: BTreeMap<Process, Duration> = BTreeMap::new();
     let mut lists: BTreeMap<(Process, &str), usize> = BTreeMap::new();
     for request in &case.record.requests {
         starts.entry(request.process).or_insert(request.sent);
@@ -360,17 +361,19 @@ pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
         }
     }
     let mut sets = 0;
+    // Users remove such pods when they repair what they broke.
+    let repair = case.record.calm.saturating_sub(Duration::from_millis(1));
+    let before_repair = case.revision_at(repair);
     for key in case.history.sets.keys() {
         let Some(set) = case.history.sets.at(key, newest) else {
             continue;
         };
         sets += 1;
-        let calm = case.revision_at(case.record.calm).saturating_sub(1);
-        let pods = case.history.pods.all_at(&key.0, calm);
+        let mut pods = case.history.pods.all_at(&key.0, before_repair);
         let decoy = |pod: &crate::views::Pod| {
             pod.image == "decoy" && belongs(set, pod) && pod.ordinal(&set.name).is_none()
         };
-        if pods.into_iter().any(|pod| decoy(pod)) {
+        if pods.any(|pod| decoy(pod)) {
             reached.insert("a pod with a name that is not canonical is left alone");
         }
     }
