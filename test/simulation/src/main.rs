@@ -19,6 +19,9 @@ use simulation::table::table;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Number of seeds that reach every situation.
+const STANDARD_SEEDS: u64 = 1_000;
+
 /// Simulates the controller under faults. Every run has a process of its own, so it can be
 /// reproduced from its seed or its plan.
 #[derive(Parser)]
@@ -48,9 +51,10 @@ struct Seeds {
     /// Number of runs at the same time; one for each processor if 0.
     #[arg(long, default_value_t = 0)]
     jobs: usize,
-    /// Fails if the runs together don't reach every situation.
+    /// Prints how often each situation was reached, and fails if one was not; fewer than 1,000
+    /// seeds only print.
     #[arg(long)]
-    all_situations: bool,
+    situations: bool,
 }
 
 #[derive(Args)]
@@ -124,7 +128,7 @@ fn run_one(args: &Run, out: &mut impl io::Write) -> Result<bool, String> {
         } => Plan::of_seed(*seed),
         Source { plan, .. } => read_plan(plan.as_deref().unwrap_or(Path::new("-")))?,
     };
-    show(args.print, &plan, out).map_err(|error| format!("cannot print: {error}"))
+    show(args.print, &plan, out).map_err(unprinted)
 }
 
 fn read_plan(path: &Path) -> Result<Plan, String> {
@@ -175,7 +179,12 @@ fn run_seeds(args: &Seeds, out: &mut impl io::Write) -> Result<bool, String> {
         (replay, Plan::of_seed(seed))
     });
     let report = batch::run_all(runs, args.jobs, out)?;
-    report.print(args.all_situations, out)
+    let unreached = report.print(args.situations, out)?;
+    for situation in &unreached {
+        writeln!(out, "never reached: {situation}").map_err(unprinted)?;
+    }
+    let is_standard = args.situations && args.count >= STANDARD_SEEDS;
+    Ok(report.passed() && !(is_standard && !unreached.is_empty()))
 }
 
 fn exhaust(args: &Exhaust, out: &mut impl io::Write) -> Result<bool, String> {
@@ -191,7 +200,16 @@ fn exhaust(args: &Exhaust, out: &mut impl io::Write) -> Result<bool, String> {
             known.join(", ")
         ));
     }
-    let runs = chosen.iter().flat_map(plans);
-    let report = batch::run_all(runs, args.jobs, out)?;
-    report.print(false, out)
+    let mut passed = true;
+    for workload in &chosen {
+        let report = batch::run_all(plans(workload).into_iter(), args.jobs, out)?;
+        writeln!(out, "workload {}:", workload.name).map_err(unprinted)?;
+        report.print(false, out)?;
+        passed &= report.passed();
+    }
+    Ok(passed)
+}
+
+fn unprinted(error: io::Error) -> String {
+    format!("cannot print: {error}")
 }
