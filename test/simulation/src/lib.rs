@@ -11,6 +11,7 @@
 //! ```
 
 pub mod agent;
+pub mod catalogue;
 pub mod clock;
 mod entropy;
 pub mod exhaustive;

@@ -3,8 +3,8 @@
 mod faults;
 mod user;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kube_test_control_plane::TestControlPlane;
@@ -52,8 +52,20 @@ struct Instance {
 #[derive(Default)]
 struct Admission {
     denies: AtomicBool,
+    /// Image of the pods that are denied; none if empty.
+    denied_image: Mutex<String>,
+    /// Whether new pods get a further container and toleration.
+    mutates: AtomicBool,
     /// Number of pods that may exist; no limit if zero.
     quota: AtomicUsize,
+}
+
+impl Admission {
+    /// Denies pods of this image; of none if empty.
+    fn deny_image(&self, image: &str) {
+        let denied = self.denied_image.lock();
+        image.clone_into(&mut denied.unwrap_or_else(PoisonError::into_inner));
+    }
 }
 
 /// The world of a run.
@@ -103,10 +115,9 @@ impl World {
             .await;
         let admission = Arc::new(Admission::default());
         let (hook, server) = (Arc::clone(&admission), plane.service());
-        plane
-            .server()
-            .admission()
-            .add("quota", faults::pod_limits(hook, server));
+        let hooks = plane.server().admission();
+        hooks.add("quota", faults::pod_limits(hook, server));
+        hooks.add("images", faults::pod_images(Arc::clone(&admission)));
         let (signals, received) = mpsc::unbounded_channel();
         let mut world = Self {
             user: User::new(plane.service_as(Identity::admin())),
@@ -265,6 +276,8 @@ impl World {
         self.bad_images.store(false, Ordering::Relaxed);
         self.admission.denies.store(false, Ordering::Relaxed);
         self.admission.quota.store(0, Ordering::Relaxed);
+        self.admission.deny_image("");
+        self.admission.mutates.store(false, Ordering::Relaxed);
         for instance in &self.instances {
             instance.clock.set_skew(0);
         }

@@ -3,6 +3,7 @@
 use kube_test_control_plane::faults::FaultError;
 use kube_test_control_plane::route::Verb;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{Cascade, ClaimRetention, MaxUnavailable, Millis, SetSpec, Span};
 
@@ -23,6 +24,29 @@ pub enum Trigger {
 pub enum Action {
     /// A user creates a set.
     Create(SetSpec),
+    /// A user creates a set with a further change of its manifest: a JSON merge patch.
+    CreateWith {
+        /// The set.
+        spec: SetSpec,
+        /// The change.
+        change: Value,
+    },
+    /// A user or another controller creates any object.
+    CreateObject {
+        /// The resource.
+        resource: String,
+        /// The object.
+        object: Value,
+    },
+    /// A user or another controller changes any object.
+    Edit {
+        /// The resource.
+        resource: String,
+        /// The object's name.
+        name: String,
+        /// The change: a JSON merge patch.
+        change: Value,
+    },
     /// A user deletes a set.
     Delete {
         /// The set.
@@ -229,6 +253,18 @@ pub enum Fault {
     Outage,
     /// Admission denies new pods.
     DenyPods,
+    /// Admission denies new pods of an image.
+    DenyImage {
+        /// The image.
+        image: String,
+    },
+    /// Admission adds a container and a toleration to new pods.
+    MutatePods,
+    /// The API server that an instance talks to is a replica that learns nothing new.
+    FrozenReplica {
+        /// The instance; all if none.
+        instance: Option<usize>,
+    },
     /// At most this number of pods may exist.
     Quota {
         /// The number.

@@ -1,5 +1,7 @@
 //! Actions on the set `web`, which most written plans are about.
 
+use serde_json::{Value, json};
+
 use super::{Action, Cascade, ClaimRetention, Fault, Millis, PodEnd, Retain};
 
 impl Action {
@@ -73,6 +75,47 @@ impl Action {
             pod: pod(ordinal),
             how,
         }
+    }
+
+    /// Changes any object with a JSON merge patch.
+    pub fn edit(resource: &str, name: &str, change: Value) -> Self {
+        Self::Edit {
+            resource: resource.to_owned(),
+            name: name.to_owned(),
+            change,
+        }
+    }
+
+    /// Changes an annotation, which no controller reads.
+    pub fn annotate(resource: &str, name: &str, value: &str) -> Self {
+        let change = json!({"metadata": {"annotations": {"note": value}}});
+        Self::edit(resource, name, change)
+    }
+
+    /// Makes an object wait with its deletion for somebody, or not any more.
+    pub fn hold(resource: &str, name: &str, holds: bool) -> Self {
+        let finalizers = if holds {
+            json!(["example.com/hold"])
+        } else {
+            json!([])
+        };
+        Self::edit(
+            resource,
+            name,
+            json!({"metadata": {"finalizers": finalizers}}),
+        )
+    }
+
+    /// Deletes a claim.
+    pub fn delete_claim(claim: &str) -> Self {
+        Self::DeleteClaim {
+            claim: claim.to_owned(),
+        }
+    }
+
+    /// Kills the leader.
+    pub fn crash() -> Self {
+        Self::Crash { instance: None }
     }
 
     /// Begins a fault that lasts for a time in milliseconds.

@@ -8,9 +8,10 @@ use kube_test_control_plane::ApiServer;
 use kube_test_control_plane::actors::Cause;
 use kube_test_control_plane::admission::{AdmissionHook, AdmissionRequest, Denial, Operation};
 use kube_test_control_plane::faults::{
-    Delay, FaultError, RequestMatcher, RuleId, WatchAction, WatchRule,
+    Delay, FaultError, RequestMatcher, RuleId, View, ViewRule, WatchAction, WatchRule,
 };
 use kube_test_control_plane::route::Verb;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Admission, NAMESPACE, World};
@@ -25,6 +26,10 @@ pub(super) enum End {
     HealNode(String),
     /// Allows new pods.
     AllowPods,
+    /// Allows new pods of all images.
+    AllowImages,
+    /// Leaves new pods as they are.
+    LeavePods,
     /// Removes the limit of pods.
     RemoveQuota,
     /// Corrects the clock of an instance.
@@ -49,7 +54,7 @@ impl World {
         resource: Option<&str>,
         action: WatchAction,
     ) -> RuleId {
-        let agent = instance.map_or_else(|| "controller-".to_owned(), agent::of_instance);
+        let agent = agent_prefix(instance);
         let mut matcher = RequestMatcher::any().verb(Verb::Watch).user_agent(&agent);
         if let Some(resource) = resource {
             matcher = matcher.resource(resource);
@@ -90,6 +95,20 @@ impl World {
             Fault::DenyPods => {
                 self.admission.denies.store(true, Ordering::Relaxed);
                 End::AllowPods
+            }
+            Fault::DenyImage { image } => {
+                self.admission.deny_image(image);
+                End::AllowImages
+            }
+            Fault::MutatePods => {
+                self.admission.mutates.store(true, Ordering::Relaxed);
+                End::LeavePods
+            }
+            Fault::FrozenReplica { instance } => {
+                let server = self.plane.server();
+                let matcher = RequestMatcher::any().user_agent(&agent_prefix(*instance));
+                let view = View::FrozenAt(server.store().revision());
+                End::Rule(server.faults().add_view(ViewRule::new(matcher, view)))
             }
             Fault::Quota { pods } => {
                 self.admission.quota.store(*pods, Ordering::Relaxed);
@@ -132,6 +151,8 @@ impl World {
                 let _ = faults.remove(id);
             }
             End::AllowPods => self.admission.denies.store(false, Ordering::Relaxed),
+            End::AllowImages => self.admission.deny_image(""),
+            End::LeavePods => self.admission.mutates.store(false, Ordering::Relaxed),
             End::RemoveQuota => self.admission.quota.store(0, Ordering::Relaxed),
             End::CorrectClock(number) => self.instances[number].clock.set_skew(0),
             End::RestoreServer => faults.outage().end(),
@@ -149,6 +170,11 @@ impl World {
             PodEnd::Evicted => drop(pods.evict(NAMESPACE, pod).await),
         }
     }
+}
+
+/// Returns the prefix of the user agents of an instance, or of all.
+fn agent_prefix(instance: Option<usize>) -> String {
+    instance.map_or_else(|| "controller-".to_owned(), agent::of_instance)
 }
 
 fn delay(span: Span) -> Delay {
@@ -185,6 +211,37 @@ pub(super) fn pod_limits(
         let quota = admission.quota.load(Ordering::Relaxed);
         if quota > 0 && server.store().list("pods", request.namespace).1.len() >= quota {
             return Err(Denial::Forbidden("exceeded quota: pods".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Denies new pods of an image, and changes others as injectors of sidecars do.
+pub(super) fn pod_images(admission: Arc<Admission>) -> impl AdmissionHook + 'static {
+    move |request: &mut AdmissionRequest<'_>| {
+        let creates = request.operation == Operation::Create && request.subresource.is_empty();
+        if !creates || request.kind.storage != "pods" {
+            return Ok(());
+        }
+        let image = request.object.pointer("/spec/containers/0/image");
+        let image = image.and_then(Value::as_str).unwrap_or_default();
+        let denied = admission.denied_image.lock();
+        if denied.is_ok_and(|denied| !denied.is_empty() && *denied == image) {
+            return Err(Denial::Webhook(format!("image {image} is not allowed")));
+        }
+        if admission.mutates.load(Ordering::Relaxed) {
+            let additions = [
+                (
+                    "/spec/containers",
+                    json!({"name": "proxy", "image": "proxy"}),
+                ),
+                ("/spec/tolerations", json!({"operator": "Exists"})),
+            ];
+            for (pointer, addition) in additions {
+                if let Some(Value::Array(list)) = request.object.pointer_mut(pointer) {
+                    list.push(addition);
+                }
+            }
         }
         Ok(())
     }

@@ -25,6 +25,21 @@ impl User {
     pub(super) async fn act(&self, action: &Action) {
         match action {
             Action::Create(spec) => self.create("statefulsets", &spec.manifest()).await,
+            Action::CreateWith { spec, change } => {
+                let mut manifest = spec.manifest();
+                merge(&mut manifest, change);
+                self.create("statefulsets", &manifest).await;
+            }
+            Action::CreateObject { resource, object } => self.create(resource, object).await,
+            Action::Edit {
+                resource,
+                name,
+                change,
+            } => {
+                let path = path(resource, name);
+                self.send(Method::PATCH, &path, change, "application/merge-patch+json")
+                    .await;
+            }
             Action::Delete { set, cascade } => {
                 let policy = match cascade {
                     Cascade::Background => "Background",
@@ -101,12 +116,16 @@ impl User {
         self.request(Method::PATCH, &path, change).await;
     }
 
-    /// Sends a request; returns the status code, or 0 if the connection broke.
     async fn request(&self, method: Method, path: &str, body: &Value) -> u16 {
         let content = match method {
             Method::PATCH => "application/strategic-merge-patch+json",
             _ => "application/json",
         };
+        self.send(method, path, body, content).await
+    }
+
+    /// Sends a request; returns the status code, or 0 if the connection broke.
+    async fn send(&self, method: Method, path: &str, body: &Value, content: &str) -> u16 {
         let request = Request::builder()
             .method(method)
             .uri(path)
@@ -155,9 +174,29 @@ fn spec_change(action: &Action) -> Option<(&str, Value)> {
     Some((change.0, change.1))
 }
 
+/// Applies a JSON merge patch.
+fn merge(value: &mut Value, change: &Value) {
+    let Value::Object(change) = change else {
+        *value = change.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = json!({});
+    }
+    for (name, change) in change {
+        if change.is_null() {
+            if let Some(members) = value.as_object_mut() {
+                members.remove(name);
+            }
+        } else {
+            merge(&mut value[name], change);
+        }
+    }
+}
+
 fn path(resource: &str, name: &str) -> String {
     let group = match resource {
-        "statefulsets" => "apis/apps/v1",
+        "statefulsets" | "controllerrevisions" => "apis/apps/v1",
         _ => "api/v1",
     };
     let base = format!("/{group}/namespaces/{NAMESPACE}/{resource}");

@@ -1,0 +1,67 @@
+//! The catalogue of scenarios: one test each. Nextest gives each a process of its own, which a run
+//! needs to be reproducible.
+
+use std::collections::BTreeSet;
+
+use simulation::catalogue::{NOT_PLAYED, scenario, scenarios};
+
+/// Number of scenarios of the catalogue.
+const COUNT: u32 = 78;
+
+/// A test for each scenario, by name and number.
+macro_rules! scenarios {
+    ($($name:ident = $number:literal,)*) => {
+        const TESTED: &[u32] = &[$($number),*];
+
+        $(
+            #[test]
+            fn $name() {
+                let scenario = scenario($number).expect("the scenario is in the catalogue");
+                if let Err(failures) = scenario.play() {
+                    panic!("{failures}");
+                }
+            }
+        )*
+    };
+}
+
+scenarios! {
+    one_pod_per_ordinal_before_events = 1,
+    lagging_pod_events_during_a_scale_up = 2,
+    status_is_not_written_twice = 3,
+    one_revision_before_its_event = 4,
+    claim_that_exists_already = 5,
+    gone_pod_does_not_stop_a_scale_down = 6,
+    takeover_from_a_frozen_replica_during_a_roll = 7,
+    takeover_by_a_reader_of_fewer_replicas = 8,
+    takeover_by_a_reader_of_a_deleted_set = 9,
+    takeover_by_a_reader_of_an_old_template = 10,
+    expired_watches_cause_no_write = 11,
+    pod_deleted_before_its_event = 12,
+    events_of_different_ages = 13,
+    crash_between_claim_and_pod = 14,
+    crash_after_a_pod_is_created = 15,
+    crash_between_claim_and_scale_down = 16,
+    crash_after_a_deletion_for_an_update = 17,
+    crash_after_a_revision_is_created = 18,
+    crash_after_a_revision_is_raised = 19,
+    crash_in_a_burst_of_creations = 20,
+    crash_while_releasing_or_adopting = 21,
+    crash_again_and_again = 22,
+    pod_is_unready_for_a_moment = 23,
+    pod_is_replaced_by_a_stranger = 24,
+    scale_up_that_nobody_saw = 25,
+    template_that_nobody_saw = 26,
+    deletions_that_nobody_saw = 27,
+    lost_event_of_a_deletion = 28,
+}
+
+#[test]
+fn every_scenario_is_tested_or_listed() {
+    let played: BTreeSet<u32> = scenarios().iter().map(|it| it.number).collect();
+    assert_eq!(played.len(), scenarios().len(), "two have the same number");
+    assert_eq!(played, TESTED.iter().copied().collect());
+    let listed: BTreeSet<u32> = NOT_PLAYED.iter().map(|it| it.number).collect();
+    let all: BTreeSet<u32> = played.union(&listed).copied().collect();
+    assert_eq!(all, (1..=COUNT).collect());
+}
