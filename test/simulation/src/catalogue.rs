@@ -4,9 +4,11 @@
 //! plans run under all judges. On top of that it says what must have happened, so that it can't
 //! pass without its situation, and what must be the result.
 
+mod api_faults;
 mod check;
 mod crash_points;
 mod not_played;
+mod rollouts;
 mod staleness;
 mod story;
 mod unobserved;
@@ -38,10 +40,12 @@ pub struct Scenario {
 
 /// All scenarios that are played, in the order of their numbers.
 pub fn scenarios() -> Vec<&'static Scenario> {
-    let sections: [&[Scenario]; 3] = [
+    let sections: [&[Scenario]; 5] = [
         staleness::SCENARIOS,
         crash_points::SCENARIOS,
         unobserved::SCENARIOS,
+        api_faults::SCENARIOS,
+        rollouts::SCENARIOS,
     ];
     sections.into_iter().flatten().collect()
 }

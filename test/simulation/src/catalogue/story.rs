@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::store::Change;
+use serde_json::Value;
 
 use crate::agent::Process;
 use crate::history::History;
@@ -204,8 +205,34 @@ impl<'a> Story<'a> {
         leaders
     }
 
-    /// The versions of a set's pods' cache are behind the store when a sync begins: number of syncs
-    /// in this time whose cache of the resource lacked a commit of the resource.
+    /// An object at a time, as it is stored; null if there is none.
+    pub fn stored(&self, storage: &str, name: &str, at: u64) -> Value {
+        let commits = self.record.commits.iter().rev();
+        let mut commits = commits.filter(|commit| millis(commit.at) <= at);
+        let found = commits.find(|commit| {
+            let key = &commit.entry.object.key;
+            key.storage == storage && &*key.name == name
+        });
+        let found = found.filter(|it| it.entry.change != Change::Deleted);
+        found.map_or(Value::Null, |it| it.entry.object.draft().to_value())
+    }
+
+    /// Number of events that the controllers sent with this text in them.
+    pub fn events(&self, text: &str) -> usize {
+        let events = self.record.requests.iter();
+        let events = events.filter(|it| it.resource == "events" && it.verb == Some(Verb::Create));
+        events
+            .filter(|it| it.json().to_string().contains(text))
+            .count()
+    }
+
+    /// The times at which the controllers deleted pods.
+    pub fn deletion_times(&self) -> Vec<u64> {
+        let deleted = self.done(Verb::Delete, "pods");
+        deleted.iter().map(|it| millis(it.sent)).collect()
+    }
+
+    /// Number of syncs in this time whose cache of a resource lacked a commit.
     pub fn stale_syncs(&self, storage: &str, from: u64, to: u64) -> usize {
         let syncs = self.record.syncs.iter();
         let syncs = syncs.filter(|it| within(it.at, from, to));
