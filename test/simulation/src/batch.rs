@@ -91,7 +91,7 @@ fn print_failure(
 }
 
 /// Runs a plan in a process of its own.
-fn in_child(plan: &Plan) -> Result<Outcome, String> {
+pub(crate) fn in_child(plan: &Plan) -> Result<Outcome, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut child = Command::new(program)
         .args(["run", "--plan", "-", "--print", "json"])

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use simulation::exhaustive::{plans, workloads};
+use simulation::minimize::smaller;
 use simulation::outcome::Outcome;
 use simulation::plan::Plan;
 use simulation::run::run;
@@ -38,6 +39,8 @@ enum Command {
     Exhaust(Exhaust),
     /// Runs one plan.
     Run(Run),
+    /// Finds a smaller plan that breaks the same rule, and prints it.
+    Minimize(Minimize),
 }
 
 #[derive(Args)]
@@ -75,6 +78,15 @@ struct Run {
     print: Print,
 }
 
+#[derive(Args)]
+struct Minimize {
+    #[command(flatten)]
+    source: Source,
+    /// The rule, such as R-4; by default the first that the plan breaks.
+    #[arg(long)]
+    rule: Option<String>,
+}
+
 /// Where a plan comes from.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
@@ -108,6 +120,7 @@ fn main() -> ExitCode {
         Command::Seeds(args) => run_seeds(&args, &mut out),
         Command::Exhaust(args) => exhaust(&args, &mut out),
         Command::Run(args) => run_one(&args, &mut out),
+        Command::Minimize(args) => minimize(&args, &mut out),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -122,13 +135,46 @@ fn main() -> ExitCode {
 
 /// Runs one plan. Returns true if no rule was broken.
 fn run_one(args: &Run, out: &mut impl io::Write) -> Result<bool, String> {
-    let plan = match &args.source {
-        Source {
-            seed: Some(seed), ..
-        } => Plan::of_seed(*seed),
-        Source { plan, .. } => read_plan(plan.as_deref().unwrap_or(Path::new("-")))?,
+    show(args.print, &args.source.plan()?, out).map_err(unprinted)
+}
+
+impl Source {
+    fn plan(&self) -> Result<Plan, String> {
+        match (self.seed, &self.plan) {
+            (Some(seed), _) => Ok(Plan::of_seed(seed)),
+            (None, path) => read_plan(path.as_deref().unwrap_or(Path::new("-"))),
+        }
+    }
+}
+
+/// Minimizes a plan and prints it. Progress goes to the standard error.
+fn minimize(args: &Minimize, out: &mut impl io::Write) -> Result<bool, String> {
+    let mut plan = args.source.plan()?;
+    let outcome = batch::in_child(&plan)?;
+    let rule = match &args.rule {
+        Some(rule) => outcome
+            .rules
+            .get(rule)
+            .ok_or(format!("the plan keeps rule {rule}")),
+        None => outcome
+            .rules
+            .first()
+            .ok_or("the plan breaks no rule".to_owned()),
+    }?;
+    let mut tried = 0;
+    let mut breaks = |plan: &Plan| {
+        tried += 1;
+        // A plan that a part of the world can't run is no smaller example.
+        batch::in_child(plan).is_ok_and(|outcome| outcome.rules.contains(rule))
     };
-    show(args.print, &plan, out).map_err(unprinted)
+    while let Some(found) = smaller(&plan).into_iter().find(&mut breaks) {
+        plan = found;
+        let left = plan.steps.len();
+        writeln!(io::stderr(), "{left} steps break {rule}").map_err(unprinted)?;
+    }
+    writeln!(io::stderr(), "{tried} plans tried").map_err(unprinted)?;
+    writeln!(out, "{}", plan.to_json()).map_err(unprinted)?;
+    Ok(true)
 }
 
 fn read_plan(path: &Path) -> Result<Plan, String> {
