@@ -7,11 +7,17 @@
 mod api_faults;
 mod check;
 mod crash_points;
+mod leadership;
+mod migration;
 mod not_played;
+mod ownership;
+mod pods;
 mod rollouts;
+mod scale;
 mod staleness;
 mod story;
 mod unobserved;
+mod volumes;
 
 use std::fmt::Write as _;
 
@@ -40,12 +46,18 @@ pub struct Scenario {
 
 /// All scenarios that are played, in the order of their numbers.
 pub fn scenarios() -> Vec<&'static Scenario> {
-    let sections: [&[Scenario]; 5] = [
+    let sections: [&[Scenario]; 11] = [
         staleness::SCENARIOS,
         crash_points::SCENARIOS,
         unobserved::SCENARIOS,
         api_faults::SCENARIOS,
         rollouts::SCENARIOS,
+        pods::SCENARIOS,
+        volumes::SCENARIOS,
+        ownership::SCENARIOS,
+        leadership::SCENARIOS,
+        migration::SCENARIOS,
+        scale::SCENARIOS,
     ];
     sections.into_iter().flatten().collect()
 }
