@@ -19,6 +19,7 @@ pub mod instance;
 pub mod judges;
 pub mod network;
 pub mod outcome;
+pub mod page;
 pub mod plan;
 pub mod record;
 pub mod run;
