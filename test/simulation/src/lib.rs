@@ -21,6 +21,7 @@ pub mod judges;
 pub mod minimize;
 pub mod network;
 pub mod outcome;
+pub mod page;
 pub mod plan;
 pub mod record;
 pub mod run;

@@ -10,8 +10,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use simulation::exhaustive::{plans, workloads};
+use simulation::judges::judge;
 use simulation::minimize::smaller;
 use simulation::outcome::Outcome;
+use simulation::page::page;
 use simulation::plan::Plan;
 use simulation::run::run;
 use simulation::table::table;
@@ -108,6 +110,8 @@ enum Print {
     Table,
     /// Also reads and syncs.
     Requests,
+    /// The page of the run, as HTML.
+    Page,
     /// The outcome as JSON.
     Json,
     /// The plan as JSON; nothing runs.
@@ -193,6 +197,11 @@ fn show(print: Print, plan: &Plan, out: &mut impl io::Write) -> io::Result<bool>
         return writeln!(out, "{}", plan.to_json()).map(|()| true);
     }
     let record = run(plan);
+    if print == Print::Page {
+        let violations = judge(plan, &record).violations;
+        write!(out, "{}", page(plan, &record, &violations))?;
+        return Ok(violations.is_empty());
+    }
     let outcome = Outcome::judged(plan, &record);
     let passed = outcome.violations.is_empty();
     if print == Print::Json {
