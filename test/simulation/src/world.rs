@@ -294,7 +294,7 @@ impl World {
             // is about to release.
             if pod.owners.is_empty() {
                 self.user.delete_pod(&pod.key.name).await;
-            } else {
+            } else if pod.labels.get("app") == Some(user::OTHER) {
                 let pod = pod.key.name.to_string();
                 let matches = true;
                 self.user.act(&Action::Relabel { pod, matches }).await;

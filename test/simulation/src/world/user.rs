@@ -10,6 +10,9 @@ use super::NAMESPACE;
 use crate::agent::USER;
 use crate::plan::{Action, Cascade};
 
+/// Value of the label `app` that no set selects.
+pub(super) const OTHER: &str = "other";
+
 /// A user with all rights.
 pub(super) struct User {
     server: ServiceAs,
@@ -75,7 +78,7 @@ impl User {
             Action::Relabel { pod, matches } => {
                 let app = match (matches, pod.rsplit_once('-')) {
                     (true, Some((set, _))) => set,
-                    _ => "other",
+                    _ => OTHER,
                 };
                 let change = json!({"metadata": {"labels": {"app": app}}});
                 self.patch("pods", pod, &change).await;
