@@ -66,22 +66,26 @@ impl Verdict {
 /// Judges a run.
 pub fn judge(plan: &Plan, record: &Record) -> Verdict {
     let history = History::read(record);
-    let case = Case::new(plan, record, &history);
+    judge_case(&Case::new(plan, record, &history))
+}
+
+/// Judges a run whose history has been read.
+pub fn judge_case(case: &Case<'_>) -> Verdict {
     let mut verdict = Verdict::default();
     for write in case.writes() {
-        identity::judge(&case, &write, &mut verdict);
-        order::judge(&case, &write, &mut verdict);
-        budget::judge(&case, &write, &mut verdict);
-        revisions::judge(&case, &write, &mut verdict);
-        volumes::judge(&case, &write, &mut verdict);
-        ownership::judge(&case, &write, &mut verdict);
-        status::judge(&case, &write, &mut verdict);
+        identity::judge(case, &write, &mut verdict);
+        order::judge(case, &write, &mut verdict);
+        budget::judge(case, &write, &mut verdict);
+        revisions::judge(case, &write, &mut verdict);
+        volumes::judge(case, &write, &mut verdict);
+        ownership::judge(case, &write, &mut verdict);
+        status::judge(case, &write, &mut verdict);
     }
-    budget::judge_disruptions(&case, &mut verdict);
-    process::judge(&case, &mut verdict);
-    end_state::judge(&case, &mut verdict);
-    for message in &record.plane_violations {
-        verdict.broken("I-2", record.length, message.clone());
+    budget::judge_disruptions(case, &mut verdict);
+    process::judge(case, &mut verdict);
+    end_state::judge(case, &mut verdict);
+    for message in &case.record.plane_violations {
+        verdict.broken("I-2", case.record.length, message.clone());
     }
     verdict
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::judges;
+use crate::history::History;
+use crate::judges::{Case, judge_case};
 use crate::plan::Plan;
 use crate::record::Record;
 use crate::run::run;
@@ -47,8 +48,10 @@ impl Outcome {
 
     /// Judges a run.
     pub fn judged(plan: &Plan, record: &Record) -> Self {
-        let verdict = judges::judge(plan, record);
-        let situations = reached(plan, record, &verdict);
+        let history = History::read(record);
+        let case = Case::new(plan, record, &history);
+        let verdict = judge_case(&case);
+        let situations = reached(&case, &verdict);
         let settled = record.quiet.map(|quiet| quiet.saturating_sub(record.calm));
         Self {
             trace: format!("{:016x}", record.trace),

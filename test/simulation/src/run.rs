@@ -21,8 +21,8 @@ use crate::world::World;
 const LAST_FAULTS: Duration = Duration::from_secs(60);
 
 /// Time without a write after which the instances count as quiet: longer than every delay of the
-/// controller's retries that a test awaits.
-pub const QUIET: Duration = Duration::from_secs(30 * 60);
+/// controller's retries, which end at 1,000 seconds.
+pub const QUIET: Duration = Duration::from_secs(20 * 60);
 
 /// Limit of the time until the instances are quiet.
 pub const QUIET_WITHIN: Duration = Duration::from_secs(4 * 60 * 60);

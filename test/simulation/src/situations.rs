@@ -4,10 +4,7 @@ mod reach;
 
 use std::collections::BTreeSet;
 
-use crate::history::History;
 use crate::judges::{Case, Verdict};
-use crate::plan::Plan;
-use crate::record::Record;
 
 /// All situations.
 pub const SITUATIONS: &[&str] = &[
@@ -78,14 +75,12 @@ pub const SITUATIONS: &[&str] = &[
 ];
 
 /// Returns the situations that a run reached.
-pub fn reached(plan: &Plan, record: &Record, verdict: &Verdict) -> BTreeSet<&'static str> {
-    let history = History::read(record);
-    let case = Case::new(plan, record, &history);
+pub fn reached(case: &Case<'_>, verdict: &Verdict) -> BTreeSet<&'static str> {
     let mut reached = BTreeSet::new();
-    reach::processes(&case, &mut reached);
-    reach::requests(&case, &mut reached);
-    reach::syncs(&case, &mut reached);
-    reach::commits(&case, &mut reached);
+    reach::processes(case, &mut reached);
+    reach::requests(case, &mut reached);
+    reach::syncs(case, &mut reached);
+    reach::commits(case, &mut reached);
     if verdict.outrun > 0 {
         reached.insert("a user's change outruns a claim's last look");
     }
