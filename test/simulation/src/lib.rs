@@ -17,6 +17,7 @@ pub mod exhaustive;
 pub mod history;
 pub mod instance;
 pub mod judges;
+pub mod minimize;
 pub mod network;
 pub mod outcome;
 pub mod page;

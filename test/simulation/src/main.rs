@@ -1,7 +1,9 @@
 //! The program behind `make simulate`.
 
 mod batch;
+mod child;
 mod report;
+mod shrink;
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -33,6 +35,8 @@ enum Command {
     Exhaust(Exhaust),
     /// Runs one plan.
     Run(Run),
+    /// Shrinks a plan that breaks a rule to a small one that still breaks it.
+    Minimize(Minimize),
 }
 
 #[derive(Args)]
@@ -67,6 +71,18 @@ struct Run {
     /// What is printed.
     #[arg(long, value_enum, default_value = "summary")]
     print: Print,
+}
+
+#[derive(Args)]
+struct Minimize {
+    #[command(flatten)]
+    source: Source,
+    /// The rule that stays broken, such as `R-4`; the first broken one if none.
+    #[arg(long)]
+    rule: Option<String>,
+    /// The file for the small plan; standard output if none.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
 }
 
 /// Where a plan comes from.
@@ -104,6 +120,7 @@ fn main() -> ExitCode {
         Command::Seeds(args) => run_seeds(&args, &mut out),
         Command::Exhaust(args) => exhaust(&args, &mut out),
         Command::Run(args) => run_one(&args, &mut out),
+        Command::Minimize(args) => shrink_one(&args, &mut out).map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -118,13 +135,24 @@ fn main() -> ExitCode {
 
 /// Runs one plan. Returns true if no rule was broken.
 fn run_one(args: &Run, out: &mut impl io::Write) -> Result<bool, String> {
-    let plan = match &args.source {
-        Source {
-            seed: Some(seed), ..
-        } => Plan::of_seed(*seed),
-        Source { plan, .. } => read_plan(plan.as_deref().unwrap_or(Path::new("-")))?,
-    };
+    let plan = args.source.plan()?;
     show(args.print, &plan, out).map_err(|error| format!("cannot print: {error}"))
+}
+
+fn shrink_one(args: &Minimize, out: &mut impl io::Write) -> Result<(), String> {
+    let plan = args.source.plan()?;
+    shrink::shrink(plan, args.rule.as_deref(), args.out.as_deref(), out)
+}
+
+impl Source {
+    fn plan(&self) -> Result<Plan, String> {
+        match self {
+            Self {
+                seed: Some(seed), ..
+            } => Ok(Plan::of_seed(*seed)),
+            Self { plan, .. } => read_plan(plan.as_deref().unwrap_or(Path::new("-"))),
+        }
+    }
 }
 
 fn read_plan(path: &Path) -> Result<Plan, String> {
