@@ -16,6 +16,7 @@ use simulation::judges::judge;
 use simulation::outcome::Outcome;
 use simulation::page::page;
 use simulation::plan::Plan;
+use simulation::regression::Regression;
 use simulation::run::run;
 use simulation::table::table;
 
@@ -83,6 +84,9 @@ struct Minimize {
     /// The file for the small plan; standard output if none.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// What the plan found, in a sentence; the result is a regression then.
+    #[arg(long, value_name = "TEXT")]
+    found: Option<String>,
 }
 
 /// Where a plan comes from.
@@ -92,7 +96,7 @@ struct Source {
     /// The plan of this seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// The plan in this file; `-` for standard input.
+    /// The plan or the regression in this file; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
 }
@@ -141,7 +145,25 @@ fn run_one(args: &Run, out: &mut impl io::Write) -> Result<bool, String> {
 
 fn shrink_one(args: &Minimize, out: &mut impl io::Write) -> Result<(), String> {
     let plan = args.source.plan()?;
-    shrink::shrink(plan, args.rule.as_deref(), args.out.as_deref(), out)
+    let (small, rule) = shrink::shrink(plan, args.rule.as_deref())?;
+    let text = match &args.found {
+        None => small.to_json(),
+        Some(found) => {
+            let (found, plan) = (found.clone(), small.clone());
+            Regression { found, rule, plan }.to_json()
+        }
+    };
+    let source = if let Some(file) = &args.out {
+        fs::write(file, text + "\n")
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        file.display().to_string()
+    } else {
+        writeln!(out, "{text}").map_err(|error| format!("cannot print: {error}"))?;
+        let line = serde_json::to_string(&small).unwrap_or_default();
+        format!("- <<<'{line}'")
+    };
+    writeln!(io::stderr(), "simulate run --print table --plan {source}")
+        .map_err(|error| format!("cannot print: {error}"))
 }
 
 impl Source {
@@ -163,6 +185,9 @@ fn read_plan(path: &Path) -> Result<Plan, String> {
         fs::read_to_string(path).map(|read| text = read)
     };
     read.map_err(|error| format!("cannot read the plan {}: {error}", path.display()))?;
+    if let Ok(regression) = Regression::from_json(&text) {
+        return Ok(regression.plan);
+    }
     Plan::from_json(&text).map_err(|error| format!("{} is not a plan: {error}", path.display()))
 }
 

@@ -1,8 +1,6 @@
 //! The subcommand `minimize`: its candidates run in processes of their own.
 
-use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
 use std::thread;
 
 use simulation::minimize::{Oracle, Pass, minimize};
@@ -14,38 +12,21 @@ use crate::child::in_child;
 /// Number of candidates that run at the same time.
 const JOBS: usize = 2;
 
-/// Shrinks a plan that breaks a rule (the first one if none is named) and writes it to a file, or
-/// to `out`.
-pub(crate) fn shrink(
-    plan: Plan,
-    rule: Option<&str>,
-    file: Option<&Path>,
-    out: &mut impl Write,
-) -> Result<(), String> {
+/// Shrinks a plan that breaks a rule, the first one if none is named. Returns the rule too.
+pub(crate) fn shrink(plan: Plan, rule: Option<&str>) -> Result<(Plan, String), String> {
     let outcome = in_child(&plan)?;
     let rule = broken_rule(&outcome, rule)?;
     let mut children = Children {
-        rule,
+        rule: rule.clone(),
         runs: 1,
         progress: io::stderr(),
     };
-    let (rule, steps) = (children.rule.clone(), plan.steps.len());
-    children.say(&format!("the plan breaks {rule} in {steps} steps"))?;
+    let steps = plan.steps.len();
+    children.say(&format!("the plan breaks {rule}, number of steps: {steps}"))?;
     let plan = minimize(plan, &mut children)?;
-    let text = plan.to_json();
-    let source = if let Some(file) = file {
-        fs::write(file, text + "\n")
-            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
-        file.display().to_string()
-    } else {
-        writeln!(out, "{text}").map_err(|error| format!("cannot print: {error}"))?;
-        let line = serde_json::to_string(&plan).unwrap_or_default();
-        format!("- <<<'{line}'")
-    };
     let (runs, steps) = (children.runs, plan.steps.len());
-    children.say(&format!(
-        "{steps} steps are left after {runs} runs: simulate run --print table --plan {source}"
-    ))
+    children.say(&format!("steps left: {steps}, after {runs} runs"))?;
+    Ok((plan, rule))
 }
 
 /// Returns the rule that every candidate must break.
@@ -112,7 +93,7 @@ impl<W: Write> Oracle for Children<W> {
         let (runs, steps) = (self.runs, plan.steps.len());
         // Nothing is left to tell a closed terminal.
         let _ = self.say(&format!(
-            "run {runs}: {steps} steps, fewer or simpler {pass}"
+            "run {runs}: fewer or simpler {pass}, steps left: {steps}"
         ));
     }
 }
