@@ -1,7 +1,6 @@
 //! Many runs, each in a process of its own.
 
-use std::io::{self, Write as _};
-use std::process::{Command, Stdio};
+use std::io;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use simulation::outcome::Outcome;
 use simulation::plan::Plan;
 
+use crate::child::in_child;
 use crate::report::{Report, now};
 
 /// Time between two lines of progress.
@@ -88,24 +88,4 @@ fn print_failure(
         writeln!(out, "  simulate run --plan - --print table <<<'{text}'")?;
     }
     Ok(())
-}
-
-/// Runs a plan in a process of its own.
-pub(crate) fn in_child(plan: &Plan) -> Result<Outcome, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let mut child = Command::new(program)
-        .args(["run", "--plan", "-", "--print", "json"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("cannot start the run: {error}"))?;
-    if let Some(mut input) = child.stdin.take() {
-        // A child that reads nothing reports its own error.
-        let _ = input.write_all(plan.to_json().as_bytes());
-    }
-    let output = child
-        .wait_with_output()
-        .map_err(|error| format!("the run failed: {error}"))?;
-    serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("the run ended with {}: {error}", output.status))
 }

@@ -24,6 +24,7 @@ pub mod outcome;
 pub mod page;
 pub mod plan;
 pub mod record;
+pub mod regression;
 pub mod run;
 pub mod seed;
 pub mod situations;

@@ -1,7 +1,9 @@
 //! The program behind `make simulate`.
 
 mod batch;
+mod child;
 mod report;
+mod shrink;
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -11,10 +13,10 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use simulation::exhaustive::{plans, workloads};
 use simulation::judges::judge;
-use simulation::minimize::smaller;
 use simulation::outcome::Outcome;
 use simulation::page::page;
 use simulation::plan::Plan;
+use simulation::regression::Regression;
 use simulation::run::run;
 use simulation::table::table;
 
@@ -41,7 +43,7 @@ enum Command {
     Exhaust(Exhaust),
     /// Runs one plan.
     Run(Run),
-    /// Finds a smaller plan that breaks the same rule, and prints it.
+    /// Shrinks a plan that breaks a rule to a small one that still breaks it.
     Minimize(Minimize),
 }
 
@@ -84,9 +86,15 @@ struct Run {
 struct Minimize {
     #[command(flatten)]
     source: Source,
-    /// The rule, such as R-4; by default the first that the plan breaks.
+    /// The rule that stays broken, such as `R-4`; the first broken one if none.
     #[arg(long)]
     rule: Option<String>,
+    /// The file for the small plan; standard output if none.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// What the plan found, in a sentence; the result is a regression then.
+    #[arg(long, value_name = "TEXT")]
+    found: Option<String>,
 }
 
 /// Where a plan comes from.
@@ -96,7 +104,7 @@ struct Source {
     /// The plan of this seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// The plan in this file; `-` for standard input.
+    /// The plan or the regression in this file; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
 }
@@ -124,7 +132,7 @@ fn main() -> ExitCode {
         Command::Seeds(args) => run_seeds(&args, &mut out),
         Command::Exhaust(args) => exhaust(&args, &mut out),
         Command::Run(args) => run_one(&args, &mut out),
-        Command::Minimize(args) => minimize(&args, &mut out),
+        Command::Minimize(args) => shrink_one(&args, &mut out).map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
@@ -139,46 +147,41 @@ fn main() -> ExitCode {
 
 /// Runs one plan. Returns true if no rule was broken.
 fn run_one(args: &Run, out: &mut impl io::Write) -> Result<bool, String> {
-    show(args.print, &args.source.plan()?, out).map_err(unprinted)
+    let plan = args.source.plan()?;
+    show(args.print, &plan, out).map_err(unprinted)
+}
+
+fn shrink_one(args: &Minimize, out: &mut impl io::Write) -> Result<(), String> {
+    let plan = args.source.plan()?;
+    let (small, rule) = shrink::shrink(plan, args.rule.as_deref())?;
+    let text = match &args.found {
+        None => small.to_json(),
+        Some(found) => {
+            let (found, plan) = (found.clone(), small.clone());
+            Regression { found, rule, plan }.to_json()
+        }
+    };
+    let source = if let Some(file) = &args.out {
+        fs::write(file, text + "\n")
+            .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+        file.display().to_string()
+    } else {
+        writeln!(out, "{text}").map_err(unprinted)?;
+        let line = serde_json::to_string(&small).unwrap_or_default();
+        format!("- <<<'{line}'")
+    };
+    writeln!(io::stderr(), "simulate run --print table --plan {source}").map_err(unprinted)
 }
 
 impl Source {
     fn plan(&self) -> Result<Plan, String> {
-        match (self.seed, &self.plan) {
-            (Some(seed), _) => Ok(Plan::of_seed(seed)),
-            (None, path) => read_plan(path.as_deref().unwrap_or(Path::new("-"))),
+        match self {
+            Self {
+                seed: Some(seed), ..
+            } => Ok(Plan::of_seed(*seed)),
+            Self { plan, .. } => read_plan(plan.as_deref().unwrap_or(Path::new("-"))),
         }
     }
-}
-
-/// Minimizes a plan and prints it. Progress goes to the standard error.
-fn minimize(args: &Minimize, out: &mut impl io::Write) -> Result<bool, String> {
-    let mut plan = args.source.plan()?;
-    let outcome = batch::in_child(&plan)?;
-    let rule = match &args.rule {
-        Some(rule) => outcome
-            .rules
-            .get(rule)
-            .ok_or(format!("the plan keeps rule {rule}")),
-        None => outcome
-            .rules
-            .first()
-            .ok_or("the plan breaks no rule".to_owned()),
-    }?;
-    let mut tried = 0;
-    let mut breaks = |plan: &Plan| {
-        tried += 1;
-        // A plan that a part of the world can't run is no smaller example.
-        batch::in_child(plan).is_ok_and(|outcome| outcome.rules.contains(rule))
-    };
-    while let Some(found) = smaller(&plan).into_iter().find(&mut breaks) {
-        plan = found;
-        let left = plan.steps.len();
-        writeln!(io::stderr(), "{left} steps break {rule}").map_err(unprinted)?;
-    }
-    writeln!(io::stderr(), "{tried} plans tried").map_err(unprinted)?;
-    writeln!(out, "{}", plan.to_json()).map_err(unprinted)?;
-    Ok(true)
 }
 
 fn read_plan(path: &Path) -> Result<Plan, String> {
@@ -189,6 +192,9 @@ fn read_plan(path: &Path) -> Result<Plan, String> {
         fs::read_to_string(path).map(|read| text = read)
     };
     read.map_err(|error| format!("cannot read the plan {}: {error}", path.display()))?;
+    if let Ok(regression) = Regression::from_json(&text) {
+        return Ok(regression.plan);
+    }
     Plan::from_json(&text).map_err(|error| format!("{} is not a plan: {error}", path.display()))
 }
 

@@ -1,47 +1,55 @@
-//! Plans that found a bug once: each runs in a process of its own and breaks no rule.
+//! Every plan in `regressions` runs without a violation.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde::Deserialize;
-use simulation::plan::Plan;
+use simulation::regression::Regression;
 
-/// A file in `regressions`.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Regression {
-    /// The bug.
-    found: String,
-    /// The smallest plan that found it.
-    plan: Plan,
+/// Returns the files of the regressions.
+fn files() -> Vec<PathBuf> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/regressions");
+    let entries = fs::read_dir(folder).expect("the folder can be read");
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("the entry can be read").path())
+        .collect();
+    files.sort();
+    files
 }
 
 #[test]
-fn no_bug_comes_back() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("regressions");
-    let mut files = 0;
-    for entry in fs::read_dir(folder).expect("the folder exists") {
-        let path = entry.expect("readable").path();
-        let text = fs::read_to_string(&path).expect("readable");
-        let name = path.display();
-        let regression: Regression =
-            serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        files += 1;
-        let plan = std::env::temp_dir().join(format!("regression-{}.json", std::process::id()));
-        fs::write(&plan, regression.plan.to_json()).expect("writable");
+fn every_file_is_a_regression() {
+    let files = files();
+    assert!(!files.is_empty(), "there are regressions");
+    for file in files {
+        let name = file.display();
+        assert_eq!(file.extension(), Some("json".as_ref()), "{name}");
+        let text = fs::read_to_string(&file).expect("the file can be read");
+        let regression = Regression::from_json(&text)
+            .unwrap_or_else(|error| panic!("{name} is no regression: {error}"));
+        assert!(regression.found.ends_with('.'), "{name}: a sentence");
+        let rule: Vec<&str> = regression.rule.split('-').collect();
+        assert!(
+            matches!(rule[..], [_, number] if number.parse::<u32>().is_ok()),
+            "{name}: a rule such as R-4, not {}",
+            regression.rule
+        );
+        assert_eq!(regression.to_json() + "\n", text, "{name} is written alike");
+    }
+}
+
+#[test]
+fn no_regression_breaks_a_rule() {
+    for file in files() {
+        let name = file.display();
+        // Each run has a process of its own, as it had when it was found.
         let output = Command::new(env!("CARGO_BIN_EXE_simulate"))
             .args(["run", "--plan"])
-            .arg(&plan)
+            .arg(&file)
             .output()
             .expect("the program starts");
-        fs::remove_file(&plan).expect("removable");
-        let printed = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success(),
-            "{name}: {} is back:\n{printed}",
-            regression.found
-        );
+        let text = String::from_utf8_lossy(&output.stdout);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}:\n{text}{error}");
     }
-    assert!(files > 0);
 }
