@@ -19,8 +19,6 @@ mod story;
 mod unobserved;
 mod volumes;
 
-use std::fmt::Write as _;
-
 pub use check::Check;
 pub use not_played::{NOT_PLAYED, NotPlayed};
 pub use story::Story;
@@ -68,37 +66,31 @@ pub fn scenario(number: u32) -> Option<&'static Scenario> {
 }
 
 impl Scenario {
-    /// Runs all plans.
+    /// Runs a variant. A run can be reproduced if it is the first one of its process.
     ///
     /// # Errors
     ///
     /// What went wrong: the violations, the failed expectations, and the plan.
-    pub fn play(&self) -> Result<(), String> {
-        let mut failures = String::new();
-        for (nth, plan) in (self.plans)().iter().enumerate() {
-            let record = run(plan);
-            let mut check = Check::default();
-            for violation in judge(plan, &record).violations {
-                check.fail(format!("violation: {violation}"));
-            }
-            let history = History::read(&record);
-            let story = Story::new(nth, plan, &record, &history);
-            (self.expect)(&story, &mut check);
-            for failure in check.failures() {
-                // Writing to a string does not fail.
-                let _ = writeln!(failures, "variant {nth}: {failure}");
-            }
-            if !check.failures().is_empty() {
-                let plan = serde_json::to_string(plan).unwrap_or_default();
-                let _ = writeln!(failures, "simulate run --plan - --print table <<<'{plan}'");
-            }
+    pub fn play(&self, variant: usize) -> Result<(), String> {
+        let Self { number, name, .. } = self;
+        let plans = (self.plans)();
+        let plan = plans
+            .get(variant)
+            .ok_or_else(|| format!("scenario {number} has no variant {variant}"))?;
+        let record = run(plan);
+        let mut check = Check::default();
+        for violation in judge(plan, &record).violations {
+            check.fail(format!("violation: {violation}"));
         }
-        if failures.is_empty() {
-            Ok(())
-        } else {
-            let Self { number, name, .. } = self;
-            Err(format!("scenario {number}, {name}:\n{failures}"))
+        let history = History::read(&record);
+        (self.expect)(&Story::new(variant, plan, &record, &history), &mut check);
+        if check.failures().is_empty() {
+            return Ok(());
         }
+        let failures = check.failures().join("\n");
+        let plan = serde_json::to_string(plan).unwrap_or_default();
+        let again = format!("simulate run --plan - --print table <<<'{plan}'");
+        Err(format!("scenario {number}, {name}:\n{failures}\n{again}"))
     }
 }
 

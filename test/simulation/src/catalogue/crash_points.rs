@@ -199,21 +199,21 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "crashes after every kth write",
         origin: &[],
         plans: || {
-            // A crash after each of the first 20 writes; and then 20 crashes of which each has one
-            // more write before it than the last one.
-            let every = (1..=20).fold(workload(), crash_after);
-            let growing = (1..=20).fold(workload(), |plan, k| crash_after(plan, k * (k + 1) / 2));
-            vec![every, growing]
+            let every = |k: u64| (1..=20).fold(workload(), |plan, nth| crash_after(plan, k * nth));
+            (1..=20).map(every).collect()
         },
         expect: |it, check| {
-            check.occurred("many crashes", it.crashes() >= [18, 7][it.nth]);
-            check.equal("images", &*it.images(it.end()), "b b b b");
-            check.equal("revisions", it.revisions_ever(), 2);
+            let k = it.nth + 1;
+            let crashes = (it.writes_in(0, it.calm()) / k).min(20);
+            check.occurred("a crash at every kth write", it.crashes() == crashes);
+            check.occurred("several crashes", crashes > 1);
+            check.equal("images", &*it.images(it.end()), "c c c c");
+            check.equal("revisions", it.revisions_ever(), 3);
         },
     },
 ];
 
-/// A rollout and a scale-up, with claims.
+/// Rollouts and a scale-up, with claims.
 fn workload() -> Plan {
     let spec = SetSpec {
         claims: 1,
@@ -226,7 +226,8 @@ fn workload() -> Plan {
     begin(settings, &spec)
         .at(320_000, Action::image("b"))
         .at(600_000, Action::scale(4))
-        .at(700_000, Action::annotate("statefulsets", "web", "x"))
+        .at(660_000, Action::image("c"))
+        .at(800_000, Action::annotate("statefulsets", "web", "x"))
 }
 
 fn crash_after(plan: Plan, nth: u64) -> Plan {

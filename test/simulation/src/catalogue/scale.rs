@@ -10,10 +10,10 @@ use crate::plan::{Action, Fault, FaultRequests, Plan, SetSpec};
 
 /// Number of sets: 2,000 in the catalogue. The simulated control plane needs about a millisecond
 /// for a request, and a fair queue shows in few sets as well.
-const SETS: usize = 60;
+const SETS: usize = 40;
 
-/// Number of pods: 2,000 in the catalogue. The batches of a slow start are the same.
-const PODS: u32 = 60;
+/// Number of pods: 2,000 in the catalogue, of which 2 % fail. The batches of a slow start are the same.
+const PODS: u32 = 40;
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
@@ -78,7 +78,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
                 requests: FaultRequests {
                     verbs: vec![Verb::Create],
                     resource: Some("pods".to_owned()),
-                    percent: 2,
+                    percent: 4,
                     ..FaultRequests::default()
                 },
                 error: FaultError::ServiceUnavailable,
