@@ -90,7 +90,14 @@ impl Scenario {
         let failures = check.failures().join("\n");
         let plan = serde_json::to_string(plan).unwrap_or_default();
         let again = format!("simulate run --plan - --print table <<<'{plan}'");
-        Err(format!("scenario {number}, {name}:\n{failures}\n{again}"))
+        let origin = self.origin.iter();
+        let origin: Vec<String> = origin
+            .map(|it| format!("kubernetes/kubernetes#{it}"))
+            .collect();
+        let origin = origin.join(", ");
+        Err(format!(
+            "scenario {number}, {name} [{origin}]:\n{failures}\n{again}"
+        ))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Scenarios that are not played.
 
-/// A scenario of the catalogue that is not played, or not as a whole.
+/// A scenario of the catalogue that is not played.
 pub struct NotPlayed {
     /// Its number.
     pub number: u32,
@@ -8,7 +8,7 @@ pub struct NotPlayed {
     pub why: &'static str,
 }
 
-/// All scenarios that are not played, or not as a whole.
+/// All scenarios that are not played.
 pub const NOT_PLAYED: &[NotPlayed] = &[
     NotPlayed {
         number: 72,
@@ -17,9 +17,9 @@ pub const NOT_PLAYED: &[NotPlayed] = &[
     },
     NotPlayed {
         number: 73,
-        why: "A run starts with an empty cluster, and the recorded clusters have namespaces and \
-              labels of their own. test/conformance plays them: \
-              settled_clusters_of_other_versions_cause_no_write and \
+        why: "The recorded clusters come from one version, and have namespaces and labels of their \
+              own, while a run starts with an empty cluster. test/conformance replays them in the \
+              shapes of other versions: settled_clusters_of_other_versions_cause_no_write and \
               settled_clusters_of_a_v1_33_server_cause_no_write.",
     },
     NotPlayed {

@@ -26,6 +26,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         expect: |it, check| {
             let bad = it.pod("web-0", 59_000).is_some_and(|it| !it.is_ready());
             check.occurred("web-0 is not ready", bad);
+            let generation = it.set("web", 179_000).map(|it| it.generation);
+            check.occurred("the image is corrected", generation == Some(2));
             // An ordered set stays stuck until a user deletes its pod.
             let stuck = ["bad", "b b b"][it.nth];
             check.equal("images after the correction", &*it.images(179_000), stuck);
@@ -202,6 +204,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             vec![begin(settings(), &spec).at(60_000, Action::image("b"))]
         },
         expect: |it, check| {
+            check.occurred("the template changes", it.revisions_ever() == 2);
             for ordinal in 2..11 {
                 let pod = format!("web-{ordinal}");
                 let image = it.pod(&pod, it.end()).map(|it| it.image.as_str());
@@ -216,7 +219,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "a template goes back and forth 20 times in a minute",
         origin: &[78209],
         plans: || {
-            let plan = begin(settings(), &SetSpec::default());
+            let pair = SetSpec {
+                replicas: 2,
+                ..SetSpec::default()
+            };
+            let plan = begin(settings(), &pair);
             let flips = (0..20).fold(plan, |plan, nth| {
                 let image = ["b", "a"][usize::from(nth % 2 == 1)];
                 plan.at(60_000 + nth * 3_000, Action::image(image))
@@ -228,7 +235,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             check.occurred("all changes are stored", generation == Some(22));
             check.holds("few deletions", it.deletions() <= 40);
             check.equal("revisions", it.revisions_ever(), 2);
-            check.equal("images", &*it.images(it.end()), "b b b");
+            check.equal("images", &*it.images(it.end()), "b b");
         },
     },
     Scenario {
