@@ -95,7 +95,9 @@ fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict:
         let Some(stored) = case.claim(&request.namespace, &name, processed.before) else {
             continue;
         };
-        let is_others = claim.owners.iter().any(|it| it.controller);
+        // Another controller may have taken it since; the sync reads the claim before it writes.
+        let mut owners = claim.owners.iter().chain(&stored.owners);
+        let is_others = owners.any(|it| it.controller);
         let owned = stored.owners.iter().any(|it| it.uid == pod.uid);
         if stored.uid == claim.uid && !owned && !is_others && !claim.terminating {
             let message = format!("{}: claim {name} does not belong to it", write.named());
