@@ -6,6 +6,8 @@ SHELL := /bin/bash
 CARGO ?= cargo
 MANIFEST ?= docs/examples/web.yaml
 RUN_FLAGS ?=
+SEEDS ?= 1000
+FIRST_SEED ?= 1
 REPEATS ?= 20
 REPEATED := statefulset-history statefulset-pod-control statefulset-set-control \
 	statefulset-controller integration e2e
@@ -17,11 +19,8 @@ CYCLONEDX_VERSION := 0.5.9
 BINARIES := $(TARGET_DIR)/debug
 CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Cargo.toml))
 
-# Fails a target that is not implemented yet.
-empty = echo 'make $@: $(1)' >&2; exit 1
-
 .PHONY: help run build test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
-	check-embedding deny install-deny sbom bench simulate fuzz fuzz-controller repeat mutants fmt
+	check-embedding deny install-deny sbom bench simulate simulate-all simulate-slice fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
@@ -104,20 +103,21 @@ sbom: ## Write the program's software bill of materials (CycloneDX) to target/sb
 	@echo $(TARGET_DIR)/sbom/statefulset-controller-manager.cdx.json
 
 bench: ## Run the benchmarks
-ifneq ($(wildcard hack/bench/src/main.rs),)
 	@$(CARGO) build --release --locked --quiet -p kube-test-control-plane \
 		--features kube-test-control-plane/cli
 	@$(CARGO) run --release --locked --quiet -p bench
-else
-	@$(call empty,the benchmarks have not landed yet)
-endif
 
-simulate: ## Run the deterministic simulation
-ifneq ($(wildcard test/simulation/src/main.rs),)
-	@$(CARGO) run --release --locked --quiet -p simulation
-else
-	@$(call empty,the simulation has not landed yet)
-endif
+simulate: ## Run the controller under the faults of SEEDS (1000) plans in simulated time
+	@$(CARGO) run --release --locked --quiet -p simulation -- seeds --first $(FIRST_SEED) --count $(SEEDS) --situations
+
+simulate-all: ## Hit every write and every event of the reference workloads with every fault
+	@$(CARGO) run --release --locked --quiet -p simulation -- exhaust all
+
+# With the tests' profile, so that nothing is built twice.
+simulate-slice:
+	@$(CARGO) run --locked --quiet -p simulation -- seeds --count 500
+	@$(CARGO) run --locked --quiet -p simulation -- exhaust create
+	@$(CARGO) run --locked --quiet -p simulation -- exhaust on-delete
 
 fuzz: ## Send malformed requests to the test control plane, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p kube-test-control-plane --example fuzz

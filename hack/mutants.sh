@@ -2,6 +2,9 @@
 # Injects bugs, one at a time, and lists those that the tests catch.
 #
 #   hack/mutants.sh made [NAME…]   the patches in hack/mutants, by default all of them
+#   hack/mutants.sh simulate [NAME…]
+#                                  the patches in hack/mutants/simulated, and those in hack/mutants
+#                                  with the line `Simulated: yes`, under the simulation alone
 #   hack/mutants.sh sample [SIZE]  a sample of the mutants of cargo-mutants, by default 150;
 #                                  SEED=n draws another sample
 #
@@ -85,6 +88,67 @@ made() {
 	[ "$survivors" -eq 0 ]
 }
 
+# Simulates seeds, and prints the rules that broke and the first seed that broke one. Fails if none
+# broke.
+broken() {
+	local done=0 count
+	for count in 10 50 150 300; do
+		if ! timeout 1200 "$CARGO_TARGET_DIR/debug/simulate" seeds --first $((done + 1)) \
+			--count $((count - done)) >"$work/log" 2>&1; then
+			local rules seed
+			rules=$(sed -n 's/^rule \(.*\) broken in .*/\1/p' "$work/log" | paste -sd, | sed 's/,/, /g')
+			seed=$(sed -n 's/^simulate run --seed \([0-9]*\) .*/\1/p' "$work/log" | sort -n | head -n 1)
+			[ -n "$rules" ] || rules='no verdict: the runs crash or never end'
+			echo "${rules}; seed ${seed:-$((done + 1))}"
+			return
+		fi
+		done=$count
+	done
+	return 1
+}
+
+simulate() {
+	local patches=() names=("$@") survivors=0
+	if [ $# -eq 0 ]; then
+		patches=("$root"/hack/mutants/simulated/*.patch)
+		mapfile -t -O "${#patches[@]}" patches < <(grep -l '^Simulated: yes$' "$root"/hack/mutants/*.patch)
+	else
+		for name in "${names[@]}"; do
+			patches+=("$(find "$root/hack/mutants" -name "$name.patch")")
+		done
+	fi
+	export CARGO_INCREMENTAL=1
+	copy
+	cd "$tree"
+	"$cargo" build --quiet --locked --offline --package simulation
+	if seed=$(broken); then
+		echo "the simulation fails without a mutant: $seed" >&2
+		exit 1
+	fi
+	for patch in "${patches[@]}"; do
+		local name seed
+		name=$(basename "$patch" .patch)
+		if ! patch --quiet --strip=1 --fuzz=0 --forward <"$patch"; then
+			echo "$name: the patch no longer applies: regenerate it" >&2
+			exit 1
+		fi
+		if ! "$cargo" build --quiet --locked --offline --package simulation >"$work/log" 2>&1; then
+			cat "$work/log"
+			echo "$name: the mutant does not build: regenerate the patch" >&2
+			exit 1
+		fi
+		if seed=$(broken); then
+			echo "killed   $name ($seed)"
+		else
+			survivors=$((survivors + 1))
+			echo "SURVIVED $name"
+		fi
+		patch --quiet --strip=1 --reverse <"$patch"
+	done
+	echo "$((${#patches[@]} - survivors)) of ${#patches[@]} killed"
+	[ "$survivors" -eq 0 ]
+}
+
 # Orders the mutants by a hash of the name under the seed, so that a new or removed one leaves the
 # others in the sample. (cargo-mutants also adds one mutant per omitted struct field.)
 sample() {
@@ -105,7 +169,7 @@ sample() {
 
 mkdir -p "$work"
 case ${1:-} in
-made | sample) "$@" ;;
+made | simulate | sample) "$@" ;;
 *)
 	sed -n '2,/^set/s/^# \?//p' "$0" >&2
 	exit 2

@@ -14,7 +14,7 @@ const UNITS: [(&str, u128); 8] = [
     ("h", 3600 * 1_000_000_000),
 ];
 /// Longest duration that Go can represent, in nanoseconds: about 292 years.
-const NANOSECONDS_MAX: u128 = i64::MAX as u128;
+const NANOSECONDS_MAX: u64 = i64::MAX as u64;
 /// Limit of significant fraction digits: further ones are below a nanosecond in every unit.
 const FRACTION_DIGITS_MAX: usize = 18;
 
@@ -22,22 +22,29 @@ const FRACTION_DIGITS_MAX: usize = 18;
 ///
 /// Upstream: `time.ParseDuration`.
 pub fn parse(text: &str) -> Option<Duration> {
-    let mut rest = text.strip_prefix('+').unwrap_or(text);
-    if rest == "0" {
-        return Some(Duration::ZERO);
-    }
-    if rest.is_empty() {
+    if text.starts_with('-') {
         return None;
     }
-    let mut total = 0_u128;
-    while !rest.is_empty() {
-        let (nanoseconds, after) = parse_part(rest)?;
-        total = total
-            .checked_add(nanoseconds)
-            .filter(|sum| *sum <= NANOSECONDS_MAX)?;
-        rest = after;
-    }
-    u64::try_from(total).ok().map(Duration::from_nanos)
+    parse_clamped(text).ok()
+}
+
+/// Parses a duration; a negative one counts as zero.
+///
+/// # Errors
+/// Go's message about the text.
+pub fn parse_clamped(text: &str) -> Result<Duration, String> {
+    let magnitude = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let nanoseconds = sum_of_parts(magnitude).map_err(|wrong| match wrong {
+        Wrong::Syntax => format!("time: invalid duration {text:?}"),
+        Wrong::NoUnit => format!("time: missing unit in duration {text:?}"),
+        Wrong::Unit(unit) => format!("time: unknown unit {unit:?} in duration {text:?}"),
+    })?;
+    let is_negative = text.starts_with('-');
+    Ok(Duration::from_nanos(if is_negative {
+        0
+    } else {
+        nanoseconds
+    }))
 }
 
 /// Formats a duration in hours, minutes and seconds; below one second, in a smaller unit.
@@ -67,24 +74,62 @@ pub fn format(duration: Duration) -> String {
     }
 }
 
+/// The reason why a text isn't a duration.
+enum Wrong<'a> {
+    /// A number is missing or too large.
+    Syntax,
+    /// A number has no unit.
+    NoUnit,
+    /// A number has this unit.
+    Unit(&'a str),
+}
+
+/// Parses a duration without sign. Returns its nanoseconds.
+fn sum_of_parts(text: &str) -> Result<u64, Wrong<'_>> {
+    if text == "0" {
+        return Ok(0);
+    }
+    if text.is_empty() {
+        return Err(Wrong::Syntax);
+    }
+    let mut rest = text;
+    let mut total = 0_u64;
+    while !rest.is_empty() {
+        let (nanoseconds, after) = parse_part(rest)?;
+        total = u64::try_from(nanoseconds)
+            .ok()
+            .and_then(|part| total.checked_add(part))
+            .filter(|sum| *sum <= NANOSECONDS_MAX)
+            .ok_or(Wrong::Syntax)?;
+        rest = after;
+    }
+    Ok(total)
+}
+
 /// Parses one number with its unit. Returns its nanoseconds and the remaining text.
-fn parse_part(text: &str) -> Option<(u128, &str)> {
+fn parse_part(text: &str) -> Result<(u128, &str), Wrong<'_>> {
     let (whole, rest) = split_digits(text);
     let (fraction, rest) = rest.strip_prefix('.').map_or(("", rest), split_digits);
     if whole.is_empty() && fraction.is_empty() {
-        return None;
+        return Err(Wrong::Syntax);
     }
     let unit_end = rest
         .find(|c: char| c == '.' || c.is_ascii_digit())
         .unwrap_or(rest.len());
     let (unit, rest) = rest.split_at(unit_end);
-    let (_, unit) = UNITS.iter().find(|(name, _)| *name == unit)?;
-
     let whole: u64 = if whole.is_empty() {
         0
     } else {
-        whole.parse().ok()?
+        whole.parse().map_err(|_| Wrong::Syntax)?
     };
+    if unit.is_empty() {
+        return Err(Wrong::NoUnit);
+    }
+    let (_, unit) = UNITS
+        .iter()
+        .find(|(name, _)| *name == unit)
+        .ok_or(Wrong::Unit(unit))?;
+
     let mut numerator = 0;
     let mut denominator = 1;
     for digit in fraction.bytes().take(FRACTION_DIGITS_MAX) {
@@ -93,7 +138,7 @@ fn parse_part(text: &str) -> Option<(u128, &str)> {
     }
     // 18 digits times 42 bits fit.
     let nanoseconds = u128::from(whole) * unit + numerator * unit / denominator;
-    Some((nanoseconds, rest))
+    Ok((nanoseconds, rest))
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
@@ -156,6 +201,32 @@ mod tests {
             "", "12", "h", "1x", "-1s", ".s", "1 s", "1s ", "s1", "2562048h", too_long,
         ] {
             assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn negative_durations_count_as_zero() {
+        assert_eq!(parse_clamped("-3s"), Ok(Duration::ZERO));
+        assert_eq!(parse_clamped("+2us"), Ok(Duration::from_micros(2)));
+        assert_eq!(
+            parse_clamped("1h15m30.5s"),
+            Ok(Duration::from_millis(4_530_500))
+        );
+    }
+
+    #[test]
+    fn errors_match_go() {
+        for (text, expected) in [
+            ("abc", "time: invalid duration \"abc\""),
+            ("", "time: invalid duration \"\""),
+            ("-", "time: invalid duration \"-\""),
+            ("5", "time: missing unit in duration \"5\""),
+            ("5d", "time: unknown unit \"d\" in duration \"5d\""),
+            ("-1.x", "time: unknown unit \"x\" in duration \"-1.x\""),
+            ("1.2.3s", "time: missing unit in duration \"1.2.3s\""),
+            ("2562048h", "time: invalid duration \"2562048h\""),
+        ] {
+            assert_eq!(parse_clamped(text), Err(expected.to_owned()));
         }
     }
 }

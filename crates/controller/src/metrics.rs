@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::cache::informer::{InformerMetricsProvider, NoopInformerMetricsProvider};
 use statefulset_client::workqueue::{NoopQueueMetrics, QueueMetrics};
-use statefulset_controller_util::consistency::{StaleCache, TrackedResource};
+use statefulset_controller_util::consistency::{Caches, StaleCache, TrackedResource};
 use statefulset_controller_util::stateful_set::PodManagementPolicy;
 
 #[cfg(feature = "prometheus")]
@@ -47,6 +47,11 @@ pub trait SetMetrics: Send + Sync {
         unavailability: Unavailability,
     ) {
         let _ = (set, policy, unavailability);
+    }
+
+    /// Records the start of a sync that decides on these caches.
+    fn sync_started(&self, set: &ObjectKey, caches: &Caches) {
+        let _ = (set, caches);
     }
 
     /// Removes the metrics of a deleted set.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use statefulset_client::backoff::SeededJitter;
-use statefulset_client::clock::{BootClock, Clock, SystemClock};
+use statefulset_client::clock::{BootClock, Clock, MonotonicClock, SystemClock};
 use statefulset_client::config::{self, ClientOptions};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::leaderelection::{
@@ -43,6 +43,8 @@ pub struct LeaderElection {
     pub identity: String,
     /// Durations of the election.
     pub config: LeaderElectionConfig,
+    /// Clock for the lease's expiry and the fence's deadline.
+    pub monotonic: Arc<dyn MonotonicClock>,
     /// Receives the election's measurements.
     pub metrics: Arc<dyn LeaderElectionMetrics>,
 }
@@ -54,6 +56,7 @@ impl LeaderElection {
             lease,
             identity: identity.into(),
             config: LeaderElectionConfig::default(),
+            monotonic: Arc::new(BootClock),
             metrics: Arc::new(NoopLeaderElectionMetrics),
         }
     }
@@ -308,6 +311,7 @@ impl Builder {
             lease,
             identity,
             config,
+            monotonic,
             metrics,
         } = election.clone();
         // The lease has a client with separate limits, so its renewals wait for no other request.
@@ -315,7 +319,7 @@ impl Builder {
         let parts = ElectorParts {
             lock: LeaseLock::new(client, lease, identity, Arc::new(NoopRecorder)),
             clock: Arc::clone(&self.clock),
-            monotonic: Arc::new(BootClock),
+            monotonic,
             jitter: Arc::new(SeededJitter::new(self.seed.wrapping_add(6))),
             metrics,
         };

@@ -153,6 +153,7 @@ impl SetSyncer {
             parts.metrics.stale_sync_skipped(stale_resource(&stale));
             return Err(stale.into());
         }
+        parts.metrics.sync_started(key, &parts.caches);
         let set = parts.caches.sets.get(key.namespace(), key.name());
         if set.is_some() || parts.caches.sets.is_set_aside(key.namespace(), key.name()) {
             ensure_decoded(&parts.caches, key)?;

@@ -146,16 +146,12 @@ impl ObjectManager for RealObjectManager {
             "apiVersion": "v1",
             "preconditions": {"uid": pod.uid},
         });
-        let answer = self
-            .client
+        self.client
             .delete(&PODS, &pod.namespace, &pod.name, options.to_string())
-            .await;
-        // The cache must show the deletion of a missing pod too.
-        if answer.as_ref().err().is_none_or(Error::is_not_found) {
-            self.consistency
-                .deleted_pod(&set.key(), set.uid(), &pod.key(), &pod.uid);
-        }
-        answer.map(drop)
+            .await?;
+        self.consistency
+            .deleted_pod(&set.key(), set.uid(), &pod.key(), &pod.uid);
+        Ok(())
     }
 
     async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error> {

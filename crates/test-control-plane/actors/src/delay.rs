@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use kube_apimachinery::go_duration;
 use serde::{Deserialize, Serialize};
 
 /// A fixed delay, or a random one between two bounds.
@@ -59,7 +60,7 @@ impl FromStr for Delay {
     type Err = ParseDelayError;
 
     fn from_str(text: &str) -> Result<Self, ParseDelayError> {
-        let parse = |text| parse_duration(text).ok_or_else(|| ParseDelayError(text.to_owned()));
+        let parse = |text| go_duration::parse(text).ok_or_else(|| ParseDelayError(text.to_owned()));
         let (min, max) = text.split_once("..").unwrap_or((text, text));
         Ok(Self::between(parse(min)?, parse(max)?))
     }
@@ -87,21 +88,6 @@ impl From<Delay> for String {
     fn from(delay: Delay) -> Self {
         delay.to_string()
     }
-}
-
-/// Parses a number with the unit ms, s, m or h.
-pub fn parse_duration(text: &str) -> Option<Duration> {
-    let at = text.find(|c: char| c.is_ascii_alphabetic())?;
-    let (number, unit) = text.split_at(at);
-    let number: f64 = number.parse().ok()?;
-    let seconds = match unit {
-        "ms" => number / 1000.0,
-        "s" => number,
-        "m" => number * 60.0,
-        "h" => number * 3600.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(seconds).ok()
 }
 
 /// A seeded generator of named draws. The name isolates draws: one more of them shifts no other. It
@@ -146,23 +132,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_require_units() {
-        assert_eq!(parse_duration("500ms"), Some(Duration::from_millis(500)));
-        assert_eq!(parse_duration("1.5s"), Some(Duration::from_millis(1500)));
-        assert_eq!(parse_duration("2m"), Some(Duration::from_secs(120)));
-        for text in ["", "5", "s", "-1s", "1d"] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
-    }
-
-    #[test]
     fn delays_parse_and_print() {
         let fixed: Delay = "2s".parse().unwrap();
         assert_eq!(fixed, Duration::from_secs(2).into());
         let range: Delay = "1s..3s".parse().unwrap();
         assert_eq!(range.to_string(), "1000ms..3000ms");
         assert_eq!(range.to_string().parse(), Ok(range));
-        assert!("1s..x".parse::<Delay>().is_err());
+        let long: Delay = "1.5s..2m".parse().unwrap();
+        let bounds = (Duration::from_millis(1500), Duration::from_secs(120));
+        assert_eq!(long, Delay::between(bounds.0, bounds.1));
+        for text in ["", "5", "s", "-1s", "1d", "1s..x"] {
+            assert!(text.parse::<Delay>().is_err(), "{text}");
+        }
     }
 
     #[test]

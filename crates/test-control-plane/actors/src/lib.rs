@@ -30,9 +30,10 @@ mod volume_binder;
 
 pub use config::ActorsConfig;
 pub use control::{ActionError, Handles, Leases, Nodes, Pods};
-pub use delay::{Delay, ParseDelayError, parse_duration};
+pub use delay::{Delay, ParseDelayError};
 pub use garbage_collector::GarbageCollectorConfig;
 pub use invariants::{Invariants, Violation};
+pub use kube_apimachinery::go_duration::parse as parse_duration;
 pub use kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
 pub use kubelet::{
     BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, KubeletConfig, Outcome,

@@ -1,10 +1,10 @@
 //! Query strings and URL escapes.
 
-mod duration;
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+use kube_apimachinery::go_duration;
 
 use crate::status::{ApiError, ApiResult};
 
@@ -75,8 +75,8 @@ impl Query {
     ///
     /// 400 for text that isn't a duration.
     pub fn timeout(&self) -> ApiResult<Option<Duration>> {
-        let parsed = self.get("timeout").map(duration::parse).transpose();
-        parsed.map_err(|why| {
+        let parsed = self.get("timeout").map(go_duration::parse_clamped);
+        parsed.transpose().map_err(|why| {
             ApiError::bad_request(format!(
                 "invalid timeout specified in the request URL - {why}"
             ))

@@ -273,6 +273,14 @@ impl ApiError {
         Self::new(500, "", message)
     }
 
+    /// 500 `InternalError`.
+    ///
+    /// Upstream: `NewInternalError`.
+    pub fn internal_error(why: &str) -> Self {
+        let message = format!("Internal error occurred: {why}");
+        Self::new(500, "InternalError", message).with(json!({"causes": [{"message": why}]}))
+    }
+
     /// 401.
     pub fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized")

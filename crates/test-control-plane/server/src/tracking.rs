@@ -8,7 +8,7 @@ use kube_test_control_plane_api::managed_fields::Writer;
 use kube_test_control_plane_api::object::{Draft, raw_members, set_or_remove};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
@@ -84,28 +84,59 @@ pub(crate) fn keep_reset(draft: &mut Draft) {
 
 /// Restores the managers' times if nothing else changed, so that the write is a no-op.
 pub(crate) fn keep_times(old: &Draft, new: &mut Draft) {
-    const PLACE: &str = "/metadata/managedFields";
-    let (Some(before), Some(after)) = (old.value.pointer(PLACE), new.value.pointer(PLACE)) else {
+    let (Some(before), Some(after)) = (managers(old), managers(new)) else {
         return;
     };
-    if before == after || without_times(before) != without_times(after) {
-        return;
-    }
-    let mut same = new.clone();
-    set_or_remove(same.metadata_mut(), "managedFields", Some(before.clone()));
-    if same == *old {
-        *new = same;
+    if differ_in_times(before, after) && differ_in_managers_alone(old, new) {
+        let before = Some(before.clone());
+        set_or_remove(new.metadata_mut(), MANAGERS, before);
     }
 }
 
-fn without_times(managed: &Value) -> Value {
-    let mut managed = managed.clone();
-    for entry in managed.as_array_mut().into_iter().flatten() {
-        if let Some(entry) = entry.as_object_mut() {
-            entry.remove("time");
-        }
-    }
-    managed
+const MANAGERS: &str = "managedFields";
+
+fn managers(draft: &Draft) -> Option<&Value> {
+    draft.value.get("metadata")?.get(MANAGERS)
+}
+
+fn differ_in_times(before: &Value, after: &Value) -> bool {
+    let (Value::Array(before_all), Value::Array(after_all)) = (before, after) else {
+        return false;
+    };
+    before != after
+        && before_all.len() == after_all.len()
+        && before_all
+            .iter()
+            .zip(after_all)
+            .all(|(before, after)| same_but(before, after, "time", |_, _| true))
+}
+
+fn differ_in_managers_alone(old: &Draft, new: &Draft) -> bool {
+    let same_metadata = |old: &Value, new: &Value| same_but(old, new, MANAGERS, |_, _| true);
+    old.data == new.data && same_but(&old.value, &new.value, "metadata", same_metadata)
+}
+
+/// Reports whether two objects are equal, where `is_same` compares one of their members.
+fn same_but(
+    one: &Value,
+    other: &Value,
+    member: &str,
+    is_same: impl Fn(&Value, &Value) -> bool,
+) -> bool {
+    let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else {
+        return one == other;
+    };
+    let rest = |map: &Map<String, Value>| map.len() - usize::from(map.contains_key(member));
+    let null = &Value::Null;
+    rest(one) == rest(other)
+        && is_same(
+            one.get(member).unwrap_or(null),
+            other.get(member).unwrap_or(null),
+        )
+        && one
+            .iter()
+            .filter(|(name, _)| *name != member)
+            .all(|(name, value)| other.get(name) == Some(value))
 }
 
 #[cfg(test)]

@@ -67,3 +67,38 @@ async fn deleted_service_frees_its_address() {
     plane.create(SERVICES, &service("b", &spec)).await;
     plane.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn full_range_of_node_ports_is_an_error() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let ports = |numbers: std::ops::Range<u16>| -> Value {
+        let port = |n| json!({"name": format!("p{n}"), "port": n, "protocol": "TCP"});
+        numbers.map(port).collect()
+    };
+    let spec = json!({"type": "NodePort", "ports": ports(1..2768)});
+    let first = plane.create(SERVICES, &service("first", &spec)).await;
+    let given = first["spec"]["ports"].as_array().unwrap();
+    let given: BTreeSet<i64> = given
+        .iter()
+        .filter_map(|p| p["nodePort"].as_i64())
+        .collect();
+    assert_eq!(given.len(), 2767);
+    // One port is left.
+    let two = json!({"type": "NodePort", "ports": ports(1..3)});
+    let (code, answer) = plane
+        .call(Method::POST, SERVICES, &service("second", &two))
+        .await;
+    let why = "failed to allocate a nodePort: range is full";
+    assert_eq!((code, &answer["reason"]), (500, &json!("InternalError")));
+    assert_eq!(answer["message"], format!("Internal error occurred: {why}"));
+    assert_eq!(answer["details"], json!({"causes": [{"message": why}]}));
+    let one = json!({"type": "NodePort", "ports": ports(1..2)});
+    let second = plane.create(SERVICES, &service("second", &one)).await;
+    let last = second["spec"]["ports"][0]["nodePort"].as_i64().unwrap();
+    assert!(!given.contains(&last), "{last}");
+    // A deletion frees its ports.
+    let path = format!("{SERVICES}/first");
+    plane.call(Method::DELETE, &path, &Value::Null).await;
+    plane.create(SERVICES, &service("third", &two)).await;
+    plane.stop().await;
+}

@@ -61,7 +61,7 @@ pub(super) struct Container {
     pub(super) runs: u32,
     /// Number of exits without a long run in between.
     pub(super) exits: u32,
-    /// Number of injected crashes.
+    /// Number of the behaviour's crashes.
     pub(super) crashes: u32,
     /// Number of failed image pulls.
     pub(super) failed_pulls: u32,

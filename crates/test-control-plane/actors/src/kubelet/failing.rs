@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use kube_apimachinery::go_duration;
 use kube_test_control_plane_store::clock::later;
 
 use super::behaviour::Crash;
@@ -43,10 +44,11 @@ impl PodRun {
         let Some(crash) = self.crash_of(i).cloned() else {
             return;
         };
+        self.containers[i].crashes += 1;
         self.crash_as(i, &crash, now);
     }
 
-    /// Crashes a container immediately.
+    /// Crashes a container immediately. The crash doesn't count as one of the behaviour's.
     pub(super) fn crash_now(&mut self, crash: &Crash, now: Now<'_>) {
         let is_meant = |container: &Container| match &crash.container {
             Some(name) => *name == container.name,
@@ -66,7 +68,6 @@ impl PodRun {
             None if crash.reason == "OOMKilled" => 137,
             None => 1,
         });
-        self.containers[i].crashes += 1;
         self.terminate(i, code, crash.signal, &crash.reason, now);
         self.restart_later(i, now);
     }
@@ -165,7 +166,7 @@ impl PodRun {
         let pod = format!("{}_{}", key.name, key.namespace);
         let message = format!(
             "back-off {} restarting failed container={name} pod={pod}({uid})",
-            go_duration(wait)
+            go_duration::format(wait)
         );
         let event = format!("Back-off restarting failed container {name} in pod {pod}({uid})");
         self.containers[i].state = State::Waiting {
@@ -252,14 +253,4 @@ fn ran_long(since: &str, until: &str) -> bool {
         return false;
     };
     until.duration_since(since).unsigned_abs() >= LONG_RUN
-}
-
-/// Formats a duration of whole seconds as Go does.
-fn go_duration(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, s) => format!("{s}s"),
-        (0, m, s) => format!("{m}m{s}s"),
-        (h, m, s) => format!("{h}h{m}m{s}s"),
-    }
 }

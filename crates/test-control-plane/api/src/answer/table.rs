@@ -70,7 +70,7 @@ pub fn table(kind: &Kind, value: &Value, include: IncludeObject, now: Timestamp)
 }
 
 fn row(kind: &Kind, object: &Value, include: IncludeObject, now: Timestamp) -> Value {
-    let mut row = json!({"cells": cells::cells(kind, object, now)});
+    let mut row = json!({"cells": columns::cells(kind, object, now)});
     match include {
         IncludeObject::None => row["object"] = Value::Null,
         IncludeObject::Metadata => {

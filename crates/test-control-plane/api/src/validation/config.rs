@@ -4,15 +4,17 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::{FieldError, Subject, at, names};
+use super::place::{Errors, Place};
+use super::{Subject, names, rules};
 use crate::go_json;
+use crate::status::FieldError;
 
 /// Maximum total size of the values, in bytes.
 const SIZE_MAX: usize = 1024 * 1024;
 
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
 
-pub(super) fn config_map(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn config_map(subject: Subject<'_>, errors: &mut Errors) {
     immutable(subject, &["data", "binaryData"], errors);
     let value = &subject.new.value;
     let binary = members(value, "binaryData");
@@ -37,13 +39,9 @@ pub(super) fn config_map(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-pub(super) fn secret(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
-    if let Some(old) = subject.old
-        && old.value.get("type") != subject.new.value.get("type")
-    {
-        let value = subject.new.value.get("type").unwrap_or(&Value::Null);
-        errors.push(FieldError::invalid("type", value, "field is immutable"));
-    }
+pub(super) fn secret(subject: Subject<'_>, errors: &mut Errors) {
+    let old = subject.old.map(|old| &old.value);
+    rules::check("Secret", &Place::root(&subject.new.value, old), errors);
     immutable(subject, &["data"], errors);
     let value = &subject.new.value;
     let data = members(value, "data");
@@ -111,7 +109,7 @@ fn not_json(data: Option<&Map<String, Value>>, key: &str) -> Option<FieldError> 
 }
 
 /// Rejects changes to the immutable members, and to `immutable` itself.
-fn immutable(subject: Subject<'_>, sealed: &[&str], errors: &mut Vec<FieldError>) {
+fn immutable(subject: Subject<'_>, sealed: &[&str], errors: &mut Errors) {
     let Some(old) = subject
         .old
         .filter(|old| old.value.get("immutable") == Some(&json!(true)))
@@ -130,11 +128,11 @@ fn immutable(subject: Subject<'_>, sealed: &[&str], errors: &mut Vec<FieldError>
 
 /// Returns the members of a map, or `None` if it is empty.
 fn members<'a>(value: &'a Value, member: &str) -> Option<&'a Map<String, Value>> {
-    let map = at(value, &format!("/{member}"))?.as_object();
+    let map = value.get(member)?.as_object();
     map.filter(|map| !map.is_empty())
 }
 
-fn keys(member: &str, key: &str, errors: &mut Vec<FieldError>) {
+fn keys(member: &str, key: &str, errors: &mut Errors) {
     for message in names::config_key(key) {
         let field = format!("{member}[{key}]");
         errors.push(FieldError::invalid(field, &json!(key), message));

@@ -8,132 +8,16 @@ use serde_json::Value;
 use super::line_diff;
 
 /// Members whose Go name isn't the JSON name with a capital letter.
-const NAMES: [(&str, &str); 35] = [
-    ("apiGroup", "APIGroup"),
-    ("apiVersion", "APIVersion"),
-    ("awsElasticBlockStore", "AWSElasticBlockStore"),
-    ("cephfs", "CephFS"),
-    ("csi", "CSI"),
-    ("dnsConfig", "DNSConfig"),
-    ("dnsPolicy", "DNSPolicy"),
-    ("fc", "FC"),
-    ("fsGroup", "FSGroup"),
-    ("fsGroupChangePolicy", "FSGroupChangePolicy"),
-    ("fsType", "FSType"),
-    ("gcePersistentDisk", "GCEPersistentDisk"),
-    ("gmsaCredentialSpec", "GMSACredentialSpec"),
-    ("gmsaCredentialSpecName", "GMSACredentialSpecName"),
-    ("grpc", "GRPC"),
-    ("httpGet", "HTTPGet"),
-    ("httpHeaders", "HTTPHeaders"),
-    ("hostIPC", "HostIPC"),
-    ("ip", "IP"),
-    ("iqn", "IQN"),
-    ("iscsi", "ISCSI"),
-    ("iscsiInterface", "ISCSIInterface"),
-    ("nfs", "NFS"),
-    ("os", "OS"),
-    ("pdID", "PdID"),
-    ("pdName", "PDName"),
-    ("rbd", "RBD"),
-    ("scaleIO", "ScaleIO"),
-    ("seLinuxChangePolicy", "SELinuxChangePolicy"),
-    ("seLinuxOptions", "SELinuxOptions"),
-    ("storageos", "StorageOS"),
-    ("tcpSocket", "TCPSocket"),
-    ("tty", "TTY"),
-    ("uid", "UID"),
-    ("wwids", "WWIDs"),
-];
+const GO_NAMES: &str = include_str!("inner/go_names.txt");
 
-/// Members of internal types that differ from the served type in order or content.
-const POD_SPEC: &[&str] = &[
-    "volumes",
-    "initContainers",
-    "containers",
-    "ephemeralContainers",
-    "restartPolicy",
-    "terminationGracePeriodSeconds",
-    "activeDeadlineSeconds",
-    "dnsPolicy",
-    "nodeSelector",
-    "serviceAccountName",
-    "automountServiceAccountToken",
-    "nodeName",
-    "securityContext",
-    "imagePullSecrets",
-    "hostname",
-    "subdomain",
-    "setHostnameAsFQDN",
-    "affinity",
-    "schedulerName",
-    "tolerations",
-    "hostAliases",
-    "priorityClassName",
-    "priority",
-    "preemptionPolicy",
-    "dnsConfig",
-    "readinessGates",
-    "runtimeClassName",
-    "overhead",
-    "enableServiceLinks",
-    "topologySpreadConstraints",
-    "os",
-    "schedulingGates",
-    "resourceClaims",
-    "resources",
-    "hostnameOverride",
-    "schedulingGroup",
-];
-
-const POD_SECURITY_CONTEXT: &[&str] = &[
-    "seLinuxOptions",
-    "windowsOptions",
-    "runAsUser",
-    "runAsGroup",
-    "runAsNonRoot",
-    "supplementalGroups",
-    "supplementalGroupsPolicy",
-    "fsGroup",
-    "fsGroupChangePolicy",
-    "sysctls",
-    "seccompProfile",
-    "appArmorProfile",
-    "seLinuxChangePolicy",
-];
-
-const VOLUME: &[&str] = &[
-    "name",
-    "hostPath",
-    "emptyDir",
-    "gcePersistentDisk",
-    "awsElasticBlockStore",
-    "gitRepo",
-    "secret",
-    "nfs",
-    "iscsi",
-    "glusterfs",
-    "persistentVolumeClaim",
-    "rbd",
-    "quobyte",
-    "flexVolume",
-    "cinder",
-    "cephfs",
-    "flocker",
-    "downwardAPI",
-    "fc",
-    "azureFile",
-    "configMap",
-    "vsphereVolume",
-    "azureDisk",
-    "photonPersistentDisk",
-    "projected",
-    "portworxVolume",
-    "scaleIO",
-    "storageos",
-    "csi",
-    "ephemeral",
-    "image",
+/// The internal types that differ from the served type in order or content.
+const TYPES: [(&str, &str); 3] = [
+    ("PodSpec", include_str!("inner/pod_spec.txt")),
+    (
+        "PodSecurityContext",
+        include_str!("inner/pod_security_context.txt"),
+    ),
+    ("Volume", include_str!("inner/volume.txt")),
 ];
 
 /// Members of a pod's spec that the internal type moves to the security context.
@@ -169,14 +53,9 @@ fn indent(depth: usize, text: &mut String) {
 
 /// Prints an object. `host` is the pod spec whose host members belong in the security context.
 fn object(of: &Type, value: &Value, host: &Value, depth: usize, text: &mut String) {
-    let in_order = |names: &[&str]| -> Vec<&Field> {
-        names.iter().filter_map(|name| of.field(name)).collect()
-    };
-    let fields = match of.name {
-        "PodSpec" => in_order(POD_SPEC),
-        "PodSecurityContext" => in_order(POD_SECURITY_CONTEXT),
-        "Volume" => in_order(VOLUME),
-        _ => of.fields.iter().collect(),
+    let fields: Vec<&Field> = match TYPES.iter().find(|(name, _)| *name == of.name) {
+        Some((_, names)) => names.lines().filter_map(|name| of.field(name)).collect(),
+        None => of.fields.iter().collect(),
     };
     let mut members: Vec<(String, String)> = Vec::new();
     if of.name == "PodSecurityContext"
@@ -211,8 +90,9 @@ fn member(field: &Field, value: Option<&Value>, host: &Value, depth: usize) -> (
 }
 
 fn go_name(name: &str) -> String {
-    if let Some((_, go)) = NAMES.iter().find(|(json, _)| *json == name) {
-        return (*go).to_owned();
+    let mut rows = GO_NAMES.lines().filter_map(|row| row.split_once(' '));
+    if let Some((_, go)) = rows.find(|(json, _)| *json == name) {
+        return go.to_owned();
     }
     let mut chars = name.chars();
     let first = chars.next().map(|c| c.to_ascii_uppercase());

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::label_selector::labels;
-use super::{FieldError, Subject, names};
+use super::place::{Errors, Place};
+use super::{Subject, names, rules};
 use crate::kinds::{Kind, NameRule};
 use crate::managed_fields::check_field_manager;
+use crate::members::text;
 use crate::object::MetadataRef;
+use crate::status::FieldError;
 
 /// Maximum total size of annotation keys and values, in bytes.
 const ANNOTATIONS_SIZE_MAX: usize = 256 * 1024;
@@ -44,24 +46,24 @@ fn rounds(kind: &Kind) -> Rounds {
     }
 }
 
-pub(super) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
+pub(super) fn validate(subject: Subject<'_>, place: &Place<'_>) -> Errors {
     let kind = subject.kind;
-    let metadata = subject.new.metadata();
-    let mut errors = Vec::new();
+    let metadata = &place.member("metadata");
+    let mut errors = Errors::new();
     let rounds = rounds(kind);
-    let Some(old) = subject.old else {
+    if subject.old.is_none() {
         match rounds {
             Rounds::Nothing => full(kind, metadata, NameRule::PathSegment, &mut errors),
             _ => full_with_known_finalizers(kind, metadata, &mut errors),
         }
         return errors;
-    };
+    }
     // The rounds for all kinds.
     full(kind, metadata, NameRule::PathSegment, &mut errors);
-    update(metadata, old.metadata(), &mut errors);
+    rules::check("ObjectMeta/update", metadata, &mut errors);
     if matches!(rounds, Rounds::Update | Rounds::UpdateAndFull) {
-        update(metadata, old.metadata(), &mut errors);
-        known_finalizers(metadata, &mut errors);
+        rules::check("ObjectMeta/update", metadata, &mut errors);
+        rules::check("ObjectMeta/known", metadata, &mut errors);
     }
     if matches!(rounds, Rounds::Full | Rounds::UpdateAndFull) {
         full_with_known_finalizers(kind, metadata, &mut errors);
@@ -70,76 +72,33 @@ pub(super) fn validate(subject: Subject<'_>) -> Vec<FieldError> {
 }
 
 /// Upstream: `ValidateObjectMeta` of the core group.
-fn full_with_known_finalizers(
-    kind: &Kind,
-    metadata: MetadataRef<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+fn full_with_known_finalizers(kind: &Kind, metadata: &Place<'_>, errors: &mut Errors) {
     full(kind, metadata, kind.name_rule, errors);
-    known_finalizers(metadata, errors);
+    rules::check("ObjectMeta/known", metadata, errors);
 }
 
 /// Upstream: `ValidateObjectMetaAccessor`.
-fn full(kind: &Kind, metadata: MetadataRef<'_>, rule: NameRule, errors: &mut Vec<FieldError>) {
-    let prefix = metadata.text("generateName");
+fn full(kind: &Kind, metadata: &Place<'_>, rule: NameRule, errors: &mut Errors) {
+    let prefix = metadata.member("generateName");
     if !prefix.is_empty() {
         // A prefix may end in a dash, a name may not.
-        let masked = match prefix.strip_suffix('-') {
+        let masked = match prefix.text().strip_suffix('-') {
             Some(start) if rule != NameRule::PathSegment => format!("{start}a"),
-            _ => prefix.to_owned(),
+            _ => prefix.text().to_owned(),
         };
-        for message in named_by(rule, &masked) {
-            let field = "metadata.generateName";
-            errors.push(FieldError::invalid(field, &json!(prefix), message));
-        }
+        prefix.invalid_for(named_by(rule, &masked), errors);
     }
-    let name = metadata.name();
+    let name = metadata.member("name");
     if name.is_empty() {
-        errors.push(FieldError::required(
-            "metadata.name",
-            "name or generateName is required",
-        ));
+        errors.push(name.required("name or generateName is required"));
     } else {
-        for message in named_by(rule, name) {
-            errors.push(FieldError::invalid("metadata.name", &json!(name), message));
-        }
+        name.invalid_for(named_by(rule, name.text()), errors);
     }
-    if !kind.namespaced && !metadata.namespace().is_empty() {
-        errors.push(FieldError::forbidden(
-            "metadata.namespace",
-            "not allowed on this type",
-        ));
+    let namespace = metadata.member("namespace");
+    if !kind.namespaced && !namespace.is_empty() {
+        errors.push(namespace.forbidden("not allowed on this type"));
     }
-    labels_and_annotations(metadata, errors);
-    owner_references(metadata, errors);
-    finalizers(metadata, errors);
-    managers(metadata, errors);
-}
-
-/// Validates the names in manager entries. Ownership tracking handles all other errors of entries.
-///
-/// Upstream: `ValidateManagedFields`.
-fn managers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
-    for (i, entry) in metadata.list("managedFields").enumerate() {
-        let text = |member: &str| {
-            entry
-                .get(member)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let field = format!("metadata.managedFields[{i}]");
-        errors.extend(check_field_manager(
-            &format!("{field}.manager"),
-            text("manager"),
-        ));
-        if text("subresource").len() > SUBRESOURCE_NAME_MAX {
-            let detail = format!("may not be more than {SUBRESOURCE_NAME_MAX} bytes");
-            errors.push(FieldError::too_long(
-                format!("{field}.subresource"),
-                &detail,
-            ));
-        }
-    }
+    rules::check("ObjectMeta", metadata, errors);
 }
 
 fn named_by(rule: NameRule, name: &str) -> Vec<&'static str> {
@@ -151,70 +110,71 @@ fn named_by(rule: NameRule, name: &str) -> Vec<&'static str> {
     }
 }
 
-fn labels_and_annotations(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
-    let member = |name: &str| metadata.0.and_then(|metadata| metadata.get(name));
-    labels(member("labels"), "metadata.labels", errors);
-    annotations(member("annotations"), "metadata.annotations", errors);
+/// Validates the name of a field manager. Ownership tracking handles all other errors of entries.
+///
+/// Upstream: `ValidateManagedFields`.
+pub(super) fn field_manager(manager: &Place<'_>, errors: &mut Errors) {
+    errors.extend(check_field_manager(&manager.path(), manager.text()));
+}
+
+pub(super) fn subresource_name(name: &Place<'_>, errors: &mut Errors) {
+    if name.text().len() > SUBRESOURCE_NAME_MAX {
+        let detail = format!("may not be more than {SUBRESOURCE_NAME_MAX} bytes");
+        errors.push(FieldError::too_long(name.path(), &detail));
+    }
 }
 
 /// Upstream: `ValidateAnnotations`.
-pub(super) fn annotations(found: Option<&Value>, field: &str, errors: &mut Vec<FieldError>) {
+pub(super) fn annotations(found: &Place<'_>, errors: &mut Errors) {
     let mut size = 0;
-    let found = found.and_then(Value::as_object);
-    for (key, value) in found.into_iter().flatten() {
+    for (key, value) in found.value.as_object().into_iter().flatten() {
         for message in names::qualified_name(&key.to_lowercase()) {
-            errors.push(FieldError::invalid(field, &json!(key), &message));
+            errors.push(FieldError::invalid(found.path(), &json!(key), &message));
         }
         size += key.len() + value.as_str().map_or(0, str::len);
     }
     if size > ANNOTATIONS_SIZE_MAX {
         let detail = format!("may not be more than {ANNOTATIONS_SIZE_MAX} bytes");
-        errors.push(FieldError::too_long(field, &detail));
+        errors.push(FieldError::too_long(found.path(), &detail));
     }
 }
 
-fn owner_references(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
-    let mut controllers = Vec::new();
-    for reference in metadata.owner_references() {
-        let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
-        let api_version = text("apiVersion");
-        // The reference ignores a version with more than one slash.
-        let version = match api_version.split_once('/') {
-            Some((_, version)) if version.contains('/') => "",
-            Some((_, version)) => version,
-            None => api_version,
-        };
-        for (member, value, message) in [
-            ("apiVersion", version, "version must not be empty"),
-            ("kind", text("kind"), "must not be empty"),
-            ("name", text("name"), "must not be empty"),
-            ("uid", text("uid"), "must not be empty"),
-        ] {
-            if value.is_empty() {
-                let field = format!("metadata.ownerReferences.{member}");
-                let shown = text(member);
-                errors.push(FieldError::invalid(field, &json!(shown), message));
-            }
-        }
-        if reference.get("controller") == Some(&Value::Bool(true)) {
-            controllers.push(format!("{}/{}", text("kind"), text("name")));
-        }
+/// Rejects a version that is empty without its group.
+pub(super) fn owner_version(api_version: &Place<'_>, errors: &mut Errors) {
+    // The reference ignores a version with more than one slash.
+    let version = match api_version.text().split_once('/') {
+        Some((_, version)) if version.contains('/') => "",
+        Some((_, version)) => version,
+        None => api_version.text(),
+    };
+    if version.is_empty() {
+        api_version.invalid_for(["version must not be empty"], errors);
     }
+}
+
+/// Rejects a second controller.
+pub(super) fn one_controller(references: &Place<'_>, errors: &mut Errors) {
+    let references_of = references.value.as_array().into_iter().flatten();
+    let controllers: Vec<String> = references_of
+        .filter(|reference| reference["controller"] == true)
+        .map(|reference| format!("{}/{}", text(reference, "kind"), text(reference, "name")))
+        .collect();
     if let [first, second, ..] = controllers.as_slice() {
         let detail = format!(
             "Only one reference can have Controller set to true. Found \"true\" in references for \
              {first} and {second}"
         );
+        let printed = printed_references(references);
         errors.push(FieldError::invalid_text(
-            "metadata.ownerReferences",
-            &printed_references(metadata),
+            references.path(),
+            &printed,
             &detail,
         ));
     }
 }
 
 /// Formats the references for messages, with members in the order of the type.
-fn printed_references(metadata: MetadataRef<'_>) -> String {
+fn printed_references(references: &Place<'_>) -> String {
     let members = [
         "apiVersion",
         "kind",
@@ -223,12 +183,12 @@ fn printed_references(metadata: MetadataRef<'_>) -> String {
         "controller",
         "blockOwnerDeletion",
     ];
-    let printed: Vec<String> = metadata
-        .owner_references()
+    let printed: Vec<String> = references
+        .values()
         .map(|reference| {
             let members: Vec<String> = members
                 .iter()
-                .filter_map(|m| Some(format!("\"{m}\":{}", reference.get(m)?)))
+                .filter_map(|m| Some(format!("\"{m}\":{}", reference.value.get(m)?)))
                 .collect();
             format!("{{{}}}", members.join(","))
         })
@@ -236,55 +196,43 @@ fn printed_references(metadata: MetadataRef<'_>) -> String {
     format!("[{}]", printed.join(","))
 }
 
-fn finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
-    let all = metadata.finalizers();
-    for finalizer in &all {
-        for message in names::qualified_name(finalizer) {
-            errors.push(FieldError::invalid(
-                "metadata.finalizers",
-                &json!(finalizer),
-                &message,
-            ));
-        }
-    }
-    if all.contains(&"orphan") && all.contains(&"foregroundDeletion") {
-        errors.push(FieldError::invalid(
-            "metadata.finalizers",
-            &json!(all),
-            "finalizer orphan and foregroundDeletion cannot be both set",
-        ));
-    }
-}
-
-/// Rejects unknown finalizers without a domain.
-fn known_finalizers(metadata: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
-    for (i, finalizer) in metadata.finalizers().into_iter().enumerate() {
-        if !finalizer.contains('/') && !BARE_FINALIZERS.contains(&finalizer) {
-            errors.push(FieldError::invalid(
-                format!("metadata.finalizers[{i}]"),
-                &json!(finalizer),
-                "name is neither a standard finalizer name nor is it fully qualified",
-            ));
-        }
-    }
-}
-
-/// Rejects changes to deletion members. Only a deletion may set or change them.
-fn deletion(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
-    let detail = "field is immutable; may only be changed via deletion";
-    let member = |metadata: MetadataRef<'_>, name: &str| {
-        let value = metadata.0.and_then(|m| m.get(name)).cloned();
-        value.filter(|value| !value.is_null())
+/// Rejects contradicting finalizers of the garbage collector.
+pub(super) fn one_deletion_policy(finalizers: &Place<'_>, errors: &mut Errors) {
+    let has = |name: &str| {
+        finalizers
+            .values()
+            .any(|finalizer| finalizer.text() == name)
     };
-    let changed = |name: &str| member(new, name).filter(|_| member(new, name) != member(old, name));
-    if let Some(period) = changed("deletionGracePeriodSeconds") {
-        let field = "metadata.deletionGracePeriodSeconds";
-        errors.push(FieldError::invalid(field, &period, detail));
+    if has("orphan") && has("foregroundDeletion") {
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        errors.push(finalizers.invalid(detail));
     }
-    if changed("deletionTimestamp").is_some() {
-        let field = "metadata.deletionTimestamp";
-        let shown = printed_time(new.text("deletionTimestamp"));
-        errors.push(FieldError::invalid_text(field, &shown, detail));
+}
+
+/// Rejects an unknown finalizer without a domain.
+pub(super) fn known_finalizer(finalizer: &Place<'_>, errors: &mut Errors) {
+    let name = finalizer.text();
+    if !name.contains('/') && !BARE_FINALIZERS.contains(&name) {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.push(finalizer.invalid(detail));
+    }
+}
+
+const ONLY_BY_DELETION: &str = "field is immutable; may only be changed via deletion";
+
+/// Rejects a changed deletion time. Only a deletion may set or change it.
+pub(super) fn deletion_time(time: &Place<'_>, errors: &mut Errors) {
+    if time.is_present() && time.is_changed() {
+        let shown = printed_time(time.text());
+        let error = FieldError::invalid_text(time.path(), &shown, ONLY_BY_DELETION);
+        errors.push(error);
+    }
+}
+
+/// Rejects a changed grace period. Only a deletion may set or change it.
+pub(super) fn deletion_grace(period: &Place<'_>, errors: &mut Errors) {
+    if period.is_present() && period.is_changed() {
+        errors.push(period.invalid(ONLY_BY_DELETION));
     }
 }
 
@@ -297,34 +245,24 @@ fn printed_time(text: &str) -> String {
     )
 }
 
-/// Upstream: `ValidateObjectMetaAccessorUpdate`.
-fn update(new: MetadataRef<'_>, old: MetadataRef<'_>, errors: &mut Vec<FieldError>) {
-    deletion(new, old, errors);
-    if old.is_deleting() {
-        let before: BTreeSet<&str> = old.finalizers().into_iter().collect();
-        let added: BTreeSet<&str> = new.finalizers().into_iter().collect();
-        let added: Vec<String> = added
-            .difference(&before)
-            .map(|finalizer| format!("{finalizer:?}"))
-            .collect();
-        if !added.is_empty() {
-            errors.push(FieldError::forbidden(
-                "metadata.finalizers",
-                &format!(
-                    "no new finalizers can be added if the object is being deleted, found new \
-                     finalizers []string{{{}}}",
-                    added.join(", ")
-                ),
-            ));
-        }
+/// Rejects new finalizers of an object in deletion.
+pub(super) fn added_finalizers(metadata: &Place<'_>, errors: &mut Errors) {
+    let (new, old) = (MetadataRef(Some(metadata.value)), MetadataRef(metadata.old));
+    if !old.is_deleting() {
+        return;
     }
-    for member in ["name", "namespace", "uid"] {
-        if new.text(member) != old.text(member) {
-            let value = json!(new.text(member));
-            let field = format!("metadata.{member}");
-            errors.push(FieldError::invalid(field, &value, "field is immutable"));
-        }
+    let before: BTreeSet<&str> = old.finalizers().into_iter().collect();
+    let added: BTreeSet<&str> = new.finalizers().into_iter().collect();
+    let added: Vec<String> = added
+        .difference(&before)
+        .map(|finalizer| format!("{finalizer:?}"))
+        .collect();
+    if !added.is_empty() {
+        let detail = format!(
+            "no new finalizers can be added if the object is being deleted, found new finalizers \
+             []string{{{}}}",
+            added.join(", ")
+        );
+        errors.push(metadata.member("finalizers").forbidden(&detail));
     }
-    labels_and_annotations(new, errors);
-    owner_references(new, errors);
 }

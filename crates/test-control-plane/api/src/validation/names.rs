@@ -33,6 +33,10 @@ const KEY_MESSAGE: &str = "a valid config key must consist of alphanumeric chara
      '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
      '[-._a-zA-Z0-9]+')";
 
+/// The error for names of variables.
+const VARIABLE_MESSAGE: &str = "a valid environment variable name must consist only of printable \
+     ASCII characters other than '='";
+
 fn is_lower_alphanumeric(b: u8) -> bool {
     b.is_ascii_lowercase() || b.is_ascii_digit()
 }
@@ -167,6 +171,37 @@ pub(super) fn config_key(key: &str) -> Vec<&'static str> {
         _ => {}
     }
     found
+}
+
+/// Returns the errors of a path below a directory.
+///
+/// Upstream: `validateLocalDescendingPath`.
+pub(super) fn descending_path(path: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    if path.starts_with('/') {
+        found.push("must be a relative path");
+    }
+    if path.split('/').any(|part| part == "..") {
+        found.push("must not contain '..'");
+    }
+    found
+}
+
+/// Returns the errors of a path inside a volume.
+///
+/// Upstream: `ValidateLocalNonReservedPath`.
+pub(super) fn local_path(path: &str) -> Vec<&'static str> {
+    let mut found = descending_path(path);
+    if path.starts_with("..") && !path.starts_with("../") {
+        found.push("must not start with '..'");
+    }
+    found
+}
+
+/// Returns the errors of an environment variable's name.
+pub(super) fn variable(name: &str) -> Vec<&'static str> {
+    let is_wrong = name.chars().any(|c| c == '=' || !(' '..='~').contains(&c));
+    is_wrong.then_some(VARIABLE_MESSAGE).into_iter().collect()
 }
 
 /// Returns the errors of a port name.

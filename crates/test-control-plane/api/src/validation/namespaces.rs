@@ -1,30 +1,23 @@
 //! Rules of namespaces.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{FieldError, Subject, names};
-use crate::kinds::Subresource;
-use crate::kinds::Target;
+use super::place::{Errors, Place};
+use super::{Subject, names};
+use crate::status::FieldError;
 
-pub(super) fn namespace(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
-    let value = &subject.new.value;
-    let finalizers = value.pointer("/spec/finalizers").and_then(Value::as_array);
-    for finalizer in finalizers.into_iter().flatten() {
-        let name = finalizer.as_str().unwrap_or_default();
-        for message in names::qualified_name(name) {
-            errors.push(FieldError::invalid("spec.finalizers", finalizer, &message));
-        }
-        if !name.contains('/') && name != "kubernetes" {
-            errors.push(FieldError::invalid(
-                "spec.finalizers",
-                finalizer,
-                "name is neither a standard finalizer name nor is it fully qualified",
-            ));
-        }
+/// Rejects the name of a finalizer that no component can own.
+pub(super) fn namespace_finalizer(finalizer: &Place<'_>, errors: &mut Errors) {
+    let name = finalizer.text();
+    finalizer.invalid_for(names::qualified_name(name), errors);
+    if !name.contains('/') && name != "kubernetes" {
+        let detail = "name is neither a standard finalizer name nor is it fully qualified";
+        errors.push(finalizer.invalid(detail));
     }
-    if subject.target != Target::Part(Subresource::Status) {
-        return;
-    }
+}
+
+/// Checks that the phase agrees with the deletion.
+pub(super) fn phase(subject: Subject<'_>, errors: &mut Errors) {
     let phase = subject.new.text("/status/phase").unwrap_or_default();
     let detail = match (subject.new.metadata().is_deleting(), phase) {
         (false, "Active") | (true, "Terminating") => return,

@@ -1,74 +1,50 @@
 //! Rules of pods.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{FieldError, Subject, inner, pod_template};
-use crate::kinds::Subresource;
-use crate::kinds::Target;
-use crate::members::{list, list_at, text, text_at};
+use super::place::{Errors, Place};
+use super::{inner, pod_template, rules};
+use crate::members::list;
 
 const IMMUTABLE: &str = "pod updates may not change fields other than \
      `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
      `spec.tolerations` (only additions to existing tolerations),\
      `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-pub(super) fn validate(subject: Subject<'_>, errors: &mut Vec<FieldError>) {
-    if subject.target == Target::Part(Subresource::Status)
-        && let Some(old) = subject.old
-    {
-        status(&subject.new.value, &old.value, errors);
-    }
-    if subject.target != Target::Object {
-        return;
-    }
-    let null = Value::Null;
-    let spec = subject.new.value.get("spec").unwrap_or(&null);
-    pod_template::validate_spec(spec, "spec", &BTreeSet::new(), errors);
-    pod_template::validate_images(spec, errors);
-    if let Some(old) = subject.old {
-        update(spec, old.value.get("spec").unwrap_or(&null), errors);
+pub(super) fn pod_spec(spec: &Place<'_>, errors: &mut Errors) {
+    pod_template::validate_spec(spec, &BTreeSet::new(), errors);
+}
+
+pub(super) fn qos_class(class: &Place<'_>, errors: &mut Errors) {
+    if class.old.and_then(Value::as_str).unwrap_or_default() != class.text() {
+        class.invalid_for(["field is immutable"], errors);
     }
 }
 
-/// Upstream: `ValidatePodStatusUpdate`, of which these parts are here.
-fn status(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
-    let class = |pod: &Value| text_at(pod, "/status/qosClass").to_owned();
-    let (now, before) = (class(new), class(old));
-    if now != before {
-        let detail = "field is immutable";
-        errors.push(FieldError::invalid("status.qosClass", &json!(now), detail));
-    }
-    for (member, name) in [("podIPs", "status.podIPs"), ("hostIPs", "status.hostIPs")] {
-        let pointer = format!("/status/{member}");
-        for (i, ip) in list_at(new, &pointer).enumerate() {
-            let ip = text(ip, "ip");
-            if ip.parse::<IpAddr>().is_err() {
-                let field = format!("{name}[{i}]");
-                let detail = pod_template::IP_MESSAGE;
-                errors.push(FieldError::invalid(field, &json!(ip), detail));
-            }
-        }
-    }
+/// Validates an address, whose errors name the whole element.
+pub(super) fn status_ip(address: &Place<'_>, errors: &mut Errors) {
+    let ip = address.value.get("ip").unwrap_or(&Value::Null);
+    rules::check("PodIP", &address.instead(ip), errors);
 }
 
 /// Upstream: `ValidatePodUpdate`.
-fn update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+pub(super) fn pod_update(spec: &Place<'_>, errors: &mut Errors) {
+    let (new, Some(old)) = (spec.value, spec.old) else {
+        return;
+    };
     for (member, noun) in [
         ("containers", "containers"),
         ("initContainers", "init containers"),
     ] {
         if list(new, member).len() != list(old, member).len() {
-            errors.push(FieldError::forbidden(
-                format!("spec.{member}"),
-                &format!("pod updates may not add or remove {noun}"),
-            ));
+            let detail = format!("pod updates may not add or remove {noun}");
+            errors.push(spec.member(member).forbidden(&detail));
             return;
         }
     }
-    deadline(new, old, errors);
+    deadline(&spec.member("activeDeadlineSeconds"), errors);
     let without_seconds = |toleration: &Value| {
         let mut toleration = toleration.clone();
         if let Some(map) = toleration.as_object_mut() {
@@ -80,39 +56,27 @@ fn update(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     let are_kept =
         list(old, "tolerations").all(|toleration| now.contains(&without_seconds(toleration)));
     if !are_kept {
-        errors.push(FieldError::forbidden(
-            "spec.tolerations",
-            "existing toleration can not be modified except its tolerationSeconds",
-        ));
+        let detail = "existing toleration can not be modified except its tolerationSeconds";
+        errors.push(spec.member("tolerations").forbidden(detail));
     }
     let masked = without_allowed_changes(new, old);
     if masked != *old {
         let difference = inner::diff("PodSpec", old, &masked);
-        errors.push(FieldError::forbidden(
-            "spec",
-            &format!("{IMMUTABLE}\n{difference}"),
-        ));
+        errors.push(spec.forbidden(&format!("{IMMUTABLE}\n{difference}")));
     }
 }
 
-fn deadline(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
-    let field = "spec.activeDeadlineSeconds";
-    let of = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
-    match (of(new), of(old)) {
+fn deadline(seconds: &Place<'_>, errors: &mut Errors) {
+    let before = seconds.old.and_then(Value::as_i64);
+    let detail = match (seconds.value.as_i64(), before) {
         (Some(now), _) if !(1..=i64::from(i32::MAX)).contains(&now) => {
-            let detail = "must be between 1 and 2147483647, inclusive";
-            errors.push(FieldError::invalid(field, &json!(now), detail));
+            "must be between 1 and 2147483647, inclusive"
         }
-        (Some(now), Some(before)) if now > before => {
-            let detail = "must be less than or equal to previous value";
-            errors.push(FieldError::invalid(field, &json!(now), detail));
-        }
-        (None, Some(_)) => {
-            let detail = "must not update from a positive integer to nil value";
-            errors.push(FieldError::invalid(field, &Value::Null, detail));
-        }
-        _ => {}
-    }
+        (Some(now), Some(before)) if now > before => "must be less than or equal to previous value",
+        (None, Some(_)) => "must not update from a positive integer to nil value",
+        _ => return,
+    };
+    errors.push(seconds.invalid(detail));
 }
 
 /// Returns the new spec with its mutable members reset to their old values.

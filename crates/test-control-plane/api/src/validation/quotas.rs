@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube_apimachinery::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
+use super::place::Errors;
 use super::resource_names::{self, NamedFor, parsed};
-use super::{FieldError, Subject, at, names};
-use crate::members::text_at;
-
-type Errors = Vec<FieldError>;
+use super::{Subject, names};
+use crate::members::{at, list_at, text_at};
+use crate::status::FieldError;
 
 const SCOPES: [&str; 7] = [
     "BestEffort",
@@ -90,8 +90,7 @@ fn measures(scope: &str, resource: &str) -> bool {
 }
 
 fn scope_names(quota: &Value) -> impl Iterator<Item = &str> {
-    let list = at(quota, "/spec/scopes").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str)
+    list_at(quota, "/spec/scopes").filter_map(Value::as_str)
 }
 
 fn refuse_scopes(quota: &Value, why: &str, errors: &mut Errors) {
@@ -111,9 +110,8 @@ fn resources<'a>(
 
 /// Upstream: `ValidateLimitRange`.
 pub(super) fn limit_range(subject: Subject<'_>, errors: &mut Errors) {
-    let limits = at(&subject.new.value, "/spec/limits").and_then(Value::as_array);
     let mut seen = BTreeSet::new();
-    for (i, limit) in limits.into_iter().flatten().enumerate() {
+    for (i, limit) in list_at(&subject.new.value, "/spec/limits").enumerate() {
         let path = format!("spec.limits[{i}]");
         let kind = text_at(limit, "/type");
         let field = format!("{path}.type");

@@ -3,7 +3,9 @@
 use kube_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 
-use super::{FieldError, names};
+use super::names;
+use super::place::Errors;
+use crate::status::FieldError;
 
 /// The resources of containers, except huge pages and resources with another domain.
 const OF_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
@@ -45,7 +47,7 @@ pub(super) enum NamedFor {
 
 /// Upstream: `validateContainerResourceName`, `ValidateResourceQuotaResourceName` and
 /// `validateResourceName`.
-pub(super) fn validate(name: &str, of: NamedFor, field: &str, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(name: &str, of: NamedFor, field: &str, errors: &mut Errors) {
     let wrong = names::qualified_name(name);
     if !wrong.is_empty() || name.contains('/') {
         let wrong = wrong.iter();
@@ -79,18 +81,13 @@ pub(super) fn is_of_quotas(name: &str) -> bool {
 /// Validates the quantity of a resource in a quota.
 ///
 /// Upstream: `ValidateResourceQuantityValue`.
-pub(super) fn of_quota(name: &str, value: &Value, field: &str, errors: &mut Vec<FieldError>) {
+pub(super) fn of_quota(name: &str, value: &Value, field: &str, errors: &mut Errors) {
     let is_extended = !is_native(name) && !name.starts_with("requests.");
     quantity(value, COUNTED.contains(&name) || is_extended, field, errors);
 }
 
 /// Validates a quantity, which may have to be an integer.
-pub(super) fn quantity(
-    value: &Value,
-    comes_whole: bool,
-    field: &str,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn quantity(value: &Value, comes_whole: bool, field: &str, errors: &mut Errors) {
     let Some(parsed) = parsed(value) else {
         return;
     };

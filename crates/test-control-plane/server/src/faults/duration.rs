@@ -2,41 +2,8 @@
 
 use std::time::Duration;
 
+use kube_apimachinery::go_duration;
 use serde::{Deserialize, Deserializer, Serializer};
-
-/// The units with their nanoseconds; a unit precedes its prefixes.
-const UNITS: [(&str, f64); 7] = [
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-    ("m", 60e9),
-    ("h", 3600e9),
-];
-
-/// Parses a sum of numbers with units; `None` for negative durations and other text.
-pub(crate) fn parse(text: &str) -> Option<Duration> {
-    if text == "0" {
-        return Some(Duration::ZERO);
-    }
-    let mut rest = text;
-    let mut total = 0.0;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..end].parse().ok()?;
-        rest = &rest[end..];
-        let end = rest
-            .find(|c: char| c.is_ascii_digit() || c == '.')
-            .unwrap_or(rest.len());
-        let (_, nanoseconds) = UNITS.iter().find(|(unit, _)| *unit == &rest[..end])?;
-        total += number * nanoseconds;
-        rest = &rest[end..];
-    }
-    (!text.is_empty())
-        .then(|| Duration::try_from_secs_f64(total / 1e9).ok())
-        .flatten()
-}
 
 /// Formats a duration with the largest exact unit.
 pub(crate) fn format(duration: Duration) -> String {
@@ -60,7 +27,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
-    parse(&text).ok_or_else(|| {
+    go_duration::parse(&text).ok_or_else(|| {
         serde::de::Error::custom(format!(
             "{text:?} is not a duration: it needs numbers with units of ns, us, ms, s, m or h"
         ))
@@ -94,7 +61,13 @@ pub(super) mod optional {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
+
+    fn read(text: &str) -> Option<Duration> {
+        deserialize(Value::from(text)).ok()
+    }
 
     #[test]
     fn durations_are_parsed_and_printed() {
@@ -107,13 +80,13 @@ mod tests {
             ("500us500us", 1),
         ] {
             let expected = Duration::from_millis(milliseconds);
-            assert_eq!(parse(text), Some(expected), "{text}");
+            assert_eq!(read(text), Some(expected), "{text}");
         }
         for text in ["", "5", "-1s", "1d", "s", "1s2"] {
-            assert_eq!(parse(text), None, "{text}");
+            assert_eq!(read(text), None, "{text}");
         }
         for text in ["90s", "1500ms", "7us", "1ns"] {
-            assert_eq!(format(parse(text).unwrap()), text);
+            assert_eq!(format(read(text).unwrap()), text);
         }
     }
 }

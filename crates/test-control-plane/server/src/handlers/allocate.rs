@@ -1,5 +1,6 @@
 //! Allocation of service addresses and ports.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::MutexGuard;
 
@@ -7,7 +8,7 @@ use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::{Draft, Key, object_mut};
 use kube_test_control_plane_api::status::FieldError;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::allocations::Allocations;
 use crate::server::ApiServer;
@@ -30,7 +31,8 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// 422 if another service has a requested address or port, or if it is out of range.
+    /// 422 if another service has a requested address or port, or if it is out of range. 500 if all
+    /// node ports are taken.
     pub(crate) fn allocate(
         &self,
         kind: &Kind,
@@ -59,6 +61,7 @@ impl ApiServer {
         let opens_ports = service_type == "NodePort"
             || service_type == "LoadBalancer"
                 && spec.get("allocateLoadBalancerNodePorts") != Some(&json!(false));
+        let mut own = node_ports(spec);
         let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
         for (i, port) in ports.into_iter().flatten().enumerate() {
             let wanted = port.get("nodePort").and_then(Value::as_i64).unwrap_or(0);
@@ -66,13 +69,15 @@ impl ApiServer {
                 let field = format!("spec.ports[{i}].nodePort");
                 errors.extend(self.claim_port(allocations, key, wanted, field));
             } else if opens_ports {
-                port["nodePort"] = json!(self.free_port(allocations, key));
+                let free = self.free_port(allocations, key, &mut own);
+                port["nodePort"] = json!(free.ok_or_else(|| range_is_full("a nodePort"))?);
             }
         }
         let is_local = spec.get("externalTrafficPolicy") == Some(&json!("Local"));
-        if service_type == "LoadBalancer" && is_local {
-            spec.entry("healthCheckNodePort")
-                .or_insert_with(|| json!(self.free_port(allocations, key)));
+        if service_type == "LoadBalancer" && is_local && !spec.contains_key("healthCheckNodePort") {
+            let free = self.free_port(allocations, key, &mut own);
+            let free = free.ok_or_else(|| range_is_full("a HealthCheck NodePort 0"))?;
+            spec.insert("healthCheckNodePort".to_owned(), json!(free));
         }
         if errors.is_empty() {
             return Ok(Some(guard));
@@ -128,18 +133,33 @@ impl ApiServer {
         })
     }
 
-    fn free_port(&self, allocations: &mut Allocations, key: &Key) -> i64 {
+    /// Returns a free port, which becomes one of the service's `own`.
+    fn free_port(
+        &self,
+        allocations: &mut Allocations,
+        key: &Key,
+        own: &mut BTreeSet<i64>,
+    ) -> Option<i64> {
         let size = NODE_PORTS.end() - NODE_PORTS.start() + 1;
+        let mut held: BTreeMap<Key, BTreeSet<i64>> = BTreeMap::new();
         for _ in 0..size {
             let port = NODE_PORTS.start() + allocations.next_port % size;
             allocations.next_port += 1;
-            if !self.has_port(allocations.ports.get(&port), key, port) {
+            if let Some(holder) = allocations.ports.get(&port).filter(|holder| *holder != key) {
+                let ports = held.entry(holder.clone());
+                if ports
+                    .or_insert_with(|| self.ports_of(holder))
+                    .contains(&port)
+                {
+                    continue;
+                }
+            }
+            if own.insert(port) {
                 allocations.ports.insert(port, key.clone());
-                return port;
+                return Some(port);
             }
         }
-        // All ports are taken. The reference returns an error; here two services share one.
-        *NODE_PORTS.start()
+        None
     }
 
     fn claim_port(
@@ -149,13 +169,14 @@ impl ApiServer {
         port: i64,
         field: String,
     ) -> Option<FieldError> {
+        let holder = allocations.ports.get(&port).filter(|holder| *holder != key);
         let why = if !NODE_PORTS.contains(&port) {
             format!(
                 "provided port is not in the valid range. The range of valid ports is {}-{}",
                 NODE_PORTS.start(),
                 NODE_PORTS.end()
             )
-        } else if self.has_port(allocations.ports.get(&port), key, port) {
+        } else if holder.is_some_and(|holder| self.ports_of(holder).contains(&port)) {
             "provided port is already allocated".to_owned()
         } else {
             allocations.ports.insert(port, key.clone());
@@ -164,15 +185,24 @@ impl ApiServer {
         Some(FieldError::invalid(field, &json!(port), &why))
     }
 
-    fn has_port(&self, holder: Option<&Key>, own: &Key, port: i64) -> bool {
-        let Some(holder) = holder.filter(|holder| *holder != own) else {
-            return false;
-        };
-        self.store().get(holder).is_some_and(|service| {
-            let service = service.value();
-            let ports = service.pointer("/spec/ports").and_then(Value::as_array);
-            ports.into_iter().flatten().any(|p| p["nodePort"] == port)
-                || service.pointer("/spec/healthCheckNodePort") == Some(&json!(port))
-        })
+    /// Returns the node ports of a service; empty if it no longer exists.
+    fn ports_of(&self, service: &Key) -> BTreeSet<i64> {
+        let service = self.store().get(service).map(|service| service.value());
+        let spec = service
+            .as_ref()
+            .and_then(|service| service["spec"].as_object());
+        spec.map(node_ports).unwrap_or_default()
     }
+}
+
+/// Returns the node ports in a service's spec.
+fn node_ports(spec: &Map<String, Value>) -> BTreeSet<i64> {
+    let ports = spec.get("ports").and_then(Value::as_array);
+    let ports = ports.into_iter().flatten().map(|port| &port["nodePort"]);
+    let all = ports.chain(spec.get("healthCheckNodePort"));
+    all.filter_map(Value::as_i64).collect()
+}
+
+fn range_is_full(what: &str) -> ApiError {
+    ApiError::internal_error(&format!("failed to allocate {what}: range is full"))
 }

@@ -88,7 +88,8 @@ impl ApiServer {
             Source::Put(draft) => {
                 let mut new = draft.clone();
                 events::to_stored(request.kind, &mut new.value);
-                check_version(request, &mut new, old)?
+                let unconditional = check_version(request, &new, old)?;
+                (new, unconditional)
             }
             Source::Patch(patch) => {
                 let mut served = old.clone();
@@ -230,12 +231,9 @@ fn is_finalized(kind: &Kind, new: &Draft, old: &Draft) -> bool {
         .is_none_or(|s| s == 0)
 }
 
-/// Checks uid and resourceVersion of a PUT; without a version it is unconditional.
-fn check_version(
-    request: &ResourceRequest,
-    new: &mut Draft,
-    old: &Draft,
-) -> ApiResult<(Draft, bool)> {
+/// Checks uid and resourceVersion of a PUT. Returns true if it is unconditional, as one without a
+/// version is.
+fn check_version(request: &ResourceRequest, new: &Draft, old: &Draft) -> ApiResult<bool> {
     let kind = stored(request.kind);
     let (uid, before) = (new.metadata().uid(), old.metadata().uid());
     if !uid.is_empty() && uid != before {
@@ -257,11 +255,11 @@ fn check_version(
                 &[error],
             ));
         }
-        return Ok((new.clone(), true));
+        return Ok(true);
     }
     let number = parse_version(version).map_err(ApiError::internal)?;
     if old.metadata().resource_version() != number.to_string() {
         return Err(ApiError::modified(kind, &request.name));
     }
-    Ok((new.clone(), false))
+    Ok(false)
 }

@@ -6,7 +6,7 @@ use http::Method;
 use kube_test_control_plane::actors::{Crash, KubeletConfig, Outcome, PodBehaviour, PodMatcher};
 use serde_json::{Value, json};
 
-use super::{POD, PODS, container, plane_with, started};
+use super::{POD, PODS, container, plane_with, seconds, started};
 use crate::support::{eventually, is_ready};
 
 #[tokio::test(start_paused = true)]
@@ -45,6 +45,34 @@ async fn rules_match_pods_by_every_field() {
     eventually(|| async { plane.code(&once).await == 404 }).await;
     plane.create(PODS, &crate::support::pod("once")).await;
     eventually(|| async { ready("once").await }).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn ordered_crash_leaves_the_configured_crashes() {
+    let (plane, _) = started(PodBehaviour {
+        crash: Some(Crash {
+            after: seconds(5),
+            times: Some(1),
+            exit_code: Some(3),
+            ..Crash::default()
+        }),
+        ..PodBehaviour::default()
+    })
+    .await;
+    let exit_code = || async {
+        let pod = plane.get(POD).await;
+        container(&pod)["lastState"]["terminated"]["exitCode"].clone()
+    };
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    plane.0.pods().crash("default", "p", Crash::default()).await;
+    eventually(|| async { exit_code().await == 1 }).await;
+    // The restarted container crashes once as configured, then never again.
+    eventually(|| async { exit_code().await == 3 }).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let pod = plane.get(POD).await;
+    assert_eq!(container(&pod)["restartCount"], 2);
+    assert!(is_ready(&pod));
     plane.stop().await;
 }
 

@@ -1,62 +1,33 @@
 //! The cells of role bindings and quotas.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::cells::{list, text};
 
-pub(super) fn role_binding(binding: &Value, created: &str) -> Vec<Value> {
-    let of_kind = |kind: &str| -> String {
-        let found: Vec<String> = list(binding, "/subjects")
-            .filter(|subject| text(subject, "/kind") == kind)
-            .map(|subject| {
-                let name = text(subject, "/name");
-                if kind == "ServiceAccount" {
-                    format!("{}/{name}", text(subject, "/namespace"))
-                } else {
-                    name.to_owned()
-                }
-            })
-            .collect();
-        found.join(", ")
-    };
-    let role = format!(
-        "{}/{}",
-        text(binding, "/roleRef/kind"),
-        text(binding, "/roleRef/name")
-    );
-    vec![
-        json!(text(binding, "/metadata/name")),
-        json!(role),
-        json!(created),
-        json!(of_kind("User")),
-        json!(of_kind("Group")),
-        json!(of_kind("ServiceAccount")),
-    ]
+pub(super) fn role(binding: &Value) -> String {
+    let [kind, name] = ["/roleRef/kind", "/roleRef/name"].map(|member| text(binding, member));
+    format!("{kind}/{name}")
 }
 
-/// Formats the usage and hard limits of a quota: requests and limits in separate cells.
-pub(super) fn quota(quota: &Value, created: &str) -> Vec<Value> {
-    let (mut requests, mut limits) = (Vec::new(), Vec::new());
+/// Returns the names of the subjects of a kind.
+pub(super) fn subjects(binding: &Value, kind: &str) -> String {
+    let name = |subject| match kind {
+        "ServiceAccount" => format!("{}/{}", text(subject, "/namespace"), text(subject, "/name")),
+        _ => text(subject, "/name").to_owned(),
+    };
+    let subjects = list(binding, "/subjects").filter(|subject| text(subject, "/kind") == kind);
+    subjects.map(name).collect::<Vec<String>>().join(", ")
+}
+
+/// Formats the usage and the hard limits of a quota's limits, or of its other resources.
+pub(super) fn quota(quota: &Value, is_limits: bool) -> String {
     let hard = quota.pointer("/status/hard").and_then(Value::as_object);
-    for (resource, hard) in hard.into_iter().flatten() {
-        let used = quota
-            .pointer("/status/used")
-            .and_then(|used| used.get(resource));
-        let shown = |value: Option<&Value>| {
-            let text = value.and_then(Value::as_str);
-            text.unwrap_or("0").to_owned()
-        };
-        let line = format!("{resource}: {}/{}", shown(used), shown(Some(hard)));
-        if resource.starts_with("limits") {
-            limits.push(line);
-        } else {
-            requests.push(line);
-        }
-    }
-    vec![
-        json!(text(quota, "/metadata/name")),
-        json!(requests.join(", ")),
-        json!(limits.join(", ")),
-        json!(created),
-    ]
+    let hard = hard.into_iter().flatten();
+    let lines = hard.filter(|(resource, _)| resource.starts_with("limits") == is_limits);
+    let line = |(resource, hard): (&String, &Value)| {
+        let used = quota["status"]["used"][resource].as_str();
+        let [used, hard] = [used, hard.as_str()].map(|amount| amount.unwrap_or("0"));
+        format!("{resource}: {used}/{hard}")
+    };
+    lines.map(line).collect::<Vec<String>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! The cells of each kind.
+//! The sources of cells.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -6,86 +6,115 @@ use serde_json::{Value, json};
 use super::age::age;
 use super::{access, network, pods, workloads};
 use crate::defaults;
-use crate::kinds::Kind;
 pub(super) use crate::members::{list_at as list, number_at as number, text_at as text};
 
-/// Returns the cells of an object in the order of its kind's columns.
-pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
-    let created = age(text(object, "/metadata/creationTimestamp"), now);
-    let name = json!(text(object, "/metadata/name"));
-    match kind.storage {
-        "pods" => pods::cells(object, &created, now),
-        "statefulsets" => stateful_set(object, &created),
-        "persistentvolumeclaims" => claim(object, &created),
-        "persistentvolumes" => volume(object, &created),
-        "controllerrevisions" => vec![
-            name,
-            json!(controller(object)),
-            object.get("revision").cloned().unwrap_or(json!(0)),
-            json!(created),
-        ],
-        "events" => event(object, now),
-        "scales" => vec![
-            name,
-            json!(number(object, "/spec/replicas")),
-            json!(number(object, "/status/replicas")),
-            json!(created),
-        ],
-        "leases" => vec![
-            name,
-            json!(text(object, "/spec/holderIdentity")),
-            json!(created),
-        ],
-        "namespaces" => vec![name, json!(text(object, "/status/phase")), json!(created)],
-        "services" => network::service(object, &created),
-        "endpoints" => network::endpoints(object, &created),
-        "deployments" => workloads::deployment(object, &created),
-        "replicasets" | "replicationcontrollers" => workloads::replica_set(object, &created),
-        "daemonsets" => workloads::daemon_set(object, &created),
-        "podtemplates" => workloads::pod_template(object),
-        "rolebindings" | "clusterrolebindings" => access::role_binding(object, &created),
-        "resourcequotas" => access::quota(object, &created),
-        "serviceaccounts" => vec![name, json!(created)],
-        "nodes" => node(object, &created),
-        "configmaps" => vec![name, data_count(object), json!(created)],
-        "secrets" => {
-            vec![
-                name,
-                json!(text(object, "/type")),
-                data_count(object),
-                json!(created),
-            ]
-        }
-        "storageclasses" => storage_class(object, &created),
-        "poddisruptionbudgets" => vec![
-            name,
-            json!(number_or_percent(object, "/spec/minAvailable")),
-            json!(number_or_percent(object, "/spec/maxUnavailable")),
-            object
-                .pointer("/status/disruptionsAllowed")
-                .cloned()
-                .unwrap_or(json!(0)),
-            json!(created),
-        ],
-        // The reference prints the creation time, not an age, for kinds without a printer.
-        _ => vec![name, json!(text(object, "/metadata/creationTimestamp"))],
-    }
+/// Returns a cell of an object.
+pub(super) type Source = fn(&Value, args: &[&str], now: Timestamp) -> Value;
+
+const SOURCES: &[(&str, Source)] = &[
+    ("age", |object, args, now| {
+        age(first_of(object, args), now).into()
+    }),
+    ("any", |object, args, _| {
+        or_none(first_of(object, args)).into()
+    }),
+    ("claim", |volume, _, _| claim_of(volume).into()),
+    ("claim_capacity", |claim, _, _| {
+        if_bound(claim, text(claim, "/status/capacity/storage")).into()
+    }),
+    ("claim_modes", |claim, _, _| {
+        if_bound(claim, &access_modes(claim, "/status/accessModes")).into()
+    }),
+    ("class_name", |class, _, _| class_name(class).into()),
+    ("controller", |object, _, _| controller(object).into()),
+    ("count", |object, args, _| {
+        number_or_percent(object, args[0]).into()
+    }),
+    ("created", |object, _, now| {
+        age(text(object, "/metadata/creationTimestamp"), now).into()
+    }),
+    ("data", |object, _, _| data_count(object)),
+    ("each", |object, args, _| {
+        joined(list(object, args[0]).map(|element| text(element, args[1]))).into()
+    }),
+    ("endpoints", |endpoints, _, _| {
+        network::endpoints(endpoints).into()
+    }),
+    ("event_count", |event, _, _| event_count(event).into()),
+    ("event_object", |event, _, _| event_object(event).into()),
+    ("event_source", |event, _, _| event_source(event).into()),
+    ("flag", |object, args, _| {
+        (object.pointer(args[0]) == Some(&json!(true))).into()
+    }),
+    ("known", |object, args, _| {
+        or(first_of(object, args), "<unknown>").into()
+    }),
+    ("labels", |object, args, _| {
+        or_none(&labels(object, args[0])).into()
+    }),
+    ("modes", |object, args, _| {
+        access_modes(object, args[0]).into()
+    }),
+    ("name", |object, _, _| text(object, "/metadata/name").into()),
+    ("node_address", |node, args, _| {
+        node_address(node, args[0]).into()
+    }),
+    ("node_roles", |node, _, _| or_none(&node_roles(node)).into()),
+    ("node_status", |node, _, _| node_status(node).into()),
+    ("number", |object, args, _| number(object, args[0]).into()),
+    ("phase", |object, _, _| phase(object).into()),
+    ("pod_gates", |pod, _, _| pods::gates(pod).into()),
+    ("pod_ready", |pod, _, _| pods::ready(pod).into()),
+    ("pod_restarts", |pod, _, now| {
+        pods::restarts(pod, now).into()
+    }),
+    ("pod_status", |pod, _, _| pods::status(pod).into()),
+    ("quota", |quota, args, _| {
+        access::quota(quota, !args.is_empty()).into()
+    }),
+    ("ratio", |object, args, _| {
+        format!("{}/{}", number(object, args[0]), number(object, args[1])).into()
+    }),
+    ("role", |binding, _, _| access::role(binding).into()),
+    ("selector", |object, _, _| {
+        workloads::selector(object).into()
+    }),
+    ("service_address", |service, _, _| {
+        network::external_address(service).into()
+    }),
+    ("service_ports", |service, _, _| {
+        network::service_ports(service).into()
+    }),
+    ("set", |object, args, _| {
+        or(first_of(object, args), "<unset>").into()
+    }),
+    ("subjects", |binding, args, _| {
+        access::subjects(binding, args[0]).into()
+    }),
+    ("text", |object, args, _| first_of(object, args).into()),
+    ("trimmed", |object, args, _| {
+        first_of(object, args).trim().into()
+    }),
+];
+
+pub(super) fn source(name: &str) -> Option<Source> {
+    let row = SOURCES.iter().find(|(known, _)| *known == name);
+    row.map(|(_, source)| *source)
 }
 
-fn storage_class(object: &Value, created: &str) -> Vec<Value> {
-    let mut name = text(object, "/metadata/name").to_owned();
-    if defaults::is_default(object) {
-        name.push_str(" (default)");
+/// Returns the first text that isn't empty.
+fn first_of<'a>(object: &'a Value, pointers: &[&str]) -> &'a str {
+    let mut found = pointers.iter().map(|pointer| text(object, pointer));
+    found.find(|text| !text.is_empty()).unwrap_or_default()
+}
+
+fn class_name(class: &Value) -> String {
+    let name = text(class, "/metadata/name");
+    if defaults::is_default(class) {
+        format!("{name} (default)")
+    } else {
+        name.to_owned()
     }
-    let expands = object.get("allowVolumeExpansion") == Some(&json!(true));
-    vec![
-        json!(name),
-        json!(text(object, "/provisioner")),
-        json!(text(object, "/reclaimPolicy")),
-        json!(text(object, "/volumeBindingMode")),
-        json!(expands),
-        json!(created),
-    ]
 }
 
 /// Joins the labels at a pointer; empty if there are none.
@@ -101,7 +130,11 @@ pub(super) fn labels(value: &Value, pointer: &str) -> String {
 
 /// Returns the text, or `<none>` if it is empty.
 pub(super) fn or_none(text: &str) -> &str {
-    if text.is_empty() { "<none>" } else { text }
+    or(text, "<none>")
+}
+
+fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
+    if text.is_empty() { otherwise } else { text }
 }
 
 pub(super) fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
@@ -126,22 +159,6 @@ fn number_or_percent(object: &Value, pointer: &str) -> String {
     }
 }
 
-fn stateful_set(set: &Value, created: &str) -> Vec<Value> {
-    let number = |pointer: &str| set.pointer(pointer).and_then(Value::as_i64).unwrap_or(0);
-    let containers = || list(set, "/spec/template/spec/containers");
-    vec![
-        json!(text(set, "/metadata/name")),
-        json!(format!(
-            "{}/{}",
-            number("/status/readyReplicas"),
-            number("/spec/replicas")
-        )),
-        json!(created),
-        json!(joined(containers().map(|c| text(c, "/name")))),
-        json!(joined(containers().map(|c| text(c, "/image")))),
-    ]
-}
-
 fn access_modes(object: &Value, pointer: &str) -> String {
     joined(
         list(object, pointer)
@@ -156,57 +173,12 @@ fn access_modes(object: &Value, pointer: &str) -> String {
     )
 }
 
-fn or_unset(text: &str) -> &str {
-    if text.is_empty() { "<unset>" } else { text }
-}
-
 fn phase(object: &Value) -> &str {
     if text(object, "/metadata/deletionTimestamp").is_empty() {
         text(object, "/status/phase")
     } else {
         "Terminating"
     }
-}
-
-fn claim(claim: &Value, created: &str) -> Vec<Value> {
-    let bound = !text(claim, "/spec/volumeName").is_empty();
-    let (capacity, modes) = if bound {
-        let modes = access_modes(claim, "/status/accessModes");
-        (text(claim, "/status/capacity/storage"), modes)
-    } else {
-        ("", String::new())
-    };
-    vec![
-        json!(text(claim, "/metadata/name")),
-        json!(phase(claim)),
-        json!(text(claim, "/spec/volumeName")),
-        json!(capacity),
-        json!(modes),
-        json!(text(claim, "/spec/storageClassName")),
-        json!(or_unset(text(claim, "/spec/volumeAttributesClassName"))),
-        json!(created),
-        json!(text(claim, "/spec/volumeMode")),
-    ]
-}
-
-fn volume(volume: &Value, created: &str) -> Vec<Value> {
-    let claim = match text(volume, "/spec/claimRef/name") {
-        "" => String::new(),
-        name => format!("{}/{name}", text(volume, "/spec/claimRef/namespace")),
-    };
-    vec![
-        json!(text(volume, "/metadata/name")),
-        json!(text(volume, "/spec/capacity/storage")),
-        json!(access_modes(volume, "/spec/accessModes")),
-        json!(text(volume, "/spec/persistentVolumeReclaimPolicy")),
-        json!(phase(volume)),
-        json!(claim),
-        json!(text(volume, "/spec/storageClassName")),
-        json!(or_unset(text(volume, "/spec/volumeAttributesClassName"))),
-        json!(text(volume, "/status/reason")),
-        json!(created),
-        json!(text(volume, "/spec/volumeMode")),
-    ]
 }
 
 fn controller(object: &Value) -> String {
@@ -227,99 +199,78 @@ fn controller(object: &Value) -> String {
     format!("{resource}/{}", text(owner, "/name"))
 }
 
-fn event(event: &Value, now: Timestamp) -> Vec<Value> {
-    let first_of = |pointers: &[&str]| {
-        let mut found = pointers.iter().map(|pointer| text(event, pointer));
-        found
-            .find(|text| !text.is_empty())
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let kind = first_of(&["/involvedObject/kind", "/regarding/kind"]).to_lowercase();
-    let name = first_of(&["/involvedObject/name", "/regarding/name"]);
-    let object = match name.as_str() {
+/// Returns a text about a claim's volume; empty before the claim has one.
+fn if_bound<'a>(claim: &Value, text_of: &'a str) -> &'a str {
+    if text(claim, "/spec/volumeName").is_empty() {
+        ""
+    } else {
+        text_of
+    }
+}
+
+fn claim_of(volume: &Value) -> String {
+    match text(volume, "/spec/claimRef/name") {
+        "" => String::new(),
+        name => format!("{}/{name}", text(volume, "/spec/claimRef/namespace")),
+    }
+}
+
+fn event_object(event: &Value) -> String {
+    let kind = first_of(event, &["/involvedObject/kind", "/regarding/kind"]).to_lowercase();
+    match first_of(event, &["/involvedObject/name", "/regarding/name"]) {
         "" => kind,
         name => format!("{kind}/{name}"),
-    };
-    let first = first_of(&["/firstTimestamp", "/deprecatedFirstTimestamp", "/eventTime"]);
-    let last = first_of(&[
-        "/series/lastObservedTime",
-        "/lastTimestamp",
-        "/deprecatedLastTimestamp",
-    ]);
-    let last = if last.is_empty() { &first } else { &last };
-    let mut source = first_of(&[
+    }
+}
+
+fn event_source(event: &Value) -> String {
+    let components = [
         "/source/component",
         "/deprecatedSource/component",
         "/reportingComponent",
         "/reportingController",
-    ]);
-    let instance = first_of(&[
+    ];
+    let hosts = [
         "/source/host",
         "/deprecatedSource/host",
         "/reportingInstance",
-    ]);
-    if !instance.is_empty() {
-        source = format!("{source}, {instance}");
+    ];
+    let source = first_of(event, &components);
+    match first_of(event, &hosts) {
+        "" => source.to_owned(),
+        host => format!("{source}, {host}"),
     }
-    let count = ["/series/count", "/count", "/deprecatedCount"]
+}
+
+fn event_count(event: &Value) -> i64 {
+    ["/series/count", "/count", "/deprecatedCount"]
         .iter()
         .find_map(|pointer| event.pointer(pointer)?.as_i64())
         .filter(|count| *count != 0)
-        .unwrap_or(1);
-    vec![
-        json!(age(last, now)),
-        json!(text(event, "/type")),
-        json!(text(event, "/reason")),
-        json!(object),
-        json!(first_of(&[
-            "/involvedObject/fieldPath",
-            "/regarding/fieldPath"
-        ])),
-        json!(source),
-        json!(first_of(&["/message", "/note"]).trim()),
-        json!(age(&first, now)),
-        json!(count),
-        json!(text(event, "/metadata/name")),
-    ]
+        .unwrap_or(1)
 }
 
-fn node(node: &Value, created: &str) -> Vec<Value> {
+fn node_status(node: &Value) -> String {
     let ready = list(node, "/status/conditions").find(|c| text(c, "/type") == "Ready");
-    let mut status = match ready.map(|c| text(c, "/status")) {
+    let status = match ready.map(|c| text(c, "/status")) {
         Some("True") => "Ready",
         Some(_) => "NotReady",
         None => "Unknown",
-    }
-    .to_owned();
+    };
     if node.pointer("/spec/unschedulable") == Some(&Value::Bool(true)) {
-        status.push_str(",SchedulingDisabled");
+        format!("{status},SchedulingDisabled")
+    } else {
+        status.to_owned()
     }
-    let roles = node.pointer("/metadata/labels").and_then(Value::as_object);
-    let roles = joined(
-        roles
-            .into_iter()
-            .flatten()
-            .filter_map(|(key, _)| key.strip_prefix("node-role.kubernetes.io/")),
-    );
-    let address = |kind: &str| {
-        let found = list(node, "/status/addresses").find(|a| text(a, "/type") == kind);
-        or_none(found.map_or("", |a| text(a, "/address"))).to_owned()
-    };
-    let info = |member: &str| match text(node, &format!("/status/nodeInfo/{member}")) {
-        "" => "<unknown>".to_owned(),
-        known => known.to_owned(),
-    };
-    vec![
-        json!(text(node, "/metadata/name")),
-        json!(status),
-        json!(or_none(&roles)),
-        json!(created),
-        json!(text(node, "/status/nodeInfo/kubeletVersion")),
-        json!(address("InternalIP")),
-        json!(address("ExternalIP")),
-        json!(info("osImage")),
-        json!(info("kernelVersion")),
-        json!(info("containerRuntimeVersion")),
-    ]
+}
+
+fn node_roles(node: &Value) -> String {
+    let labels = node.pointer("/metadata/labels").and_then(Value::as_object);
+    let keys = labels.into_iter().flatten().map(|(key, _)| key);
+    joined(keys.filter_map(|key| key.strip_prefix("node-role.kubernetes.io/")))
+}
+
+fn node_address<'a>(node: &'a Value, kind: &str) -> &'a str {
+    let found = list(node, "/status/addresses").find(|a| text(a, "/type") == kind);
+    or_none(found.map_or("", |a| text(a, "/address")))
 }

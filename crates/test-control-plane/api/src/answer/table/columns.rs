@@ -1,272 +1,109 @@
-//! The columns of each kind. Priority 1 marks columns of wide output.
+//! The columns of each kind as data: a line per column in `columns.txt`.
+//!
+//! A line has the column's name, its type unless it is text, `wide` for columns of wide output,
+//! and the source of its cells: a function, and its arguments, which are mostly JSON pointers.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::cells::{self, Source};
 use crate::kinds::Kind;
 
-/// A column: its name, the type of its cells, and its priority.
-type Column = (&'static str, &'static str, u8);
+/// The parsed columns by storage. They are immutable.
+static COLUMNS: LazyLock<BTreeMap<&'static str, Vec<Column>>> =
+    LazyLock::new(|| parse(include_str!("columns.txt")));
 
-/// A text column.
-const fn text(name: &'static str) -> Column {
-    (name, "string", 0)
+/// A column and the source of its cells.
+struct Column {
+    name: &'static str,
+    cells: &'static str,
+    is_wide: bool,
+    source: Source,
+    args: Vec<&'static str>,
 }
 
-/// A text column of wide output.
-const fn wide(name: &'static str) -> Column {
-    (name, "string", 1)
-}
-
-/// A number column.
-const fn number(name: &'static str) -> Column {
-    (name, "integer", 0)
-}
-
-/// The columns of kinds without a printer in the reference.
-const DEFAULT: &[Column] = &[text("Name"), ("Created At", "date", 0)];
-
-#[expect(clippy::too_many_lines, reason = "a table, with a line per column")]
-fn columns(kind: &Kind) -> &'static [Column] {
-    match kind.storage {
-        "statefulsets" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Ready"),
-                    text("Age"),
-                    wide("Containers"),
-                    wide("Images"),
-                ]
-            }
+fn parse(text: &'static str) -> BTreeMap<&'static str, Vec<Column>> {
+    let mut storages: BTreeMap<&'static str, Vec<Column>> = BTreeMap::new();
+    let mut block = "";
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let Some(row) = line.strip_prefix("  ") else {
+            block = line;
+            continue;
+        };
+        for storage in block.split(' ') {
+            let columns = storages.entry(storage).or_default();
+            columns.extend(parse_column(row));
         }
-        "pods" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Ready"),
-                    text("Status"),
-                    text("Restarts"),
-                    text("Age"),
-                    wide("IP"),
-                    wide("Node"),
-                    wide("Nominated Node"),
-                    wide("Readiness Gates"),
-                ]
-            }
-        }
-        "persistentvolumeclaims" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Status"),
-                    text("Volume"),
-                    text("Capacity"),
-                    text("Access Modes"),
-                    text("StorageClass"),
-                    text("VolumeAttributesClass"),
-                    text("Age"),
-                    wide("VolumeMode"),
-                ]
-            }
-        }
-        "persistentvolumes" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Capacity"),
-                    text("Access Modes"),
-                    text("Reclaim Policy"),
-                    text("Status"),
-                    text("Claim"),
-                    text("StorageClass"),
-                    text("VolumeAttributesClass"),
-                    text("Reason"),
-                    text("Age"),
-                    wide("VolumeMode"),
-                ]
-            }
-        }
-        "controllerrevisions" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Controller"),
-                    text("Revision"),
-                    text("Age"),
-                ]
-            }
-        }
-        "events" => {
-            const {
-                &[
-                    text("Last Seen"),
-                    text("Type"),
-                    text("Reason"),
-                    text("Object"),
-                    wide("Subobject"),
-                    wide("Source"),
-                    text("Message"),
-                    wide("First Seen"),
-                    wide("Count"),
-                    wide("Name"),
-                ]
-            }
-        }
-        "scales" => {
-            const {
-                &[
-                    text("Name"),
-                    number("Desired"),
-                    number("Available"),
-                    text("Age"),
-                ]
-            }
-        }
-        "leases" => const { &[text("Name"), text("Holder"), text("Age")] },
-        "namespaces" => const { &[text("Name"), text("Status"), text("Age")] },
-        "services" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Type"),
-                    text("Cluster-IP"),
-                    text("External-IP"),
-                    text("Port(s)"),
-                    text("Age"),
-                    wide("Selector"),
-                ]
-            }
-        }
-        "nodes" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Status"),
-                    text("Roles"),
-                    text("Age"),
-                    text("Version"),
-                    wide("Internal-IP"),
-                    wide("External-IP"),
-                    wide("OS-Image"),
-                    wide("Kernel-Version"),
-                    wide("Container-Runtime"),
-                ]
-            }
-        }
-        "storageclasses" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Provisioner"),
-                    text("ReclaimPolicy"),
-                    text("VolumeBindingMode"),
-                    text("AllowVolumeExpansion"),
-                    text("Age"),
-                ]
-            }
-        }
-        "configmaps" => const { &[text("Name"), text("Data"), text("Age")] },
-        "secrets" => const { &[text("Name"), text("Type"), text("Data"), text("Age")] },
-        "poddisruptionbudgets" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Min Available"),
-                    text("Max Unavailable"),
-                    number("Allowed Disruptions"),
-                    text("Age"),
-                ]
-            }
-        }
-        "serviceaccounts" => const { &[text("Name"), text("Age")] },
-        "deployments" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Ready"),
-                    text("Up-to-date"),
-                    text("Available"),
-                    text("Age"),
-                    wide("Containers"),
-                    wide("Images"),
-                    wide("Selector"),
-                ]
-            }
-        }
-        "replicasets" | "replicationcontrollers" => {
-            const {
-                &[
-                    text("Name"),
-                    number("Desired"),
-                    number("Current"),
-                    number("Ready"),
-                    text("Age"),
-                    wide("Containers"),
-                    wide("Images"),
-                    wide("Selector"),
-                ]
-            }
-        }
-        "daemonsets" => {
-            const {
-                &[
-                    text("Name"),
-                    number("Desired"),
-                    number("Current"),
-                    number("Ready"),
-                    number("Up-to-date"),
-                    number("Available"),
-                    text("Node Selector"),
-                    text("Age"),
-                    wide("Containers"),
-                    wide("Images"),
-                    wide("Selector"),
-                ]
-            }
-        }
-        "podtemplates" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Containers"),
-                    text("Images"),
-                    text("Pod Labels"),
-                ]
-            }
-        }
-        "endpoints" => const { &[text("Name"), text("Endpoints"), text("Age")] },
-        "rolebindings" | "clusterrolebindings" => {
-            const {
-                &[
-                    text("Name"),
-                    text("Role"),
-                    text("Age"),
-                    wide("Users"),
-                    wide("Groups"),
-                    wide("ServiceAccounts"),
-                ]
-            }
-        }
-        "resourcequotas" => const { &[text("Name"), text("Request"), text("Limit"), text("Age")] },
-        "componentstatuses" => {
-            const { &[text("Name"), text("Status"), text("Message"), text("Error")] }
-        }
-        _ => DEFAULT,
     }
+    storages
+}
+
+fn parse_column(row: &'static str) -> Option<Column> {
+    let (head, source) = row.split_once(": ")?;
+    let mut words = head.split(", ");
+    let name = words.next()?;
+    let words: Vec<&str> = words.collect();
+    let mut types = words.iter().filter(|word| **word != "wide");
+    let mut source = source.split(' ');
+    Some(Column {
+        name,
+        cells: types.next().copied().unwrap_or("string"),
+        is_wide: words.contains(&"wide"),
+        source: cells::source(source.next()?)?,
+        args: source.collect(),
+    })
+}
+
+fn columns(kind: &Kind) -> &'static [Column] {
+    let found = COLUMNS.get(kind.storage).or_else(|| COLUMNS.get("others"));
+    found.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Returns the `columnDefinitions` of a kind's table.
 pub(super) fn definitions(kind: &Kind) -> Vec<Value> {
     columns(kind)
         .iter()
-        .map(|(name, cells, priority)| {
+        .map(|column| {
             json!({
-                "name": name,
-                "type": cells,
-                "format": if *name == "Name" { "name" } else { "" },
+                "name": column.name,
+                "type": column.cells,
+                "format": if column.name == "Name" { "name" } else { "" },
                 "description": "",
-                "priority": priority,
+                "priority": u8::from(column.is_wide),
             })
         })
         .collect()
+}
+
+/// Returns the cells of an object.
+pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
+    let cell = |column: &Column| (column.source)(object, &column.args, now);
+    columns(kind).iter().map(cell).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_read() {
+        let text = include_str!("columns.txt");
+        for line in text.lines().filter_map(|line| line.strip_prefix("  ")) {
+            assert!(parse_column(line).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_block_is_a_storage() {
+        for storage in COLUMNS.keys().filter(|storage| **storage != "others") {
+            let mut all = crate::kinds::KINDS.iter().map(|kind| kind.storage);
+            assert!(
+                *storage == "scales" || all.any(|known| known == *storage),
+                "{storage}"
+            );
+        }
+    }
 }

@@ -1,13 +1,13 @@
 //! The cells of services and endpoints.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::cells::{joined, labels, list, number, or_none, text};
+use super::cells::{joined, list, number, or_none, text};
 
 /// Maximum number of endpoints in a cell.
 const ENDPOINTS_MAX: usize = 3;
 
-pub(super) fn service(service: &Value, created: &str) -> Vec<Value> {
+pub(super) fn service_ports(service: &Value) -> String {
     let ports: Vec<String> = list(service, "/spec/ports")
         .map(|port| {
             let (port_number, node_port) = (number(port, "/port"), number(port, "/nodePort"));
@@ -19,19 +19,11 @@ pub(super) fn service(service: &Value, created: &str) -> Vec<Value> {
             }
         })
         .collect();
-    vec![
-        json!(text(service, "/metadata/name")),
-        json!(text(service, "/spec/type")),
-        json!(or_none(text(service, "/spec/clusterIP"))),
-        json!(external_address(service)),
-        json!(or_none(&ports.join(","))),
-        json!(created),
-        json!(or_none(&labels(service, "/spec/selector"))),
-    ]
+    or_none(&ports.join(",")).to_owned()
 }
 
 /// Upstream: `getServiceExternalIP`.
-fn external_address(service: &Value) -> String {
+pub(super) fn external_address(service: &Value) -> String {
     let own = joined(list(service, "/spec/externalIPs").filter_map(Value::as_str));
     match text(service, "/spec/type") {
         "ExternalName" => text(service, "/spec/externalName").to_owned(),
@@ -56,7 +48,7 @@ fn external_address(service: &Value) -> String {
     }
 }
 
-pub(super) fn endpoints(endpoints: &Value, created: &str) -> Vec<Value> {
+pub(super) fn endpoints(endpoints: &Value) -> String {
     let mut found = Vec::new();
     for subset in list(endpoints, "/subsets") {
         let addresses: Vec<&str> = list(subset, "/addresses").map(|a| text(a, "/ip")).collect();
@@ -72,13 +64,10 @@ pub(super) fn endpoints(endpoints: &Value, created: &str) -> Vec<Value> {
     }
     let more = found.len().saturating_sub(ENDPOINTS_MAX);
     found.truncate(ENDPOINTS_MAX);
-    let mut shown = or_none(&found.join(",")).to_owned();
+    let shown = or_none(&found.join(",")).to_owned();
     if more > 0 {
-        shown = format!("{shown} + {more} more...");
+        format!("{shown} + {more} more...")
+    } else {
+        shown
     }
-    vec![
-        json!(text(endpoints, "/metadata/name")),
-        json!(shown),
-        json!(created),
-    ]
 }

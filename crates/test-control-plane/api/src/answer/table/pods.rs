@@ -4,42 +4,38 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::age;
-use super::cells::{list, or_none, text};
+use super::cells::{list, text};
 use crate::kinds::Kind;
 
-/// Upstream: `printPod`.
-pub(super) fn cells(pod: &Value, created: &str, now: Timestamp) -> Vec<Value> {
+pub(super) fn ready(pod: &Value) -> String {
     let found = Containers::of(pod);
-    let restarts = match found.restarts {
+    format!("{}/{}", found.ready, found.total)
+}
+
+pub(super) fn restarts(pod: &Value, now: Timestamp) -> String {
+    match Containers::of(pod).restarts {
         Restarts {
             count,
             last: Some(time),
         } if count > 0 => format!("{count} ({} ago)", age(time, now)),
         Restarts { count, .. } => count.to_string(),
-    };
+    }
+}
+
+pub(super) fn gates(pod: &Value) -> String {
     let gates: Vec<&str> = list(pod, "/spec/readinessGates")
         .filter_map(|gate| gate.get("conditionType")?.as_str())
         .collect();
+    if gates.is_empty() {
+        return "<none>".to_owned();
+    }
     let open = gates.iter().filter(|gate| is_true(pod, gate)).count();
-    let gates = if gates.is_empty() {
-        "<none>".to_owned()
-    } else {
-        format!("{open}/{}", gates.len())
-    };
-    vec![
-        json!(text(pod, "/metadata/name")),
-        json!(format!("{}/{}", found.ready, found.total)),
-        json!(status(pod, found.reason)),
-        json!(restarts),
-        json!(created),
-        json!(or_none(text(pod, "/status/podIP"))),
-        json!(or_none(text(pod, "/spec/nodeName"))),
-        json!(or_none(text(pod, "/status/nominatedNodeName"))),
-        json!(gates),
-    ]
+    format!("{open}/{}", gates.len())
 }
 
 /// The summary of a pod's containers.
+///
+/// Upstream: `printPod`.
 struct Containers<'a> {
     /// Number of ready containers.
     ready: usize,
@@ -168,7 +164,7 @@ fn is_true(pod: &Value, condition: &str) -> bool {
         .any(|c| text(c, "/type") == condition && text(c, "/status") == "True")
 }
 
-fn status(pod: &Value, of_containers: Option<String>) -> String {
+pub(super) fn status(pod: &Value) -> String {
     let phase = text(pod, "/status/phase");
     let reported = text(pod, "/status/reason");
     if !text(pod, "/metadata/deletionTimestamp").is_empty() {
@@ -179,7 +175,7 @@ fn status(pod: &Value, of_containers: Option<String>) -> String {
             return "Terminating".to_owned();
         }
     }
-    if let Some(reason) = of_containers {
+    if let Some(reason) = Containers::of(pod).reason {
         return reason;
     }
     let is_gated = list(pod, "/status/conditions")
@@ -244,8 +240,7 @@ mod tests {
             "status": status,
         });
         let now = "2026-01-01T00:01:00Z".parse().unwrap();
-        let cells = cells(&pod, "", now);
-        [1, 2, 3].map(|i| cells[i].as_str().unwrap().to_owned())
+        [ready(&pod), super::status(&pod), restarts(&pod, now)]
     }
 
     fn of(name: &str, state: &Value) -> Value {

@@ -1,114 +1,7 @@
 //! The values of Go's enumerated string types.
 
-/// The types by name, with their values in order.
-const ENUMS: &[(&str, &[&str])] = &[
-    (
-        "AppArmorProfileType",
-        &["Localhost", "RuntimeDefault", "Unconfined"],
-    ),
-    (
-        "AzureDataDiskCachingMode",
-        &["None", "ReadOnly", "ReadWrite"],
-    ),
-    ("AzureDataDiskKind", &["Dedicated", "Managed", "Shared"]),
-    (
-        "DNSPolicy",
-        &["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"],
-    ),
-    (
-        "DaemonSetUpdateStrategyType",
-        &["OnDelete", "RollingUpdate"],
-    ),
-    ("DeploymentStrategyType", &["Recreate", "RollingUpdate"]),
-    (
-        "HostPathType",
-        &[
-            "",
-            "BlockDevice",
-            "CharDevice",
-            "Directory",
-            "DirectoryOrCreate",
-            "File",
-            "FileOrCreate",
-            "Socket",
-        ],
-    ),
-    ("IPFamily", &["", "IPv4", "IPv6"]),
-    (
-        "IPFamilyPolicy",
-        &["PreferDualStack", "RequireDualStack", "SingleStack"],
-    ),
-    (
-        "MountPropagationMode",
-        &["Bidirectional", "HostToContainer", "None"],
-    ),
-    ("NamespacePhase", &["Active", "Terminating"]),
-    ("NodeInclusionPolicy", &["Honor", "Ignore"]),
-    ("NodePhase", &["Pending", "Running", "Terminated"]),
-    (
-        "NodeSelectorOperator",
-        &["DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn"],
-    ),
-    (
-        "PersistentVolumeAccessMode",
-        &[
-            "ReadOnlyMany",
-            "ReadWriteMany",
-            "ReadWriteOnce",
-            "ReadWriteOncePod",
-        ],
-    ),
-    ("PersistentVolumeClaimPhase", &["Bound", "Lost", "Pending"]),
-    ("PersistentVolumeMode", &["Block", "Filesystem"]),
-    (
-        "PersistentVolumePhase",
-        &["Available", "Bound", "Failed", "Pending", "Released"],
-    ),
-    (
-        "PersistentVolumeReclaimPolicy",
-        &["Delete", "Recycle", "Retain"],
-    ),
-    ("PodFSGroupChangePolicy", &["Always", "OnRootMismatch"]),
-    (
-        "PodPhase",
-        &["Failed", "Pending", "Running", "Succeeded", "Unknown"],
-    ),
-    ("PodQOSClass", &["BestEffort", "Burstable", "Guaranteed"]),
-    ("PreemptionPolicy", &["Never", "PreemptLowerPriority"]),
-    ("ProcMountType", &["Default", "Unmasked"]),
-    ("Protocol", &["SCTP", "TCP", "UDP"]),
-    ("PullPolicy", &["Always", "IfNotPresent", "Never"]),
-    ("RestartPolicy", &["Always", "Never", "OnFailure"]),
-    (
-        "SeccompProfileType",
-        &["Localhost", "RuntimeDefault", "Unconfined"],
-    ),
-    ("ServiceAffinity", &["ClientIP", "None"]),
-    ("ServiceExternalTrafficPolicy", &["Cluster", "Local"]),
-    ("ServiceInternalTrafficPolicy", &["Cluster", "Local"]),
-    (
-        "ServiceType",
-        &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"],
-    ),
-    ("SupplementalGroupsPolicy", &["Merge", "Strict"]),
-    (
-        "TaintEffect",
-        &["NoExecute", "NoSchedule", "PreferNoSchedule"],
-    ),
-    (
-        "TerminationMessagePolicy",
-        &["FallbackToLogsOnError", "File"],
-    ),
-    ("URIScheme", &["HTTP", "HTTPS"]),
-    (
-        "UnhealthyPodEvictionPolicyType",
-        &["AlwaysAllow", "IfHealthyBudget"],
-    ),
-    (
-        "UnsatisfiableConstraintAction",
-        &["DoNotSchedule", "ScheduleAnyway"],
-    ),
-];
+/// The types with their values in order: a line per type.
+const ENUMS: &str = include_str!("enums.txt");
 
 /// The types whose served schema describes the values, with these descriptions.
 const EXPLAINED: &[(&str, &[(&str, &str)])] = &[
@@ -169,12 +62,11 @@ pub(super) fn values(go_type: &str) -> Option<Vec<EnumValue>> {
                 .collect(),
         );
     }
-    let (_, names) = ENUMS.iter().find(|(known, _)| *known == of)?;
-    let meaning = "";
-    Some(
-        names
-            .iter()
-            .map(|name| EnumValue { name, meaning })
-            .collect(),
-    )
+    let mut rows = ENUMS.lines().filter_map(|row| row.split_once(' '));
+    let (_, names) = rows.find(|(known, _)| *known == of)?;
+    let value = |name: &'static str| EnumValue {
+        name: name.trim_matches('"'),
+        meaning: "",
+    };
+    Some(names.split(' ').map(value).collect())
 }

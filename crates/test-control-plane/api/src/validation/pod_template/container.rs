@@ -4,28 +4,15 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::probe::{lifecycle, probes};
-use super::{Errors, env, identifier, label, list, number, one_of, required, resources, text};
-use crate::validation::{FieldError, at, names};
-
-const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
-
-const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
-
-const MESSAGE_POLICIES: [&str; 2] = ["File", "FallbackToLogsOnError"];
-
-/// The members that only long-running containers can have.
-const NOT_FOR_INIT: [&str; 4] = [
-    "lifecycle",
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-];
+use crate::members::{list, text};
+use crate::status::FieldError;
+use crate::validation::place::{Errors, Place};
+use crate::validation::rules;
 
 /// A validator for a pod's containers.
 pub(super) struct Containers<'a> {
     volumes: &'a BTreeSet<&'a str>,
-    names: BTreeSet<&'a str>,
+    names: BTreeSet<String>,
 }
 
 impl<'a> Containers<'a> {
@@ -35,189 +22,73 @@ impl<'a> Containers<'a> {
         Self { volumes, names }
     }
 
-    pub(super) fn validate(mut self, spec: &'a Value, path: &str, errors: &mut Errors) {
-        if list(spec, "containers").next().is_none() {
-            errors.push(FieldError::required(format!("{path}.containers"), ""));
+    pub(super) fn validate(mut self, spec: &Place<'_>, errors: &mut Errors) {
+        let containers = spec.member("containers");
+        if containers.is_empty() {
+            errors.push(containers.required(""));
         }
-        for (i, container) in list(spec, "containers").enumerate() {
-            let path = format!("{path}.containers[{i}]");
-            self.common(container, &path, errors);
-            self.unique(container, &path, errors);
-            lifecycle(container, &path, errors);
-            probes(container, &path, errors);
+        for container in containers.elements() {
+            self.common(&container, errors);
+            rules::check("Container/running", &container, errors);
         }
-        let used = list(spec, "containers").flat_map(|container| list(container, "ports"));
-        host_ports(used, &format!("{path}.containers"), errors);
-        for (i, container) in list(spec, "initContainers").enumerate() {
-            let path = format!("{path}.initContainers[{i}]");
-            self.common(container, &path, errors);
-            self.unique(container, &path, errors);
-            if text(container, "restartPolicy") == "Always" {
-                lifecycle(container, &path, errors);
-                probes(container, &path, errors);
-                continue;
-            }
-            for member in NOT_FOR_INIT {
-                if at(container, &format!("/{member}")).is_some() {
-                    let detail = "may not be set for init containers without restartPolicy=Always";
-                    errors.push(FieldError::forbidden(format!("{path}.{member}"), detail));
-                }
-            }
+        host_ports(&containers, errors);
+        for container in spec.member("initContainers").elements() {
+            self.common(&container, errors);
+            let block = match container.text_of("restartPolicy") {
+                "Always" => "Container/running",
+                _ => "Container/init",
+            };
+            rules::check(block, &container, errors);
         }
     }
 
     /// Upstream: `validateContainerCommon`.
-    fn common(&self, container: &Value, path: &str, errors: &mut Errors) {
-        let name = text(container, "name");
-        if name.is_empty() {
-            errors.push(FieldError::required(format!("{path}.name"), ""));
-        } else {
-            label(name, &format!("{path}.name"), errors);
-        }
-        required(container, "image", path, errors);
-        let member = "terminationMessagePolicy";
-        one_of(container, member, &MESSAGE_POLICIES, path, errors);
-        ports(container, path, errors);
-        env::validate(container, path, errors);
-        env::sources(container, path, errors);
-        self.mounts(container, path, errors);
-        for (i, device) in list(container, "volumeDevices").enumerate() {
-            let path = format!("{path}.volumeDevices[{i}]");
-            required(device, "name", &path, errors);
-            required(device, "devicePath", &path, errors);
-        }
-        resize_policy(container, path, errors);
-        one_of(container, "imagePullPolicy", &PULL_POLICIES, path, errors);
-        resources::validate(container, path, errors);
-        if let Some(context) = at(container, "/securityContext") {
-            for member in ["runAsUser", "runAsGroup"] {
-                identifier(context, member, &format!("{path}.securityContext"), errors);
-            }
-        }
-    }
-
-    fn unique(&mut self, container: &'a Value, path: &str, errors: &mut Errors) {
-        let name = text(container, "name");
-        if !name.is_empty() && !self.names.insert(name) {
-            errors.push(FieldError::duplicate(format!("{path}.name"), &json!(name)));
+    fn common(&mut self, container: &Place<'_>, errors: &mut Errors) {
+        rules::check("Container", container, errors);
+        self.mounts(&container.member("volumeMounts"), errors);
+        rules::check("Container/rest", container, errors);
+        let name = container.member("name");
+        if !name.is_empty() && !self.names.insert(name.text().to_owned()) {
+            errors.push(name.duplicate());
         }
     }
 
     /// Upstream: `ValidateVolumeMounts`.
-    fn mounts(&self, container: &Value, path: &str, errors: &mut Errors) {
+    fn mounts(&self, mounts: &Place<'_>, errors: &mut Errors) {
         let mut paths = BTreeSet::new();
-        for (i, mount) in list(container, "volumeMounts").enumerate() {
-            let path = format!("{path}.volumeMounts[{i}]");
-            let name = text(mount, "name");
-            required(mount, "name", &path, errors);
-            if !self.volumes.contains(name) {
-                errors.push(FieldError::not_found(format!("{path}.name"), &json!(name)));
+        for mount in mounts.elements() {
+            let [name, path] = ["name", "mountPath"].map(|member| mount.member(member));
+            if name.is_empty() {
+                errors.push(name.required(""));
             }
-            required(mount, "mountPath", &path, errors);
-            let mount_path = text(mount, "mountPath");
-            if !paths.insert(mount_path) {
-                let field = format!("{path}.mountPath");
-                errors.push(FieldError::invalid(
-                    field,
-                    &json!(mount_path),
-                    "must be unique",
-                ));
+            if !self.volumes.contains(name.text()) {
+                errors.push(FieldError::not_found(name.path(), &json!(name.text())));
             }
-            let sub_path = text(mount, "subPath");
-            if !sub_path.is_empty() && !text(mount, "subPathExpr").is_empty() {
-                let field = format!("{path}.subPathExpr");
-                let detail = "subPathExpr and subPath are mutually exclusive";
-                errors.push(FieldError::invalid(field, &mount["subPathExpr"], detail));
+            if path.is_empty() {
+                errors.push(path.required(""));
             }
-            for member in ["subPath", "subPathExpr"] {
-                descending(text(mount, member), &format!("{path}.{member}"), errors);
+            if !paths.insert(mount.text_of("mountPath")) {
+                path.invalid_for(["must be unique"], errors);
             }
+            rules::check("VolumeMount", &mount, errors);
         }
-    }
-}
-
-/// Rejects absolute paths and paths with `..`.
-///
-/// Upstream: `validateLocalDescendingPath`.
-fn descending(path: &str, field: &str, errors: &mut Errors) {
-    if path.starts_with('/') {
-        errors.push(FieldError::invalid(
-            field,
-            &json!(path),
-            "must be a relative path",
-        ));
-    }
-    if path.split('/').any(|part| part == "..") {
-        errors.push(FieldError::invalid(
-            field,
-            &json!(path),
-            "must not contain '..'",
-        ));
-    }
-}
-
-/// Upstream: `validateContainerPorts`.
-fn ports(container: &Value, path: &str, errors: &mut Errors) {
-    let mut seen = BTreeSet::new();
-    for (i, port) in list(container, "ports").enumerate() {
-        let path = format!("{path}.ports[{i}]");
-        let name = text(port, "name");
-        if !name.is_empty() {
-            let field = format!("{path}.name");
-            let wrong = names::port_name(name);
-            for message in &wrong {
-                errors.push(FieldError::invalid(field.as_str(), &json!(name), message));
-            }
-            if wrong.is_empty() && !seen.insert(name) {
-                errors.push(FieldError::duplicate(field, &json!(name)));
-            }
-        }
-        match number(port, "containerPort").unwrap_or(0) {
-            0 => errors.push(FieldError::required(format!("{path}.containerPort"), "")),
-            number => port_number(number, &format!("{path}.containerPort"), errors),
-        }
-        let host = number(port, "hostPort").unwrap_or(0);
-        if host != 0 {
-            port_number(host, &format!("{path}.hostPort"), errors);
-        }
-        one_of(port, "protocol", &PROTOCOLS, &path, errors);
-    }
-}
-
-/// Rejects an invalid port number.
-pub(super) fn port_number(number: i64, field: &str, errors: &mut Errors) {
-    if !(1..=65535).contains(&number) {
-        let detail = "must be between 1 and 65535, inclusive";
-        errors.push(FieldError::invalid(field, &json!(number), detail));
     }
 }
 
 /// Upstream: `checkHostPortConflicts`.
-fn host_ports<'a>(ports: impl Iterator<Item = &'a Value>, field: &str, errors: &mut Errors) {
+fn host_ports(containers: &Place<'_>, errors: &mut Errors) {
     let mut seen = BTreeSet::new();
-    for port in ports {
-        let number = number(port, "hostPort").unwrap_or(0);
+    let containers_of = list_of(containers.value);
+    for port in containers_of.flat_map(|container| list(container, "ports")) {
+        let number = port["hostPort"].as_i64().unwrap_or_default();
         let (protocol, ip) = (text(port, "protocol"), text(port, "hostIP"));
         if number != 0 && !seen.insert((protocol, ip, number)) {
             let used = format!("{protocol}/{ip}/{number}");
-            errors.push(FieldError::duplicate(field, &json!(used)));
+            errors.push(FieldError::duplicate(containers.path(), &json!(used)));
         }
     }
 }
 
-/// Upstream: `validateResizePolicy`.
-fn resize_policy(container: &Value, path: &str, errors: &mut Errors) {
-    const KNOWN: [(&str, &[&str]); 2] = [
-        ("resourceName", &["cpu", "memory"]),
-        ("restartPolicy", &["NotRequired", "RestartContainer"]),
-    ];
-    for (i, policy) in list(container, "resizePolicy").enumerate() {
-        for (member, known) in KNOWN {
-            let value = text(policy, member);
-            if !known.contains(&value) {
-                let field = format!("{path}.resizePolicy[{i}].{member}");
-                errors.push(FieldError::not_supported(field, &json!(value), known));
-            }
-        }
-    }
+fn list_of(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
 }

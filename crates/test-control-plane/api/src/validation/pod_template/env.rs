@@ -1,13 +1,10 @@
 //! Rules of environment variables.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Errors, list, required, text};
-use crate::validation::{FieldError, at, names};
-
-/// The error for names of variables.
-const NAME_MESSAGE: &str = "a valid environment variable name must consist only of printable ASCII \
-     characters other than '='";
+use crate::status::FieldError;
+use crate::validation::place::{Errors, Place};
+use crate::validation::{names, rules};
 
 /// The sources of a value.
 const SOURCES: [&str; 5] = [
@@ -40,140 +37,77 @@ const OTHER_FIELDS: [&str; 5] = [
     "status.phase",
 ];
 
-/// Upstream: `ValidateEnv`.
-pub(super) fn validate(container: &Value, path: &str, errors: &mut Errors) {
-    for (i, variable) in list(container, "env").enumerate() {
-        let path = format!("{path}.env[{i}]");
-        let name = text(variable, "name");
-        required(variable, "name", &path, errors);
-        if name.chars().any(|c| c == '=' || !(' '..='~').contains(&c)) {
-            let field = format!("{path}.name");
-            errors.push(FieldError::invalid(field, &json!(name), NAME_MESSAGE));
-        }
-        if let Some(source) = at(variable, "/valueFrom") {
-            let has_value = !text(variable, "value").is_empty();
-            value_from(source, has_value, &format!("{path}.valueFrom"), errors);
-        }
-    }
-}
-
 /// Upstream: `ValidateEnvFrom`.
-pub(super) fn sources(container: &Value, path: &str, errors: &mut Errors) {
-    let field = format!("{path}.envFrom");
-    for (i, variables) in list(container, "envFrom").enumerate() {
-        let path = format!("{field}[{i}]");
-        let prefix = text(variables, "prefix");
-        if prefix
-            .chars()
-            .any(|c| c == '=' || !(' '..='~').contains(&c))
-        {
-            let field = format!("{path}.prefix");
-            errors.push(FieldError::invalid(field, &json!(prefix), NAME_MESSAGE));
-        }
-        let mut found = 0;
-        for member in ["configMapRef", "secretRef"] {
-            if let Some(source) = variables.get(member).filter(|source| !source.is_null()) {
-                found += 1;
-                required(source, "name", &format!("{path}.{member}"), errors);
-            }
-        }
-        let detail = match found {
+pub(in crate::validation) fn env_from(sources: &Place<'_>, errors: &mut Errors) {
+    for source in sources.elements() {
+        rules::check("EnvFromSource", &source, errors);
+        let members = ["configMapRef", "secretRef"];
+        let found = members
+            .iter()
+            .filter(|member| source.member(member).is_present());
+        let detail = match found.count() {
             0 => "must specify one of: `configMapRef` or `secretRef`",
             1 => continue,
             _ => "may not have more than one field specified at a time",
         };
-        errors.push(FieldError::invalid(field.as_str(), &json!(""), detail));
+        errors.push(FieldError::invalid(sources.path(), &json!(""), detail));
     }
 }
 
 /// Upstream: `validateEnvVarValueFrom`.
-fn value_from(source: &Value, has_value: bool, path: &str, errors: &mut Errors) {
-    let given = SOURCES.map(|member| at(source, &format!("/{member}")));
-    for (member, found) in SOURCES.iter().zip(given) {
-        let Some(found) = found else { continue };
-        let path = format!("{path}.{member}");
-        match *member {
-            "fieldRef" => field_reference(found, &path, errors),
-            "resourceFieldRef" => required(found, "resource", &path, errors),
-            "configMapKeyRef" | "secretKeyRef" => key_reference(found, &path, errors),
-            _ => {}
-        }
+pub(in crate::validation) fn env_source(variable: &Place<'_>, errors: &mut Errors) {
+    let source = variable.member("valueFrom");
+    if !source.is_present() {
+        return;
     }
-    let detail = match given.iter().flatten().count() {
+    rules::check("EnvVarSource", &source, errors);
+    let found = SOURCES
+        .iter()
+        .filter(|member| source.member(member).is_present());
+    let detail = match found.count() {
         0 => {
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, \
              `secretKeyRef` or `fileKeyRef`"
         }
-        _ if has_value => "may not be specified when `value` is not empty",
+        _ if !variable.member("value").is_empty() => {
+            "may not be specified when `value` is not empty"
+        }
         1 => return,
         _ => "may not have more than one field specified at a time",
     };
-    errors.push(FieldError::invalid(path, &json!(""), detail));
+    errors.push(FieldError::invalid(source.path(), &json!(""), detail));
 }
 
 /// Upstream: `validateObjectFieldSelector`.
-fn field_reference(found: &Value, path: &str, errors: &mut Errors) {
-    let field = format!("{path}.fieldPath");
-    let shown = text(found, "fieldPath");
+pub(in crate::validation) fn field_reference(found: &Place<'_>, errors: &mut Errors) {
+    let field = found.member("fieldPath");
+    let shown = field.text();
     if shown.is_empty() {
-        errors.push(FieldError::required(field, ""));
+        errors.push(field.required(""));
         return;
     }
     if let Some((of, key)) = shown.strip_suffix("']").and_then(|s| s.split_once("['")) {
-        let key = if of == "metadata.annotations" {
-            key.to_lowercase()
-        } else {
-            key.to_owned()
+        let key = match of {
+            "metadata.annotations" => key.to_lowercase(),
+            _ => key.to_owned(),
         };
-        match of {
-            "metadata.annotations" | "metadata.labels" => {
-                for message in names::qualified_name(&key) {
-                    errors.push(FieldError::invalid(path, &json!(key), &message));
-                }
-            }
-            of => errors.push(FieldError::invalid(
-                path,
-                &json!(of),
-                "does not support subscript",
-            )),
-        }
+        let (value, wrong) = match of {
+            "metadata.annotations" | "metadata.labels" => (json!(key), names::qualified_name(&key)),
+            of => (json!(of), vec!["does not support subscript".to_owned()]),
+        };
+        let error = |why: &String| FieldError::invalid(found.path(), &value, why);
+        errors.extend(wrong.iter().map(error));
         return;
     }
-    let inner = if shown == "spec.host" {
-        "spec.nodeName"
-    } else {
-        shown
+    let inner = match shown {
+        "spec.host" => "spec.nodeName",
+        shown => shown,
     };
-    if FIELDS.contains(&inner) {
-        return;
-    }
-    errors.push(if OTHER_FIELDS.contains(&inner) {
-        FieldError::not_supported(field, &json!(inner), &FIELDS)
-    } else {
+    if OTHER_FIELDS.contains(&inner) {
+        let error = FieldError::not_supported(field.path(), &json!(inner), &FIELDS);
+        errors.push(error);
+    } else if !FIELDS.contains(&inner) {
         let detail = format!("error converting fieldPath: field label not supported: {shown}");
-        FieldError::invalid(field, &json!(shown), &detail)
-    });
-}
-
-/// Upstream: `validateConfigMapKeySelector`, `validateSecretKeySelector`.
-fn key_reference(found: &Value, path: &str, errors: &mut Errors) {
-    let name = text(found, "name");
-    for message in names::dns_subdomain(name) {
-        errors.push(FieldError::invalid(
-            format!("{path}.name"),
-            &json!(name),
-            message,
-        ));
-    }
-    required(found, "key", path, errors);
-    let key = text(found, "key");
-    if !key.is_empty() {
-        for message in names::config_key(key) {
-            errors.push(FieldError::invalid(
-                format!("{path}.key"),
-                &json!(key),
-                message,
-            ));
-        }
+        errors.push(field.invalid(&detail));
     }
 }

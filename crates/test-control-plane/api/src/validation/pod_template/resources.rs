@@ -2,51 +2,51 @@
 
 use serde_json::{Map, Value};
 
-use super::Errors;
+use crate::status::FieldError;
+use crate::validation::place::{Errors, Place};
 use crate::validation::resource_names::{self, NamedFor, can_be_overcommitted, is_native, parsed};
-use crate::validation::{FieldError, at};
 
 /// Upstream: `validateContainerResourceRequirements`.
-pub(super) fn validate(container: &Value, path: &str, errors: &mut Errors) {
-    let Some(resources) = at(container, "/resources") else {
-        return;
-    };
-    let (limits, requests) = (members(resources, "limits"), members(resources, "requests"));
-    let path = format!("{path}.resources");
+pub(in crate::validation) fn container_resources(resources: &Place<'_>, errors: &mut Errors) {
+    let path = resources.path();
+    let amounts = |member: &str| resources.value.get(member).and_then(Value::as_object);
+    let (limits, requests) = (amounts("limits"), amounts("requests"));
     for (name, quantity) in limits.into_iter().flatten() {
         one(name, quantity, &format!("{path}.limits[{name}]"), errors);
     }
     for (name, quantity) in requests.into_iter().flatten() {
         one(name, quantity, &format!("{path}.requests[{name}]"), errors);
-        let Some(limit) = limits.and_then(|limits| limits.get(name)) else {
-            if !can_be_overcommitted(name) {
-                let detail = "Limit must be set for non overcommitable resources";
-                errors.push(FieldError::required(format!("{path}.limits"), detail));
-            }
-            continue;
-        };
-        let (Some(wanted), Some(most)) = (parsed(quantity), parsed(limit)) else {
-            continue;
-        };
-        let relation = if wanted != most && !can_be_overcommitted(name) {
-            "equal to"
-        } else if wanted > most {
-            "less than or equal to"
-        } else {
-            continue;
-        };
-        let limit = limit.as_str().unwrap_or_default();
-        let detail = format!("must be {relation} {name} limit of {limit}");
-        errors.push(FieldError::invalid(
-            format!("{path}.requests"),
-            quantity,
-            &detail,
-        ));
+        errors.extend(against_limit(name, quantity, limits, &path));
     }
 }
 
-fn members<'a>(resources: &'a Value, member: &str) -> Option<&'a Map<String, Value>> {
-    resources.get(member)?.as_object()
+/// Returns the error of a request that doesn't suit its limit.
+fn against_limit(
+    name: &str,
+    request: &Value,
+    limits: Option<&Map<String, Value>>,
+    path: &str,
+) -> Option<FieldError> {
+    let Some(limit) = limits.and_then(|limits| limits.get(name)) else {
+        let detail = "Limit must be set for non overcommitable resources";
+        let error = FieldError::required(format!("{path}.limits"), detail);
+        return Some(error).filter(|_| !can_be_overcommitted(name));
+    };
+    let (wanted, most) = (parsed(request)?, parsed(limit)?);
+    let relation = if wanted != most && !can_be_overcommitted(name) {
+        "equal to"
+    } else if wanted > most {
+        "less than or equal to"
+    } else {
+        return None;
+    };
+    let limit = limit.as_str().unwrap_or_default();
+    let detail = format!("must be {relation} {name} limit of {limit}");
+    Some(FieldError::invalid(
+        format!("{path}.requests"),
+        request,
+        &detail,
+    ))
 }
 
 /// Validates the name and quantity of one resource.

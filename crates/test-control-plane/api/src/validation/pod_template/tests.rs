@@ -11,7 +11,8 @@ fn wrong(container: &Value, spec: &Value) -> Vec<String> {
     merge(&mut all["containers"][0], container);
     merge(&mut all, spec);
     let mut errors = Vec::new();
-    validate_spec(&all, "spec", &BTreeSet::from(["claimed"]), &mut errors);
+    let spec = Place::new(&all, "spec");
+    validate_spec(&spec, &BTreeSet::from(["claimed"]), &mut errors);
     let text = |error: &FieldError| format!("{}: {}", error.field, error.message);
     errors.iter().map(text).collect()
 }
@@ -301,10 +302,8 @@ fn scheduling_members_are_validated() {
 #[test]
 fn pod_images_must_not_have_surrounding_space() {
     let mut errors = Vec::new();
-    validate_images(
-        &json!({"containers": [{"image": " i"}, {"image": "i"}]}),
-        &mut errors,
-    );
+    let spec = json!({"containers": [{"image": " i"}, {"image": "i"}]});
+    rules::check("PodSpec/images", &Place::new(&spec, "spec"), &mut errors);
     let fields: Vec<&str> = errors.iter().map(|error| error.field.as_str()).collect();
     assert_eq!(fields, ["spec.containers[0].image"]);
 }

@@ -1,121 +1,100 @@
 //! Rules of volumes.
 
-mod projected;
-
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use kube_apimachinery::schema;
+use serde_json::json;
 
-use super::{Errors, label, list, number, required, text};
+use crate::members::{list, text};
 use crate::status::FieldError;
-
-/// The sources with required members, and those members.
-const REQUIRED: &[(&str, &[&str])] = &[
-    ("hostPath", &["path"]),
-    ("secret", &["secretName"]),
-    ("nfs", &["server", "path"]),
-    ("persistentVolumeClaim", &["claimName"]),
-    ("configMap", &["name"]),
-    ("csi", &["driver"]),
-];
+use crate::validation::place::{Errors, Place};
+use crate::validation::{names, rules};
 
 /// Validates the volumes and returns the names of the valid ones.
 ///
 /// Upstream: `ValidateVolumes`.
-pub(super) fn validate<'a>(spec: &'a Value, path: &str, errors: &mut Errors) -> BTreeSet<&'a str> {
+pub(super) fn validate<'a>(spec: &Place<'a>, errors: &mut Errors) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
-    for (i, volume) in list(spec, "volumes").enumerate() {
-        let path = format!("{path}.volumes[{i}]");
-        let mut wrong = Vec::new();
-        source(volume, &path, &mut wrong);
-        let name = text(volume, "name");
-        let field = format!("{path}.name");
+    let volumes = spec.member("volumes");
+    for (volume, value) in volumes.elements().zip(list(spec.value, "volumes")) {
+        let before = errors.len();
+        source(&volume, errors);
+        let name = volume.member("name");
         if name.is_empty() {
-            wrong.push(FieldError::required(field.as_str(), ""));
+            errors.push(name.required(""));
         } else {
-            label(name, &field, &mut wrong);
+            name.invalid_for(names::dns_label(name.text()), errors);
         }
-        if names.contains(name) {
-            wrong.push(FieldError::duplicate(field, &json!(name)));
+        if names.contains(name.text()) {
+            errors.push(name.duplicate());
         }
-        if wrong.is_empty() {
-            names.insert(name);
+        if errors.len() == before {
+            names.insert(text(value, "name"));
         }
-        errors.append(&mut wrong);
     }
     names
 }
 
 /// Upstream: `validateVolumeSource`.
-fn source(volume: &Value, path: &str, errors: &mut Errors) {
-    let members = volume.as_object().into_iter().flatten();
+fn source(volume: &Place<'_>, errors: &mut Errors) {
+    let members = volume.value.as_object().into_iter().flatten();
     let mut sources = members.filter(|(member, found)| *member != "name" && !found.is_null());
-    let Some((member, found)) = sources.next() else {
-        errors.push(FieldError::required(path, "must specify a volume type"));
+    let Some((member, _)) = sources.next() else {
+        errors.push(volume.required("must specify a volume type"));
         return;
     };
-    let place = format!("{path}.{member}");
-    let needed = REQUIRED.iter().find(|(of, _)| of == member);
-    for needed in needed.into_iter().flat_map(|(_, needed)| *needed) {
-        required(found, needed, &place, errors);
-    }
-    file_mode(found, "defaultMode", &place, errors);
-    match member.as_str() {
-        "projected" => projected::validate(found, &place, errors),
-        _ => items(found, member, &place, errors),
-    }
+    check_source("Volume", &volume.member(member), member, errors);
     for (member, _) in sources {
         let detail = "may not specify more than 1 volume type";
-        errors.push(FieldError::forbidden(format!("{path}.{member}"), detail));
+        errors.push(volume.member(member).forbidden(detail));
     }
 }
 
-/// Validates the files that a volume takes from its source.
+/// Applies the rules for the type of a member that is a source.
+fn check_source(holder: &str, source: &Place<'_>, member: &str, errors: &mut Errors) {
+    let holder = schema::find_type(holder);
+    let field = holder.and_then(|holder| holder.field(member));
+    if let Some(found) = field.and_then(schema::Field::object_type) {
+        rules::check(found.name, source, errors);
+    }
+}
+
+/// Validates the files of the downward API. Their errors don't tell which file they mean.
 ///
-/// Upstream: `validateKeyToPath` and `validateDownwardAPIVolumeFile`, which doesn't tell which of
-/// the files it means.
-fn items(source: &Value, member: &str, path: &str, errors: &mut Errors) {
-    for (i, item) in list(source, "items").enumerate() {
-        if member == "downwardAPI" {
-            file(item, path, errors);
-            continue;
+/// Upstream: `validateDownwardAPIVolumeFile`.
+pub(in crate::validation) fn downward_files(source: &Place<'_>, errors: &mut Errors) {
+    for file in list(source.value, "items") {
+        rules::check("DownwardAPIVolumeFile", &source.instead(file), errors);
+    }
+}
+
+/// Upstream: `validateProjectionSources`.
+pub(in crate::validation) fn projections(volume: &Place<'_>, errors: &mut Errors) {
+    let mut taken = BTreeSet::new();
+    let sources = volume.member("sources");
+    for (source, value) in sources.elements().zip(list(volume.value, "sources")) {
+        let members = value.as_object().into_iter().flatten();
+        let found: Vec<_> = members.filter(|(_, found)| !found.is_null()).collect();
+        for (member, found) in &found {
+            check_source("VolumeProjection", &source.member(member), member, errors);
+            if *member == "serviceAccountToken" {
+                // Errors about the path name the volume.
+                let block = "ServiceAccountTokenProjection/path";
+                rules::check(block, &volume.instead(found), errors);
+            }
+            for target in list(found, "items").map(|item| text(item, "path")) {
+                if !target.is_empty() && !taken.insert(target) {
+                    let shown = match member.as_str() {
+                        "downwardAPI" => target,
+                        _ => text(found, "name"),
+                    };
+                    let detail = "conflicting duplicate paths";
+                    errors.push(FieldError::invalid(volume.path(), &json!(shown), detail));
+                }
+            }
         }
-        let path = format!("{path}.items[{i}]");
-        if matches!(member, "secret" | "configMap") {
-            required(item, "key", &path, errors);
+        if found.len() > 1 {
+            errors.push(source.forbidden("may not specify more than 1 volume type"));
         }
-        file(item, &path, errors);
-    }
-}
-
-/// Validates the path and mode of a file.
-fn file(item: &Value, path: &str, errors: &mut Errors) {
-    required(item, "path", path, errors);
-    local_path(text(item, "path"), &format!("{path}.path"), errors);
-    file_mode(item, "mode", path, errors);
-}
-
-fn file_mode(value: &Value, member: &str, path: &str, errors: &mut Errors) {
-    let mode = number(value, member);
-    if let Some(mode) = mode.filter(|mode| !(0..=0o777).contains(mode)) {
-        let detail = "must be a number between 0 and 0777 (octal), both inclusive";
-        let field = format!("{path}.{member}");
-        errors.push(FieldError::invalid(field, &json!(mode), detail));
-    }
-}
-
-/// Rejects paths that leave the volume.
-///
-/// Upstream: `ValidateLocalNonReservedPath`.
-fn local_path(path: &str, field: &str, errors: &mut Errors) {
-    let mut refuse = |why| errors.push(FieldError::invalid(field, &json!(path), why));
-    if path.starts_with('/') {
-        refuse("must be a relative path");
-    }
-    if path.split('/').any(|part| part == "..") {
-        refuse("must not contain '..'");
-    }
-    if path.starts_with("..") && !path.starts_with("../") {
-        refuse("must not start with '..'");
     }
 }

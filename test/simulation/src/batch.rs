@@ -1,0 +1,91 @@
+//! Many runs, each in a process of its own.
+
+use std::io;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use simulation::outcome::Outcome;
+use simulation::plan::Plan;
+
+use crate::child::in_child;
+use crate::report::{Report, now};
+
+/// Time between two lines of progress.
+const PROGRESS: Duration = Duration::from_secs(30);
+
+/// Number of violations that are printed for a failed run.
+const SHOWN_MAX: usize = 5;
+
+/// The result of one process.
+type Done = (String, Plan, Result<Outcome, String>);
+
+/// Runs all plans, `jobs` at a time, and prints those that break a rule.
+pub(crate) fn run_all(
+    plans: impl Iterator<Item = (String, Plan)>,
+    jobs: usize,
+    out: &mut impl io::Write,
+) -> Result<Report, String> {
+    let jobs = match jobs {
+        0 => thread::available_parallelism().map_or(1, usize::from),
+        jobs => jobs,
+    };
+    let mut plans = plans;
+    let mut report = Report::new(jobs);
+    let (sender, finished) = mpsc::channel::<Done>();
+    let mut running = 0;
+    let mut shown = now();
+    loop {
+        while running < jobs {
+            let Some((name, plan)) = plans.next() else {
+                break;
+            };
+            let sender = sender.clone();
+            running += 1;
+            thread::spawn(move || {
+                let outcome = in_child(&plan);
+                // The receiver waits for every run.
+                let _ = sender.send((name, plan, outcome));
+            });
+        }
+        if running == 0 {
+            return Ok(report);
+        }
+        let Ok((name, plan, outcome)) = finished.recv() else {
+            return Err("a run's thread panicked".to_owned());
+        };
+        running -= 1;
+        let outcome = outcome.map_err(|error| format!("{name}: {error}"))?;
+        let printed = print_failure(&name, &plan, &outcome, out);
+        report.add(&outcome);
+        let progress = if shown.elapsed() > PROGRESS {
+            shown = now();
+            writeln!(out, "{}", report.progress())
+        } else {
+            Ok(())
+        };
+        printed
+            .and(progress)
+            .map_err(|error| format!("cannot print: {error}"))?;
+    }
+}
+
+fn print_failure(
+    name: &str,
+    plan: &Plan,
+    outcome: &Outcome,
+    out: &mut impl io::Write,
+) -> io::Result<()> {
+    if outcome.violations.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{name} (trace {}):", outcome.trace)?;
+    for violation in outcome.violations.iter().take(SHOWN_MAX) {
+        writeln!(out, "  {violation}")?;
+    }
+    if !name.starts_with("simulate") {
+        let text = serde_json::to_string(plan)?;
+        writeln!(out, "  simulate run --plan - --print table <<<'{text}'")?;
+    }
+    Ok(())
+}

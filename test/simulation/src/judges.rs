@@ -1,0 +1,91 @@
+//! Judges: what must hold for every write, and at the end.
+//!
+//! A rule of the view compares a write with what its sync could know: the objects at the versions
+//! of the caches when the sync began. A rule of the truth compares it with what the API server had
+//! stored. The rules' names are those of docs/reliability.md.
+
+mod budget;
+mod case;
+mod end_state;
+mod identity;
+mod order;
+mod ownership;
+mod process;
+mod revisions;
+mod status;
+mod volumes;
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::history::History;
+use crate::plan::Plan;
+use crate::record::Record;
+pub use case::{Case, View, Write, belongs};
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule.
+    pub rule: &'static str,
+    /// Time after the start of the run.
+    pub at: Duration,
+    /// What happened.
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, at, message } = self;
+        write!(f, "{rule} at {:.3} s: {message}", at.as_secs_f64())
+    }
+}
+
+/// The judges' findings.
+#[derive(Debug, Default)]
+pub struct Verdict {
+    /// Broken rules.
+    pub violations: Vec<Violation>,
+    /// Number of writes that made a claim lose its protection.
+    pub doomed: usize,
+    /// Number of those whose spec a user changed in the last moment: after the controller looked
+    /// and before the API server got the write.
+    pub outrun: usize,
+}
+
+impl Verdict {
+    fn broken(&mut self, rule: &'static str, at: Duration, message: impl Into<String>) {
+        self.violations.push(Violation {
+            rule,
+            at,
+            message: message.into(),
+        });
+    }
+}
+
+/// Judges a run.
+pub fn judge(plan: &Plan, record: &Record) -> Verdict {
+    let history = History::read(record);
+    judge_case(&Case::new(plan, record, &history))
+}
+
+/// Judges a run whose history has been read.
+pub fn judge_case(case: &Case<'_>) -> Verdict {
+    let mut verdict = Verdict::default();
+    for write in case.writes() {
+        identity::judge(case, &write, &mut verdict);
+        order::judge(case, &write, &mut verdict);
+        budget::judge(case, &write, &mut verdict);
+        revisions::judge(case, &write, &mut verdict);
+        volumes::judge(case, &write, &mut verdict);
+        ownership::judge(case, &write, &mut verdict);
+        status::judge(case, &write, &mut verdict);
+    }
+    budget::judge_disruptions(case, &mut verdict);
+    process::judge(case, &mut verdict);
+    end_state::judge(case, &mut verdict);
+    for message in &case.record.plane_violations {
+        verdict.broken("I-2", case.record.length, message.clone());
+    }
+    verdict
+}

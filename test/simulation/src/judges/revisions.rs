@@ -1,0 +1,167 @@
+//! Revisions: which one a pod gets, and which ones are kept.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kube_test_control_plane::route::Verb;
+use serde_json::Value;
+
+use super::Verdict;
+use super::case::{Case, Write, template_of, update_revision};
+use crate::views::{Pod, Revision};
+
+pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
+    if write.creates("pods") {
+        judge_created(case, write, verdict);
+    }
+    if write.creates("controllerrevisions") {
+        judge_new(case, write, verdict);
+    }
+    if write.deletes("controllerrevisions") {
+        judge_truncated(case, write, verdict);
+    }
+    if write.request.subresource == "status" {
+        judge_completion(case, write, verdict);
+    }
+}
+
+/// Returns the update revision of a sync, which may have created it.
+fn update_of<'a>(case: &Case<'a>, write: &Write<'a>) -> Option<&'a Arc<Revision>> {
+    let mut known = write.view.revisions.clone();
+    for request in &write.earlier {
+        let created =
+            request.resource == "controllerrevisions" && request.verb == Some(Verb::Create);
+        if let (true, Some(processed)) = (created, request.processed) {
+            let key = (request.namespace.clone(), request.name.clone());
+            known.extend(case.history.revisions.at(&key, processed.after));
+        }
+    }
+    update_revision(write.view.set, &known)
+}
+
+/// pods below the partition get the current revision, others the update revision.
+fn judge_created(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
+    let Some(ordinal) = write.ordinal() else {
+        return;
+    };
+    let Some(update) = update_of(case, write) else {
+        return;
+    };
+    let set = write.view.set;
+    let current = &set.status.current_revision;
+    let mut known = write.view.revisions.iter();
+    let keeps = !set.is_on_delete() && ordinal.saturating_sub(set.start) < set.partition;
+    let wanted = if keeps && known.any(|it| it.name == *current) {
+        current
+    } else {
+        &update.name
+    };
+    let body = write.request.json();
+    let label = "/metadata/labels/controller-revision-hash";
+    let got = body.pointer(label).and_then(Value::as_str);
+    if got != Some(wanted) {
+        let message = format!("{}: revision {got:?} instead of {wanted}", write.named());
+        verdict.broken("R-1", write.request.sent, message);
+    }
+}
+
+/// no two revisions of a set have the same template.
+fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
+    let Some(processed) = write.request.processed.filter(|it| it.code < 300) else {
+        return;
+    };
+    let key = write.key();
+    let Some(new) = case.history.revisions.at(&key, processed.after) else {
+        return;
+    };
+    let uid = &write.view.set.uid;
+    let stored = case.history.revisions.all_at(&key.0, processed.after);
+    let mut owned = stored.filter(|it| it.controller.as_ref().is_some_and(|it| it.uid == *uid));
+    let equal = owned.find(|it| it.name != new.name && template_of(it) == template_of(new));
+    if let Some(equal) = equal {
+        let message = format!("{}: {} has the same template", write.named(), equal.name);
+        verdict.broken("R-3", write.request.sent, message);
+    }
+}
+
+/// a revision in use is never deleted. R-5: nor one within the limit. A sync that failed before
+/// it knew the current revision protects those of the pods alone, as the reference's.
+fn judge_truncated(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
+    let (set, name) = (write.view.set, &write.request.name);
+    let mut live: BTreeSet<&str> = BTreeSet::new();
+    live.extend(write.view.members.values().map(|it| it.revision.as_str()));
+    live.extend(created_since(case, write).map(|it| it.revision.as_str()));
+    let dead = write
+        .view
+        .revisions
+        .iter()
+        .filter(|it| !live.contains(it.name.as_str()));
+    let dead = i64::try_from(dead.count()).unwrap_or(i64::MAX);
+    let mut revisions = write
+        .earlier
+        .iter()
+        .filter(|it| it.resource == "controllerrevisions");
+    if !revisions.any(|it| it.verb != Some(Verb::Delete) && it.status.is_none_or(|it| it >= 300)) {
+        live.insert(&set.status.current_revision);
+    }
+    if live.contains(name.as_str()) {
+        let message = format!("{}: it is in use", write.named());
+        verdict.broken("R-4", write.request.sent, message);
+    }
+    if set.history_limit < 0 || dead <= set.history_limit {
+        let message = format!("{}: {dead} of {} kept", write.named(), set.history_limit);
+        verdict.broken("R-5", write.request.sent, message);
+    }
+}
+
+/// Returns the pods of the set that instances created after the sync looked at its pods.
+fn created_since<'a>(
+    case: &'a Case<'_>,
+    write: &'a Write<'_>,
+) -> impl Iterator<Item = &'a Arc<Pod>> {
+    let namespace = &write.request.namespace;
+    let (set, seen) = (write.view.set, write.sync.seen.pods);
+    let before = write.request.processed.map_or(seen, |it| it.before);
+    let stored = case.history.pods.all_at(namespace, before);
+    stored.filter(move |pod| {
+        let owner = pod.controller.as_ref();
+        let known = case
+            .history
+            .pods
+            .at(&(namespace.clone(), pod.name.clone()), seen);
+        owner.is_some_and(|it| it.uid == set.uid)
+            && super::case::belongs(set, pod)
+            && known.is_none_or(|it| it.uid != pod.uid)
+    })
+}
+
+/// an update is complete when all pods are updated and ready.
+fn judge_completion(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
+    let set = write.view.set;
+    let body = write.request.json();
+    let text = |member: &str| {
+        let found = body.pointer(&format!("/status/{member}"));
+        found.and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let number = |member: &str| {
+        let found = body.pointer(&format!("/status/{member}"));
+        found.and_then(Value::as_i64).unwrap_or_default()
+    };
+    let (old, new) = (&set.status.current_revision, text("currentRevision"));
+    let known = write.view.revisions.iter().any(|it| it.name == *old);
+    if old.is_empty() || new == *old || !known {
+        return;
+    }
+    let update = update_of(case, write).map(|it| it.name.as_str());
+    let wanted = i64::from(set.replicas);
+    let is_complete = ["updatedReplicas", "readyReplicas", "replicas"]
+        .iter()
+        .all(|member| number(member) == wanted);
+    if Some(new.as_str()) != update || !is_complete {
+        let message = format!(
+            "{}: current revision {old} -> {new} too early",
+            write.named()
+        );
+        verdict.broken("R-6", write.request.sent, message);
+    }
+}

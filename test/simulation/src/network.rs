@@ -1,0 +1,157 @@
+//! The network between the instances and the API server: latency, and the faults of requests.
+
+mod faults;
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::USER_AGENT;
+use http::{HeaderValue, Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use kube::client::Body;
+use kube_test_control_plane::auth::ServiceAs;
+use kube_test_control_plane::faults::RequestFacts;
+use kube_test_control_plane::reply::{BoxError, Reply, ResponseBody};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+use tower::Service;
+
+use crate::agent::{Agent, Process};
+use crate::record::Recorder;
+pub use faults::{Ending, Fate, Faults};
+
+/// An event that the run must react to.
+#[derive(Debug)]
+pub enum Signal {
+    /// A fault kills this process.
+    Crash(Process),
+    /// A fault cuts this process off for a time.
+    Isolate(Process, Duration),
+    /// The process ended by itself, for this reason.
+    Ended(Process, String),
+}
+
+/// The network of one process.
+#[derive(Clone)]
+pub struct Network {
+    /// The API server, with the rights of the stock role alone.
+    pub server: ServiceAs,
+    /// The API server for the lease, which the stock role doesn't allow.
+    pub leases: ServiceAs,
+    /// The process.
+    pub process: Process,
+    /// The faults of the run.
+    pub faults: Faults,
+    /// The record of the run.
+    pub recorder: Recorder,
+    /// Receives crashes.
+    pub signals: mpsc::UnboundedSender<Signal>,
+}
+
+/// The connection broke.
+#[derive(Debug, thiserror::Error)]
+#[error("connection reset by peer")]
+struct Reset;
+
+impl Network {
+    async fn carry(self, request: Request<Body>) -> Result<Reply, BoxError> {
+        let (parts, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let uri = &parts.uri;
+        let facts = RequestFacts::new(&parts.method, uri.path(), uri.query().unwrap_or_default());
+        let (id, nth_write) = self.recorder.sent(self.process, &facts, &body);
+        let fate = self.faults.decide(self.process.instance, &facts, nth_write);
+        let agent = Agent {
+            process: self.process,
+            request: id,
+        };
+        let mut request = Request::from_parts(parts, Full::new(body));
+        let agent = HeaderValue::from_str(&agent.to_string())?;
+        request.headers_mut().insert(USER_AGENT, agent);
+        if fate.ending == Ending::CrashBefore {
+            return self.crash().await;
+        }
+        if let Some(time) = fate.isolate {
+            self.faults.isolate(self.process.instance, time);
+            // The run that receives the signal outlives its processes.
+            let _ = self.signals.send(Signal::Isolate(self.process, time));
+        }
+        self.faults.reachable(self.process.instance).await;
+        if fate.ending == Ending::Drop {
+            sleep(fate.there).await;
+            return Err(Reset.into());
+        }
+        if let Some(error) = fate.error {
+            sleep(fate.there + fate.back).await;
+            let reply = error
+                .status(&facts)
+                .map(|status| rejected(error.code(), &status));
+            let reply = reply.unwrap_or_else(|| Err(Reset.into()));
+            self.recorder.answered(id, error.code());
+            return reply;
+        }
+        // The API server processes the request even if its sender is gone by then.
+        let (sender, answer) = oneshot::channel();
+        let mut server = match facts.resource.as_str() {
+            "leases" => self.leases.clone(),
+            _ => self.server.clone(),
+        };
+        let there = fate.there;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the request outlives its sender, and ends by itself"
+        )]
+        tokio::spawn(async move {
+            sleep(there).await;
+            // A dropped receiver is a sender that is gone.
+            let _ = sender.send(server.call(request).await);
+        });
+        let reply = answer.await.map_err(|_| Reset)?;
+        if fate.ending == Ending::CrashAfter {
+            return self.crash().await;
+        }
+        if fate.ending == Ending::LoseAnswer {
+            return Err(Reset.into());
+        }
+        sleep(fate.back).await;
+        self.faults.reachable(self.process.instance).await;
+        let reply = reply?;
+        self.recorder.answered(id, reply.status().as_u16());
+        Ok(reply)
+    }
+
+    /// Kills the process: this request never ends.
+    async fn crash(&self) -> Result<Reply, BoxError> {
+        // The run that receives the signal outlives its processes.
+        let _ = self.signals.send(Signal::Crash(self.process));
+        std::future::pending().await
+    }
+}
+
+fn rejected(code: u16, status: &serde_json::Value) -> Result<Reply, BoxError> {
+    let body = Full::new(Bytes::from(status.to_string()));
+    let body: ResponseBody = body.map_err(Into::into).boxed_unsync();
+    let response = Response::builder()
+        .status(code)
+        .header("content-type", "application/json");
+    Ok(response.body(body)?)
+}
+
+impl Service<Request<Body>> for Network {
+    type Response = Reply;
+    type Error = BoxError;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Reply, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().carry(request))
+    }
+}
+
+/// Shares a value between the processes of a run.
+pub(crate) type Shared<T> = Arc<std::sync::Mutex<T>>;

@@ -1,0 +1,221 @@
+//! The faults of requests, and their decision for each request.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use kube_test_control_plane::faults::{FaultError, RequestFacts};
+use rand::Rng as _;
+use rand::rngs::StdRng;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::Shared;
+use crate::plan::{Fault, FaultRequests, Span};
+use crate::record::is_write;
+use crate::seed;
+
+/// What happens to a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fate {
+    /// Time to the API server.
+    pub there: Duration,
+    /// Time of the answer's way.
+    pub back: Duration,
+    /// How it ends.
+    pub ending: Ending,
+    /// The API server rejects it.
+    pub error: Option<FaultError>,
+    /// Its instance is cut off for this time, before it is sent.
+    pub isolate: Option<Duration>,
+}
+
+/// How a request ends. Of several faults, the last of these counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// With its answer.
+    #[default]
+    Answer,
+    /// Its answer is lost.
+    LoseAnswer,
+    /// Its process dies once it is processed.
+    CrashAfter,
+    /// It never gets to the API server.
+    Drop,
+    /// Its process dies before it is sent.
+    CrashBefore,
+}
+
+/// The faults of a run.
+#[derive(Clone)]
+pub struct Faults {
+    state: Shared<State>,
+    /// The instances that are cut off.
+    isolated: Arc<watch::Sender<BTreeMap<usize, Instant>>>,
+}
+
+struct State {
+    random: StdRng,
+    latency: Span,
+    active: Vec<Active>,
+    /// Faults of single writes with their length, by the number of the write.
+    strikes: BTreeMap<u64, Vec<(Fault, Duration)>>,
+}
+
+struct Active {
+    fault: Fault,
+    until: Instant,
+}
+
+impl Faults {
+    /// Creates the faults of a run: none, but this latency.
+    pub fn new(seed: u64, latency: Span) -> Self {
+        Self {
+            state: Arc::new(Mutex::new(State {
+                random: seed::stream(seed, "network"),
+                latency,
+                active: Vec::new(),
+                strikes: BTreeMap::new(),
+            })),
+            isolated: Arc::new(watch::Sender::new(BTreeMap::new())),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a fault that lasts for this time.
+    pub fn begin(&self, fault: Fault, time: Duration) {
+        let until = Instant::now() + time;
+        self.lock().active.push(Active { fault, until });
+    }
+
+    /// Hits the `nth` write of all instances with this fault.
+    pub fn strike(&self, nth: u64, fault: Fault, time: Duration) {
+        let mut state = self.lock();
+        state.strikes.entry(nth).or_default().push((fault, time));
+    }
+
+    /// Cuts an instance off for this time.
+    pub fn isolate(&self, instance: usize, time: Duration) {
+        let until = Instant::now() + time;
+        self.isolated.send_modify(|isolated| {
+            isolated.insert(instance, until);
+        });
+    }
+
+    /// Ends all faults.
+    pub fn clear(&self) {
+        let mut state = self.lock();
+        state.active.clear();
+        state.strikes.clear();
+        self.isolated.send_modify(BTreeMap::clear);
+    }
+
+    /// Waits until the instance is not cut off.
+    pub async fn reachable(&self, instance: usize) {
+        let mut isolated = self.isolated.subscribe();
+        loop {
+            let until = isolated.borrow_and_update().get(&instance).copied();
+            let Some(until) = until.filter(|until| *until > Instant::now()) else {
+                return;
+            };
+            tokio::select! {
+                biased;
+                // The sender lives as long as the faults.
+                _ = isolated.changed() => {}
+                () = tokio::time::sleep_until(until) => {}
+            }
+        }
+    }
+
+    /// Decides what happens to a request, the `nth` write if it is one.
+    pub fn decide(&self, instance: usize, facts: &RequestFacts, nth: Option<u64>) -> Fate {
+        let mut state = self.lock();
+        let State {
+            random,
+            latency,
+            active,
+            strikes,
+        } = &mut *state;
+        let mut fate = Fate {
+            there: latency.draw(random),
+            back: latency.draw(random),
+            ..Fate::default()
+        };
+        let now = Instant::now();
+        active.retain(|active| active.until > now);
+        for Active { fault, .. } in active.iter() {
+            let Some(requests) = requests_of(fault) else {
+                continue;
+            };
+            if matches(requests, instance, facts) && random.random_range(0..100) < requests.percent
+            {
+                fate.suffer(fault, random);
+            }
+        }
+        for (fault, time) in nth.and_then(|nth| strikes.remove(&nth)).unwrap_or_default() {
+            fate.suffer(&fault, random);
+            if matches!(fault, Fault::Isolate { .. }) {
+                fate.isolate = Some(time);
+            }
+        }
+        fate
+    }
+}
+
+impl Fate {
+    fn suffer(&mut self, fault: &Fault, random: &mut StdRng) {
+        match fault {
+            Fault::Reject { error, .. } => self.error = Some(error.clone()),
+            Fault::Drop(_) => self.end(Ending::Drop),
+            Fault::LoseAnswer(_) => self.end(Ending::LoseAnswer),
+            Fault::Hold { delay, .. } => self.there += delay.draw(random),
+            Fault::HoldAnswer { delay, .. } => self.back += delay.draw(random),
+            Fault::CrashBefore => self.end(Ending::CrashBefore),
+            Fault::CrashAfter => self.end(Ending::CrashAfter),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, ending: Ending) {
+        self.ending = self.ending.max(ending);
+    }
+}
+
+/// Returns the requests that a fault hits; none if it is no fault of requests.
+fn requests_of(fault: &Fault) -> Option<&FaultRequests> {
+    match fault {
+        Fault::Drop(requests)
+        | Fault::LoseAnswer(requests)
+        | Fault::Reject { requests, .. }
+        | Fault::Hold { requests, .. }
+        | Fault::HoldAnswer { requests, .. } => Some(requests),
+        _ => None,
+    }
+}
+
+fn matches(requests: &FaultRequests, instance: usize, facts: &RequestFacts) -> bool {
+    let FaultRequests {
+        instance: of,
+        verbs,
+        resource,
+        percent: _,
+    } = requests;
+    let by_resource = match resource {
+        Some(resource) => *resource == facts.resource,
+        None => facts.resource != "leases",
+    };
+    let by_verb = match facts.verb {
+        Some(verb) if !verbs.is_empty() => verbs.contains(&verb),
+        // A fault without verbs leaves watches alone: they have faults of their own.
+        Some(_) => is_write(facts.verb, &facts.resource) || !is_watch(facts),
+        None => false,
+    };
+    of.is_none_or(|of| of == instance) && by_resource && by_verb
+}
+
+fn is_watch(facts: &RequestFacts) -> bool {
+    facts.verb == Some(kube_test_control_plane::route::Verb::Watch)
+}

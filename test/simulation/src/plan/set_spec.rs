@@ -1,0 +1,165 @@
+//! StatefulSets of a plan.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// How a set updates its pods.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UpdateMode {
+    /// Replaces them one after another.
+    #[default]
+    RollingUpdate,
+    /// Replaces those that users delete.
+    OnDelete,
+}
+
+/// Whether claims are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Retain {
+    /// They are kept.
+    #[default]
+    Retain,
+    /// They are deleted.
+    Delete,
+}
+
+/// Retention of claims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ClaimRetention {
+    /// When the set is deleted.
+    pub when_deleted: Retain,
+    /// When the set is scaled down.
+    pub when_scaled: Retain,
+}
+
+/// The maximum of unavailable pods during an update.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum MaxUnavailable {
+    /// A number of pods.
+    Pods(u32),
+    /// A percentage of the replicas, such as `30%`.
+    Percent(String),
+}
+
+/// How dependents of a deleted set are treated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cascade {
+    /// They are deleted after the set.
+    #[default]
+    Background,
+    /// They are deleted before the set.
+    Foreground,
+    /// They are kept.
+    Orphan,
+}
+
+/// A StatefulSet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct SetSpec {
+    /// Its name.
+    pub name: String,
+    /// The image of its pods. Images that begin with `bad` never become ready.
+    pub image: String,
+    /// Number of pods.
+    pub replicas: u32,
+    /// Whether pods are created and deleted in parallel.
+    pub parallel: bool,
+    /// How pods are updated.
+    pub update: UpdateMode,
+    /// Number of pods, from the lowest ordinal, that keep the old revision.
+    pub partition: Option<u32>,
+    /// The maximum of unavailable pods.
+    pub max_unavailable: Option<MaxUnavailable>,
+    /// Seconds for which a ready pod must stay ready to be available.
+    pub min_ready_seconds: u32,
+    /// Number of claim templates.
+    pub claims: u32,
+    /// Retention of claims.
+    pub retention: ClaimRetention,
+    /// The first ordinal.
+    pub start: u32,
+    /// Number of old revisions to keep.
+    pub history: Option<u32>,
+    /// Seconds that pods get to stop.
+    pub grace: u32,
+}
+
+impl Default for SetSpec {
+    fn default() -> Self {
+        Self {
+            name: "web".to_owned(),
+            image: "a".to_owned(),
+            replicas: 3,
+            parallel: false,
+            update: UpdateMode::default(),
+            partition: None,
+            max_unavailable: None,
+            min_ready_seconds: 0,
+            claims: 0,
+            retention: ClaimRetention::default(),
+            start: 0,
+            history: None,
+            grace: 10,
+        }
+    }
+}
+
+impl SetSpec {
+    /// Returns the object that a user creates.
+    pub fn manifest(&self) -> Value {
+        let labels = json!({"app": self.name});
+        let mounts: Vec<Value> = (0..self.claims)
+            .map(|nth| json!({"name": format!("data{nth}"), "mountPath": format!("/data{nth}")}))
+            .collect();
+        let claims: Vec<Value> = (0..self.claims)
+            .map(|nth| {
+                json!({
+                    "metadata": {"name": format!("data{nth}")},
+                    "spec": {
+                        "accessModes": ["ReadWriteOnce"],
+                        "resources": {"requests": {"storage": "1Gi"}},
+                    },
+                })
+            })
+            .collect();
+        let mut strategy = json!({"type": self.update});
+        if self.update == UpdateMode::RollingUpdate {
+            let mut rolling = json!({"partition": self.partition.unwrap_or(0)});
+            if let Some(max) = &self.max_unavailable {
+                rolling["maxUnavailable"] = json!(max);
+            }
+            strategy["rollingUpdate"] = rolling;
+        }
+        json!({
+            "apiVersion": "apps/v1",
+            "kind": "StatefulSet",
+            "metadata": {"name": self.name, "labels": labels},
+            "spec": {
+                "replicas": self.replicas,
+                "serviceName": self.name,
+                "podManagementPolicy": if self.parallel { "Parallel" } else { "OrderedReady" },
+                "selector": {"matchLabels": labels},
+                "updateStrategy": strategy,
+                "minReadySeconds": self.min_ready_seconds,
+                "revisionHistoryLimit": self.history.unwrap_or(10),
+                "ordinals": {"start": self.start},
+                "persistentVolumeClaimRetentionPolicy": self.retention,
+                "volumeClaimTemplates": claims,
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {
+                        "terminationGracePeriodSeconds": self.grace,
+                        "containers": [{
+                            "name": "main",
+                            "image": self.image,
+                            "volumeMounts": mounts,
+                        }],
+                    },
+                },
+            },
+        })
+    }
+}

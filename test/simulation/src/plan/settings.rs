@@ -1,0 +1,108 @@
+//! The environment of a run.
+
+use std::time::Duration;
+
+use rand::Rng as _;
+use rand::rngs::StdRng;
+use serde::{Deserialize, Serialize};
+
+/// A time or duration in milliseconds.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Millis(pub u64);
+
+impl From<Millis> for Duration {
+    fn from(millis: Millis) -> Self {
+        Self::from_millis(millis.0)
+    }
+}
+
+/// A random duration between two bounds, both included, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span(pub u64, pub u64);
+
+impl Span {
+    /// Draws a duration.
+    pub fn draw(self, random: &mut StdRng) -> Duration {
+        Duration::from_millis(random.random_range(self.0..=self.1.max(self.0)))
+    }
+
+    /// The longest duration.
+    pub fn max(self) -> Duration {
+        Duration::from_millis(self.1)
+    }
+}
+
+/// Durations of the leader election, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LeaseTimes {
+    /// Time after which rivals take the lease.
+    pub lease: u64,
+    /// Time after which a holder that can't renew stops.
+    pub renew: u64,
+    /// Time between two attempts.
+    pub retry: u64,
+}
+
+/// The environment of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Settings {
+    /// Number of controller instances that compete for the lease.
+    pub instances: usize,
+    /// Number of sets that an instance syncs in parallel.
+    pub workers: usize,
+    /// Durations of the leader election.
+    pub lease: LeaseTimes,
+    /// Time between two resyncs in seconds; none for a controller that only events wake.
+    pub resync: Option<u64>,
+    /// Duration of a request's way to the API server, and of its answer's way back.
+    pub latency: Span,
+    /// Lag of an instance's watches behind the API server.
+    pub lag: Span,
+    /// Interval of bookmarks in seconds.
+    pub bookmarks: u64,
+    /// Whether rolling updates obey `maxUnavailable`.
+    pub max_unavailable: bool,
+    /// Time from a pod's creation to its start.
+    pub pod_start: Span,
+    /// Time from a pod's start to its readiness.
+    pub pod_ready: Span,
+    /// Time that a pod needs to stop.
+    pub pod_stop: Span,
+    /// Delay of the garbage collector in milliseconds.
+    pub collector_delay: Millis,
+    /// Average requests per second of an instance; 0 for no limit.
+    pub qps: u32,
+    /// Time until a restarted instance runs again.
+    pub restart: Span,
+}
+
+impl Default for Settings {
+    /// One undisturbed instance with upstream's settings.
+    fn default() -> Self {
+        Self {
+            instances: 1,
+            workers: 5,
+            lease: LeaseTimes {
+                lease: 15,
+                renew: 10,
+                retry: 2,
+            },
+            resync: None,
+            latency: Span(1, 5),
+            lag: Span(0, 20),
+            bookmarks: 60,
+            max_unavailable: true,
+            pod_start: Span(200, 2_000),
+            pod_ready: Span(500, 5_000),
+            pod_stop: Span(100, 3_000),
+            collector_delay: Millis(1_000),
+            qps: 0,
+            restart: Span(100, 5_000),
+        }
+    }
+}

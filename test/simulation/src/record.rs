@@ -1,0 +1,336 @@
+//! The record of a run: requests, syncs, commits.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use kube_test_control_plane::faults::RequestFacts;
+use kube_test_control_plane::route::Verb;
+use kube_test_control_plane::store::LogEntry;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::agent::Process;
+
+/// Resources whose writes don't concern sets.
+const BESIDE: [&str; 2] = ["leases", "events"];
+
+/// Namespace and name of a set.
+pub type SetKey = (String, String);
+
+/// The versions of the caches when a sync read them; 0 before the first list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seen {
+    /// StatefulSets.
+    pub sets: u64,
+    /// Pods.
+    pub pods: u64,
+    /// PersistentVolumeClaims.
+    pub claims: u64,
+    /// ControllerRevisions.
+    pub revisions: u64,
+}
+
+/// A sync of an instance.
+#[derive(Clone, Debug)]
+pub struct Sync {
+    /// The instance.
+    pub process: Process,
+    /// The set.
+    pub set: SetKey,
+    /// Time of its start.
+    pub at: Duration,
+    /// What it read.
+    pub seen: Seen,
+}
+
+/// A request of an instance.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The sender.
+    pub process: Process,
+    /// The sync that sent it.
+    pub sync: Option<usize>,
+    /// Time when it was sent.
+    pub sent: Duration,
+    /// Time when its answer arrived.
+    pub answered: Option<Duration>,
+    /// Status code of the answer that arrived.
+    pub status: Option<u16>,
+    /// Verb; none for paths that name no resource.
+    pub verb: Option<Verb>,
+    /// Resource.
+    pub resource: String,
+    /// Subresource.
+    pub subresource: String,
+    /// Namespace.
+    pub namespace: String,
+    /// Name; for a creation, the one in the body.
+    pub name: String,
+    /// Body.
+    pub body: Bytes,
+    /// Fate in the API server; none if it never got there.
+    pub processed: Option<Processed>,
+}
+
+/// What the API server did with a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Processed {
+    /// Time.
+    pub at: Duration,
+    /// Revision of the store before it.
+    pub before: u64,
+    /// Revision of the store after it.
+    pub after: u64,
+    /// Status code.
+    pub code: u16,
+}
+
+impl Request {
+    /// Reports whether the request is a write that concerns a set: no lease, no event.
+    pub fn is_write(&self) -> bool {
+        is_write(self.verb, &self.resource)
+    }
+
+    /// Returns the body as JSON; null if it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+/// Reports whether a request writes something that concerns a set.
+pub fn is_write(verb: Option<Verb>, resource: &str) -> bool {
+    let reads = [Verb::Get, Verb::List, Verb::Watch];
+    verb.is_some_and(|verb| !reads.contains(&verb)) && !BESIDE.contains(&resource)
+}
+
+/// Everything that happened in a run.
+#[derive(Debug, Default)]
+pub struct Record {
+    /// Requests of the instances, in the order of sending.
+    pub requests: Vec<Request>,
+    /// Syncs, in the order of their start.
+    pub syncs: Vec<Sync>,
+    /// Number of syncs that were postponed until the caches showed the process's writes.
+    pub postponed: usize,
+    /// Commits of the API server, in their order.
+    pub commits: Vec<Commit>,
+    /// Lines that the run logged beside: crashes, steps, ends of processes.
+    pub notes: Vec<(Duration, String)>,
+    /// Time at which all faults and users stopped.
+    pub calm: Duration,
+    /// Time after which the instances wrote nothing; none if they never stopped.
+    pub quiet: Option<Duration>,
+    /// Length of the run.
+    pub length: Duration,
+    /// Number of requests that the API server got.
+    pub requests_served: usize,
+    /// Hash of everything that the API server got, with times and versions.
+    pub trace: u64,
+    /// Violations that the control plane's own judges found.
+    pub plane_violations: Vec<String>,
+}
+
+/// A commit of the API server.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// Time.
+    pub at: Duration,
+    /// The stored change.
+    pub entry: LogEntry,
+    /// The request of an instance that caused it.
+    pub request: Option<usize>,
+    /// User agent of the sender.
+    pub agent: Arc<str>,
+}
+
+/// Collects what the instances do.
+#[derive(Clone)]
+pub struct Recorder(Arc<Mutex<Inner>>);
+
+struct Inner {
+    began: Instant,
+    requests: Vec<Request>,
+    syncs: Vec<Sync>,
+    /// The latest sync of each set in each process.
+    latest: BTreeMap<Process, BTreeMap<SetKey, usize>>,
+    writes: u64,
+    postponed: usize,
+    notes: Vec<(Duration, String)>,
+}
+
+impl Recorder {
+    /// Creates an empty recorder whose time begins now.
+    pub fn new() -> Self {
+        Self(Arc::new(Mutex::new(Inner {
+            began: Instant::now(),
+            requests: Vec::new(),
+            syncs: Vec::new(),
+            latest: BTreeMap::new(),
+            writes: 0,
+            postponed: 0,
+            notes: Vec::new(),
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the time since the start.
+    pub fn now(&self) -> Duration {
+        self.lock().began.elapsed()
+    }
+
+    /// Records the start of a sync.
+    pub fn sync_started(&self, process: Process, set: SetKey, seen: Seen) {
+        let mut inner = self.lock();
+        let id = inner.syncs.len();
+        let at = inner.began.elapsed();
+        inner
+            .latest
+            .entry(process)
+            .or_default()
+            .insert(set.clone(), id);
+        inner.syncs.push(Sync {
+            process,
+            set,
+            at,
+            seen,
+        });
+    }
+
+    /// Records a request. Returns its number, and, for a write, how many writes there were.
+    pub fn sent(
+        &self,
+        process: Process,
+        facts: &RequestFacts,
+        body: &Bytes,
+    ) -> (usize, Option<u64>) {
+        let mut inner = self.lock();
+        let mut name = facts.name.clone();
+        if name.is_empty() && facts.verb == Some(Verb::Create) {
+            name = named_in(body);
+        }
+        let set = inner
+            .latest
+            .get(&process)
+            .and_then(|syncs| sync_of(syncs, &facts.resource, &facts.namespace, &name));
+        let request = Request {
+            process,
+            sync: set,
+            sent: inner.began.elapsed(),
+            answered: None,
+            status: None,
+            verb: facts.verb,
+            resource: facts.resource.clone(),
+            subresource: facts.subresource.clone(),
+            namespace: facts.namespace.clone(),
+            name,
+            body: body.clone(),
+            processed: None,
+        };
+        let nth = request.is_write().then(|| {
+            inner.writes += 1;
+            inner.writes
+        });
+        inner.requests.push(request);
+        (inner.requests.len() - 1, nth)
+    }
+
+    /// Records an answer that arrived.
+    pub fn answered(&self, request: usize, status: u16) {
+        let mut inner = self.lock();
+        let now = inner.began.elapsed();
+        if let Some(request) = inner.requests.get_mut(request) {
+            request.answered = Some(now);
+            request.status = Some(status);
+        }
+    }
+
+    /// Records a line of the run's log.
+    pub fn note(&self, line: impl Into<String>) {
+        let mut inner = self.lock();
+        let now = inner.began.elapsed();
+        inner.notes.push((now, line.into()));
+    }
+
+    /// Returns the number of writes so far.
+    pub fn writes(&self) -> u64 {
+        self.lock().writes
+    }
+
+    /// Records a sync that waits until the caches show its process's writes.
+    pub fn postponed(&self) {
+        self.lock().postponed += 1;
+    }
+
+    /// Returns the number of postponed syncs.
+    pub fn postponed_count(&self) -> usize {
+        self.lock().postponed
+    }
+
+    /// Takes what was recorded.
+    pub fn take(&self) -> (Vec<Request>, Vec<Sync>, Vec<(Duration, String)>) {
+        let mut inner = self.lock();
+        let inner = &mut *inner;
+        (
+            std::mem::take(&mut inner.requests),
+            std::mem::take(&mut inner.syncs),
+            std::mem::take(&mut inner.notes),
+        )
+    }
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn named_in(body: &Bytes) -> String {
+    let body: Value = serde_json::from_slice(body).unwrap_or_default();
+    let name = body.pointer("/metadata/name").and_then(Value::as_str);
+    name.unwrap_or_default().to_owned()
+}
+
+/// Finds the sync that a request belongs to, by the name of its object: `web`, `web-3`,
+/// `data0-web-3` and `web-7f6d` belong to the set `web`.
+fn sync_of(
+    syncs: &BTreeMap<SetKey, usize>,
+    resource: &str,
+    namespace: &str,
+    name: &str,
+) -> Option<usize> {
+    let set = match resource {
+        "statefulsets" => name,
+        "pods" | "controllerrevisions" | "persistentvolumeclaims" => name.rsplit_once('-')?.0,
+        _ => return None,
+    };
+    let of = |set: &str| syncs.get(&(namespace.to_owned(), set.to_owned())).copied();
+    if resource != "persistentvolumeclaims" {
+        return of(set);
+    }
+    // Longer set names first: the name of a claim template may contain dashes as well.
+    let starts = set.match_indices('-').map(|(at, _)| at + 1);
+    starts.map(|at| &set[at..]).find_map(of)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn object_names_lead_to_the_set() {
+        let key = |name: &str| ("default".to_owned(), name.to_owned());
+        let syncs = BTreeMap::from([(key("web"), 1), (key("b-web"), 2)]);
+        let find = |resource, name| sync_of(&syncs, resource, "default", name);
+        assert_eq!(find("statefulsets", "web"), Some(1));
+        assert_eq!(find("pods", "web-3"), Some(1));
+        assert_eq!(find("controllerrevisions", "web-7f6d"), Some(1));
+        assert_eq!(find("persistentvolumeclaims", "data0-web-3"), Some(1));
+        assert_eq!(find("persistentvolumeclaims", "a-b-web-3"), Some(2));
+        assert_eq!(find("leases", "web"), None);
+    }
+}

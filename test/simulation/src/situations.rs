@@ -1,0 +1,99 @@
+//! Situations that the runs must reach: a judge proves nothing about what never happens.
+
+mod reach;
+
+use std::collections::BTreeSet;
+
+use crate::judges::{Case, Verdict};
+
+/// All situations.
+pub const SITUATIONS: &[&str] = &[
+    "a claim is collected with its pod or set",
+    "a claim is created",
+    "a claim is deleted and created again",
+    "a claim is given to a condemned pod",
+    "a claim is given to its set",
+    "a claim is taken back from a pod",
+    "a claim is taken back from its set",
+    "a claim of another controller is left alone",
+    "a condemned pod that is unavailable is deleted",
+    "a failed pod is replaced",
+    "a lease is lost",
+    "a list is repeated after an expired watch",
+    "a parallel sync creates several pods",
+    "a parallel sync deletes several condemned pods",
+    "a pod gets the current revision below the partition",
+    "a pod is adopted",
+    "a pod is created while a lower one of a parallel set is unavailable",
+    "a pod is force-deleted by a user",
+    "a pod is released",
+    "a pod of an OnDelete set gets the new revision",
+    "a pod of an image that never becomes ready is replaced",
+    "a pod with a name that is not canonical is left alone",
+    "a process crashes",
+    "a process crashes at a write",
+    "a process leads for the second time",
+    "a revision is adopted",
+    "a revision is created",
+    "a revision is deleted",
+    "a rollback raises an old revision",
+    "a rollout completes",
+    "a set is created again while old pods exist",
+    "a set is deleted in the background",
+    "a set is deleted in the foreground",
+    "a set is orphaned and its pods are adopted",
+    "a set is scaled down one by one",
+    "a set is scaled to zero",
+    "a set is synced while it is being deleted",
+    "a set starts above ordinal zero",
+    "a succeeded pod is replaced",
+    "a sync begins on caches of different ages",
+    "a sync begins on caches that are far behind",
+    "a sync changes nothing",
+    "a sync deletes one pod for an update",
+    "a sync deletes several pods for an update",
+    "a sync is postponed until the caches show its writes",
+    "a takeover happens during a rollout",
+    "a takeover happens during scaling",
+    "a takeover happens",
+    "a user's change outruns a claim's last look",
+    "a write arrives after its process ended",
+    "a write arrives after its sender lost the lease",
+    "a write is rejected: already exists",
+    "a write is rejected: conflict",
+    "a write is rejected: forbidden",
+    "a write is rejected: invalid",
+    "a write is rejected: not found",
+    "a write is rejected: too many requests",
+    "a write never arrives",
+    "the answer to a claim's change is lost",
+    "the answer to a pod's creation is lost",
+    "the answer to a pod's deletion is lost",
+    "the answer to a revision's creation is lost",
+    "the answer to a status is lost",
+    "two sets run side by side",
+];
+
+/// Returns the situations that a run reached.
+pub fn reached(case: &Case<'_>, verdict: &Verdict) -> BTreeSet<&'static str> {
+    let mut reached = BTreeSet::new();
+    reach::processes(case, &mut reached);
+    reach::requests(case, &mut reached);
+    reach::syncs(case, &mut reached);
+    reach::commits(case, &mut reached);
+    if verdict.outrun > 0 {
+        reached.insert("a user's change outruns a claim's last look");
+    }
+    reached
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn situations_are_sorted_by_name_and_unique() {
+        let sorted: BTreeSet<&str> = SITUATIONS.iter().copied().collect();
+        assert_eq!(sorted.len(), SITUATIONS.len());
+    }
+}

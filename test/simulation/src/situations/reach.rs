@@ -1,0 +1,383 @@
+//! The search for situations in a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use kube_test_control_plane::route::Verb;
+use kube_test_control_plane::store::Change;
+
+use crate::agent::Process;
+use crate::judges::{Case, Write, belongs};
+use crate::plan::{Action, Cascade};
+use crate::record::Request;
+use crate::views::Claim;
+
+type Reached = BTreeSet<&'static str>;
+
+/// Lag, in revisions of the store, that is far behind.
+const FAR: u64 = 30;
+
+/// Crashes, takeovers, leases.
+pub(super) fn processes(case: &Case<'_>, reached: &mut Reached) {
+    for (_, note) in &case.record.notes {
+        if note.contains("ends:") {
+            reached.insert("a lease is lost");
+        }
+        if note.starts_with("instance") && note.ends_with("crashes") {
+            reached.insert("a process crashes");
+        }
+        if note.starts_with("process") && note.ends_with("crashes") {
+            reached.insert("a process crashes at a write");
+        }
+    }
+    let mut latest: Option<Process> = None;
+    let mut instances: Vec<usize> = Vec::new();
+    for sync in &case.record.syncs {
+        let process = sync.process;
+        if latest == Some(process) {
+            continue;
+        }
+        if latest.is_some() {
+            reached.insert("a takeover happens");
+        }
+        if instances.contains(&process.instance) {
+            reached.insert("a process leads for the second time");
+        }
+        instances.push(process.instance);
+        let view = case.view(sync).filter(|_| latest.is_some());
+        if let Some(view) = view {
+            let revisions: BTreeSet<&str> = view
+                .members
+                .values()
+                .map(|pod| pod.revision.as_str())
+                .collect();
+            if revisions.len() > 1 {
+                reached.insert("a takeover happens during a rollout");
+            }
+            if !view.members.keys().copied().eq(view.set.range()) {
+                reached.insert("a takeover happens during scaling");
+            }
+        }
+        latest = Some(process);
+    }
+    if case.record.postponed > 0 {
+        reached.insert("a sync is postponed until the caches show its writes");
+    }
+}
+
+/// Fates of requests.
+pub(super) fn requests(case: &Case<'_>, reached: &mut Reached) {
+    let mut starts: BTreeMap<Process, Duration> = BTreeMap::new();
+    let mut lists: BTreeMap<(Process, &str), usize> = BTreeMap::new();
+    for request in &case.record.requests {
+        starts.entry(request.process).or_insert(request.sent);
+        if request.verb == Some(Verb::List) {
+            *lists
+                .entry((request.process, &request.resource))
+                .or_default() += 1;
+        }
+    }
+    if lists.values().any(|count| *count > 1) {
+        reached.insert("a list is repeated after an expired watch");
+    }
+    for request in case.record.requests.iter().filter(|it| it.is_write()) {
+        reached.extend(rejection(request));
+        let Some(processed) = request.processed else {
+            reached.insert("a write never arrives");
+            continue;
+        };
+        if request.status.is_none() && processed.code < 300 {
+            reached.extend(lost_answer(request));
+        }
+        let next = Process {
+            life: request.process.life + 1,
+            ..request.process
+        };
+        if starts.get(&next).is_some_and(|start| *start < processed.at) {
+            reached.insert("a write arrives after its process ended");
+        }
+        let mut syncs = case.record.syncs.iter();
+        let other = syncs.find(|sync| {
+            sync.process != request.process && sync.at > request.sent && sync.at < processed.at
+        });
+        if other.is_some() {
+            reached.insert("a write arrives after its sender lost the lease");
+        }
+    }
+}
+
+fn rejection(request: &Request) -> Option<&'static str> {
+    Some(match (request.status?, request.verb?) {
+        (409, Verb::Create) => "a write is rejected: already exists",
+        (409, _) => "a write is rejected: conflict",
+        (403, _) => "a write is rejected: forbidden",
+        (404, _) => "a write is rejected: not found",
+        (422, _) => "a write is rejected: invalid",
+        (429, _) => "a write is rejected: too many requests",
+        _ => return None,
+    })
+}
+
+fn lost_answer(request: &Request) -> Option<&'static str> {
+    Some(match (request.resource.as_str(), request.verb?) {
+        ("pods", Verb::Create) => "the answer to a pod's creation is lost",
+        ("pods", Verb::Delete) => "the answer to a pod's deletion is lost",
+        ("persistentvolumeclaims", Verb::Update) => "the answer to a claim's change is lost",
+        ("controllerrevisions", Verb::Create) => "the answer to a revision's creation is lost",
+        ("statefulsets", _) => "the answer to a status is lost",
+        _ => return None,
+    })
+}
+
+/// Decisions of syncs.
+pub(super) fn syncs(case: &Case<'_>, reached: &mut Reached) {
+    let mut counts: BTreeMap<usize, Counts> = BTreeMap::new();
+    for (number, sync) in case.record.syncs.iter().enumerate() {
+        let seen = sync.seen;
+        let versions = [seen.sets, seen.pods, seen.claims, seen.revisions];
+        let (oldest, newest) = (versions.iter().min(), versions.iter().max());
+        if oldest
+            .zip(newest)
+            .is_some_and(|(old, new)| old + FAR < *new)
+        {
+            reached.insert("a sync begins on caches of different ages");
+        }
+        let commits = &case.record.commits;
+        let known = commits.partition_point(|commit| commit.at < sync.at);
+        let stored = known.checked_sub(1).and_then(|last| commits.get(last));
+        if stored.is_some_and(|commit| newest.is_some_and(|it| it + FAR < commit.entry.revision)) {
+            reached.insert("a sync begins on caches that are far behind");
+        }
+        if !case.requests_of(number).any(Request::is_write) {
+            reached.insert("a sync changes nothing");
+        }
+        if case.view(sync).is_some_and(|view| view.set.terminating) {
+            reached.insert("a set is synced while it is being deleted");
+        }
+    }
+    for write in case.writes() {
+        let counts = counts
+            .entry(write.request.sync.unwrap_or_default())
+            .or_default();
+        self::write(case, &write, counts, reached);
+    }
+    for counts in counts.values() {
+        if counts.created > 1 {
+            reached.insert("a parallel sync creates several pods");
+        }
+        if counts.condemned > 1 {
+            reached.insert("a parallel sync deletes several condemned pods");
+        }
+        match counts.updated {
+            0 => {}
+            1 => drop(reached.insert("a sync deletes one pod for an update")),
+            _ => drop(reached.insert("a sync deletes several pods for an update")),
+        }
+    }
+}
+
+/// Pods that one sync created and deleted.
+#[derive(Default)]
+struct Counts {
+    created: usize,
+    condemned: usize,
+    updated: usize,
+}
+
+fn write(case: &Case<'_>, write: &Write<'_>, counts: &mut Counts, reached: &mut Reached) {
+    let (set, request) = (write.view.set, write.request);
+    if set.start > 0 {
+        reached.insert("a set starts above ordinal zero");
+    }
+    match (request.resource.as_str(), request.verb) {
+        ("pods", Some(Verb::Create)) => {
+            counts.created += 1;
+            created(write, reached);
+        }
+        ("pods", Some(Verb::Delete)) => deleted(write, counts, reached),
+        ("pods", Some(Verb::Patch)) => {
+            let releases = request.json().to_string().contains("$patch");
+            reached.insert(if releases {
+                "a pod is released"
+            } else {
+                "a pod is adopted"
+            });
+        }
+        ("persistentvolumeclaims", Some(Verb::Create)) => {
+            reached.insert("a claim is created");
+        }
+        ("persistentvolumeclaims", _) => claim(case, write, reached),
+        ("controllerrevisions", Some(Verb::Create)) => {
+            reached.insert("a revision is created");
+        }
+        ("controllerrevisions", Some(Verb::Delete)) => {
+            reached.insert("a revision is deleted");
+        }
+        ("controllerrevisions", Some(Verb::Update)) => {
+            reached.insert("a rollback raises an old revision");
+        }
+        ("controllerrevisions", _) => {
+            reached.insert("a revision is adopted");
+        }
+        ("statefulsets", _) => {
+            let status = crate::views::Set::read(&request.json()).status;
+            let old = &set.status.current_revision;
+            if !old.is_empty() && status.current_revision != *old {
+                reached.insert("a rollout completes");
+            }
+        }
+        _ => {}
+    }
+}
+
+fn created(write: &Write<'_>, reached: &mut Reached) {
+    let (view, set) = (&write.view, write.view.set);
+    let Some(ordinal) = write.ordinal() else {
+        return;
+    };
+    let body = write.request.json();
+    let label = "/metadata/labels/controller-revision-hash";
+    let revision = body.pointer(label).and_then(serde_json::Value::as_str);
+    let updates = view
+        .update
+        .is_some_and(|it| revision == Some(it.name.as_str()));
+    if !updates && revision == Some(set.status.current_revision.as_str()) && set.partition > 0 {
+        reached.insert("a pod gets the current revision below the partition");
+    }
+    let differs = set.status.current_revision != set.status.update_revision;
+    if set.is_on_delete() && differs && updates {
+        reached.insert("a pod of an OnDelete set gets the new revision");
+    }
+    let lower = view.members.range(..ordinal);
+    if set.parallel && lower.into_iter().any(|(_, pod)| !pod.is_ready()) {
+        reached.insert("a pod is created while a lower one of a parallel set is unavailable");
+    }
+}
+
+fn deleted(write: &Write<'_>, counts: &mut Counts, reached: &mut Reached) {
+    let Some((ordinal, pod)) = write.deleted_pod() else {
+        return;
+    };
+    let set = write.view.set;
+    if !set.range().contains(&ordinal) {
+        counts.condemned += 1;
+        if !set.parallel {
+            reached.insert("a set is scaled down one by one");
+        }
+        if !pod.is_ready() {
+            reached.insert("a condemned pod that is unavailable is deleted");
+        }
+        if set.replicas == 0 {
+            reached.insert("a set is scaled to zero");
+        }
+        return;
+    }
+    match pod.phase.as_str() {
+        "Failed" => drop(reached.insert("a failed pod is replaced")),
+        "Succeeded" => drop(reached.insert("a succeeded pod is replaced")),
+        _ => {
+            counts.updated += 1;
+            if pod.image.starts_with("bad") {
+                reached.insert("a pod of an image that never becomes ready is replaced");
+            }
+        }
+    }
+}
+
+fn claim(case: &Case<'_>, write: &Write<'_>, reached: &mut Reached) {
+    let request = write.request;
+    let wanted = Claim::read(&request.json());
+    let Some(stored) = case.claim(&request.namespace, &request.name, write.sync.seen.claims) else {
+        return;
+    };
+    let has = |claim: &Claim, kind: &str| claim.owners.iter().any(|it| it.kind == kind);
+    let pairs = [
+        (
+            "Pod",
+            "a claim is given to a condemned pod",
+            "a claim is taken back from a pod",
+        ),
+        (
+            "StatefulSet",
+            "a claim is given to its set",
+            "a claim is taken back from its set",
+        ),
+    ];
+    for (kind, given, taken) in pairs {
+        match (has(stored, kind), has(&wanted, kind)) {
+            (false, true) => drop(reached.insert(given)),
+            (true, false) => drop(reached.insert(taken)),
+            _ => {}
+        }
+    }
+}
+
+/// Deeds of others, and what is left.
+pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
+    let newest = case.history.newest;
+    for step in &case.plan.steps {
+        if let Action::Delete { cascade, .. } = &step.action {
+            reached.insert(match cascade {
+                Cascade::Background => "a set is deleted in the background",
+                Cascade::Foreground => "a set is deleted in the foreground",
+                Cascade::Orphan => continue,
+            });
+        }
+        if let Action::DeletePod { force: true, .. } = &step.action {
+            reached.insert("a pod is force-deleted by a user");
+        }
+    }
+    let mut claims: BTreeSet<(String, String)> = BTreeSet::new();
+    for commit in &case.record.commits {
+        let key = &commit.entry.object.key;
+        let name = (key.namespace.to_string(), key.name.to_string());
+        let at = commit.entry.revision;
+        match (key.storage, commit.entry.change) {
+            ("persistentvolumeclaims", Change::Deleted) => {
+                reached.insert("a claim is collected with its pod or set");
+                claims.insert(name);
+            }
+            ("persistentvolumeclaims", Change::Added) if claims.contains(&name) => {
+                reached.insert("a claim is deleted and created again");
+            }
+            ("statefulsets", Change::Added) => {
+                let pods = case.history.pods.all_at(&name.0, at);
+                let old = pods.filter(|pod| pod.ordinal(&name.1).is_some());
+                for pod in old {
+                    reached.insert("a set is created again while old pods exist");
+                    if pod.controller.is_none() && !pod.terminating {
+                        reached.insert("a set is orphaned and its pods are adopted");
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    for key in case.history.claims.keys() {
+        let claim = case.history.claims.at(key, newest);
+        let foreign = |it: &crate::views::Owner| it.controller && it.kind == "Backup";
+        if claim.is_some_and(|claim| claim.owners.iter().any(foreign)) {
+            reached.insert("a claim of another controller is left alone");
+        }
+    }
+    let mut sets = 0;
+    // Users remove such pods when they repair what they broke.
+    let repair = case.record.calm.saturating_sub(Duration::from_millis(1));
+    let before_repair = case.revision_at(repair);
+    for key in case.history.sets.keys() {
+        let Some(set) = case.history.sets.at(key, newest) else {
+            continue;
+        };
+        sets += 1;
+        let mut pods = case.history.pods.all_at(&key.0, before_repair);
+        let decoy = |pod: &crate::views::Pod| {
+            pod.image == "decoy" && belongs(set, pod) && pod.ordinal(&set.name).is_none()
+        };
+        if pods.any(|pod| decoy(pod)) {
+            reached.insert("a pod with a name that is not canonical is left alone");
+        }
+    }
+    if sets > 1 {
+        reached.insert("two sets run side by side");
+    }
+}

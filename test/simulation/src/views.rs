@@ -1,0 +1,50 @@
+//! Objects as the judges read them: parsed here, not by the code under test.
+
+mod claim;
+mod pod;
+mod revision;
+mod set;
+
+use serde_json::Value;
+
+pub use claim::{Claim, Owner};
+pub use pod::Pod;
+pub use revision::Revision;
+pub use set::{Set, Status};
+
+/// Reads text at a JSON pointer; empty if there is none.
+fn text(value: &Value, pointer: &str) -> String {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_default().to_owned()
+}
+
+/// Reads a number at a JSON pointer; 0 if there is none.
+fn number(value: &Value, pointer: &str) -> i64 {
+    let found = value.pointer(pointer).and_then(Value::as_i64);
+    found.unwrap_or_default()
+}
+
+/// Reports whether an object is being deleted.
+fn is_terminating(value: &Value) -> bool {
+    value.pointer("/metadata/deletionTimestamp").is_some()
+}
+
+/// Reads the owner references of an object.
+fn owners(value: &Value) -> Vec<Owner> {
+    let owners = value.pointer("/metadata/ownerReferences");
+    let owners = owners.and_then(Value::as_array).into_iter().flatten();
+    owners
+        .map(|owner| Owner {
+            kind: text(owner, "/kind"),
+            name: text(owner, "/name"),
+            uid: text(owner, "/uid"),
+            controller: owner.pointer("/controller") == Some(&Value::Bool(true)),
+        })
+        .collect()
+}
+
+/// Returns the uid of the controlling StatefulSet; none without a controller, or with another kind
+/// of controller.
+fn controller(value: &Value) -> Option<Owner> {
+    owners(value).into_iter().find(|owner| owner.controller)
+}

@@ -1,0 +1,41 @@
+//! Claims.
+
+use serde_json::Value;
+
+/// An owner reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Kind of the owner.
+    pub kind: String,
+    /// Name of the owner.
+    pub name: String,
+    /// Uid of the owner.
+    pub uid: String,
+    /// Whether the owner controls the object.
+    pub controller: bool,
+}
+
+/// A PersistentVolumeClaim.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Name.
+    pub name: String,
+    /// Uid.
+    pub uid: String,
+    /// Owners.
+    pub owners: Vec<Owner>,
+    /// Whether it is being deleted.
+    pub terminating: bool,
+}
+
+impl Claim {
+    /// Reads a claim.
+    pub fn read(value: &Value) -> Self {
+        Self {
+            name: super::text(value, "/metadata/name"),
+            uid: super::text(value, "/metadata/uid"),
+            owners: super::owners(value),
+            terminating: super::is_terminating(value),
+        }
+    }
+}

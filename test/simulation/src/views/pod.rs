@@ -1,0 +1,102 @@
+//! Pods.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::{Owner, text};
+
+/// A pod.
+#[derive(Clone, Debug)]
+pub struct Pod {
+    /// Name.
+    pub name: String,
+    /// Uid.
+    pub uid: String,
+    /// The controlling owner.
+    pub controller: Option<Owner>,
+    /// Value of the label that selectors match.
+    pub app: String,
+    /// Value of the label with the pod's name.
+    pub name_label: String,
+    /// Value of the label with the revision.
+    pub revision: String,
+    /// Phase.
+    pub phase: String,
+    /// Whether the condition `Ready` is true, and since when.
+    pub ready: Option<Option<Timestamp>>,
+    /// Whether it is being deleted.
+    pub terminating: bool,
+    /// Host name.
+    pub hostname: String,
+    /// Image of the first container.
+    pub image: String,
+    /// Names of its claims.
+    pub claims: Vec<String>,
+}
+
+impl Pod {
+    /// Reads a pod.
+    pub fn read(value: &Value) -> Self {
+        let label = |key: &str| {
+            let label = value.pointer("/metadata/labels").and_then(|it| it.get(key));
+            label.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let list = |pointer| {
+            let list = value.pointer(pointer).and_then(Value::as_array);
+            list.into_iter().flatten()
+        };
+        let ready = list("/status/conditions")
+            .find(|it| text(it, "/type") == "Ready" && text(it, "/status") == "True");
+        Self {
+            name: text(value, "/metadata/name"),
+            uid: text(value, "/metadata/uid"),
+            controller: super::controller(value),
+            app: label("app"),
+            name_label: label("statefulset.kubernetes.io/pod-name"),
+            revision: label("controller-revision-hash"),
+            phase: text(value, "/status/phase"),
+            ready: ready.map(|it| text(it, "/lastTransitionTime").parse().ok()),
+            terminating: super::is_terminating(value),
+            hostname: text(value, "/spec/hostname"),
+            image: text(value, "/spec/containers/0/image"),
+            claims: list("/spec/volumes")
+                .map(|it| text(it, "/persistentVolumeClaim/claimName"))
+                .filter(|name| !name.is_empty())
+                .collect(),
+        }
+    }
+
+    /// Returns the ordinal of the pod in the set `set`, if its name is the canonical one.
+    pub fn ordinal(&self, set: &str) -> Option<u32> {
+        let digits = self.name.strip_prefix(set)?.strip_prefix('-')?;
+        let ordinal: u32 = digits.parse().ok()?;
+        (ordinal.to_string() == digits && ordinal <= i32::MAX.unsigned_abs()).then_some(ordinal)
+    }
+
+    /// Reports whether it runs and is ready.
+    pub fn is_ready(&self) -> bool {
+        self.phase == "Running" && self.ready.is_some()
+    }
+
+    /// Reports whether it ended.
+    pub fn has_ended(&self) -> bool {
+        self.phase == "Failed" || self.phase == "Succeeded"
+    }
+
+    /// Reports whether it has been ready for this number of seconds.
+    pub fn is_available(&self, seconds: u32, now: Timestamp) -> bool {
+        let Some(since) = self.ready else {
+            return false;
+        };
+        let time = Duration::from_secs(seconds.into());
+        seconds == 0
+            || since.is_some_and(|since| since.checked_add(time).is_ok_and(|end| end <= now))
+    }
+
+    /// Reports whether it is available and stays.
+    pub fn is_healthy(&self, seconds: u32, now: Timestamp) -> bool {
+        self.is_ready() && self.is_available(seconds, now) && !self.terminating
+    }
+}

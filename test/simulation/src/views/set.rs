@@ -1,0 +1,157 @@
+//! StatefulSets.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::{number, text};
+use crate::plan::{ClaimRetention, MaxUnavailable, Retain, UpdateMode};
+
+/// A StatefulSet.
+#[derive(Clone, Debug)]
+pub struct Set {
+    /// Name.
+    pub name: String,
+    /// Uid.
+    pub uid: String,
+    /// Generation.
+    pub generation: i64,
+    /// Whether it is being deleted.
+    pub terminating: bool,
+    /// Number of pods.
+    pub replicas: u32,
+    /// The first ordinal.
+    pub start: u32,
+    /// Whether pods are created and deleted in parallel.
+    pub parallel: bool,
+    /// How pods are updated.
+    pub update: UpdateMode,
+    /// Number of pods that keep the old revision.
+    pub partition: u32,
+    /// The maximum of unavailable pods.
+    pub max_unavailable: Option<MaxUnavailable>,
+    /// Seconds for which a ready pod must stay ready.
+    pub min_ready_seconds: u32,
+    /// Value of the label that the selector matches.
+    pub app: String,
+    /// Names of the claim templates.
+    pub claims: Vec<String>,
+    /// Retention of claims.
+    pub retention: ClaimRetention,
+    /// Number of old revisions to keep.
+    pub history_limit: i64,
+    /// The pod template.
+    pub template: Value,
+    /// Status.
+    pub status: Status,
+}
+
+/// Status of a set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Observed generation.
+    pub observed_generation: i64,
+    /// Number of pods.
+    pub replicas: i64,
+    /// Number of ready pods.
+    pub ready: i64,
+    /// Number of available pods.
+    pub available: i64,
+    /// Number of pods of the current revision.
+    pub current: i64,
+    /// Number of pods of the update revision.
+    pub updated: i64,
+    /// The current revision.
+    pub current_revision: String,
+    /// The update revision.
+    pub update_revision: String,
+}
+
+impl Set {
+    /// Reads a set.
+    pub fn read(value: &Value) -> Self {
+        let unsigned = |pointer| u32::try_from(number(value, pointer)).unwrap_or_default();
+        let templates = value.pointer("/spec/volumeClaimTemplates");
+        let templates = templates.and_then(Value::as_array).into_iter().flatten();
+        Self {
+            name: text(value, "/metadata/name"),
+            uid: text(value, "/metadata/uid"),
+            generation: number(value, "/metadata/generation"),
+            terminating: super::is_terminating(value),
+            replicas: unsigned("/spec/replicas"),
+            start: unsigned("/spec/ordinals/start"),
+            parallel: text(value, "/spec/podManagementPolicy") == "Parallel",
+            update: read_member(value, "/spec/updateStrategy/type"),
+            partition: unsigned("/spec/updateStrategy/rollingUpdate/partition"),
+            max_unavailable: read_member(
+                value,
+                "/spec/updateStrategy/rollingUpdate/maxUnavailable",
+            ),
+            min_ready_seconds: unsigned("/spec/minReadySeconds"),
+            app: text(value, "/spec/selector/matchLabels/app"),
+            claims: templates.map(|it| text(it, "/metadata/name")).collect(),
+            retention: read_member(value, "/spec/persistentVolumeClaimRetentionPolicy"),
+            history_limit: number(value, "/spec/revisionHistoryLimit"),
+            template: value.pointer("/spec/template").cloned().unwrap_or_default(),
+            status: Status {
+                observed_generation: number(value, "/status/observedGeneration"),
+                replicas: number(value, "/status/replicas"),
+                ready: number(value, "/status/readyReplicas"),
+                available: number(value, "/status/availableReplicas"),
+                current: number(value, "/status/currentReplicas"),
+                updated: number(value, "/status/updatedReplicas"),
+                current_revision: text(value, "/status/currentRevision"),
+                update_revision: text(value, "/status/updateRevision"),
+            },
+        }
+    }
+
+    /// Reports whether users delete the pods to update.
+    pub fn is_on_delete(&self) -> bool {
+        self.update == UpdateMode::OnDelete
+    }
+
+    /// Reports whether claims are deleted with the set.
+    pub fn deletes_claims_with_set(&self) -> bool {
+        self.retention.when_deleted == Retain::Delete
+    }
+
+    /// Reports whether claims are deleted when the set is scaled down.
+    pub fn deletes_claims_when_scaled(&self) -> bool {
+        self.retention.when_scaled == Retain::Delete
+    }
+
+    /// The wanted ordinals.
+    pub fn range(&self) -> Range<u32> {
+        self.start..self.start.saturating_add(self.replicas)
+    }
+
+    /// The number of pods that an update may make unavailable.
+    pub fn max_unavailable(&self, gate: bool) -> usize {
+        let max = match &self.max_unavailable {
+            Some(MaxUnavailable::Pods(pods)) if gate => *pods as usize,
+            Some(MaxUnavailable::Percent(text)) if gate => {
+                let percent: usize = text.trim_end_matches('%').parse().unwrap_or_default();
+                self.replicas as usize * percent / 100
+            }
+            _ => 1,
+        };
+        max.max(1)
+    }
+
+    /// Reports whether a claim's name follows from a template of this set, and the pod's ordinal.
+    pub fn ordinal_of_claim(&self, claim: &str) -> Option<u32> {
+        self.claims.iter().find_map(|template| {
+            let rest = claim.strip_prefix(template.as_str())?;
+            let rest = rest.strip_prefix('-')?.strip_prefix(self.name.as_str())?;
+            rest.strip_prefix('-')?.parse().ok()
+        })
+    }
+}
+
+/// Reads a member; absent ones have their default.
+fn read_member<T: serde::de::DeserializeOwned + Default>(value: &Value, pointer: &str) -> T {
+    let found = value.pointer(pointer).cloned();
+    let read = found.and_then(|found| serde_json::from_value(found).ok());
+    read.unwrap_or_default()
+}
