@@ -43,10 +43,11 @@ use super::table::Type;
 use super::table::go_name;
 
 /// Source files of the table.
-const SOURCES: [&str; 17] = [
+const SOURCES: [&str; 18] = [
     include_str!("types/apps.txt"),
     include_str!("types/config.txt"),
     include_str!("types/container.txt"),
+    include_str!("types/custom_resource.txt"),
     include_str!("types/event.txt"),
     include_str!("types/lease.txt"),
     include_str!("types/meta.txt"),

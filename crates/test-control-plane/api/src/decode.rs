@@ -1,5 +1,6 @@
 //! Decoding of request bodies: JSON, YAML and protobuf, and the kind that a body claims.
 
+mod custom;
 pub mod protobuf;
 mod yaml;
 
@@ -147,6 +148,9 @@ pub fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
 ///
 /// 400 if the body has another kind.
 pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+    if kind.custom.is_some() {
+        return custom::check_type(kind, draft);
+    }
     let api_version = kind.api_version();
     let text = |member: &str, default: &str| -> String {
         let value = draft.value.get(member).and_then(Value::as_str);

@@ -10,6 +10,7 @@ mod workloads;
 use kube_apimachinery::defaults as apimachinery;
 use serde_json::{Map, Value, json};
 
+use crate::custom;
 use crate::events;
 use crate::kinds::Kind;
 use crate::object::{Draft, object_mut};
@@ -44,6 +45,7 @@ pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
     let value = &mut draft.value;
     match kind.storage {
         "clusterrolebindings" | "rolebindings" => others::role_binding(value),
+        custom::DEFINITIONS => custom::set_defaults(value),
         "daemonsets" => workloads::daemon_set(value),
         "deployments" => workloads::deployment(value),
         "endpoints" => others::endpoints(value),

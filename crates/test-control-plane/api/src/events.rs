@@ -17,6 +17,9 @@ const RENAMED: &[(&str, &str)] = &[
 
 /// Converts the stored form to the form that `kind` serves.
 pub fn to_served(kind: &Kind, value: &mut Value) {
+    if let Some(custom) = kind.custom {
+        return custom.to_served(kind, value);
+    }
     let Some(map) = value.as_object_mut().filter(|_| kind.has(Trait::View)) else {
         return;
     };
@@ -32,8 +35,11 @@ pub fn to_served(kind: &Kind, value: &mut Value) {
 }
 
 /// Converts the form that `kind` serves to the stored form.
+///
+/// A custom resource keeps the version of the request until it is stored.
 pub fn to_stored(kind: &Kind, value: &mut Value) {
-    let Some(map) = value.as_object_mut().filter(|_| kind.has(Trait::View)) else {
+    let is_event = kind.has(Trait::View) && kind.custom.is_none();
+    let Some(map) = value.as_object_mut().filter(|_| is_event) else {
         return;
     };
     for (stored, served) in RENAMED {

@@ -7,6 +7,8 @@ mod verb;
 
 use kube_apimachinery::schema::{self, Type};
 
+use crate::custom::CustomResource;
+
 pub use subresource::Subresource;
 pub use table::KINDS;
 pub use table::TOKEN_REQUEST;
@@ -44,6 +46,8 @@ pub struct Kind {
     pub fields: &'static [Field],
     /// The rule for names.
     pub name_rule: NameRule,
+    /// What its definition says, for a custom resource.
+    pub custom: Option<&'static CustomResource>,
 }
 
 /// A field for field selectors.
@@ -185,14 +189,23 @@ pub(crate) fn type_of(kind: &Kind) -> Option<&'static Type> {
     schema::type_of_kind(&kind.api_version(), kind.kind)
 }
 
-/// Returns the row that stores the objects of `kind`.
+/// Returns the row by which objects of `kind` are handled before they are stored. A custom resource
+/// is handled in the version of the request.
 pub fn stored(kind: &'static Kind) -> &'static Kind {
+    if kind.custom.is_some() {
+        return kind;
+    }
     by_storage(kind.storage).unwrap_or(kind)
 }
 
 /// Returns the object's key in the reference's storage, for error messages.
 pub fn registry_key(kind: &Kind, namespace: &str, name: &str) -> String {
+    let custom;
     let directory = match kind.storage {
+        _ if kind.custom.is_some() => {
+            custom = format!("{}/{}", kind.group, kind.plural);
+            &custom
+        }
         "endpoints" => "services/endpoints",
         "nodes" => "minions",
         "replicationcontrollers" => "controllers",
@@ -224,8 +237,16 @@ pub fn group_version(group: &str, version: Option<&str>) -> Option<(&'static str
 
 /// Returns all group versions in the order of the table, core first.
 pub fn group_versions() -> Vec<(&'static str, &'static str)> {
+    let rows: Vec<&'static Kind> = KINDS.iter().collect();
+    group_versions_of(&rows)
+}
+
+/// Returns the group versions of some rows, in their order.
+pub fn group_versions_of<'a>(
+    rows: impl IntoIterator<Item = &'a &'static Kind>,
+) -> Vec<(&'static str, &'static str)> {
     let mut found: Vec<(&str, &str)> = Vec::new();
-    for kind in KINDS {
+    for kind in rows {
         if !found.contains(&(kind.group, kind.version)) {
             found.push((kind.group, kind.version));
         }

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod continue_token;
+pub mod custom;
 pub mod decode;
 pub mod defaults;
 pub mod events;

@@ -413,7 +413,8 @@ impl Object {
     }
 }
 
-fn field_text(field: &Field, object: &Value) -> String {
+/// Returns the value of a selectable field.
+pub(crate) fn field_text(field: &Field, object: &Value) -> String {
     let is_there = |value: &&Value| !value.is_null() && *value != "";
     let found = at(object, field.pointer).filter(is_there);
     match found.or_else(|| at(object, field.otherwise?).filter(is_there)) {

@@ -20,6 +20,12 @@ pub fn is_apply(content_type: &str) -> bool {
     decode::media_type(content_type) == "application/apply-patch+yaml"
 }
 
+/// The formats of patches for custom resources, beside that of server-side apply.
+const CUSTOM_FORMATS: [&str; 2] = [
+    "application/json-patch+json",
+    "application/merge-patch+json",
+];
+
 /// A parsed patch.
 #[derive(Clone, Debug)]
 pub enum Patch {
@@ -38,6 +44,14 @@ impl Patch {
     ///
     /// 415 for another content type, 400 for a body that isn't such a patch.
     pub fn parse(kind: &Kind, content_type: &str, body: &[u8]) -> ApiResult<Self> {
+        if kind.custom.is_some() && !CUSTOM_FORMATS.contains(&decode::media_type(content_type)) {
+            let message = format!(
+                "the body of the request was in an unknown format - accepted media types include: \
+                 {}, application/apply-patch+yaml",
+                CUSTOM_FORMATS.join(", ")
+            );
+            return Err(ApiError::new(415, "UnsupportedMediaType", message));
+        }
         match decode::media_type(content_type) {
             "application/json-patch+json" => operations(kind, body).map_err(undecodable),
             "application/merge-patch+json" => {
@@ -105,7 +119,8 @@ impl Patch {
             None => Draft::from_value(kind, value),
         };
         let (version, name) = (kind.api_version(), kind.kind);
-        if draft.value.get("kind").is_some_and(|k| k == "Scale") {
+        // Another kind or version of a custom resource is an error of its validation.
+        if kind.custom.is_some() || draft.value.get("kind").is_some_and(|k| k == "Scale") {
             return Ok(draft);
         }
         decode::check_type(kind, &mut draft)?;

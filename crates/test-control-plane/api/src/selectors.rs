@@ -3,8 +3,9 @@
 use kube_apimachinery::selector::Selector;
 use serde_json::Value;
 
-use crate::kinds::{Kind, Trait};
-use crate::object::Object;
+use crate::events;
+use crate::kinds::{self, Kind, Trait};
+use crate::object::{Object, field_text};
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
 
@@ -28,6 +29,9 @@ enum Field {
     Namespace,
     /// The index in the kind's list.
     Of(usize),
+    /// A member of a custom resource in the version of this row. Stored objects have no list of
+    /// such values, because definitions change.
+    Custom(&'static Kind, &'static kinds::Field),
 }
 
 impl Selection {
@@ -36,7 +40,7 @@ impl Selection {
     /// # Errors
     ///
     /// 400 for bad syntax and for fields that the kind doesn't support.
-    pub fn parse(kind: &Kind, query: &Query) -> ApiResult<Self> {
+    pub fn parse(kind: &'static Kind, query: &Query) -> ApiResult<Self> {
         let labels = Selector::parse(query.get("labelSelector").unwrap_or_default())
             .map_err(|err| ApiError::bad_request(err.to_string()))?;
         let fields = parse_fields(kind, query.get("fieldSelector").unwrap_or_default())?;
@@ -68,13 +72,21 @@ impl Selection {
                 Field::Name => &object.key.name,
                 Field::Namespace => &object.key.namespace,
                 Field::Of(index) => object.fields.get(index).map_or("", |value| value),
+                Field::Custom(kind, field) => &custom_field(kind, field, object),
             };
             (value == term.value) == term.equal
         }) && self.labels.matches(&object.labels)
     }
 }
 
-fn parse_fields(kind: &Kind, text: &str) -> ApiResult<Vec<FieldTerm>> {
+/// Returns the value of a selectable field.
+fn custom_field(kind: &Kind, field: &kinds::Field, object: &Object) -> String {
+    let mut value = object.value();
+    events::to_served(kind, &mut value);
+    field_text(field, &value)
+}
+
+fn parse_fields(kind: &'static Kind, text: &str) -> ApiResult<Vec<FieldTerm>> {
     let mut terms = Vec::new();
     for term in split(text).filter(|term| !term.is_empty()) {
         let (label, value, equal) = split_term(term).ok_or_else(|| {
@@ -90,6 +102,10 @@ fn parse_fields(kind: &Kind, text: &str) -> ApiResult<Vec<FieldTerm>> {
         "metadata.namespace" => Some(Field::Namespace),
         _ => {
             let mut fields = kind.fields.iter();
+            if kind.custom.is_some() {
+                let found = fields.find(|field| field.label == label);
+                return found.map(|field| Field::Custom(kind, field));
+            }
             fields.position(|field| field.label == label).map(Field::Of)
         }
     };

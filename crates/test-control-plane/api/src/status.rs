@@ -195,6 +195,13 @@ impl ApiError {
         Self::invalid_kind(kind.kind, kind.group, name, errors)
     }
 
+    /// 422 for an object, whose own kind the message names if it is another one.
+    pub fn invalid_object(kind: &Kind, object: &Value, name: &str, errors: &[FieldError]) -> Self {
+        let own = object.get("kind").and_then(Value::as_str);
+        let own = own.filter(|_| kind.custom.is_some()).unwrap_or(kind.kind);
+        Self::invalid_kind(own, kind.group, name, errors)
+    }
+
     /// 422 for a kind that isn't a resource, such as `DeleteOptions`.
     pub fn invalid_kind(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
         // A repeated error has several causes, but appears once in the message.

@@ -49,7 +49,11 @@ impl MemberCheck {
             .into_iter()
             .filter(|finding| reports_unknown || matches!(finding, Finding::Repeated(_)))
             .map(|finding| finding.to_string());
-        let found: Vec<String> = in_yaml.into_iter().chain(found).collect();
+        let mut found: Vec<String> = in_yaml.into_iter().chain(found).collect();
+        if let Some(custom) = kind.custom {
+            let value = serde_json::from_slice(text).unwrap_or_default();
+            found.extend(unknown(&custom.unknown_fields(kind, &value)));
+        }
         if validation != FieldValidation::Strict || found.is_empty() {
             return Ok(found
                 .iter()
@@ -105,6 +109,9 @@ impl MemberCheck {
                 brought.retain(|finding| !known.contains(finding));
             }
             found.extend(brought.iter().map(ToString::to_string));
+            if let Some(custom) = kind.custom {
+                found.extend(unknown(&custom.unknown_fields(kind, new)));
+            }
         }
         if !is_strict || found.is_empty() {
             return Ok(found);
@@ -115,15 +122,23 @@ impl MemberCheck {
         Err(invalid_patch(&value, &strict_error(&found)))
     }
 
-    /// Returns true if unknown members need a report. By default only dropped members need one: a
+    /// Returns true if unknown members need a report. Those of custom resources are always dropped.
+    /// By default only dropped members need one: a
     /// newer server, which keeps unknown members, knows them.
     fn reports_unknown(self) -> bool {
         match self.validation {
             FieldValidation::Strict | FieldValidation::Warn => true,
-            FieldValidation::Unasked => self.unknown_fields == UnknownFields::Prune,
+            FieldValidation::Unasked => {
+                self.kind.custom.is_some() || self.unknown_fields == UnknownFields::Prune
+            }
             FieldValidation::Ignore => false,
         }
     }
+}
+
+/// Returns the messages for unknown members.
+fn unknown(paths: &[String]) -> impl Iterator<Item = String> {
+    paths.iter().map(|path| format!("unknown field {path:?}"))
 }
 
 /// Converts the error of a PUT to that of a patch with an undecodable result. `patched` returns the

@@ -24,9 +24,11 @@ mod stateful_set;
 mod storage;
 mod workloads;
 
-pub(crate) use names::dns_label;
+pub(crate) use metadata::embedded as embedded_metadata;
 pub use names::path_segment;
+pub(crate) use names::{dns_label, dns_subdomain, letter_label};
 
+use crate::custom::{self, DEFINITIONS};
 use crate::kinds::Kind;
 use crate::kinds::Subresource;
 use crate::kinds::Target;
@@ -55,7 +57,15 @@ pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
     let mut all = metadata::validate(subject, place);
     let errors = &mut all;
     let is_status = subject.target == Target::Part(Subresource::Status);
+    if let Some(custom) = subject.kind.custom {
+        return custom.validate(subject, all);
+    }
     match subject.kind.storage {
+        DEFINITIONS if is_status => {}
+        DEFINITIONS => {
+            let old = subject.old.map(|old| &old.value);
+            errors.extend(custom::validate_definition(&subject.new.value, old));
+        }
         "configmaps" => config::config_map(subject, errors),
         "controllerrevisions" => others::controller_revision(subject, errors),
         "events" => events::event(subject, place, errors),
@@ -80,5 +90,5 @@ pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
 
 /// Returns true if the text is a DNS subdomain, the syntax of most object names.
 pub fn is_subdomain(text: &str) -> bool {
-    names::dns_subdomain(text).is_empty()
+    dns_subdomain(text).is_empty()
 }

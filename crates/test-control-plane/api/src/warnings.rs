@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::custom::{self, DEFINITIONS};
 use crate::kinds::Kind;
 use crate::members::{list_at, text};
 use crate::validation;
 
 /// Returns the warning for a deprecated resource.
 pub fn deprecation(kind: &Kind) -> Option<&'static str> {
+    if let Some(custom) = kind.custom {
+        return custom.warning.as_deref();
+    }
     match kind.storage {
         "componentstatuses" => Some("v1 ComponentStatus is deprecated in v1.19+"),
         "endpoints" => {
@@ -32,6 +36,7 @@ pub fn has_rules(kind: &Kind) -> bool {
             | "replicationcontrollers"
             | "services"
             | "statefulsets"
+            | DEFINITIONS
     )
 }
 
@@ -58,6 +63,7 @@ pub fn of_object(kind: &Kind, object: &Value) -> Vec<String> {
         "statefulsets" => stateful_set(spec, &mut found),
         "persistentvolumeclaims" => claim_spec(spec, "spec", &mut found),
         "services" => service(spec, &mut found),
+        DEFINITIONS => found.extend(custom::warnings_of(object)),
         _ => {}
     }
     found

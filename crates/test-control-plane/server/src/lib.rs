@@ -8,6 +8,7 @@ pub mod auth;
 mod call;
 pub mod certificates;
 pub mod config;
+mod custom;
 mod decoding;
 pub mod faults;
 mod handlers;

@@ -1,5 +1,7 @@
 //! Routing of paths and methods.
 
+mod custom;
+
 use std::sync::Arc;
 
 use http::Method;
@@ -8,6 +10,7 @@ use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
 use crate::auth::Identity;
+use crate::custom::CustomIndex;
 pub use kube_test_control_plane_api::kinds::{Target, Verb};
 
 /// A resource request.
@@ -58,12 +61,26 @@ pub enum Route {
     Unknown,
 }
 
-/// Returns the route of a request.
+/// Returns the route of a request for a built-in resource.
 ///
 /// # Errors
 ///
 /// 404 for an unknown resource, 405 for an unsupported method.
 pub fn route(method: &Method, path: &str, query: &Query) -> ApiResult<Route> {
+    route_among(method, path, query, &CustomIndex::default())
+}
+
+/// Returns the route of a request for a built-in or a custom resource.
+///
+/// # Errors
+///
+/// 404 for an unknown resource, 405 for an unsupported method.
+pub(crate) fn route_among(
+    method: &Method,
+    path: &str,
+    query: &Query,
+    custom: &CustomIndex,
+) -> ApiResult<Route> {
     if path == "/" {
         return Ok(Route::Root);
     }
@@ -81,10 +98,17 @@ pub fn route(method: &Method, path: &str, query: &Query) -> ApiResult<Route> {
         ["api"] => Ok(Route::CoreVersions),
         ["apis"] => Ok(Route::Groups),
         ["apis", group] => {
-            Ok(kinds::group_version(group, None).map_or(Route::Unknown, |(g, _)| Route::Group(g)))
+            let served = kinds::group_version(group, None);
+            let served = served.or_else(|| custom.group_version(group, None));
+            Ok(served.map_or(Route::Unknown, |(group, _)| Route::Group(group)))
         }
         ["api", version, rest @ ..] => below("", version, rest, method, query),
-        ["apis", group, version, rest @ ..] => below(group, version, rest, method, query),
+        ["apis", group, version, rest @ ..] => match custom.group_version(group, Some(version)) {
+            Some(served) if kinds::group_version(group, None).is_none() => {
+                custom::below(custom, served, rest, method, query)
+            }
+            _ => below(group, version, rest, method, query),
+        },
         _ => Ok(Route::Unknown),
     }
 }

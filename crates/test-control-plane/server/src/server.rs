@@ -5,6 +5,7 @@ mod random;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kube_test_control_plane_api::custom::DEFINITIONS;
 use kube_test_control_plane_api::object::{AsIs, StoreAsIsError};
 use kube_test_control_plane_store::clock::{Clock, SkewedClock};
 use kube_test_control_plane_store::store::Store;
@@ -15,6 +16,7 @@ use crate::allocations::Allocations;
 use crate::audit::AuditLog;
 use crate::auth::{Identity, IssuedTokens, KeyError, Rbac, RbacIndex, SigningKey, TokenKey};
 use crate::config::{ServerConfig, UnknownFields};
+use crate::custom::{CustomIndex, CustomKinds};
 use crate::faults::Faults;
 use crate::transport::Stamps;
 use random::RandomSources;
@@ -44,6 +46,7 @@ struct Inner {
     admission: AdmissionHooks,
     stamps: Stamps,
     policy: Rbac,
+    custom: CustomKinds,
     token_key: TokenKey,
     issued_tokens: IssuedTokens,
     /// Default user of requests in this process.
@@ -68,6 +71,7 @@ impl ApiServer {
             admission: AdmissionHooks::default(),
             stamps: Stamps::new(config.seed),
             policy: Rbac::default(),
+            custom: CustomKinds::default(),
             token_key: TokenKey::default(),
             issued_tokens: IssuedTokens::default(),
             admin: Arc::new(Identity::admin()),
@@ -93,7 +97,11 @@ impl ApiServer {
     ///
     /// The text is not JSON, has no name, or is of a kind that the server doesn't store.
     pub fn store_as_is(&self, text: &[u8]) -> Result<(), StoreAsIsError> {
-        self.0.store.put_as_is(&AsIs::read(text)?);
+        let object = AsIs::read(text)?;
+        self.0.store.put_as_is(&object);
+        if object.kind.storage == DEFINITIONS {
+            self.settle_definitions(None);
+        }
         Ok(())
     }
 
@@ -133,6 +141,11 @@ impl ApiServer {
     /// Returns the index of the roles and bindings.
     pub(crate) fn policy_index(&self) -> Arc<RbacIndex> {
         self.0.policy.index(&self.0.store)
+    }
+
+    /// Returns the rows of the custom resources.
+    pub(crate) fn custom_kinds(&self) -> Arc<CustomIndex> {
+        self.0.custom.index(&self.0.store)
     }
 
     /// Returns the default user of requests in this process.

@@ -271,6 +271,9 @@ impl Follow {
                 self.pending = Some(chunk).filter(|chunk| !chunk.is_empty());
                 continue;
             }
+            if self.is_orphaned() {
+                return None;
+            }
             match self.wait(newest).await {
                 WakeReason::Moved => {}
                 WakeReason::Ended => return None,
@@ -282,6 +285,17 @@ impl Follow {
                 }
             }
         }
+    }
+
+    /// Returns true if the definition of the watched custom resource is gone.
+    fn is_orphaned(&self) -> bool {
+        let kind = self.request.kind;
+        kind.custom.is_some()
+            && self
+                .server
+                .custom_kinds()
+                .by_storage(kind.storage)
+                .is_none()
     }
 
     async fn wait(&mut self, newest: u64) -> WakeReason {

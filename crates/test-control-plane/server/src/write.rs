@@ -4,6 +4,7 @@ mod stored_size;
 
 use bytes::Bytes;
 use kube_apimachinery::time;
+use kube_test_control_plane_api::custom::{self, DEFINITIONS};
 use kube_test_control_plane_api::defaults;
 use kube_test_control_plane_api::events;
 use kube_test_control_plane_api::kinds::{Kind, Subresource, Trait};
@@ -40,6 +41,22 @@ pub(crate) fn served_text(kind: &Kind, object: &Object) -> Bytes {
 pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> Bytes {
     events::to_served(kind, &mut draft.value);
     draft.encode().into()
+}
+
+/// Returns a stored object as its handling sees it: a custom resource in the version of the request.
+pub(crate) fn handled_form(kind: &Kind, object: &Object) -> Draft {
+    let mut draft = object.draft();
+    if let Some(custom) = kind.custom {
+        custom.to_served(kind, &mut draft.value);
+    }
+    draft
+}
+
+/// Converts a custom resource from the version of the request to the stored one.
+pub(crate) fn stored_form(kind: &Kind, draft: &mut Draft) {
+    if let Some(custom) = kind.custom {
+        custom.to_stored(&mut draft.value);
+    }
 }
 
 impl ApiServer {
@@ -110,6 +127,9 @@ impl ApiServer {
         let gates = self.config().feature_gates;
         defaults::set_defaults(kind, gates, draft);
         defaults::drop_disabled(kind, gates, draft, None);
+        if kind.storage == DEFINITIONS {
+            custom::note_stored_version(&mut draft.value);
+        }
         match kind.storage {
             "daemonsets" => defaults::count_templates(&mut draft.value, None),
             "persistentvolumes" => {
@@ -134,7 +154,12 @@ impl ApiServer {
 
 /// Checks the namespace of a new object against the URL. The namespace `default` matches an empty
 /// one.
+///
+/// That of a cluster-scoped custom resource doesn't matter.
 pub(crate) fn check_namespace(request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
+    if request.kind.custom.is_some() && !request.kind.namespaced {
+        return Ok(());
+    }
     let found = draft.metadata().namespace();
     let is_none = found.is_empty() || request.namespace.is_empty() && found == "default";
     if is_none || found == request.namespace {
@@ -224,6 +249,7 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
                 "namespaces" => keep(new, old, "spec"),
                 "daemonsets" => defaults::count_templates(&mut new.value, Some(&old.value)),
                 "services" => defaults::keep_allocated(&mut new.value, &old.value),
+                DEFINITIONS => custom::note_stored_version(&mut new.value),
                 _ => {}
             }
         }
@@ -249,14 +275,25 @@ fn keep_deletion(metadata: &mut serde_json::Map<String, Value>, before: &Value) 
 /// Increments the generation on changes of the spec, and for deployments of the annotations.
 pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
     let differs = |pointer: &str| new.value.pointer(pointer) != old.value.pointer(pointer);
+    if let Some(custom) = kind.custom {
+        let has_status = kind.serves(Subresource::Status);
+        if custom.counts(has_status, &new.value, &old.value) {
+            bump_generation(new, old);
+        }
+        return;
+    }
     let is_deployment = kind.storage == "deployments";
     if kind.has(Trait::Generation)
         && (differs("/spec") || is_deployment && differs("/metadata/annotations"))
     {
-        let generation = old.metadata().generation() + 1;
-        let metadata = new.metadata_mut();
-        metadata.insert("generation".to_owned(), json!(generation));
+        bump_generation(new, old);
     }
+}
+
+fn bump_generation(new: &mut Draft, old: &Draft) {
+    let generation = old.metadata().generation() + 1;
+    let metadata = new.metadata_mut();
+    metadata.insert("generation".to_owned(), json!(generation));
 }
 
 fn keep(new: &mut Draft, old: &Draft, member: &str) {

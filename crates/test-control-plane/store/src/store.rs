@@ -11,6 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use tokio::sync::watch;
 
+use kube_test_control_plane_api::custom::DEFINITIONS;
 use kube_test_control_plane_api::kinds::{Kind, is_policy};
 use kube_test_control_plane_api::object::{AsIs, Draft, Key, Object};
 
@@ -74,6 +75,8 @@ pub struct Store {
     revision: watch::Sender<u64>,
     /// The revision of the newest write to a role or binding.
     policy: AtomicU64,
+    /// The revision of the newest write to a custom resource definition.
+    definitions: AtomicU64,
     log_window: usize,
 }
 
@@ -90,6 +93,7 @@ impl Store {
             }),
             revision: watch::channel(revision).0,
             policy: AtomicU64::new(revision),
+            definitions: AtomicU64::new(revision),
             log_window: log_window.max(1),
         }
     }
@@ -106,6 +110,11 @@ impl Store {
     /// Returns the revision of the newest write to a role or binding.
     pub fn policy_revision(&self) -> u64 {
         self.policy.load(Ordering::Acquire)
+    }
+
+    /// Returns the revision of the newest write to a custom resource definition.
+    pub fn definitions_revision(&self) -> u64 {
+        self.definitions.load(Ordering::Acquire)
     }
 
     /// Returns a receiver of new revisions.
@@ -295,6 +304,9 @@ impl Store {
     fn append(&self, state: &mut State, entry: LogEntry) {
         if is_policy(entry.object.key.storage) {
             self.policy.store(entry.revision, Ordering::Release);
+        }
+        if entry.object.key.storage == DEFINITIONS {
+            self.definitions.store(entry.revision, Ordering::Release);
         }
         state.log.push_back(entry);
         while state.log.len() > self.log_window {

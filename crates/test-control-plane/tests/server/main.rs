@@ -28,6 +28,7 @@ mod client;
 mod client_go;
 mod collections;
 mod core_events;
+mod custom_resources;
 mod deletions;
 mod discovery;
 mod faults;

@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 /// Compared members of a column definition.
 const COLUMN: [&str; 4] = ["name", "type", "format", "priority"];
 
+/// Prefix of the projection to one group of a discovery document.
+const ENTRY: &str = "entry:";
+
 /// Projects a response like its recording. Failures are kept whole.
 pub(super) fn project(how: &str, answer: &Value, recorded: &Value) -> anyhow::Result<Value> {
     if answer["kind"] == "Status" {
@@ -24,6 +27,13 @@ pub(super) fn project(how: &str, answer: &Value, recorded: &Value) -> anyhow::Re
         }
         "name" => json!({"name": answer["metadata"]["name"]}),
         "table" => table(answer),
+        entry if entry.starts_with(ENTRY) => {
+            let name = &entry[ENTRY.len()..];
+            let mut groups = list(answer, "items").chain(list(answer, "groups"));
+            let found =
+                groups.find(|group| group["name"] == name || group["metadata"]["name"] == name);
+            json!({"kind": answer["kind"], "entry": found})
+        }
         path if path.contains('.') => member(path, answer, recorded),
         other => bail!("the projection {other:?} is not known"),
     })

@@ -4,6 +4,7 @@ mod access;
 mod age;
 mod cells;
 mod columns;
+mod custom;
 mod network;
 mod pods;
 mod workloads;

@@ -1,5 +1,6 @@
 //! All rows, by group.
 
+mod api_extensions;
 mod apps;
 mod authentication;
 mod authorization;
@@ -24,6 +25,7 @@ const GROUPS: &[&[Kind]] = &[
     policy::KINDS,
     rbac::KINDS,
     storage::KINDS,
+    api_extensions::KINDS,
     coordination::KINDS,
 ];
 
@@ -80,6 +82,7 @@ const fn namespaced(
         traits: &[],
         fields: &[],
         name_rule: NameRule::Subdomain,
+        custom: None,
     }
 }
 

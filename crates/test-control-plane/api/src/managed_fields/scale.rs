@@ -25,6 +25,7 @@ pub static SCALE: Kind = Kind {
     traits: &[],
     fields: &[],
     name_rule: NameRule::Subdomain,
+    custom: None,
 };
 
 /// Returns the path of the replicas field, which both kinds share.

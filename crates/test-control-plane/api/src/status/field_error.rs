@@ -67,6 +67,18 @@ impl FieldError {
         Self::new("FieldValueTooLong", field, format!("Too long: {detail}"))
     }
 
+    /// A value has another type than the schema says; `found` is the name of its type.
+    pub fn wrong_type(field: impl Into<String>, found: &str, detail: &str) -> Self {
+        let message = format!("Invalid value: {found:?}: {detail}");
+        Self::new("FieldValueTypeInvalid", field, message)
+    }
+
+    /// A list or map has too many elements.
+    pub fn too_many(field: impl Into<String>, found: usize, max: i64) -> Self {
+        let message = format!("Too many: {found}: must have at most {max} items");
+        Self::new("FieldValueTooMany", field, message)
+    }
+
     /// A referenced item doesn't exist.
     pub fn not_found(field: impl Into<String>, value: &Value) -> Self {
         Self::new("FieldValueNotFound", field, format!("Not found: {value}"))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::place::{Errors, Place};
 use super::{Subject, names, rules};
@@ -75,6 +75,17 @@ pub(super) fn validate(subject: Subject<'_>, place: &Place<'_>) -> Errors {
 fn full_with_known_finalizers(kind: &Kind, metadata: &Place<'_>, errors: &mut Errors) {
     full(kind, metadata, kind.name_rule, errors);
     rules::check("ObjectMeta/known", metadata, errors);
+}
+
+/// Returns the errors in the metadata of an object inside another one, at `path`.
+pub(crate) fn embedded(object: &Value, path: &str) -> Errors {
+    let mut errors = Errors::new();
+    let place = Place::root(object, None);
+    rules::check("ObjectMeta", &place.member("metadata"), &mut errors);
+    for error in &mut errors {
+        error.field = format!("{path}.{}", error.field);
+    }
+    errors
 }
 
 /// Upstream: `ValidateObjectMetaAccessor`.

@@ -66,7 +66,7 @@ pub(crate) fn dns_label(text: &str) -> Vec<&'static str> {
 }
 
 /// Returns the errors of a DNS-1035 label.
-pub(super) fn letter_label(text: &str) -> Vec<&'static str> {
+pub(crate) fn letter_label(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 63 {
         found.push("must be no more than 63 characters");
@@ -95,7 +95,7 @@ pub fn path_segment(text: &str) -> Vec<&'static str> {
 }
 
 /// Returns the errors of a DNS-1123 subdomain.
-pub(super) fn dns_subdomain(text: &str) -> Vec<&'static str> {
+pub(crate) fn dns_subdomain(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 253 {
         found.push("must be no more than 253 characters");

@@ -20,7 +20,7 @@ use crate::reply::{self, Reply};
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 use crate::tracking::served_value;
-use crate::write::{check_name, check_namespace};
+use crate::write::{check_name, check_namespace, handled_form};
 
 impl ApiServer {
     /// Applies the configuration in a body.
@@ -55,7 +55,7 @@ impl ApiServer {
                     created => return created,
                 }
             };
-            let old = current.draft();
+            let old = handled_form(stored(request.kind), &current);
             let new = self.applied(request, &old, config, options)?;
             match self.commit_update(request, &current, &old, new, options)? {
                 Outcome::Done(text) => return Ok(reply::json_text(StatusCode::OK, text)),

@@ -17,7 +17,9 @@ use serde_json::json;
 use crate::route::{ResourceRequest, Target, Verb};
 use crate::server::ApiServer;
 use crate::tracking::keep_reset;
-use crate::write::{check_namespace, check_stored_size, remove_empty, served_draft, served_text};
+use crate::write::{
+    check_namespace, check_stored_size, remove_empty, served_draft, served_text, stored_form,
+};
 
 /// Number of generated names tried before a collision is reported.
 const GENERATE_NAME_TRIES: usize = 8;
@@ -55,6 +57,10 @@ impl ApiServer {
     ) -> ApiResult<Bytes> {
         let served = request.kind;
         let kind = stored(served);
+        if kind.custom.is_some_and(|custom| custom.terminating) {
+            let why = "create not allowed while custom resource definition is terminating";
+            return Err(ApiError::forbidden(kind, draft.metadata().name(), why));
+        }
         let in_namespace = check_namespace(request, &draft);
         let version = draft.metadata().resource_version();
         let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
@@ -85,7 +91,7 @@ impl ApiServer {
         let errors = validation::validate(subject);
         let name = draft.metadata().name().to_owned();
         if !errors.is_empty() {
-            return Err(ApiError::invalid(kind, &name, &errors));
+            return Err(ApiError::invalid_object(kind, &draft.value, &name, &errors));
         }
         if request.verb != Verb::Create {
             self.authorize_create_on_update(request)?;
@@ -112,6 +118,7 @@ impl ApiServer {
             ));
         }
         check_stored_size(kind, &key, &draft)?;
+        stored_form(kind, &mut draft);
         let stored = self.store().put(kind, key.clone(), Expect::Absent, draft);
         drop(allocated);
         match stored {

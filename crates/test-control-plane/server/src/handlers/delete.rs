@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use jiff::SignedDuration;
 use kube_apimachinery::time;
+use kube_test_control_plane_api::custom::{self, DEFINITIONS};
 use kube_test_control_plane_api::kinds::stored;
 use kube_test_control_plane_api::kinds::{Kind, Trait};
 use kube_test_control_plane_api::object::{Draft, Object, set_or_remove};
@@ -124,6 +125,18 @@ impl ApiServer {
     ///
     /// Upstream: `BeforeDelete` and `updateForGracefulDeletionAndFinalizers`.
     fn mark(&self, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
+        if kind.storage == DEFINITIONS {
+            let now = self.now_text();
+            let changed = !draft.metadata().is_deleting();
+            if changed {
+                custom::begin_deletion(&mut draft.value, &now);
+            }
+            return Marked {
+                draft,
+                remove: false,
+                changed,
+            };
+        }
         let before = draft.clone();
         if kind.storage == "namespaces" && !namespaces::is_empty(&draft) {
             let changed = !draft.metadata().is_deleting();
@@ -262,7 +275,7 @@ enum Grace {
 
 fn check_preconditions(kind: &Kind, object: &Object, options: &DeleteOptions) -> ApiResult<()> {
     let name = &*object.key.name;
-    if kind.storage == "namespaces" {
+    if matches!(kind.storage, "namespaces" | DEFINITIONS) {
         return namespaces::check_preconditions(kind, object, options);
     }
     let version = object.resource_version.to_string();

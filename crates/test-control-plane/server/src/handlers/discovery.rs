@@ -9,7 +9,7 @@ mod metrics;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderValue, Method, StatusCode};
 use kube_test_control_plane_api::answer::negotiate;
-use kube_test_control_plane_api::kinds;
+use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::open_api;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
@@ -34,7 +34,10 @@ impl ApiServer {
                     self.clock().now(),
                 ));
             }
-            Route::Root => return Ok(reply::json_value(StatusCode::OK, &root())),
+            Route::Root => {
+                let paths = root(&self.served_kinds());
+                return Ok(reply::json_value(StatusCode::OK, &paths));
+            }
             _ => {}
         }
         if incoming.method != Method::GET {
@@ -50,16 +53,19 @@ impl ApiServer {
             && negotiate::wants_aggregated_discovery(accept)
         {
             let is_core = matches!(route, Route::CoreVersions);
-            return Ok(with_etag(&aggregated::discovery(is_core), incoming));
+            let rows = self.served_kinds();
+            return Ok(with_etag(&aggregated::discovery(&rows, is_core), incoming));
         }
         negotiate::check_route(accept, false)?;
         negotiate::check_plain(accept)?;
         let value = match route {
             Route::Version => version(),
             Route::CoreVersions => legacy::core_versions(&incoming.host),
-            Route::Groups => legacy::groups(),
-            Route::Group(group) => legacy::group(group),
-            Route::Resources(group, version) => legacy::resources(group, version),
+            Route::Groups => legacy::groups(&self.served_kinds()),
+            Route::Group(group) => legacy::group(&self.served_kinds(), group),
+            Route::Resources(group, version) => {
+                legacy::resources(&self.served_kinds(), group, version)
+            }
             _ => return Err(ApiError::no_such_resource()),
         };
         Ok(reply::json_value(StatusCode::OK, &value))
@@ -112,7 +118,7 @@ fn version() -> Value {
 }
 
 /// Returns the non-resource paths.
-fn root() -> Value {
+fn root(rows: &[&'static Kind]) -> Value {
     let mut paths: Vec<String> = [
         "/.well-known/openid-configuration",
         "/api",
@@ -127,7 +133,7 @@ fn root() -> Value {
     ]
     .map(str::to_owned)
     .to_vec();
-    for (group, version) in kinds::group_versions() {
+    for (group, version) in kinds::group_versions_of(rows) {
         if !group.is_empty() {
             paths.push(format!("/apis/{group}"));
             paths.push(format!("/apis/{group}/{version}"));

@@ -218,6 +218,9 @@ impl ApiServer {
     /// Returns the text of a list in pieces shared with the store.
     pub(crate) fn list_text(kind: &Kind, page: Page) -> Vec<Bytes> {
         let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+        if kind.custom.is_some() {
+            metadata["continue"] = json!("");
+        }
         if let Some(token) = page.token {
             metadata["continue"] = json!(token);
         }
@@ -225,9 +228,12 @@ impl ApiServer {
             metadata["remainingItemCount"] = json!(remaining);
         }
         let objects = &page.objects;
+        let list_kind = match kind.custom {
+            Some(custom) => custom.list_kind.clone(),
+            None => format!("{}List", kind.kind),
+        };
         let head = format!(
-            "{{\"kind\":\"{}List\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
-            kind.kind,
+            "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
             kind.api_version()
         );
         let is_view = kind.has(Trait::View);

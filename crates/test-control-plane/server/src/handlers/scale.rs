@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kube_apimachinery::schema::{self, UnknownMembers};
-use kube_test_control_plane_api::kinds::stored;
+use kube_test_control_plane_api::kinds::{Kind, stored};
 use kube_test_control_plane_api::managed_fields::{SCALE, Writer, to_parent, to_subresource};
 use kube_test_control_plane_api::object::{Draft, MetadataRef, object_mut, set_or_remove};
 use kube_test_control_plane_api::options::WriteOptions;
@@ -18,7 +18,7 @@ use super::Source;
 use crate::incoming::Incoming;
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
-use crate::write::check_name;
+use crate::write::{check_name, handled_form};
 
 impl ApiServer {
     /// Returns the scale of an object.
@@ -27,7 +27,14 @@ impl ApiServer {
             .store()
             .get(&Self::key(request))
             .ok_or_else(|| ApiError::not_found(stored(request.kind), &request.name))?;
-        Ok(scale_of(&object.draft()).to_string().into())
+        let draft = handled_form(request.kind, &object);
+        if let Some(scale) = request.kind.custom.and_then(|custom| custom.scale.as_ref())
+            && scale.wanted(&draft.value).is_none()
+        {
+            let why = format!("the spec replicas field {:?} does not exist", scale.spec);
+            return Err(ApiError::internal_error(&why));
+        }
+        Ok(scale_of(request.kind, &draft).to_string().into())
     }
 
     /// Updates the scale of an object.
@@ -48,11 +55,14 @@ impl ApiServer {
                 .store()
                 .get(&key)
                 .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
-            let old = object.draft();
+            let old = handled_form(kind, &object);
             let (scale, managed) = self.scaled(request, source, &old, options)?;
             let scale = check_scale(request, scale)?;
             let mut draft = old.clone();
-            draft.value["spec"]["replicas"] = replicas(&scale);
+            match kind.custom.and_then(|custom| custom.scale.as_ref()) {
+                Some(paths) => paths.set_wanted(&mut draft.value, replicas(&scale)),
+                None => draft.value["spec"]["replicas"] = replicas(&scale),
+            }
             let conditional = set_preconditions(&mut draft, &scale);
             let before = old.value.pointer("/metadata/managedFields");
             let managed = to_parent(kind, before, Some(&managed));
@@ -66,7 +76,7 @@ impl ApiServer {
                     let updated = Draft::parse(kind, &text).map_err(|err| {
                         ApiError::internal(format!("reading the updated object: {err}"))
                     })?;
-                    return Ok(scale_of(&updated).to_string().into());
+                    return Ok(scale_of(kind, &updated).to_string().into());
                 }
                 // A concurrent write happened; apply the scale to the newer object.
                 Err(err) if err.reason == "Conflict" && !conditional => {
@@ -104,7 +114,7 @@ impl ApiServer {
         options: &WriteOptions,
     ) -> ApiResult<(Value, Value)> {
         let kind = stored(request.kind);
-        let before = scale_of(old);
+        let before = scale_of(kind, old);
         let mut live = before.clone();
         let managed = to_subresource(kind, old.value.pointer("/metadata/managedFields"));
         set_or_remove(
@@ -165,7 +175,9 @@ fn check_scale(request: &ResourceRequest, scale: Value) -> ApiResult<Value> {
     check_name(request, &draft)?;
     let scale = draft.value;
     let replicas = replicas(&scale);
-    if replicas.as_i64().is_none_or(|replicas| replicas >= 0) {
+    // The object's own validation reports a custom resource's.
+    let is_custom = request.kind.custom.is_some();
+    if is_custom || replicas.as_i64().is_none_or(|replicas| replicas >= 0) {
         return Ok(scale);
     }
     let detail = "must be greater than or equal to 0";
@@ -194,7 +206,10 @@ fn set_preconditions(draft: &mut Draft, scale: &Value) -> bool {
     !version.is_empty() || !uid.is_empty()
 }
 
-fn scale_of(object: &Draft) -> Value {
+fn scale_of(kind: &Kind, object: &Draft) -> Value {
+    if let Some(scale) = kind.custom.and_then(|custom| custom.scale.as_ref()) {
+        return scale.of_object(&object.value);
+    }
     let number = |pointer: &str| {
         let value = object.value.pointer(pointer).and_then(Value::as_i64);
         value.unwrap_or(0)

@@ -21,8 +21,8 @@ use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 use crate::tracking::{keep_reset, keep_times};
 use crate::write::{
-    check_name, check_namespace, check_stored_size, count_generation, other_uid, prepare_update,
-    served_draft, served_text,
+    check_name, check_namespace, check_stored_size, count_generation, handled_form, other_uid,
+    prepare_update, served_draft, served_text, stored_form,
 };
 
 /// Source of the new object.
@@ -64,7 +64,7 @@ impl ApiServer {
                 }
                 return Err(ApiError::not_found(kind, &request.name));
             };
-            let old = current.draft();
+            let old = handled_form(kind, &current);
             let (new, unconditional) = self.changed(request, source, &old, options)?;
             match self.commit_update(request, &current, &old, new, options)? {
                 Outcome::Done(text) => return Ok((text, false)),
@@ -175,7 +175,12 @@ impl ApiServer {
         self.check_escalation(request, &new, Some(old))?;
         let errors = validation::validate(subject);
         if !errors.is_empty() {
-            return Err(ApiError::invalid(kind, &request.name, &errors));
+            return Err(ApiError::invalid_object(
+                kind,
+                &new.value,
+                &request.name,
+                &errors,
+            ));
         }
         if request.target == Target::Object {
             self.admit_resize(kind, old, &new)?;
@@ -205,6 +210,7 @@ impl ApiServer {
         }
         let key = current.key.clone();
         check_stored_size(kind, &key, &new)?;
+        stored_form(kind, &mut new);
         let stored = self.store().put(kind, key, Expect::Version(version), new);
         drop(allocated);
         Ok(match stored {

@@ -17,7 +17,7 @@ use crate::access::Admission;
 use crate::faults::{ReadView, RequestFacts};
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
-use crate::route::{ResourceRequest, Route, Target, Verb, route};
+use crate::route::{ResourceRequest, Route, Target, Verb, route_among};
 use crate::server::ApiServer;
 
 impl ApiServer {
@@ -29,7 +29,8 @@ impl ApiServer {
         facts: &Arc<RequestFacts>,
     ) -> ApiResult<Reply> {
         self.admit(admission, incoming)?;
-        match route(&incoming.method, &incoming.path, &incoming.query)? {
+        let custom = self.custom_kinds();
+        match route_among(&incoming.method, &incoming.path, &incoming.query, &custom)? {
             Route::Resource(mut request) => {
                 if let Some(error) = &incoming.unreadable {
                     return Err(error.clone());
@@ -42,6 +43,9 @@ impl ApiServer {
                 } else {
                     handled.await
                 };
+                if reply.is_ok() && !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch) {
+                    self.follow_write(&request);
+                }
                 let warning = warnings::deprecation(request.kind).map(str::to_owned);
                 reply::with_warnings(reply, warning.as_slice())
             }

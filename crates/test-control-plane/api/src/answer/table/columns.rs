@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::cells::{self, Source};
+use super::custom;
 use crate::kinds::Kind;
 
 /// The parsed columns by storage. They are immutable.
@@ -64,6 +65,9 @@ fn columns(kind: &Kind) -> &'static [Column] {
 
 /// Returns the `columnDefinitions` of a kind's table.
 pub(super) fn definitions(kind: &Kind) -> Vec<Value> {
+    if let Some(resource) = kind.custom {
+        return custom::definitions(resource);
+    }
     columns(kind)
         .iter()
         .map(|column| {
@@ -80,6 +84,9 @@ pub(super) fn definitions(kind: &Kind) -> Vec<Value> {
 
 /// Returns the cells of an object.
 pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
+    if let Some(resource) = kind.custom {
+        return custom::cells(resource, object, now);
+    }
     let cell = |column: &Column| (column.source)(object, &column.args, now);
     columns(kind).iter().map(cell).collect()
 }

@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use super::legacy::names;
 
 /// Returns the document of the core group, or of all other groups.
-pub(super) fn discovery(is_core: bool) -> Value {
+pub(super) fn discovery(rows: &[&'static Kind], is_core: bool) -> Value {
     let mut items: Vec<Value> = Vec::new();
     let mut last = None;
-    for (group, version) in kinds::group_versions() {
+    for (group, version) in kinds::group_versions_of(rows) {
         if group.is_empty() != is_core {
             continue;
         }
         let found = json!({
             "version": version,
-            "resources": resources(group, version),
+            "resources": resources(rows, group, version),
             "freshness": "Current",
         });
         if last == Some(group)
@@ -42,11 +42,10 @@ pub(super) fn discovery(is_core: bool) -> Value {
     })
 }
 
-fn resources(group: &str, version: &str) -> Vec<Value> {
-    kinds::KINDS
-        .iter()
+fn resources(rows: &[&'static Kind], group: &str, version: &str) -> Vec<Value> {
+    rows.iter()
         .filter(|k| k.group == group && k.version == version)
-        .map(resource)
+        .map(|kind| resource(kind))
         .collect()
 }
 
@@ -54,7 +53,7 @@ fn resource(kind: &Kind) -> Value {
     let mut value = json!({
         "resource": kind.plural,
         // The response kind omits the resource's own group version.
-        "responseKind": {"group": "", "version": "", "kind": kind.kind},
+        "responseKind": own(kind, kind.kind),
         "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": kind.singular,
         "verbs": names(kind.verbs),
@@ -72,16 +71,25 @@ fn resource(kind: &Kind) -> Value {
     value
 }
 
+/// Returns a response kind in the resource's own group version, which only custom resources name.
+fn own(kind: &Kind, responds: &str) -> Value {
+    let (group, version) = match kind.custom {
+        Some(_) => (kind.group, kind.version),
+        None => ("", ""),
+    };
+    json!({"group": group, "version": version, "kind": responds})
+}
+
 fn subresource(kind: &Kind, subresource: Subresource) -> Value {
     let (group, version, responds) = subresource.responds(kind);
-    let (group, version) = if (group, version) == (kind.group, kind.version) {
-        ("", "")
+    let response = if (group, version) == (kind.group, kind.version) {
+        own(kind, responds)
     } else {
-        (group, version)
+        json!({"group": group, "version": version, "kind": responds})
     };
     json!({
         "subresource": subresource.name(),
-        "responseKind": {"group": group, "version": version, "kind": responds},
+        "responseKind": response,
         "verbs": names(subresource.verbs()),
     })
 }

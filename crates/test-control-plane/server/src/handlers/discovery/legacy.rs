@@ -17,9 +17,9 @@ pub(super) fn core_versions(host: &str) -> Value {
 }
 
 /// `/apis`.
-pub(super) fn groups() -> Value {
+pub(super) fn groups(rows: &[&'static Kind]) -> Value {
     let mut names: Vec<&str> = Vec::new();
-    for (group, _) in kinds::group_versions() {
+    for (group, _) in kinds::group_versions_of(rows) {
         if !group.is_empty() && !names.contains(&group) {
             names.push(group);
         }
@@ -27,20 +27,20 @@ pub(super) fn groups() -> Value {
     json!({
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": names.into_iter().map(members_of).collect::<Vec<_>>(),
+        "groups": names.into_iter().map(|name| members_of(rows, name)).collect::<Vec<_>>(),
     })
 }
 
 /// `/apis/GROUP`.
-pub(super) fn group(group: &str) -> Value {
-    let mut value = members_of(group);
+pub(super) fn group(rows: &[&'static Kind], group: &str) -> Value {
+    let mut value = members_of(rows, group);
     value["kind"] = json!("APIGroup");
     value["apiVersion"] = json!("v1");
     value
 }
 
-fn members_of(group: &str) -> Value {
-    let versions: Vec<Value> = kinds::group_versions()
+fn members_of(rows: &[&'static Kind], group: &str) -> Value {
+    let versions: Vec<Value> = kinds::group_versions_of(rows)
         .into_iter()
         .filter(|(g, _)| *g == group)
         .map(|(_, version)| {
@@ -51,9 +51,9 @@ fn members_of(group: &str) -> Value {
 }
 
 /// `/api/v1` and `/apis/GROUP/VERSION`.
-pub(super) fn resources(group: &str, version: &str) -> Value {
+pub(super) fn resources(rows: &[&'static Kind], group: &str, version: &str) -> Value {
     let mut list = Vec::new();
-    for kind in kinds::KINDS
+    for kind in rows
         .iter()
         .filter(|k| k.group == group && k.version == version)
     {
@@ -99,7 +99,11 @@ fn resource(kind: &Kind) -> Value {
 /// Returns the hash of the storage version.
 fn storage_version_hash(kind: &Kind) -> String {
     let stored = kinds::by_storage(kind.storage).unwrap_or(kind);
-    let name = format!("{}/{}/{}", stored.group, stored.version, stored.kind);
+    let version = match kind.custom {
+        Some(custom) => custom.stored_version.clone(),
+        None => format!("{}/{}", stored.group, stored.version),
+    };
+    let name = format!("{version}/{}", stored.kind);
     let hash = digest::digest(&digest::SHA256, name.as_bytes());
     STANDARD.encode(&hash.as_ref()[..8])
 }

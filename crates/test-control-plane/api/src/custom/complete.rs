@@ -1,0 +1,207 @@
+//! Defaults and pruning of custom resources.
+//!
+//! Upstream: `defaulting`, `pruning` and `objectmeta` of `k8s.io/apiextensions-apiserver`.
+
+use serde_json::{Map, Value};
+
+use super::schema::{AdditionalProperties, Schema};
+
+/// Members of an object with metadata, which no schema has to specify.
+const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+impl Schema {
+    /// Sets the defaults of absent members, from the top down.
+    ///
+    /// Upstream: `Default` with `PruneNonNullableDefaults`
+    pub(crate) fn set_defaults(&self, value: &mut Value) {
+        match value {
+            Value::Object(members) => {
+                for (name, schema) in &self.properties {
+                    let Some(default) = &schema.default else {
+                        continue;
+                    };
+                    // A null default of a member that can't be null counts as none.
+                    if default.is_null() && !schema.nullable {
+                        continue;
+                    }
+                    let is_set = match members.get(name) {
+                        None => false,
+                        Some(Value::Null) => schema.nullable,
+                        Some(_) => true,
+                    };
+                    if !is_set {
+                        members.insert(name.clone(), default.clone());
+                    }
+                }
+                for (name, value) in members {
+                    if let Some(schema) = self.member(name) {
+                        schema.set_defaults(value);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                if let Some(schema) = &self.items {
+                    for item in items {
+                        schema.set_defaults(item);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes nulls that are neither allowed nor replaced by a default.
+    ///
+    /// Upstream: `PruneNonNullableNullsWithoutDefaults`
+    pub(crate) fn drop_nulls(&self, value: &mut Value) {
+        match value {
+            Value::Object(members) => {
+                members.retain(|name, value| {
+                    let Some(schema) = self.member(name) else {
+                        return true;
+                    };
+                    if value.is_null() {
+                        return schema.nullable || schema.default.is_some();
+                    }
+                    schema.drop_nulls(value);
+                    true
+                });
+            }
+            Value::Array(items) => {
+                if let Some(schema) = &self.items {
+                    for item in items {
+                        schema.drop_nulls(item);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes the members that the schema doesn't specify and returns their paths.
+    pub(crate) fn prune(&self, value: &mut Value) -> Vec<String> {
+        let mut pruned = Vec::new();
+        Pruning {
+            pruned: &mut pruned,
+        }
+        .value(Some(self), value, "", true);
+        pruned.sort();
+        pruned
+    }
+}
+
+struct Pruning<'a> {
+    pruned: &'a mut Vec<String>,
+}
+
+impl Pruning<'_> {
+    /// Prunes a value. Without a schema, nothing below it is specified.
+    fn value(&mut self, schema: Option<&Schema>, value: &mut Value, path: &str, has_meta: bool) {
+        match value {
+            Value::Object(members) => self.members(schema, members, path, has_meta),
+            Value::Array(items) => {
+                let preserves = schema.is_some_and(|schema| schema.preserve);
+                let schema = schema.and_then(|schema| schema.items.as_deref());
+                if preserves && schema.is_none() {
+                    return;
+                }
+                for (index, item) in items.iter_mut().enumerate() {
+                    let has_meta = schema.is_some_and(|schema| schema.embedded);
+                    self.value(schema, item, &format!("{path}[{index}]"), has_meta);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn members(
+        &mut self,
+        schema: Option<&Schema>,
+        members: &mut Map<String, Value>,
+        path: &str,
+        has_meta: bool,
+    ) {
+        let preserves = schema.is_some_and(|schema| schema.preserve);
+        let keeps_names =
+            schema.is_some_and(|schema| matches!(schema.additional, AdditionalProperties::Any));
+        members.retain(|name, value| {
+            if has_meta && META.contains(&name.as_str()) {
+                return true;
+            }
+            let at = if path.is_empty() {
+                name.clone()
+            } else {
+                format!("{path}.{name}")
+            };
+            match schema.and_then(|schema| schema.member(name)) {
+                Some(inner) => {
+                    self.value(Some(inner), value, &at, inner.embedded);
+                    true
+                }
+                None if preserves => true,
+                None if keeps_names => {
+                    self.value(None, value, &at, false);
+                    true
+                }
+                None => {
+                    self.pruned.push(at);
+                    false
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schema() -> Schema {
+        Schema::read(&json!({"type": "object", "properties": {
+            "o": {"type": "object", "properties": {"d": {"type": "string", "default": "x"}}},
+            "p": {"type": "object", "default": {}, "properties": {
+                "q": {"type": "integer", "default": 3},
+            }},
+            "keep": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                "properties": {"known": {"type": "object"}}},
+            "names": {"type": "object", "additionalProperties": true},
+            "null": {"type": "string", "nullable": true},
+            "text": {"type": "string"},
+        }}))
+    }
+
+    #[test]
+    fn defaults_need_their_parents() {
+        let mut value = json!({});
+        schema().set_defaults(&mut value);
+        assert_eq!(value, json!({"p": {"q": 3}}));
+        let mut value = json!({"o": {}, "p": {"q": null}});
+        schema().set_defaults(&mut value);
+        assert_eq!(value, json!({"o": {"d": "x"}, "p": {"q": 3}}));
+    }
+
+    #[test]
+    fn pruning_begins_again_below_specified_members() {
+        let mut value = json!({
+            "metadata": {"any": 1}, "x": 1, "o": {"y": {}},
+            "keep": {"a": {"b": 1}, "known": {"c": 1}},
+            "names": {"a": {"b": 1}},
+        });
+        let pruned = schema().prune(&mut value);
+        let wanted = json!({
+            "metadata": {"any": 1}, "o": {}, "keep": {"a": {"b": 1}, "known": {}},
+            "names": {"a": {}},
+        });
+        assert_eq!(value, wanted);
+        assert_eq!(pruned, ["keep.known.c", "names.a.b", "o.y", "x"]);
+    }
+
+    #[test]
+    fn nulls_stay_only_where_they_are_allowed() {
+        let mut value = json!({"null": null, "text": null, "o": {"d": null}});
+        schema().drop_nulls(&mut value);
+        assert_eq!(value, json!({"null": null, "o": {"d": null}}));
+    }
+}

@@ -1,0 +1,143 @@
+//! The parts of a definition that its handling needs, and its defaults.
+
+use serde_json::{Map, Value, json};
+
+use super::schema::texts;
+use crate::members::{list_at, text, text_at};
+use crate::object::object_mut;
+
+/// A custom resource definition.
+#[derive(Clone, Copy, Debug)]
+pub struct Definition<'a>(pub &'a Value);
+
+impl<'a> Definition<'a> {
+    /// Returns its name: the resource with its group.
+    pub fn name(self) -> &'a str {
+        text_at(self.0, "/metadata/name")
+    }
+
+    /// Returns the API group.
+    pub fn group(self) -> &'a str {
+        text_at(self.0, "/spec/group")
+    }
+
+    /// Returns true if the resources are namespaced.
+    pub fn is_namespaced(self) -> bool {
+        text_at(self.0, "/spec/scope") == "Namespaced"
+    }
+
+    /// Returns the versions, in their order in the definition.
+    pub fn versions(self) -> impl Iterator<Item = &'a Value> {
+        list_at(self.0, "/spec/versions")
+    }
+
+    /// Returns the version in which objects are stored.
+    pub fn storage_version(self) -> Option<&'a Value> {
+        self.versions()
+            .find(|version| version.get("storage") == Some(&json!(true)))
+    }
+
+    /// Returns a condition of the status.
+    pub fn condition(self, of: &str) -> Option<&'a Value> {
+        list_at(self.0, "/status/conditions").find(|condition| text(condition, "type") == of)
+    }
+
+    /// Returns true if a condition has the status `True`.
+    pub fn is(self, condition: &str) -> bool {
+        self.condition(condition)
+            .is_some_and(|found| text(found, "status") == "True")
+    }
+
+    /// Returns true if the resource is served.
+    pub fn is_established(self) -> bool {
+        self.is("Established")
+    }
+
+    /// Returns true if its deletion has begun.
+    pub fn is_deleting(self) -> bool {
+        !text_at(self.0, "/metadata/deletionTimestamp").is_empty()
+    }
+}
+
+/// Sets the defaults of a definition.
+///
+/// Upstream: `SetDefaults_CustomResourceDefinition` and `SetDefaults_CustomResourceDefinitionSpec`
+pub fn set_defaults(definition: &mut Value) {
+    let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {
+        let kind = names.get("kind").and_then(Value::as_str);
+        let kind = kind.unwrap_or_default().to_owned();
+        fill(names, "singular", kind.to_lowercase());
+        if !kind.is_empty() {
+            fill(names, "listKind", format!("{kind}List"));
+        }
+    }
+    let is_absent = |value: Option<&Value>| value.is_none_or(Value::is_null);
+    if is_absent(spec.get("conversion")) {
+        spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
+    }
+    let versions = spec.get_mut("versions").and_then(Value::as_array_mut);
+    for version in versions.into_iter().flatten() {
+        if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
+            drop_zeros(schema);
+        }
+    }
+    let stored = definition.pointer("/status/storedVersions");
+    if stored.and_then(Value::as_array).is_none_or(Vec::is_empty) {
+        note_stored_version(definition);
+    }
+}
+
+/// Removes the members of a schema that Go's type doesn't write: nulls and, unless they are pointers,
+/// zero values.
+fn drop_zeros(schema: &mut Value) {
+    const POINTERS: [&str; 2] = [
+        "additionalProperties",
+        "x-kubernetes-preserve-unknown-fields",
+    ];
+    let Some(members) = schema.as_object_mut() else {
+        return;
+    };
+    members.retain(|name, value| match value {
+        Value::Null => false,
+        Value::Bool(false) => POINTERS.contains(&name.as_str()) || name == "default",
+        Value::String(text) => !text.is_empty() || name == "default",
+        Value::Array(list) => !list.is_empty() || name == "default",
+        _ => true,
+    });
+    for (name, value) in members {
+        match (name.as_str(), value) {
+            ("properties", Value::Object(inner)) => inner.values_mut().for_each(drop_zeros),
+            ("additionalProperties" | "items" | "not", value) => drop_zeros(value),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(inner)) => {
+                inner.iter_mut().for_each(drop_zeros);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn fill(members: &mut Map<String, Value>, name: &str, value: String) {
+    let is_empty = |found: &Value| found.is_null() || found == "";
+    if !value.is_empty() && members.get(name).is_none_or(is_empty) {
+        members.insert(name.to_owned(), Value::String(value));
+    }
+}
+
+/// Adds the storage version to the stored versions.
+///
+/// Upstream: `SetCRDStoredVersions` in `PrepareForCreate` and `PrepareForUpdate`
+pub fn note_stored_version(definition: &mut Value) {
+    let Some(version) = Definition(definition).storage_version() else {
+        return;
+    };
+    let version = text(version, "name").to_owned();
+    let status = object_mut(definition, "status");
+    let mut stored = texts(&Value::Object(status.clone()), "storedVersions");
+    if !stored.contains(&version) {
+        stored.push(version);
+        status.insert("storedVersions".to_owned(), json!(stored));
+    }
+}

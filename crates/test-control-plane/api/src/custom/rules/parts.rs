@@ -1,0 +1,166 @@
+//! Validation of a version's schema, subresources and columns.
+
+use serde_json::{Value, json};
+
+use super::structural;
+use crate::members::{list, text};
+use crate::status::FieldError;
+
+/// The types of columns.
+const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+
+/// The formats of columns.
+const FORMATS: [&str; 8] = [
+    "byte",
+    "date",
+    "date-time",
+    "double",
+    "float",
+    "int32",
+    "int64",
+    "password",
+];
+
+/// The largest number of selectable fields.
+const SELECTABLE_MAX: usize = 8;
+
+/// Checks the parts of a version. `at` and `at_schema` are the paths of the version and of its
+/// schema's holder.
+pub(super) fn check(version: &Value, at: &str, at_schema: &str, errors: &mut Vec<FieldError>) {
+    if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
+        structural::check_root(schema, &format!("{at_schema}.openAPIV3Schema"), errors);
+    }
+    if let Some(scale) = version
+        .pointer("/subresources/scale")
+        .filter(|scale| scale.is_object())
+    {
+        check_scale(scale, &format!("{at}.subresources.scale"), errors);
+    }
+    for (index, column) in list(version, "additionalPrinterColumns").enumerate() {
+        check_column(
+            column,
+            &format!("{at}.additionalPrinterColumns[{index}]"),
+            errors,
+        );
+    }
+    check_selectable(version, &format!("{at}.selectableFields"), errors);
+}
+
+/// Upstream: `ValidateCustomResourceDefinitionSubresources`
+fn check_scale(scale: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    for (member, parent) in [
+        ("specReplicasPath", ".spec"),
+        ("statusReplicasPath", ".status"),
+    ] {
+        let (field, path) = (format!("{at}.{member}"), text(scale, member));
+        if path.is_empty() {
+            errors.push(FieldError::required(field, ""));
+        } else if !is_simple(path) {
+            errors.push(not_simple(field, path));
+        } else if !path.starts_with(&format!("{parent}.")) {
+            let detail = format!("should be a json path under {parent}");
+            errors.push(FieldError::invalid(field, &json!(path), &detail));
+        }
+    }
+    let path = text(scale, "labelSelectorPath");
+    let field = format!("{at}.labelSelectorPath");
+    if path.is_empty() {
+        return;
+    }
+    if !is_simple(path) {
+        errors.push(not_simple(field, path));
+    } else if !path.starts_with(".spec.") && !path.starts_with(".status.") {
+        let detail = "should be a json path under either .spec or .status";
+        errors.push(FieldError::invalid(field, &json!(path), detail));
+    }
+}
+
+/// Upstream: `ValidateCustomResourceColumnDefinition`
+fn check_column(column: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    if text(column, "name").is_empty() {
+        errors.push(FieldError::required(format!("{at}.name"), ""));
+    }
+    let detail = format!("must be one of {}", TYPES.join(","));
+    match text(column, "type") {
+        "" => errors.push(FieldError::required(format!("{at}.type"), &detail)),
+        known if TYPES.contains(&known) => {}
+        other => errors.push(FieldError::invalid(
+            format!("{at}.type"),
+            &json!(other),
+            &detail,
+        )),
+    }
+    let format = text(column, "format");
+    if !format.is_empty() && !FORMATS.contains(&format) {
+        let detail = format!("must be one of {}", FORMATS.join(","));
+        errors.push(FieldError::invalid(
+            format!("{at}.format"),
+            &json!(format),
+            &detail,
+        ));
+    }
+    let (field, path) = (format!("{at}.JSONPath"), text(column, "jsonPath"));
+    if path.is_empty() {
+        errors.push(FieldError::required(field, ""));
+    } else if !is_simple(path) {
+        errors.push(not_simple(field, path));
+    }
+}
+
+/// Upstream: `ValidateCustomResourceSelectableFields`
+fn check_selectable(version: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let fields: Vec<&Value> = list(version, "selectableFields").collect();
+    if fields.len() > SELECTABLE_MAX {
+        errors.push(FieldError::too_many(
+            at,
+            fields.len(),
+            i64::try_from(SELECTABLE_MAX).unwrap_or_default(),
+        ));
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for (index, field) in fields.iter().enumerate() {
+        let (at, path) = (format!("{at}[{index}].jsonPath"), text(field, "jsonPath"));
+        if path.is_empty() {
+            errors.push(FieldError::required(at, ""));
+            continue;
+        }
+        if !is_simple(path) {
+            errors.push(not_simple(at, path));
+            continue;
+        }
+        if path == ".metadata" || path.starts_with(".metadata.") {
+            let detail = "must not point to fields in metadata";
+            errors.push(FieldError::invalid(at, &json!(path), detail));
+            continue;
+        }
+        let mut schema = version.pointer("/schema/openAPIV3Schema");
+        for step in path.split('.').skip(1) {
+            schema = schema.and_then(|schema| schema.get("properties")?.get(step));
+        }
+        match schema.map(|schema| text(schema, "type")) {
+            None => {
+                let detail = "does not refer to a valid field";
+                errors.push(FieldError::invalid(at.clone(), &json!(path), detail));
+            }
+            Some("string" | "boolean" | "integer") => {}
+            Some(_) => {
+                let detail = "must point to a field of type string, boolean or integer";
+                errors.push(FieldError::invalid(at.clone(), &json!(path), detail));
+            }
+        }
+        if seen.contains(&path) {
+            errors.push(FieldError::duplicate(at, &json!(path)));
+        }
+        seen.push(path);
+    }
+}
+
+/// Returns true if a JSON path may be used: it begins with a dot.
+fn is_simple(path: &str) -> bool {
+    path.starts_with('.') && path.len() > 1
+}
+
+fn not_simple(field: String, path: &str) -> FieldError {
+    let detail = "must be a simple json path starting with .";
+    FieldError::invalid(field, &json!(path), detail)
+}

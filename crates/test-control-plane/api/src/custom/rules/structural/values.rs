@@ -1,0 +1,45 @@
+//! The rules on patterns and defaults.
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use super::each_inner;
+use crate::custom::schema::Schema;
+use crate::custom::validate::errors_of_default;
+use crate::members::text;
+use crate::status::FieldError;
+
+pub(super) fn check(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let pattern = text(schema, "pattern");
+    if let Err(error) = Regex::new(pattern) {
+        // The last line tells the reason; those before it show the place.
+        let told = error.to_string();
+        let why = told.lines().last().unwrap_or_default();
+        let why = why.trim_start_matches("error: ");
+        let detail = format!("must be a valid regular expression, but isn't: {why}");
+        errors.push(FieldError::invalid(
+            format!("{at}.pattern"),
+            &json!(pattern),
+            &detail,
+        ));
+    }
+}
+
+/// Checks that each default meets its own schema.
+///
+/// Upstream: `ValidateDefaults`
+pub(super) fn check_defaults(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
+        let field = format!("{at}.default");
+        let read = Schema::read(schema);
+        if read.prune(&mut default.clone()).is_empty() {
+            errors.extend(errors_of_default(&read, default, &field));
+        } else {
+            let detail = "must not have unknown fields";
+            errors.push(FieldError::invalid(field, default, detail));
+        }
+    }
+    each_inner(schema, at, &mut |inner, at| {
+        check_defaults(inner, at, errors);
+    });
+}

@@ -1,0 +1,31 @@
+//! Warnings about definitions.
+
+use serde_json::Value;
+
+use super::definition::Definition;
+use super::formats;
+use crate::members::text;
+
+/// Returns a warning for each unknown format in the schemas.
+pub(crate) fn of_definition(definition: &Value) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for version in Definition(definition).versions() {
+        if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
+            unknown_formats(schema, &mut warnings);
+        }
+    }
+    warnings
+}
+
+fn unknown_formats(schema: &Value, warnings: &mut Vec<String>) {
+    let (of, format) = (text(schema, "type"), text(schema, "format"));
+    if !format.is_empty() && !formats::is_known(of, format) {
+        warnings.push(format!("unrecognized format {format:?}"));
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let below = properties.into_iter().flatten().map(|(_, inner)| inner);
+    let below = below.chain(["items", "additionalProperties"].map(|name| &schema[name]));
+    for inner in below.filter(|inner| inner.is_object()) {
+        unknown_formats(inner, warnings);
+    }
+}

@@ -1,0 +1,215 @@
+//! Custom resources: the life of a definition, and the handling of its objects.
+
+use http::Method;
+use kube_test_control_plane::TestControlPlane;
+use serde_json::{Value, json};
+
+use crate::support::{Plane, exchange};
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const DEFINITION: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+fn version(name: &str, is_stored: bool) -> Value {
+    json!({
+        "name": name, "served": true, "storage": is_stored,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+            "spec": {"type": "object", "required": ["size"], "properties": {
+                "size": {"type": "integer", "minimum": 1},
+                "color": {"type": "string", "default": "red"},
+                (name): {"type": "string"},
+            }},
+            "status": {"type": "object", "properties": {"ready": {"type": "boolean"}}},
+        }}},
+        "subresources": {"status": {}},
+        "selectableFields": [{"jsonPath": ".spec.color"}],
+    })
+}
+
+fn definition() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]},
+            "scope": "Namespaced",
+            "versions": [version("v1", true), version("v1beta1", false)],
+        },
+    })
+}
+
+fn widget(name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec,
+    })
+}
+
+/// Applies a merge patch.
+async fn merge(plane: &Plane, path: &str, patch: &Value) {
+    let headers = [("Content-Type", "application/merge-patch+json")];
+    let server = plane.0.server();
+    let answer = exchange(server, Method::PATCH, path, &headers, patch.to_string()).await;
+    assert_eq!(answer.code, 200, "{}", answer.text());
+}
+
+async fn plane() -> Plane {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    plane.create(DEFINITIONS, &definition()).await;
+    plane
+}
+
+#[tokio::test(start_paused = true)]
+async fn definition_is_established_by_its_creation() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    assert_eq!(plane.code("/apis/example.com").await, 404);
+    let created = plane.create(DEFINITIONS, &definition()).await;
+    assert_eq!(created["status"]["conditions"], Value::Null);
+    assert_eq!(created["status"]["storedVersions"], json!(["v1"]));
+    let found = plane.get(DEFINITION).await;
+    let conditions = found["status"]["conditions"].as_array().unwrap();
+    let conditions: Vec<(&str, &str)> = conditions
+        .iter()
+        .map(|c| (c["type"].as_str().unwrap(), c["status"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        conditions,
+        [("NamesAccepted", "True"), ("Established", "True")]
+    );
+    let group = plane.get("/apis/example.com").await;
+    assert_eq!(group["preferredVersion"]["version"], "v1");
+    let resources = plane.get("/apis/example.com/v1").await;
+    assert_eq!(resources["resources"][0]["singularName"], "widget");
+    assert_eq!(resources["resources"][1]["name"], "widgets/status");
+    let list = plane.get(WIDGETS).await;
+    assert_eq!(list["kind"], "WidgetList");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_defaulted_pruned_and_validated() {
+    let plane = plane().await;
+    let sent = widget("a", &json!({"size": 3.0, "unknown": 1}));
+    let made = plane.create(WIDGETS, &sent).await;
+    assert_eq!(made["spec"], json!({"size": 3, "color": "red"}));
+    assert_eq!(made["metadata"]["generation"], 1);
+    for (spec, causes) in [
+        (json!({}), vec!["spec.size"]),
+        (
+            json!({"size": 0, "color": 5}),
+            vec!["spec.color", "spec.size"],
+        ),
+        (json!("text"), vec!["spec"]),
+    ] {
+        let refused = plane
+            .refused(Method::POST, WIDGETS, &widget("b", &spec))
+            .await;
+        let refused: Vec<&str> = refused
+            .iter()
+            .map(|cause| cause.split(':').next().unwrap())
+            .collect();
+        assert_eq!(refused, causes, "{spec}");
+    }
+    let strict = format!("{WIDGETS}?fieldValidation=Strict");
+    let (code, status) = plane.call(Method::POST, &strict, &sent).await;
+    assert_eq!(code, 400);
+    let message = status["message"].as_str().unwrap();
+    assert!(
+        message.contains("unknown field \"spec.unknown\""),
+        "{message}"
+    );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn versions_show_one_object() {
+    let plane = plane().await;
+    let spec = json!({"size": 1, "v1": "x"});
+    plane.create(WIDGETS, &widget("a", &spec)).await;
+    let other = "/apis/example.com/v1beta1/namespaces/default/widgets";
+    let shown = plane.get(&format!("{other}/a")).await;
+    assert_eq!(shown["apiVersion"], "example.com/v1beta1");
+    assert_eq!(shown["spec"], json!({"size": 1, "color": "red"}));
+    let mut sent = widget("b", &json!({"size": 2, "v1beta1": "lost"}));
+    sent["apiVersion"] = json!("example.com/v1beta1");
+    plane.create(other, &sent).await;
+    let stored = plane.get(&format!("{WIDGETS}/b")).await;
+    assert_eq!(stored["spec"], json!({"size": 2, "color": "red"}));
+    let blue = plane
+        .get(&format!("{WIDGETS}?fieldSelector=spec.color%3Dblue"))
+        .await;
+    assert_eq!(blue["items"], json!([]));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn status_is_written_through_its_subresource_alone() {
+    let plane = plane().await;
+    let mut sent = widget("a", &json!({"size": 1}));
+    sent["status"] = json!({"ready": true});
+    let made = plane.create(WIDGETS, &sent).await;
+    assert_eq!(made.get("status"), None);
+    let path = format!("{WIDGETS}/a");
+    let status = format!("{path}/status");
+    merge(
+        &plane,
+        &status,
+        &json!({"status": {"ready": true}, "spec": {"size": 9}}),
+    )
+    .await;
+    let found = plane.get(&path).await;
+    assert_eq!(found["status"], json!({"ready": true}));
+    assert_eq!(found["spec"]["size"], 1);
+    assert_eq!(found["metadata"]["generation"], 1);
+    merge(&plane, &path, &json!({"spec": {"size": 2}})).await;
+    assert_eq!(plane.get(&path).await["metadata"]["generation"], 2);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletion_of_a_definition_waits_for_finalizers() {
+    let plane = plane().await;
+    let mut held = widget("held", &json!({"size": 1}));
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    plane.create(WIDGETS, &held).await;
+    plane
+        .create(WIDGETS, &widget("free", &json!({"size": 1})))
+        .await;
+    plane.call(Method::DELETE, DEFINITION, &json!({})).await;
+    assert!(plane.is_deleting(DEFINITION).await);
+    assert!(plane.is_deleting(&format!("{WIDGETS}/held")).await);
+    assert_eq!(plane.code(&format!("{WIDGETS}/free")).await, 404);
+    let late = widget("late", &json!({"size": 1}));
+    let (code, _) = plane.call(Method::POST, WIDGETS, &late).await;
+    assert_eq!(code, 403);
+    let release = json!({"metadata": {"finalizers": null}});
+    merge(&plane, &format!("{WIDGETS}/held"), &release).await;
+    assert_eq!(plane.code(DEFINITION).await, 404);
+    let gone = exchange(plane.0.server(), Method::GET, WIDGETS, &[], "").await;
+    assert_eq!(
+        (gone.code, gone.text().as_str()),
+        (404, "404 page not found\n")
+    );
+    plane.create(DEFINITIONS, &definition()).await;
+    assert_eq!(plane.get(WIDGETS).await["items"], json!([]));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn loser_of_a_name_gets_it_when_the_winner_goes() {
+    let plane = plane().await;
+    let mut second = definition();
+    second["metadata"]["name"] = json!("gadgets.example.com");
+    second["spec"]["names"]["plural"] = json!("gadgets");
+    plane.create(DEFINITIONS, &second).await;
+    let path = format!("{DEFINITIONS}/gadgets.example.com");
+    let conditions = &plane.get(&path).await["status"]["conditions"];
+    assert_eq!(conditions[0]["reason"], "ListKindConflict");
+    assert_eq!(conditions[1]["reason"], "NotAccepted");
+    let gadgets = "/apis/example.com/v1/namespaces/default/gadgets";
+    assert_eq!(plane.code(gadgets).await, 404);
+    plane.call(Method::DELETE, DEFINITION, &json!({})).await;
+    assert_eq!(plane.code(gadgets).await, 200);
+    plane.stop().await;
+}
