@@ -22,6 +22,7 @@ pub use resource::{Column, CustomResource};
 pub use rows::rows;
 pub(crate) use rules::validate as validate_definition;
 pub use scale::Scale;
+pub(crate) use schema::{AdditionalProperties, ListType, Schema, SchemaType};
 pub use status::{CLEANUP_FINALIZER, Settled, begin_deletion, complete_deletion, settle};
 pub(crate) use warnings::of_definition as warnings_of;
 

@@ -332,7 +332,18 @@ fn take_sizes(pod: &mut Value, spec: &Value) {
 
 fn keep_all_but_status(kind: &Kind, new: &mut Draft, old: &Draft) {
     let status = new.value.get("status").cloned();
-    let metadata = new.value.get("metadata").cloned();
+    let mut metadata = new.value.get("metadata").cloned();
+    if kind.custom.is_some() {
+        // Of a custom resource's metadata, only the managers may change with the status.
+        let managers = metadata
+            .as_ref()
+            .and_then(|m| m.get("managedFields"))
+            .cloned();
+        metadata = old.value.get("metadata").cloned();
+        if let Some(members) = metadata.as_mut().and_then(Value::as_object_mut) {
+            set_or_remove(members, "managedFields", managers);
+        }
+    }
     *new = old.clone();
     if let Some(map) = new.value.as_object_mut() {
         set_or_remove(map, "metadata", metadata);

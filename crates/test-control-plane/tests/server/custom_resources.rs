@@ -213,3 +213,61 @@ async fn loser_of_a_name_gets_it_when_the_winner_goes() {
     assert_eq!(plane.code(gadgets).await, 200);
     plane.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn applied_lists_merge_by_the_keys_of_the_schema() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut keyed = definition();
+    keyed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = json!({
+        "type": "object", "properties": {"ports": {
+            "type": "array", "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "items": {"type": "object", "required": ["name"], "properties": {
+                "name": {"type": "string"}, "port": {"type": "integer"},
+            }},
+        }},
+    });
+    keyed["spec"]["versions"]
+        .as_array_mut()
+        .unwrap()
+        .truncate(1);
+    keyed["spec"]["versions"][0]
+        .as_object_mut()
+        .unwrap()
+        .remove("selectableFields");
+    plane.create(DEFINITIONS, &keyed).await;
+    let headers = [("Content-Type", "application/apply-patch+yaml")];
+    for (manager, name, code) in [("one", "a", 201), ("two", "b", 200)] {
+        let config = widget("w", &json!({"ports": [{"name": name, "port": 1}]}));
+        let path = format!("{WIDGETS}/w?fieldManager={manager}");
+        let server = plane.0.server();
+        let answer = exchange(server, Method::PATCH, &path, &headers, config.to_string()).await;
+        assert_eq!(answer.code, code, "{}", answer.text());
+    }
+    let found = plane.get(&format!("{WIDGETS}/w")).await;
+    let wanted = json!([{"name": "a", "port": 1}, {"name": "b", "port": 1}]);
+    assert_eq!(found["spec"]["ports"], wanted);
+    let unknown = widget("w", &json!({"unknown": 1}));
+    let path = format!("{WIDGETS}/w?fieldManager=one");
+    let server = plane.0.server();
+    let answer = exchange(server, Method::PATCH, &path, &headers, unknown.to_string()).await;
+    assert_eq!(answer.code, 500);
+    assert!(
+        answer
+            .text()
+            .contains(".spec.unknown: field not declared in schema")
+    );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_are_refused_and_never_skipped() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut ruled = definition();
+    ruled["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] =
+        json!([{"rule": "self.spec.size > 1"}]);
+    let causes = plane.refused(Method::POST, DEFINITIONS, &ruled).await;
+    assert_eq!(causes.len(), 1, "{causes:?}");
+    assert!(causes[0].contains("x-kubernetes-validations"), "{causes:?}");
+    plane.stop().await;
+}

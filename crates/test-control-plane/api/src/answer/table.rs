@@ -57,7 +57,9 @@ pub fn table(kind: &Kind, value: &Value, include: IncludeObject, now: Timestamp)
         .collect();
     let mut metadata = json!({});
     for member in ["resourceVersion", "continue", "remainingItemCount"] {
-        if let Some(found) = value.get("metadata").and_then(|m| m.get(member)) {
+        let found = value.get("metadata").and_then(|m| m.get(member));
+        // Only the lists of custom resources show an empty token.
+        if let Some(found) = found.filter(|found| **found != "") {
             metadata[member] = found.clone();
         }
     }

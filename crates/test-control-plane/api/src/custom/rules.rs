@@ -26,6 +26,12 @@ const APPROVAL_GUIDE: &str = "see https://github.com/kubernetes/enhancements/pul
 pub(crate) fn validate(value: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let definition = Definition(value);
     let mut errors = Vec::new();
+    if let Some(old) = old {
+        immutable(definition, Definition(old), &mut errors);
+        if !errors.is_empty() {
+            return errors;
+        }
+    }
     let null = Value::Null;
     let spec = value.get("spec").unwrap_or(&null);
     head(definition, &mut errors);
@@ -64,9 +70,6 @@ pub(crate) fn validate(value: &Value, old: Option<&Value>) -> Vec<FieldError> {
                       spec.versions[*].schema instead";
         let field = "spec.preserveUnknownFields";
         errors.push(FieldError::invalid(field, &json!(true), detail));
-    }
-    if let Some(old) = old {
-        immutable(definition, Definition(old), &mut errors);
     }
     errors
 }

@@ -108,6 +108,8 @@ pub(crate) struct Schema {
     pub(crate) list_type: ListType,
     /// `x-kubernetes-list-map-keys`.
     pub(crate) list_keys: Vec<String>,
+    /// True for `x-kubernetes-map-type: atomic`.
+    pub(crate) atomic_map: bool,
     /// The value validations.
     pub(crate) checks: Checks,
 }
@@ -175,6 +177,7 @@ impl Schema {
                 _ => ListType::Atomic,
             },
             list_keys: texts(from, "x-kubernetes-list-map-keys"),
+            atomic_map: text(from, "x-kubernetes-map-type") == "atomic",
             checks: Checks {
                 required: texts(from, "required"),
                 choices: from.get("enum").and_then(Value::as_array).cloned(),

@@ -47,6 +47,9 @@ pub(crate) fn without_system_fields(set: &Set) -> Set {
 impl Filter {
     /// Returns the filter of requests through `subresource` (empty: the object itself) of a `kind`.
     pub(crate) fn of(kind: &Kind, subresource: &str) -> Self {
+        if kind.custom.is_some() && subresource == "status" {
+            return Self::Only(&[&["status"]]);
+        }
         Self::Exclude(match (kind.storage, subresource) {
             ("pods", "ephemeralcontainers") => {
                 return Self::Only(&[&["spec", "ephemeralContainers"]]);

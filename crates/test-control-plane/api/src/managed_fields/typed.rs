@@ -4,6 +4,7 @@
 //! provides the types of the kinds. Values outside the schema are atomic.
 
 mod compare;
+mod custom;
 mod field_set;
 mod items;
 mod merge;

@@ -144,7 +144,10 @@ impl ApiServer {
             manager: options.field_manager.as_deref().unwrap_or_default(),
             now: &self.now_text(),
         };
-        let strictness = self.strictness();
+        let strictness = match request.kind.custom {
+            Some(_) => Strictness::Declared,
+            None => self.strictness(),
+        };
         let applied = writer.apply(live, &config.value, options.force, strictness)?;
         config.warning(options.field_validation)?;
         Ok(applied)

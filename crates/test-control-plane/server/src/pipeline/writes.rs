@@ -74,7 +74,7 @@ impl ApiServer {
         let body = &incoming.body;
         let (source, mut warnings) = if request.verb == Verb::Patch {
             let of = match request.target {
-                Target::Part(Subresource::Scale) => &SCALE,
+                Target::Part(Subresource::Scale) if request.kind.custom.is_none() => &SCALE,
                 _ => request.kind,
             };
             let patch = Patch::parse(of, incoming.header(CONTENT_TYPE), &incoming.sent)?;

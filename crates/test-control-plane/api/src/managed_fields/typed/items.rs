@@ -3,6 +3,7 @@
 use kube_apimachinery::schema::{Field, Kind, ListKey, Shape};
 use serde_json::Value;
 
+use super::custom::key_default;
 use super::types::{ListType, Relation};
 use crate::managed_fields::path::{Atom, PathElement};
 
@@ -62,6 +63,22 @@ pub(super) fn element(list: ListType, item: &Value) -> Result<PathElement, ItemE
                     None => default(list, key).ok_or(ItemError::NoKey(key.name))?,
                 };
                 found.push((key.name.into(), Atom(value)));
+            }
+            found.sort();
+            Ok(PathElement::Key(found.into()))
+        }
+        Relation::Named(keys) => {
+            let members = match item {
+                Value::Object(members) => members,
+                Value::Null => return Err(ItemError::KeyedNull),
+                _ => return Err(ItemError::KeyedNoObject),
+            };
+            let mut found = Vec::with_capacity(keys.len());
+            for key in keys {
+                let value = members.get(key).cloned();
+                let value = value.or_else(|| key_default(list.element, key));
+                let value = value.ok_or(ItemError::NoKey(key))?;
+                found.push((key.as_str().into(), Atom(value)));
             }
             found.sort();
             Ok(PathElement::Key(found.into()))

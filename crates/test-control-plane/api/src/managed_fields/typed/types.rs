@@ -3,6 +3,8 @@
 use kube_apimachinery::schema::{self, Field, ListKey, Shape, Topology, Type};
 use serde_json::Value;
 
+use super::custom;
+use crate::custom::Schema as CustomSchema;
 use crate::kinds::Kind;
 
 /// The type of a value.
@@ -16,6 +18,11 @@ pub(crate) enum TypeRef {
     Map { element: schema::Kind, atomic: bool },
     /// A list.
     List(&'static Field),
+    /// A part of a custom resource; `has_meta` if it is a whole object.
+    Custom {
+        schema: &'static CustomSchema,
+        has_meta: bool,
+    },
     /// An atomic list of strings.
     Texts,
     /// Any value; atomic.
@@ -50,6 +57,8 @@ pub(super) enum Form {
 pub(super) struct MapType {
     /// The members that the schema names.
     pub(super) of: Option<&'static Type>,
+    /// The schema that names members of a custom resource, and true for a whole object.
+    pub(super) custom: Option<(&'static CustomSchema, bool)>,
     /// The type of all other members; `None` if others are not allowed.
     pub(super) element: Option<TypeRef>,
     /// True if the map is atomic.
@@ -74,11 +83,19 @@ pub(super) enum Relation {
     Set,
     /// Elements are identified by these members.
     Keyed(&'static [ListKey]),
+    /// Elements of a custom resource are identified by these members.
+    Named(&'static [String]),
 }
 
 impl TypeRef {
     /// Returns the type of a kind's objects.
     pub(crate) fn of_kind(kind: &Kind) -> Self {
+        if let Some(custom) = kind.custom {
+            return Self::Custom {
+                schema: &custom.schema,
+                has_meta: true,
+            };
+        }
         schema::type_of_kind(&kind.api_version(), kind.kind)
             .map_or(Self::Deduced, |of| Self::Object { of, atomic: false })
     }
@@ -117,13 +134,16 @@ impl TypeRef {
     pub(super) fn form(self, value: Option<&Value>) -> Form {
         match self {
             Self::Scalar(scalar) => Form::Scalar(scalar),
+            Self::Custom { schema, has_meta } => custom::form(schema, has_meta, value),
             Self::Object { of, atomic } => Form::Map(MapType {
                 of: Some(of),
+                custom: None,
                 element: None,
                 atomic,
             }),
             Self::Map { element, atomic } => Form::Map(MapType {
                 of: None,
+                custom: None,
                 element: Some(Self::of_element(element)),
                 atomic,
             }),
@@ -149,6 +169,7 @@ impl TypeRef {
                 }),
                 None | Some(Value::Null | Value::Object(_)) => Form::Map(MapType {
                     of: None,
+                    custom: None,
                     element: Some(self),
                     atomic: matches!(self, Self::Untyped),
                 }),
@@ -158,13 +179,19 @@ impl TypeRef {
 
     /// Returns true if values may have any form.
     pub(super) fn is_open(self) -> bool {
-        matches!(self, Self::Untyped | Self::Deduced)
+        match self {
+            Self::Custom { schema, .. } => custom::is_open(schema),
+            other => matches!(other, Self::Untyped | Self::Deduced),
+        }
     }
 }
 
 impl MapType {
     /// Returns the type of a member that the schema names.
     pub(super) fn field(self, name: &str) -> Option<TypeRef> {
+        if let Some((schema, has_meta)) = self.custom {
+            return custom::field(schema, has_meta, name);
+        }
         self.of?.field(name).map(TypeRef::of_field)
     }
 
