@@ -33,8 +33,9 @@ build:
 	@$(CARGO) build --locked --quiet -p run -p statefulset-controller-manager \
 		-p kube-test-control-plane --features kube-test-control-plane/cli
 
-# The end-to-end tests start the shipped binaries.
-test: build ## Run all tests, with cargo-nextest if installed
+# The end-to-end tests start the programs, which are built with the tests that need them.
+test: export TEST_PROGRAMS := $(abspath $(BINARIES))
+test: ## Run all tests, with cargo-nextest if installed
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(CARGO) nextest run --workspace --features kube-test-control-plane/cli --locked; \
 	else \
@@ -65,12 +66,13 @@ lint: ## Check formatting, clippy, documentation, each crate alone, the embeddin
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets --features kube-test-control-plane/cli,e2e/helm,e2e/kubectl,e2e/python,e2e/soak --locked -- -D warnings
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
-	@$(MAKE) --no-print-directory check-crates check-embedding
+	@$(MAKE) --no-print-directory check-crates check-embedding CHECKED=--all-targets
 
-# Finds crates that rely on a dependency's feature enabled only by another crate.
+# Finds crates that rely on a dependency's feature enabled only by another crate or by their tests;
+# with CHECKED=--all-targets, tests that rely on one enabled only by another crate.
 check-crates:
 	@for crate in $(CRATES); do \
-		$(CARGO) check --manifest-path $$crate/Cargo.toml --all-targets --locked --quiet; \
+		$(CARGO) check --manifest-path $$crate/Cargo.toml $(CHECKED) --locked --quiet; \
 	done
 	@$(CARGO) check -p kube-test-control-plane --lib --no-default-features --locked --quiet
 
