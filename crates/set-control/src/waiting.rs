@@ -11,7 +11,7 @@ pub enum Waiting {
     /// The set no longer exists.
     SetGone,
     /// The user must fix the set's selector.
-    SelectorMended {
+    InvalidSelector {
         /// The selector's error.
         reason: Box<str>,
     },
@@ -103,7 +103,7 @@ impl Waiting {
             | Self::UpdatedPodUnavailable { pod }
             | Self::UnavailableBudget { pod, .. }
             | Self::PodDeletionByUser { pod } => Some(pod),
-            Self::SetGone | Self::SelectorMended { .. } | Self::SetDeleted => None,
+            Self::SetGone | Self::InvalidSelector { .. } | Self::SetDeleted => None,
         }
     }
 }
@@ -112,7 +112,7 @@ impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SetGone => f.write_str("set no longer exists"),
-            Self::SelectorMended { reason } => {
+            Self::InvalidSelector { reason } => {
                 write!(f, "the set's selector cannot be used: {reason}")
             }
             Self::SetDeleted => f.write_str("set is being deleted"),

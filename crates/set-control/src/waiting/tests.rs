@@ -46,7 +46,7 @@ fn each_reason_names_its_pod() {
 
 #[test]
 fn reasons_about_the_set_itself_name_no_pod() {
-    let selector = Waiting::SelectorMended {
+    let selector = Waiting::InvalidSelector {
         reason: "it selects nothing".into(),
     };
     for (reason, text) in [
