@@ -2,6 +2,7 @@
 
 mod batch;
 mod child;
+mod lags;
 mod report;
 mod shrink;
 
@@ -41,6 +42,8 @@ enum Command {
     Seeds(Seeds),
     /// Hits every write and every event of a workload with every fault in turn.
     Exhaust(Exhaust),
+    /// Prints the refused writes of the workloads by the lag of the watches.
+    Lags,
     /// Runs one plan.
     Run(Run),
     /// Shrinks a plan that breaks a rule to a small one that still breaks it.
@@ -131,6 +134,7 @@ fn main() -> ExitCode {
     let done = match Program::parse().command {
         Command::Seeds(args) => run_seeds(&args, &mut out),
         Command::Exhaust(args) => exhaust(&args, &mut out),
+        Command::Lags => lags::print(&mut out),
         Command::Run(args) => run_one(&args, &mut out),
         Command::Minimize(args) => shrink_one(&args, &mut out).map(|()| true),
     };

@@ -5,6 +5,7 @@ mod generate;
 mod set_spec;
 mod settings;
 mod web;
+mod words;
 
 use serde::{Deserialize, Serialize};
 

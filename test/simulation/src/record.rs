@@ -1,6 +1,7 @@
 //! The record of a run: requests, syncs, commits.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -30,6 +31,21 @@ pub struct Seen {
     pub claims: u64,
     /// ControllerRevisions.
     pub revisions: u64,
+}
+
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            sets,
+            pods,
+            claims,
+            revisions,
+        } = self;
+        write!(
+            f,
+            "sets {sets}, pods {pods}, claims {claims}, revisions {revisions}"
+        )
+    }
 }
 
 /// A sync of an instance.

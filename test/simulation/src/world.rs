@@ -223,7 +223,7 @@ impl World {
 
     /// Takes a step.
     pub async fn act(&mut self, action: &Action) {
-        self.recorder.note(format!("{action:?}"));
+        self.recorder.note(action.to_string());
         match action {
             Action::Crash { instance } => {
                 let number = instance.or_else(|| self.leader()).unwrap_or_default();

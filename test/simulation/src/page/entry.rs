@@ -88,7 +88,7 @@ pub(super) fn of_sync(sync: &Sync, lane: usize) -> Entry {
         &format!("sync {}", sync.set.1),
         &[
             ("process", sync.process.to_string()),
-            ("caches", seen(sync)),
+            ("caches", sync.seen.to_string()),
         ],
     );
     Entry::new(sync.at, lane, Kind::Read, html)
@@ -130,7 +130,7 @@ pub(super) fn of_request(request: &Request, sync: Option<&Sync>, lane: usize) ->
     facts.push(("answered", answered));
     if let Some(sync) = sync.filter(|_| request.is_write()) {
         facts.push(("sync at", seconds(sync.at)));
-        facts.push(("caches", seen(sync)));
+        facts.push(("caches", sync.seen.to_string()));
     }
     if request.is_write() && !request.body.is_empty() {
         let body = String::from_utf8_lossy(&request.body);
@@ -178,14 +178,6 @@ fn details(title: &str, facts: &[(&str, String)]) -> String {
     }
     html.push_str("</dl></details>");
     html
-}
-
-fn seen(sync: &Sync) -> String {
-    let seen = sync.seen;
-    format!(
-        "sets {}, pods {}, claims {}, revisions {}",
-        seen.sets, seen.pods, seen.claims, seen.revisions
-    )
 }
 
 fn seconds(at: Duration) -> String {
