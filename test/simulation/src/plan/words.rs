@@ -19,8 +19,8 @@ fn phrase(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Object(members) if members.len() == 1 => {
-            let tagged = |(name, value)| tagged(name, value);
-            members.iter().map(tagged).collect()
+            let phrases = members.iter().map(|(name, value)| tagged(name, value));
+            phrases.collect()
         }
         other => members(other),
     }
