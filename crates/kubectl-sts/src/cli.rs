@@ -1,0 +1,134 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Explains StatefulSets. It only reads from the cluster.
+#[derive(Debug, Parser)]
+#[command(name = "kubectl-sts", bin_name = "kubectl sts", version)]
+pub struct Cli {
+    /// The kubeconfig file; by default $KUBECONFIG or ~/.kube/config
+    #[arg(long, global = true, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+    /// The namespace; by default that of the context
+    #[arg(short, long, global = true, value_name = "NAME")]
+    pub namespace: Option<String>,
+    /// The form of the answer
+    #[arg(short, long, global = true, value_enum, default_value_t)]
+    pub output: Output,
+    /// Colours in text
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub color: Color,
+    /// The question.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// A question.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Lists the revisions of a set, with what changed in each and the pods that run it
+    History {
+        /// The set
+        #[arg(value_parser = set_name)]
+        name: String,
+    },
+    /// Compares the pod templates of two revisions
+    Diff {
+        /// The set
+        #[arg(value_parser = set_name)]
+        name: String,
+        /// The older revision, by number or name; by default the one before the newer
+        from: Option<String>,
+        /// The newer revision, by number or name; by default the latest
+        to: Option<String>,
+    },
+    /// Prints the completions of a shell
+    Completion {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+    /// For programs.
+    Yaml,
+}
+
+/// Use of colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Accepts `web`, and as kubectl does `sts/web` and `statefulset/web`.
+fn set_name(text: &str) -> Result<String, String> {
+    let name = match text.split_once('/') {
+        None => text,
+        Some(("sts" | "statefulset" | "statefulsets" | "statefulset.apps", name)) => name,
+        Some((kind, _)) => return Err(format!("{kind} is not a StatefulSet")),
+    };
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    if name.is_empty() || !name.chars().all(is_name) {
+        return Err("expected the name of a StatefulSet".to_owned());
+    }
+    Ok(name.to_owned())
+}
+
+/// The completions of a shell for the program's own name, which kubectl can also call.
+pub fn completion(shell: Shell) -> String {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "kubectl-sts", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_may_be_named_with_their_kind() {
+        assert_eq!(set_name("web"), Ok("web".to_owned()));
+        assert_eq!(set_name("sts/web"), Ok("web".to_owned()));
+        assert_eq!(set_name("statefulset.apps/web"), Ok("web".to_owned()));
+        let error = Err("deployment is not a StatefulSet".to_owned());
+        assert_eq!(set_name("deployment/web"), error);
+        for bad in ["", "sts/", "../pods", "Web", "a b"] {
+            assert!(set_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn completions_name_every_command() {
+        let text = completion(Shell::Bash);
+        for command in Cli::command().get_subcommands() {
+            assert!(text.contains(command.get_name()), "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn global_flags_may_follow_the_command() {
+        let cli = Cli::try_parse_from(["kubectl-sts", "history", "web", "-n", "db", "-o", "json"]);
+        let cli = cli.expect("the command line parses");
+        assert_eq!(cli.namespace.as_deref(), Some("db"));
+        assert_eq!(cli.output, Output::Json);
+    }
+}

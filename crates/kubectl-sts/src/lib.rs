@@ -1,0 +1,66 @@
+//! Answers to questions about StatefulSets, for the kubectl plugin `kubectl-sts`.
+//!
+//! A question reads objects from the API server ([`server`]), decodes the few members that it needs
+//! ([`model`]) and renders an answer ([`output`]). Nothing is ever written.
+
+// No server or user input may cause a panic here.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
+pub mod cli;
+pub mod connect;
+mod diff;
+mod history;
+pub mod model;
+pub mod output;
+mod revisions;
+pub mod server;
+
+use jiff::Timestamp;
+use kube::Client;
+
+use crate::cli::{Cli, Command};
+use crate::output::{Style, render};
+use crate::server::Server;
+
+/// Everything that an answer depends on beside the question.
+pub struct Session {
+    /// The cluster.
+    pub client: Client,
+    /// The namespace of the question.
+    pub namespace: String,
+    /// The current time.
+    pub now: Timestamp,
+    /// The style of texts.
+    pub style: Style,
+}
+
+/// Answers a question, with a line break at the end.
+///
+/// # Errors
+///
+/// The cluster can't be reached, a right is missing, or an object doesn't exist.
+pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<String> {
+    let server = Server::new(session.client.clone());
+    match &cli.command {
+        Command::History { name } => {
+            let found = revisions::read(&server, &session.namespace, name).await?;
+            let history = history::History::new(&found);
+            render(cli.output, &history, |history| history.text(session))
+        }
+        Command::Diff { name, from, to } => {
+            let found = revisions::read(&server, &session.namespace, name).await?;
+            let diff = diff::Diff::new(&found, from.as_deref(), to.as_deref())?;
+            render(cli.output, &diff, |diff| diff.text(session.style))
+        }
+        Command::Completion { shell } => Ok(cli::completion(*shell)),
+    }
+}

@@ -1,0 +1,67 @@
+//! The program `kubectl-sts`, run as `kubectl sts`.
+//!
+//! # Exit codes
+//!
+//! 0 after an answer, 1 after an error, with one line `error: …` on stderr.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use kubectl_sts::cli::{Cli, Color, Command};
+use kubectl_sts::output::Style;
+use kubectl_sts::{Session, connect};
+use statefulset_client::clock::{Clock as _, SystemClock};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match start(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // With stderr closed, the error is lost.
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(cli: &Cli) -> anyhow::Result<()> {
+    if let Command::Completion { shell } = cli.command {
+        return print(&kubectl_sts::cli::completion(shell));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("start the runtime")?;
+    let style = match cli.color {
+        Color::Always => Style::Colored,
+        Color::Auto if is_color_wanted() => Style::Colored,
+        Color::Auto | Color::Never => Style::Plain,
+    };
+    let text = runtime.block_on(async {
+        let (client, namespace) = connect::connect(cli).await?;
+        let session = Session {
+            client,
+            namespace,
+            now: SystemClock.now(),
+            style,
+        };
+        kubectl_sts::run(cli, &session).await
+    })?;
+    print(&text)
+}
+
+/// Reports whether stdout shows colours, by <https://no-color.org>.
+fn is_color_wanted() -> bool {
+    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stdout().is_terminal() && !is_refused
+}
+
+/// Prints an answer. A reader that closes the pipe early, such as `head`, is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("write to stdout"),
+    }
+}

@@ -1,0 +1,4 @@
+//! The program against the embedded control plane with the shipped controller, in virtual time.
+
+mod history;
+mod stage;
