@@ -48,6 +48,18 @@ pub enum Command {
         /// The newer revision, by number or name; by default the latest
         to: Option<String>,
     },
+    /// Says why sets are not complete, and what resolves it
+    ///
+    /// One name gives the details. Several names, or none for all sets that are not settled, give a
+    /// table; -o json and -o yaml hold the details of every set.
+    Why {
+        /// The sets
+        #[arg(value_parser = set_name)]
+        names: Vec<String>,
+        /// Looks at all namespaces
+        #[arg(short = 'A', long, conflicts_with = "names")]
+        all_namespaces: bool,
+    },
     /// Prints the completions of a shell
     Completion {
         /// The shell

@@ -5,11 +5,13 @@ use serde::Serialize;
 
 use crate::Session;
 use crate::diff::{Change, changes, shown};
-use crate::output::{age, table};
+use crate::output::{age, brief, table};
 use crate::revisions::{Revisions, template};
 
 /// Changes of a revision that a row names; the others are counted.
 const CHANGES_SHOWN: usize = 2;
+/// Characters of a value that a row shows.
+const VALUE_LENGTH: usize = 40;
 /// Pods of a revision that a row names; the others are counted.
 const PODS_SHOWN: usize = 4;
 
@@ -106,8 +108,12 @@ impl Entry {
         if self.is_first {
             return "first known".to_owned();
         }
-        let side =
-            |value: Option<&serde_json::Value>| value.map_or_else(|| "none".to_owned(), brief);
+        let side = |value: Option<&serde_json::Value>| {
+            value.map_or_else(
+                || "none".to_owned(),
+                |value| brief(&shown(value), VALUE_LENGTH),
+            )
+        };
         let line = |change: &Change| {
             let (old, new) = (side(change.old.as_ref()), side(change.new.as_ref()));
             format!("{}: {old} to {new}", change.path)
@@ -115,16 +121,6 @@ impl Entry {
         let changes: Vec<String> = self.changes.iter().map(line).collect();
         some_of(&changes, CHANGES_SHOWN, "; ")
     }
-}
-
-/// A value cut to a short text.
-fn brief(value: &serde_json::Value) -> String {
-    const LENGTH: usize = 40;
-    let text = shown(value);
-    if text.chars().count() <= LENGTH {
-        return text;
-    }
-    text.chars().take(LENGTH - 1).chain(['…']).collect()
 }
 
 /// The first texts, and the number of the others.

@@ -17,12 +17,14 @@
 
 pub mod cli;
 pub mod connect;
+mod decide;
 mod diff;
 mod history;
 pub mod model;
 pub mod output;
 mod revisions;
 pub mod server;
+mod why;
 
 use jiff::Timestamp;
 use kube::Client;
@@ -60,6 +62,13 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<String> {
             let found = revisions::read(&server, &session.namespace, name).await?;
             let diff = diff::Diff::new(&found, from.as_deref(), to.as_deref())?;
             render(cli.output, &diff, |diff| diff.text(session.style))
+        }
+        Command::Why {
+            names,
+            all_namespaces,
+        } => {
+            let why = why::why(&server, session, names, *all_namespaces).await?;
+            render(cli.output, &why, |why| why.text(session.style))
         }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
     }

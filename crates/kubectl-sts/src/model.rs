@@ -7,9 +7,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+pub use event::Event;
+pub use node::{Claim, Node};
 pub use pod::{Condition, Container, ContainerState, ContainerStatus, Pod};
 pub use set::{ClaimTemplate, Set, SetSpec, SetStatus, UpdateStrategy};
 
+mod event;
+mod node;
 mod pod;
 mod set;
 

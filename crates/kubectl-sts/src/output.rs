@@ -95,6 +95,15 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// Cuts a text to a number of characters.
+pub fn brief(text: &str, length: usize) -> String {
+    if text.chars().count() <= length {
+        return text.to_owned();
+    }
+    let kept = text.chars().take(length.saturating_sub(1));
+    kept.chain(['…']).collect()
+}
+
 /// The time between two moments, as kubectl prints ages; `unknown` if `since` is not known.
 pub fn age(since: Option<Timestamp>, now: Timestamp) -> String {
     let Some(since) = since else {

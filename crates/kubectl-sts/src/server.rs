@@ -33,6 +33,14 @@ pub const REVISIONS: Resource =
 /// Pods.
 pub const PODS: Resource = Resource::new("/api/v1", "pods", "Pod");
 
+/// PersistentVolumeClaims.
+pub const CLAIMS: Resource =
+    Resource::new("/api/v1", "persistentvolumeclaims", "PersistentVolumeClaim");
+/// Events.
+pub const EVENTS: Resource = Resource::new("/api/v1", "events", "Event");
+/// Nodes.
+pub const NODES: Resource = Resource::new("/api/v1", "nodes", "Node");
+
 /// A page of a list.
 #[derive(Deserialize)]
 struct Page<'a> {
@@ -106,6 +114,24 @@ impl Server {
         }
     }
 
+    /// Reads one object that must exist.
+    ///
+    /// # Errors
+    ///
+    /// The object doesn't exist or can't be read.
+    pub async fn get_text(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> anyhow::Result<String> {
+        let text = self.get(resource, Some(namespace), name).await?;
+        let kind = resource.kind;
+        text.ok_or_else(|| {
+            anyhow!("{kind} {name} doesn't exist in namespace {namespace}; choose another with -n")
+        })
+    }
+
     /// Reads and decodes one object that must exist.
     ///
     /// # Errors
@@ -117,11 +143,8 @@ impl Server {
         namespace: &str,
         name: &str,
     ) -> anyhow::Result<T> {
-        let text = self.get(resource, Some(namespace), name).await?;
+        let text = self.get_text(resource, namespace, name).await?;
         let kind = resource.kind;
-        let text = text.ok_or_else(|| {
-            anyhow!("{kind} {name} doesn't exist in namespace {namespace}; choose another with -n")
-        })?;
         serde_json::from_str(&text).with_context(|| format!("decode {kind} {namespace}/{name}"))
     }
 

@@ -1,4 +1,7 @@
 //! The program against the embedded control plane with the shipped controller, in virtual time.
 
 mod history;
+mod kubectl;
 mod stage;
+mod stuck;
+mod why;
