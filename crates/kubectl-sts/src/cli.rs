@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 /// Explains StatefulSets. It only reads from the cluster.
@@ -60,11 +60,38 @@ pub enum Command {
         #[arg(short = 'A', long, conflicts_with = "names")]
         all_namespaces: bool,
     },
+    /// Shows what a change would do, without making it
+    ///
+    /// The exit code is 2 if data would be deleted or no pod would be ready at some moment.
+    Plan(PlanArguments),
     /// Prints the completions of a shell
     Completion {
         /// The shell
         shell: Shell,
     },
+}
+
+/// A change to plan. Several parts are made in the order of these members.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PlanArguments {
+    /// The set
+    #[arg(value_parser = set_name, required_unless_present = "file", conflicts_with = "file")]
+    pub name: Option<String>,
+    /// A manifest with the set, which replaces the present one
+    #[arg(short, long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Another number of pods
+    #[arg(long, value_name = "N")]
+    pub replicas: Option<i32>,
+    /// Another image of a container; may be repeated
+    #[arg(long, value_name = "CONTAINER=IMAGE")]
+    pub image: Vec<String>,
+    /// A strategic merge patch as JSON or YAML
+    #[arg(long, value_name = "PATCH")]
+    pub patch: Option<String>,
+    /// The number of the revision to go back to
+    #[arg(long, value_name = "REVISION")]
+    pub rollback: Option<i64>,
 }
 
 /// The form of an answer.

@@ -22,6 +22,7 @@ mod diff;
 mod history;
 pub mod model;
 pub mod output;
+mod plan;
 mod revisions;
 pub mod server;
 mod why;
@@ -45,14 +46,23 @@ pub struct Session {
     pub style: Style,
 }
 
-/// Answers a question, with a line break at the end.
+/// An answer.
+pub struct Reply {
+    /// The text, with a line break at the end.
+    pub text: String,
+    /// Whether a planned change would delete data or take down every pod at once.
+    pub is_dangerous: bool,
+}
+
+/// Answers a question.
 ///
 /// # Errors
 ///
 /// The cluster can't be reached, a right is missing, or an object doesn't exist.
-pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<String> {
+pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
     let server = Server::new(session.client.clone());
-    match &cli.command {
+    let mut is_dangerous = false;
+    let text = match &cli.command {
         Command::History { name } => {
             let found = revisions::read(&server, &session.namespace, name).await?;
             let history = history::History::new(&found);
@@ -70,6 +80,12 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<String> {
             let why = why::why(&server, session, names, *all_namespaces).await?;
             render(cli.output, &why, |why| why.text(session.style))
         }
+        Command::Plan(arguments) => {
+            let plan = plan::plan(&server, session, arguments).await?;
+            is_dangerous = plan.is_dangerous();
+            render(cli.output, &plan, |plan| plan.text(session.style))
+        }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
-    }
+    }?;
+    Ok(Reply { text, is_dangerous })
 }

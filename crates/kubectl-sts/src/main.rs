@@ -2,7 +2,8 @@
 //!
 //! # Exit codes
 //!
-//! 0 after an answer, 1 after an error, with one line `error: …` on stderr.
+//! 0 after an answer; 1 after an error, with one line `error: …` on stderr; 2 after a plan that
+//! deletes data or takes down every pod at once.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -14,10 +15,13 @@ use kubectl_sts::output::Style;
 use kubectl_sts::{Session, connect};
 use statefulset_client::clock::{Clock as _, SystemClock};
 
+/// Exit code of a plan that deletes data or takes down every pod at once.
+const DANGEROUS: u8 = 2;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match start(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             // With stderr closed, the error is lost.
             let _ = writeln!(std::io::stderr(), "error: {error:#}");
@@ -26,9 +30,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn start(cli: &Cli) -> anyhow::Result<()> {
+fn start(cli: &Cli) -> anyhow::Result<ExitCode> {
     if let Command::Completion { shell } = cli.command {
-        return print(&kubectl_sts::cli::completion(shell));
+        print(&kubectl_sts::cli::completion(shell))?;
+        return Ok(ExitCode::SUCCESS);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -39,7 +44,7 @@ fn start(cli: &Cli) -> anyhow::Result<()> {
         Color::Auto if is_color_wanted() => Style::Colored,
         Color::Auto | Color::Never => Style::Plain,
     };
-    let text = runtime.block_on(async {
+    let reply = runtime.block_on(async {
         let (client, namespace) = connect::connect(cli).await?;
         let session = Session {
             client,
@@ -49,7 +54,12 @@ fn start(cli: &Cli) -> anyhow::Result<()> {
         };
         kubectl_sts::run(cli, &session).await
     })?;
-    print(&text)
+    print(&reply.text)?;
+    Ok(if reply.is_dangerous {
+        ExitCode::from(DANGEROUS)
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 /// Reports whether stdout shows colours, by <https://no-color.org>.

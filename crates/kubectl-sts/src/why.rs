@@ -8,7 +8,7 @@ mod container;
 mod deletion;
 mod explain;
 mod finding;
-mod read;
+pub(crate) mod read;
 mod refused;
 mod scheduling;
 
@@ -32,6 +32,15 @@ pub(crate) struct Why {
     is_search: bool,
     #[serde(skip)]
     now: Timestamp,
+}
+
+impl Why {
+    /// The first set's cause, unless nothing is left to do.
+    pub(crate) fn reason_unless_settled(&self) -> Option<String> {
+        let answer = self.sets.first()?;
+        let finding = &answer.finding;
+        (finding.state != State::Settled).then(|| finding.text.clone())
+    }
 }
 
 /// Explains these sets, or all that aren't settled. `everywhere` looks at all namespaces.

@@ -78,8 +78,10 @@ pub(crate) async fn snapshot(
     now: Timestamp,
     unread: &mut Vec<String>,
 ) -> anyhow::Result<Snapshot> {
-    let first = sets.first().map(|set| &set.object.metadata.namespace);
-    let namespace = first.cloned().unwrap_or_default();
+    let Some(first) = sets.first() else {
+        return Ok(Snapshot::empty(now));
+    };
+    let namespace = first.object.metadata.namespace.clone();
     let uids: BTreeSet<&str> = sets.iter().map(|set| &*set.object.metadata.uid).collect();
     let by_name: BTreeMap<&str, &Set> = {
         let named = sets
@@ -212,6 +214,19 @@ impl<T> Stored<T> {
 }
 
 impl Snapshot {
+    fn empty(now: Timestamp) -> Self {
+        Self {
+            namespace: String::new(),
+            now,
+            sets: Vec::new(),
+            pods: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            revisions: Vec::new(),
+            warnings: BTreeMap::new(),
+            nodes: Vec::new(),
+        }
+    }
+
     /// A pod by its name.
     pub(crate) fn pod(&self, name: &str) -> Option<&Pod> {
         self.pods.get(name).map(|pod| &pod.object)

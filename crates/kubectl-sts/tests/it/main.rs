@@ -2,6 +2,7 @@
 
 mod history;
 mod kubectl;
+mod plan;
 mod stage;
 mod stuck;
 mod why;

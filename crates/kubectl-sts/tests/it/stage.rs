@@ -103,7 +103,8 @@ impl Stage {
             style: Style::Plain,
         };
         match run(&cli, &session).await {
-            Ok(text) => text,
+            Ok(reply) if reply.is_dangerous => reply.text + "exit code 2\n",
+            Ok(reply) => reply.text,
             Err(error) => format!("error: {error:#}\n"),
         }
     }
