@@ -64,6 +64,15 @@ pub enum Command {
     ///
     /// The exit code is 2 if data would be deleted or no pod would be ready at some moment.
     Plan(PlanArguments),
+    /// Shows what happened to a set: revisions, pods, restarts, events and writers
+    Timeline {
+        /// The set
+        #[arg(value_parser = set_name)]
+        name: String,
+        /// Prints one SVG picture instead
+        #[arg(long, conflicts_with = "output")]
+        svg: bool,
+    },
     /// Prints the completions of a shell
     Completion {
         /// The shell

@@ -25,6 +25,7 @@ pub mod output;
 mod plan;
 mod revisions;
 pub mod server;
+mod timeline;
 mod why;
 
 use jiff::Timestamp;
@@ -84,6 +85,16 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
             let plan = plan::plan(&server, session, arguments).await?;
             is_dangerous = plan.is_dangerous();
             render(cli.output, &plan, |plan| plan.text(session.style))
+        }
+        Command::Timeline { name, svg } => {
+            let timeline = timeline::timeline(&server, session, name).await?;
+            if *svg {
+                Ok(timeline.picture())
+            } else {
+                render(cli.output, &timeline, |timeline| {
+                    timeline.text(session.style)
+                })
+            }
         }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
     }?;

@@ -8,11 +8,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub use event::Event;
+pub use managed::ManagedSet;
 pub use node::{Claim, Node};
 pub use pod::{Condition, Container, ContainerState, ContainerStatus, Pod};
 pub use set::{ClaimTemplate, Set, SetSpec, SetStatus, UpdateStrategy};
 
 mod event;
+mod managed;
 mod node;
 mod pod;
 mod set;

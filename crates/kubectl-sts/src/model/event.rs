@@ -1,7 +1,7 @@
 //! Events.
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::time;
 
@@ -18,6 +18,9 @@ pub struct Event {
     /// `Normal` or `Warning`.
     #[serde(rename = "type")]
     pub kind: String,
+    /// Number of occurrences.
+    #[serde(deserialize_with = "or_zero")]
+    pub count: i64,
     #[serde(deserialize_with = "time")]
     first_timestamp: Option<Timestamp>,
     #[serde(deserialize_with = "time")]
@@ -31,8 +34,17 @@ pub struct Event {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Reference {
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
     /// Uid.
     pub uid: String,
+}
+
+/// Reads a number that may be null.
+fn or_zero<'de, D: Deserializer<'de>>(decoder: D) -> Result<i64, D::Error> {
+    Ok(Option::deserialize(decoder)?.unwrap_or_default())
 }
 
 impl Event {

@@ -24,8 +24,11 @@ pub(crate) struct Snapshot {
     pub(crate) now: Timestamp,
     pub(crate) sets: Vec<Stored<Set>>,
     pods: BTreeMap<String, Stored<Pod>>,
+    /// Names of pods by the uid of their controller.
+    owned: BTreeMap<String, Vec<String>>,
     claims: BTreeMap<String, Stored<Claim>>,
-    revisions: Vec<Stored<Revision>>,
+    /// Revisions by the uid of their controller; orphans under the empty one.
+    revisions: BTreeMap<String, Vec<Stored<Revision>>>,
     /// Warnings by the uid of their object, the latest first.
     warnings: BTreeMap<String, Vec<Event>>,
     /// Nodes, read only if a pod needs one.
@@ -131,12 +134,26 @@ pub(crate) async fn snapshot(
     } else {
         Vec::new()
     };
+    let mut owned: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for pod in &pods {
+        if let Some(owner) = pod.object.metadata.controller() {
+            let names = owned.entry(owner.uid.clone()).or_default();
+            names.push(pod.object.metadata.name.clone());
+        }
+    }
+    let mut by_owner: BTreeMap<String, Vec<Stored<Revision>>> = BTreeMap::new();
+    for revision in revisions {
+        let owner = revision.object.metadata.controller();
+        let owner = owner.map_or_else(String::new, |owner| owner.uid.clone());
+        by_owner.entry(owner).or_default().push(revision);
+    }
     Ok(Snapshot {
         namespace,
         now,
         pods: by_name_of(pods, |pod| &pod.metadata.name),
+        owned,
         claims: by_name_of(claims, |claim| &claim.metadata.name),
-        revisions,
+        revisions: by_owner,
         warnings,
         nodes,
         sets,
@@ -220,8 +237,9 @@ impl Snapshot {
             now,
             sets: Vec::new(),
             pods: BTreeMap::new(),
+            owned: BTreeMap::new(),
             claims: BTreeMap::new(),
-            revisions: Vec::new(),
+            revisions: BTreeMap::new(),
             warnings: BTreeMap::new(),
             nodes: Vec::new(),
         }
@@ -249,15 +267,14 @@ impl Snapshot {
 
     /// The pods that a set controls.
     pub(crate) fn pods_of<'a>(&'a self, set: &'a Set) -> impl Iterator<Item = &'a Pod> {
-        let pods = self.pods.values().map(|pod| &pod.object);
-        pods.filter(|pod| pod.metadata.is_controlled_by(&set.metadata.uid))
+        let names = self.owned.get(&set.metadata.uid).into_iter().flatten();
+        names.filter_map(|name| self.pod(name))
     }
 
     /// The revisions of a set, oldest first.
     pub(crate) fn revisions_of(&self, set: &Set) -> Vec<&Revision> {
-        let all = self.revisions.iter().map(|revision| &revision.object);
-        let own = all.filter(|revision| revision.metadata.is_controlled_by(&set.metadata.uid));
-        let mut revisions: Vec<&Revision> = own.collect();
+        let own = self.revisions.get(&set.metadata.uid).into_iter().flatten();
+        let mut revisions: Vec<&Revision> = own.map(|stored| &stored.object).collect();
         revisions.sort_by_key(|revision| revision.revision);
         revisions
     }
@@ -269,27 +286,42 @@ impl Snapshot {
 
     /// The objects on which the controller decides about a set.
     pub(crate) fn objects<'a>(&'a self, set: &'a Stored<Set>) -> Objects<'a> {
-        let uid = &set.object.metadata.uid;
-        let name = &set.object.metadata.name;
-        let is_member = |pod: &Pod| {
-            pod.metadata.is_controlled_by(uid) || set.object.ordinal(&pod.metadata.name).is_some()
-        };
-        let pods = self.pods.values().filter(|pod| is_member(&pod.object));
-        let prefixes: BTreeSet<String> = claim_prefixes(&set.object).collect();
-        let is_own = |claim: &Claim| {
-            split(&claim.metadata.name).is_some_and(|(prefix, _)| prefixes.contains(prefix))
-        };
-        let claims = self.claims.values().filter(|claim| is_own(&claim.object));
-        let recorded = |revision: &Revision| match revision.metadata.controller() {
-            Some(owner) => owner.uid == *uid,
-            None => revision.metadata.name.starts_with(name.as_str()),
-        };
-        let revisions = self.revisions.iter().filter(|it| recorded(&it.object));
+        let (uid, name) = (&set.object.metadata.uid, &set.object.metadata.name);
+        let own = self
+            .owned
+            .get(uid)
+            .into_iter()
+            .flatten()
+            .map(String::as_str);
+        let mut pods: BTreeSet<&str> = own.collect();
+        let named = with_prefix(&self.pods, name);
+        pods.extend(named.filter(|pod| set.object.ordinal(pod).is_some()));
+        let pods = pods.into_iter().filter_map(|pod| self.pods.get(pod));
+        let prefixes: Vec<String> = claim_prefixes(&set.object).collect();
+        let claims = prefixes.iter().flat_map(|prefix| {
+            let named = with_prefix(&self.claims, prefix);
+            let own = named.filter(move |name| split(name).is_some_and(|it| it.0 == prefix));
+            own.filter_map(|name| self.claims.get(name))
+        });
+        let recorded = self.revisions.get(uid).into_iter().flatten();
+        let orphans = self.revisions.get("").into_iter().flatten();
+        let orphans = orphans.filter(|it| it.object.metadata.name.starts_with(name.as_str()));
         Objects {
             set: &set.text,
             pods: pods.map(|pod| &*pod.text).collect(),
             claims: claims.map(|claim| &*claim.text).collect(),
-            revisions: revisions.map(|revision| &*revision.text).collect(),
+            revisions: recorded.chain(orphans).map(|it| &*it.text).collect(),
         }
     }
+}
+
+/// The names in a map that begin with a prefix and a dash.
+fn with_prefix<'a, T>(
+    objects: &'a BTreeMap<String, Stored<T>>,
+    prefix: &str,
+) -> impl Iterator<Item = &'a str> {
+    let start = format!("{prefix}-");
+    let from = objects.range(start.clone()..);
+    from.map(|(name, _)| name.as_str())
+        .take_while(move |name| name.starts_with(start.as_str()))
 }

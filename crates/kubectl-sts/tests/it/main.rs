@@ -3,6 +3,8 @@
 mod history;
 mod kubectl;
 mod plan;
+mod program;
 mod stage;
 mod stuck;
+mod timeline;
 mod why;
