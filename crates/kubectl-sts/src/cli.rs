@@ -73,6 +73,15 @@ pub enum Command {
         #[arg(long, conflicts_with = "output")]
         svg: bool,
     },
+    /// Shows the pods of a set, again after every change, until it is settled
+    Watch {
+        /// The set
+        #[arg(value_parser = set_name)]
+        name: String,
+        /// Shows the present state only
+        #[arg(long)]
+        once: bool,
+    },
     /// Prints the completions of a shell
     Completion {
         /// The shell

@@ -26,6 +26,7 @@ mod plan;
 mod revisions;
 pub mod server;
 mod timeline;
+mod watch;
 mod why;
 
 use jiff::Timestamp;
@@ -53,6 +54,8 @@ pub struct Reply {
     pub text: String,
     /// Whether a planned change would delete data or take down every pod at once.
     pub is_dangerous: bool,
+    /// Whether a watched set is settled.
+    pub is_settled: bool,
 }
 
 /// Answers a question.
@@ -62,7 +65,7 @@ pub struct Reply {
 /// The cluster can't be reached, a right is missing, or an object doesn't exist.
 pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
     let server = Server::new(session.client.clone());
-    let mut is_dangerous = false;
+    let (mut is_dangerous, mut is_settled) = (false, false);
     let text = match &cli.command {
         Command::History { name } => {
             let found = revisions::read(&server, &session.namespace, name).await?;
@@ -96,7 +99,16 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
                 })
             }
         }
+        Command::Watch { name, .. } => {
+            let status = watch::status(&server, session, name).await?;
+            is_settled = status.is_settled();
+            render(cli.output, &status, |status| status.text(session.style))
+        }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
     }?;
-    Ok(Reply { text, is_dangerous })
+    Ok(Reply {
+        text,
+        is_dangerous,
+        is_settled,
+    })
 }

@@ -7,14 +7,19 @@
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Parser as _;
-use kubectl_sts::cli::{Cli, Color, Command};
+use kubectl_sts::cli::{Cli, Color, Command, Output};
 use kubectl_sts::output::Style;
-use kubectl_sts::{Session, connect};
+use kubectl_sts::{Reply, Session, connect};
 use statefulset_client::clock::{Clock as _, SystemClock};
 
+/// Time between two looks at a watched set.
+const WATCH_INTERVAL: Duration = Duration::from_secs(2);
+/// Clears a terminal.
+const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
 /// Exit code of a plan that deletes data or takes down every pod at once.
 const DANGEROUS: u8 = 2;
 
@@ -44,22 +49,38 @@ fn start(cli: &Cli) -> anyhow::Result<ExitCode> {
         Color::Auto if is_color_wanted() => Style::Colored,
         Color::Auto | Color::Never => Style::Plain,
     };
-    let reply = runtime.block_on(async {
-        let (client, namespace) = connect::connect(cli).await?;
-        let session = Session {
-            client,
-            namespace,
-            now: SystemClock.now(),
-            style,
-        };
-        kubectl_sts::run(cli, &session).await
-    })?;
-    print(&reply.text)?;
+    let reply = runtime.block_on(answer(cli, style))?;
     Ok(if reply.is_dangerous {
         ExitCode::from(DANGEROUS)
     } else {
         ExitCode::SUCCESS
     })
+}
+
+/// Prints the answer; that to `watch` again after every change until the set is settled.
+async fn answer(cli: &Cli, style: Style) -> anyhow::Result<Reply> {
+    let (client, namespace) = connect::connect(cli).await?;
+    let is_watch = matches!(cli.command, Command::Watch { once: false, .. });
+    let is_screen = is_watch && cli.output == Output::Text && std::io::stdout().is_terminal();
+    let mut shown = String::new();
+    loop {
+        let session = Session {
+            client: client.clone(),
+            namespace: namespace.clone(),
+            now: SystemClock.now(),
+            style,
+        };
+        let reply = kubectl_sts::run(cli, &session).await?;
+        if reply.text != shown {
+            let clear = if is_screen { CLEAR } else { "" };
+            print(&format!("{clear}{}", reply.text))?;
+            shown.clone_from(&reply.text);
+        }
+        if !is_watch || reply.is_settled {
+            return Ok(reply);
+        }
+        tokio::time::sleep(WATCH_INTERVAL).await;
+    }
 }
 
 /// Reports whether stdout shows colours, by <https://no-color.org>.

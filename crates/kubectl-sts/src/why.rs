@@ -6,7 +6,7 @@
 mod answer;
 mod container;
 mod deletion;
-mod explain;
+pub(crate) mod explain;
 mod finding;
 pub(crate) mod read;
 mod refused;
@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::Session;
 use crate::server::Server;
 pub(crate) use answer::Answer;
-use finding::State;
+pub(crate) use finding::State;
 
 /// The answers about several sets.
 #[derive(Debug, Serialize)]

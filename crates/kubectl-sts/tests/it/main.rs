@@ -7,4 +7,5 @@ mod program;
 mod stage;
 mod stuck;
 mod timeline;
+mod watch;
 mod why;
