@@ -10,33 +10,49 @@ const PATIENCE_SECONDS: i64 = 60;
 
 /// The cause if the controller's next step doesn't happen.
 pub(super) fn find(case: Case<'_>, decision: &Decision) -> Option<Finding> {
-    let next = decision.writes.first()?;
-    let name = &next.name;
-    if next.verb == "create"
-        && next.resource == "pods"
-        && let Some(pod) = case.snapshot.pod(name)
-        && !pod.metadata.is_controlled_by(&case.set.metadata.uid)
-    {
-        let owner = pod.metadata.controller();
-        let owner = owner.map_or_else(
-            || "no controller, and labels that the selector doesn't match".to_owned(),
-            |owner| format!("the controller {} {}", owner.kind, owner.name),
-        );
-        let text = format!("the name {name} is taken by a pod that isn't the set's");
-        let finding = Finding::stuck("name-taken", text)
-            .shown_by([format!("pod {name} has {owner}")])
-            .since(pod.metadata.creation_timestamp)
-            .resolved_by(case.delete_pod(name))
-            .but("look at the pod first: somebody else created it");
+    let writes = &decision.writes;
+    if let Some(finding) = writes.iter().find_map(|write| name_taken(case, write)) {
         return Some(finding);
     }
     let warnings = case.snapshot.warnings(&case.set.metadata.uid);
-    let failed = warnings.iter().find(|event| is_about(event, next));
-    match failed {
-        Some(event) => Some(refusal(case, next, event)),
-        None if is_overdue(case) => Some(no_controller(case)),
-        None => None,
+    let failed = writes.iter().find_map(|write| {
+        let event = warnings.iter().find(|event| is_about(event, write))?;
+        Some((write, event))
+    });
+    if let Some((write, event)) = failed {
+        return Some(refusal(case, write, event));
     }
+    // Another version of the controller may leave out repairs, but never pods.
+    let is_needed = |write: &Write| {
+        write.resource == "pods" && (write.verb == "create" || write.verb == "delete")
+    };
+    let is_unseen = case.set.metadata.generation > case.set.status.observed_generation;
+    let is_due = !writes.is_empty() && is_unseen || writes.iter().any(is_needed);
+    (is_due && is_overdue(case)).then(|| no_controller(case))
+}
+
+/// The cause if another pod has the name of a pod to create.
+fn name_taken(case: Case<'_>, write: &Write) -> Option<Finding> {
+    let name = &write.name;
+    if write.verb != "create" || write.resource != "pods" {
+        return None;
+    }
+    let pod = case.snapshot.pod(name)?;
+    if pod.metadata.is_controlled_by(&case.set.metadata.uid) {
+        return None;
+    }
+    let owner = pod.metadata.controller();
+    let owner = owner.map_or_else(
+        || "no controller, and labels that the selector doesn't match".to_owned(),
+        |owner| format!("the controller {} {}", owner.kind, owner.name),
+    );
+    let text = format!("the name {name} is taken by a pod that isn't the set's");
+    let finding = Finding::stuck("name-taken", text)
+        .shown_by([format!("pod {name} has {owner}")])
+        .since(pod.metadata.creation_timestamp)
+        .resolved_by(case.delete_pod(name))
+        .but("look at the pod first: somebody else created it");
+    Some(finding)
 }
 
 /// Reports whether an event says that this write failed.
