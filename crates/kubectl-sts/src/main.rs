@@ -24,7 +24,20 @@ const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
 const DANGEROUS: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // With the stream closed, the text is lost.
+            let _ = usage.print();
+            // clap's own exit code is that of dangerous plans.
+            let is_answer = usage.exit_code() == 0;
+            return if is_answer {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            };
+        }
+    };
     match start(&cli) {
         Ok(code) => code,
         Err(error) => {

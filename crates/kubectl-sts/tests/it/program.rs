@@ -93,6 +93,19 @@ async fn program_answers_over_a_port() {
 }
 
 #[tokio::test]
+async fn usage_error_is_not_a_dangerous_plan() {
+    let nowhere = Kubeconfig::new("sts-usage");
+    for line in ["plan", "plan web --replicas many", "explain web"] {
+        let answer = nowhere.sts(line).await;
+        assert_eq!(answer.status.code(), Some(1), "{line}");
+        assert!(text(&answer.stderr).starts_with("error: "), "{line}");
+    }
+    let help = nowhere.sts("plan --help").await;
+    assert!(help.status.success());
+    assert!(text(&help.stdout).contains("The exit code is 2"));
+}
+
+#[tokio::test]
 async fn missing_kubeconfig_is_named() {
     let nowhere = Kubeconfig::new("sts-nowhere");
     let answer = nowhere.sts("why").await;
