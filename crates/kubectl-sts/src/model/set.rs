@@ -31,6 +31,7 @@ pub struct SetSpec {
     /// Update strategy.
     pub update_strategy: UpdateStrategy,
     ordinals: Ordinals,
+    persistent_volume_claim_retention_policy: ClaimRetention,
     /// Claim templates.
     pub volume_claim_templates: Vec<ClaimTemplate>,
 }
@@ -50,6 +51,12 @@ pub struct UpdateStrategy {
 struct RollingUpdate {
     partition: Option<i32>,
     max_unavailable: Option<Value>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ClaimRetention {
+    when_scaled: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -113,6 +120,14 @@ impl Set {
     /// Reports whether pods are created and updated one by one.
     pub fn is_ordered(&self) -> bool {
         self.spec.pod_management_policy != "Parallel"
+    }
+
+    /// Reports whether claims are deleted with the pods that scaling removes.
+    pub fn deletes_scaled_claims(&self) -> bool {
+        self.spec
+            .persistent_volume_claim_retention_policy
+            .when_scaled
+            == "Delete"
     }
 
     /// Reports whether the user deletes outdated pods.

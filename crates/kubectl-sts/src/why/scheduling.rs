@@ -186,17 +186,24 @@ fn selector(case: Case<'_>, pod: &Pod, message: &str) -> Option<Finding> {
     )
 }
 
+/// A pod without room. Scaling down is offered only if it removes neither running pods nor data.
 fn no_room(case: Case<'_>, name: &str) -> Finding {
     let set = case.set;
-    let fitting = set
-        .ordinal(name)
-        .map_or(0, |ordinal| ordinal - set.ordinals().start);
+    let own = set.ordinal(name);
+    let fitting = own.map_or(0, |ordinal| ordinal - set.ordinals().start);
     let text = format!("pod {name} fits on no node");
+    let finding = Finding::stuck("no-room", text);
+    let mut pods = case.snapshot.pods_of(set);
+    let runs_above =
+        pods.any(|pod| set.ordinal(&pod.metadata.name) > own && !pod.spec.node_name.is_empty());
+    if fitting < 1 || runs_above || set.deletes_scaled_claims() {
+        return finding.but("add a node, or free resources on one");
+    }
     let command = format!(
         "scale statefulset {} --replicas={fitting}",
         set.metadata.name
     );
-    Finding::stuck("no-room", text)
+    finding
         .resolved_by(case.kubectl(&command))
         .but("adding a node instead keeps the replicas")
 }

@@ -309,6 +309,31 @@ async fn set_is_scaled_to_the_room() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn scaling_down_is_not_offered_if_it_removes_data_or_running_pods() {
+    let mut set = web(4);
+    let requests = json!({"requests": {"cpu": "40"}});
+    set["spec"]["template"]["spec"]["containers"][0]["resources"] = requests;
+    set["spec"]["persistentVolumeClaimRetentionPolicy"] = json!({"whenScaled": "Delete"});
+    let stage = with(&set).await;
+    let answer = why(&stage).await;
+    assert_eq!(answer["cause"], "no-room", "{answer:#}");
+    assert_eq!(answer["resolve"], json!([]), "{answer:#}");
+
+    let mut set = web(3);
+    let requests = json!({"requests": {"cpu": "40"}});
+    set["spec"]["template"]["spec"]["containers"][0]["resources"] = requests;
+    let stage = with(&set).await;
+    let mut other = json!({"metadata": {"name": "other"}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}});
+    other["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "40"}});
+    stage.create(PODS, &other).await;
+    kubectl(&stage, "kubectl -n default delete pod web-0").await;
+    stage.pass(300).await;
+    let answer = why(&stage).await;
+    assert_eq!(answer["cause"], "no-room", "{answer:#}");
+    assert_eq!(answer["resolve"], json!([]), "{answer:#}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn scheduling_gates_are_removed() {
     let mut set = web(2);
     set["spec"]["template"]["spec"]["schedulingGates"] = json!([{"name": "example.com/gate"}]);
