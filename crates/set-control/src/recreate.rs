@@ -1,0 +1,123 @@
+//! The update strategy `Recreate`: deletion of all outdated pods before any pod is created.
+//!
+//! Upstream: `stateful_set_control.go` of v1.37.
+
+use jiff::Timestamp;
+use statefulset_controller_util::stateful_set::{
+    Conditions, RecreateProgress, StatefulSetStatus, UpdateStrategyType,
+};
+use statefulset_pod_control::PodSlot;
+
+use crate::error::Error;
+use crate::outcome::SyncOutcome;
+use crate::replicas::{ReplicaProcessor, Replicas};
+use crate::run_for_all::run_with_gaps;
+use crate::status::update_status;
+use crate::waiting::Waiting;
+
+/// Reason of the event about a set whose strategy is disabled.
+const UNKNOWN_STRATEGY: &str = "UnknownStrategy";
+
+impl ReplicaProcessor<'_> {
+    /// Returns true if the set has the strategy `Recreate`.
+    pub(crate) fn recreates(&self) -> bool {
+        self.set.spec.update_strategy.strategy_type == UpdateStrategyType::Recreate
+    }
+
+    /// Deletes every outdated pod, wanted or condemned, in batches under either policy, and records
+    /// the progress in the status. Returns the sync's outcome as long as an outdated pod exists:
+    /// nothing else happens in that sync.
+    ///
+    /// Unlike upstream's, no deletion takes a claim with it that the set keeps: a wanted pod is
+    /// removed from the owners of its claims first, and a condemned one is checked against the live
+    /// set.
+    pub(crate) async fn recreate(
+        &self,
+        replicas: &Replicas,
+        status: &mut StatefulSetStatus,
+    ) -> Option<SyncOutcome> {
+        let mut outcome = SyncOutcome::default();
+        match self
+            .delete_old_pods(replicas, &status.update_revision)
+            .await
+        {
+            Ok(None) => {
+                if status.current_revision != status.update_revision {
+                    report(status, RecreateProgress::WaitingForNewPods, self.now);
+                }
+                return None;
+            }
+            Ok(waiting) => {
+                outcome.waiting = waiting;
+                report(status, RecreateProgress::DeletingOldPods, self.now);
+            }
+            Err(error) => outcome.error = Some(error),
+        }
+        update_status(status, self.set, replicas.pods(), self.now);
+        Some(outcome)
+    }
+
+    /// Deletes the outdated pods, and returns the first one, terminating or not.
+    async fn delete_old_pods(
+        &self,
+        replicas: &Replicas,
+        update_revision: &str,
+    ) -> Result<Option<Waiting>, Error> {
+        let in_range = |slot: &PodSlot| slot.ordinal().index_in(self.set);
+        let wanted = replicas.wanted.iter();
+        let wanted = wanted.filter_map(|slot| Some((in_range(slot)?, (slot, true))));
+        let end = usize::try_from(self.set.spec.replicas).unwrap_or(0);
+        let condemned = replicas.condemned.iter().map(|slot| (slot, false));
+        let pods: Vec<_> = wanted.chain((end..).zip(condemned)).collect();
+        let deleted = run_with_gaps(&pods, |(_, (slot, is_wanted))| {
+            self.delete_old_pod(slot, *is_wanted, update_revision)
+        })
+        .await;
+        if matches!(deleted, Ok(None)) {
+            return Ok(None);
+        }
+        // The sync ends here, but claims that the set keeps must outlive their other pods, too.
+        let released = self.release_kept_claims(&replicas.wanted, &replicas.condemned);
+        let released = released.await;
+        deleted.and_then(|waiting| released.map(|()| waiting))
+    }
+
+    /// Deletes the slot's pod if it is outdated and not terminating; returns it if it is outdated.
+    async fn delete_old_pod(
+        &self,
+        slot: &PodSlot,
+        is_wanted: bool,
+        update_revision: &str,
+    ) -> Result<Option<Waiting>, Error> {
+        let Some(pod) = slot.existing().filter(|pod| pod.is_created()) else {
+            return Ok(None);
+        };
+        if pod.revision() == update_revision {
+            return Ok(None);
+        }
+        if !pod.is_terminating() {
+            if is_wanted {
+                self.pod_control.release_claims(slot).await?;
+                self.pod_control.delete_stateful_pod(pod).await?;
+            } else {
+                self.pod_control.delete_condemned_pod(pod).await?;
+            }
+        }
+        let pod = pod.name.clone();
+        Ok(Some(Waiting::OldPodRemoval { pod }))
+    }
+
+    /// Records that the set's strategy is disabled, and returns the error.
+    pub(crate) fn refuse_recreate(&self) -> Error {
+        let set = self.set.key().to_string();
+        let error = Error::RecreateDisabled { set };
+        self.pod_control.warn(UNKNOWN_STRATEGY, &error.to_string());
+        error
+    }
+}
+
+/// Records the progress of the update as a condition.
+pub(crate) fn report(status: &mut StatefulSetStatus, progress: RecreateProgress, now: Timestamp) {
+    let conditions = Conditions::with_progress(status.conditions.as_ref(), progress, now);
+    status.conditions = Some(conditions);
+}
