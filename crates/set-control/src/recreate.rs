@@ -28,9 +28,9 @@ impl ReplicaProcessor<'_> {
     /// the progress in the status. Returns the sync's outcome as long as an outdated pod exists:
     /// nothing else happens in that sync.
     ///
-    /// Unlike upstream's, no deletion takes a claim with it that the set keeps: a wanted pod is
-    /// removed from the owners of its claims first, and a condemned one is checked against the live
-    /// set.
+    /// Unlike upstream's, no deletion takes a claim with it that the set keeps: before the first
+    /// one, wanted pods are removed from the owners of their claims, and a condemned pod is checked
+    /// against the live set.
     pub(crate) async fn recreate(
         &self,
         replicas: &Replicas,
@@ -63,41 +63,38 @@ impl ReplicaProcessor<'_> {
         replicas: &Replicas,
         update_revision: &str,
     ) -> Result<Option<Waiting>, Error> {
+        let is_old = |slot: &&PodSlot| is_old(slot, update_revision);
         let in_range = |slot: &PodSlot| slot.ordinal().index_in(self.set);
-        let wanted = replicas.wanted.iter();
+        let wanted = replicas.wanted.iter().filter(is_old);
         let wanted = wanted.filter_map(|slot| Some((in_range(slot)?, (slot, true))));
         let end = usize::try_from(self.set.spec.replicas).unwrap_or(0);
-        let condemned = replicas.condemned.iter().map(|slot| (slot, false));
-        let pods: Vec<_> = wanted.chain((end..).zip(condemned)).collect();
-        let deleted = run_with_gaps(&pods, |(_, (slot, is_wanted))| {
-            self.delete_old_pod(slot, *is_wanted, update_revision)
-        })
-        .await;
-        if matches!(deleted, Ok(None)) {
+        let condemned = (end..).zip(&replicas.condemned);
+        let condemned = condemned.filter(|(_, slot)| is_old(slot));
+        let condemned = condemned.map(|(position, slot)| (position, (slot, false)));
+        let pods: Vec<_> = wanted.chain(condemned).collect();
+        if pods.is_empty() {
             return Ok(None);
         }
-        // The sync ends here, but claims that the set keeps must outlive their other pods, too.
-        let released = self.release_kept_claims(&replicas.wanted, &replicas.condemned);
-        let released = released.await;
-        deleted.and_then(|waiting| released.map(|()| waiting))
+        // The sync ends after the deletions, but claims that the set keeps must outlive all pods.
+        let (wanted, condemned) = (&replicas.wanted, &replicas.condemned);
+        self.release_kept_claims(wanted, condemned).await?;
+        run_with_gaps(&pods, |(_, (slot, is_wanted))| {
+            self.delete_old_pod(slot, *is_wanted)
+        })
+        .await
     }
 
-    /// Deletes the slot's pod if it is outdated and not terminating; returns it if it is outdated.
+    /// Deletes an old pod unless it is terminating, and returns it.
     async fn delete_old_pod(
         &self,
         slot: &PodSlot,
         is_wanted: bool,
-        update_revision: &str,
     ) -> Result<Option<Waiting>, Error> {
-        let Some(pod) = slot.existing().filter(|pod| pod.is_created()) else {
+        let Some(pod) = slot.existing() else {
             return Ok(None);
         };
-        if pod.revision() == update_revision {
-            return Ok(None);
-        }
         if !pod.is_terminating() {
             if is_wanted {
-                self.pod_control.release_claims(slot).await?;
                 self.pod_control.delete_stateful_pod(pod).await?;
             } else {
                 self.pod_control.delete_condemned_pod(pod).await?;
@@ -114,6 +111,12 @@ impl ReplicaProcessor<'_> {
         self.pod_control.warn(UNKNOWN_STRATEGY, &error.to_string());
         error
     }
+}
+
+/// Returns true for an existing pod of another revision.
+fn is_old(slot: &PodSlot, update_revision: &str) -> bool {
+    let pod = slot.existing().filter(|pod| pod.is_created());
+    pod.is_some_and(|pod| pod.revision() != update_revision)
 }
 
 /// Records the progress of the update as a condition.

@@ -95,8 +95,8 @@ pub(crate) fn plan(
 
 /// Plans the next step of a rollout under `maxUnavailable`, from the largest ordinal down to the
 /// partition. Unavailable pods count against the budget. With `replace_outside_budget`, a
-/// `Parallel` set replaces all its unavailable outdated pods at once, before it spends what is left
-/// of the budget on available ones.
+/// `Parallel` set replaces all its unavailable outdated pods at once, before it spends the
+/// rest of the budget on available ones.
 ///
 /// # Errors
 ///

@@ -1,6 +1,7 @@
 //! Behaviour by emulated version: completion, `maxUnavailable`, and the preview of 1.38.
 
 use statefulset_client::feature_gates::KubeVersion;
+use statefulset_controller_util::stateful_set::UpdateStrategyType;
 
 use super::*;
 
@@ -126,4 +127,80 @@ async fn failed_scale_down_of_the_preview_creates_nothing() {
     cluster.objects.delete_pod_tracker.fail_after(0, boom);
     assert_eq!(cluster.sync().await.error.unwrap().to_string(), "boom");
     assert_eq!(cluster.pods(), ["web-3"]);
+}
+
+/// The set as an API server of this version returns it: 1.37 adds a default to rolling updates.
+fn served(set: &Builder<StatefulSet>, minor: u32) -> Builder<StatefulSet> {
+    let strategy = set.build().spec.update_strategy.strategy_type;
+    if minor >= 37 && strategy == UpdateStrategyType::RollingUpdate {
+        return set.clone().max_unavailable(1);
+    }
+    set.clone()
+}
+
+/// Replaces the controller by one that emulates another version.
+fn take_over(cluster: &mut Cluster, minor: u32) {
+    let settings = match minor {
+        37 => "StatefulSetRecreateStrategy=true",
+        _ => "",
+    };
+    cluster.control = DefaultStatefulSetControl::new(
+        Arc::clone(&cluster.pods),
+        Arc::<crate::fake::FakeStatusUpdater>::clone(&cluster.status),
+        Arc::<statefulset_history::fake::FakeHistory>::clone(&cluster.history),
+        FeatureGates::parse(settings, KubeVersion::v1(minor)).unwrap(),
+    );
+}
+
+/// Rolls a set out while server and controller are of 1.37 from one sync to another, and of 1.36
+/// before and after.
+async fn roll_across(set: &Builder<StatefulSet>, newer: std::ops::Range<usize>) {
+    let mut cluster = at(set, 36);
+    cluster.settle().await;
+    let created = cluster.objects.create_pod_tracker.requests();
+    let deleted = cluster.objects.delete_pod_tracker.requests();
+    let set = set.clone().image(NEW).generation(2);
+    let update = revision_name(&set);
+    let is_on_delete =
+        set.build().spec.update_strategy.strategy_type == UpdateStrategyType::OnDelete;
+    for step in 0..20 {
+        let minor = if newer.contains(&step) { 37 } else { 36 };
+        take_over(&mut cluster, minor);
+        cluster.change(&served(&set, minor));
+        cluster.step().await;
+        let mut pods = cluster.pods().into_iter();
+        if is_on_delete && let Some(old) = pods.find(|pod| cluster.pod_revision(pod) != update) {
+            // The user deletes it.
+            cluster.objects.pods.delete("ns", &old).unwrap();
+        }
+        for pod in cluster.pods() {
+            cluster.run(&pod);
+        }
+    }
+    let pods = cluster.pods();
+    assert_eq!(pods, ["web-0", "web-1", "web-2"]);
+    assert!(pods.iter().all(|pod| cluster.pod_revision(pod) == update));
+    let creations = cluster.objects.create_pod_tracker.requests() - created;
+    let deletions = cluster.objects.delete_pod_tracker.requests() - deleted;
+    assert_eq!(
+        (creations, deletions),
+        (3, if is_on_delete { 0 } else { 3 })
+    );
+    let revisions = cluster.control.list_revisions(&cluster.set()).unwrap();
+    assert_eq!(revisions.len(), 2);
+    let conditions = cluster.set().status.conditions.clone();
+    assert_eq!(conditions, None, "1.36 leaves no condition behind");
+}
+
+#[tokio::test]
+async fn version_changes_midway_replace_no_pod_twice() {
+    for set in [web(), web().on_delete(), web().recreate()] {
+        for set in [set.clone(), set.parallel()] {
+            for start in 0..8 {
+                for length in [0, 1, 3, 8] {
+                    roll_across(&set, start..start + length).await;
+                }
+            }
+        }
+    }
 }
