@@ -1,5 +1,6 @@
 //! StatefulSets as cached: a typed view and the server's text.
 
+mod conditions;
 mod convert;
 mod memo;
 mod part;
@@ -24,6 +25,7 @@ use statefulset_client::recorder::ObjectReference;
 use self::spec::RawSpec;
 use crate::decode::{RawMeta, or_default, remove_managed_fields};
 
+pub use conditions::{Condition, Conditions, RecreateProgress};
 pub use memo::TemplateMemo;
 pub use selector::SetSelector;
 pub use spec::{

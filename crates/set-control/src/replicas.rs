@@ -182,6 +182,8 @@ pub(crate) struct ReplicaProcessor<'a> {
     pub(crate) set: &'a StatefulSet,
     pub(crate) pod_control: &'a SetPodControl<'a>,
     pub(crate) now: Timestamp,
+    /// The gate `PreviewParallelScaleDownFirst`.
+    pub(crate) scales_down_first: bool,
 }
 
 impl ReplicaProcessor<'_> {
@@ -189,7 +191,9 @@ impl ReplicaProcessor<'_> {
         !self.set.spec.allows_burst()
     }
 
-    /// Processes the replicas, then the claims of condemned pods, then the condemned pods. A
+    /// Processes the replicas, then the claims of condemned pods, then the condemned pods; in the
+    /// preview of 1.38 a burst sync processes the condemned pods first, so that a full quota does
+    /// not block the scale-down that would relieve it. A
     /// monotonic sync stops at the first reason to wait; a burst sync processes all pods and
     /// returns the first reason.
     ///
@@ -198,6 +202,19 @@ impl ReplicaProcessor<'_> {
     /// A pod or a claim can't be read or written. Later pods aren't processed.
     pub(crate) async fn process(&self, replicas: &Replicas) -> Result<Option<Waiting>, Error> {
         let monotonic = self.is_monotonic();
+        let scales_down_first = self.scales_down_first && !monotonic;
+        let mut removed = None;
+        if scales_down_first {
+            match self.remove_condemned(replicas).await {
+                Ok(waiting) => removed = waiting,
+                Err(error) => {
+                    let wanted = &replicas.wanted;
+                    let released = self.release_kept_claims(wanted, &replicas.condemned).await;
+                    let errors = [Some(error), released.err()].into_iter().flatten();
+                    return Error::join(errors.collect()).map(|()| None);
+                }
+            }
+        }
         let started = AtomicUsize::new(0);
         let process_replica = |slot| {
             started.fetch_add(1, Ordering::Relaxed);
@@ -213,13 +230,21 @@ impl ReplicaProcessor<'_> {
             return processed.and_then(|waiting| released.map(|()| waiting));
         }
         let waiting = processed?;
+        if !scales_down_first {
+            removed = self.remove_condemned(replicas).await?;
+        }
+        Ok(waiting.or(removed))
+    }
+
+    /// Processes the claims of condemned pods, then the condemned pods.
+    async fn remove_condemned(&self, replicas: &Replicas) -> Result<Option<Waiting>, Error> {
+        let monotonic = self.is_monotonic();
         // The claims need their owners before the pods are deleted.
         let fix_pod_claim = |slot| self.fix_pod_claim(slot);
         run_for_all(&replicas.condemned, monotonic, fix_pod_claim).await?;
         let first_unavailable = replicas.first_unavailable.as_deref();
         let process_condemned = |slot| self.process_condemned(slot, first_unavailable);
-        let removed = run_for_all(&replicas.condemned, monotonic, process_condemned).await?;
-        Ok(waiting.or(removed))
+        run_for_all(&replicas.condemned, monotonic, process_condemned).await
     }
 
     /// Creates or repairs a wanted pod.
@@ -276,7 +301,7 @@ impl ReplicaProcessor<'_> {
     /// Removes pods from the owners of claims that the set keeps. An earlier scale-down may have
     /// added them, and such a claim must outlive its pod even if the sync stops early. `wanted`
     /// holds the wanted pods that the sync has not processed. Tries every pod despite errors.
-    async fn release_kept_claims(
+    pub(crate) async fn release_kept_claims(
         &self,
         wanted: &[PodSlot],
         condemned: &[PodSlot],

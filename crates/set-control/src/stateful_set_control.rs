@@ -10,19 +10,22 @@ use jiff::Timestamp;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
-use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
+use statefulset_controller_util::stateful_set::{
+    Conditions, RecreateProgress, StatefulSet, StatefulSetStatus,
+};
 use statefulset_history::{History, RevisionData, sort_controller_revisions};
 use statefulset_pod_control::StatefulPodControl;
 
 use crate::error::Error;
 use crate::outcome::SyncOutcome;
+use crate::recreate::report;
 use crate::replicas::{ReplicaProcessor, Replicas, SetRevision};
 use crate::revisions::{
     CurrentAndUpdate, SemanticMatches, get_stateful_set_revisions, known_revisions,
 };
 use crate::rolling_update::{Plan, delete_outdated_pods, get_stateful_set_max_unavailable, plan};
 use crate::stateful_set_status_updater::StatusUpdater;
-use crate::status::{complete_rolling_update, inconsistent_status, update_status};
+use crate::status::{complete_update, inconsistent_status, update_status};
 use crate::waiting::Waiting;
 
 #[cfg(test)]
@@ -132,16 +135,21 @@ impl DefaultStatefulSetControl {
         pods: &[Arc<Pod>],
         now: Timestamp,
     ) -> Result<SyncOutcome, Error> {
-        let gate = self.gates.max_unavailable_stateful_set;
+        let gates = self.gates;
         let pod_control = self.pod_control.for_sync(set);
         let processor = ReplicaProcessor {
             set,
             pod_control: &pod_control,
             now,
+            scales_down_first: gates.preview_parallel_scale_down_first,
         };
         let (mut outcome, mut status) =
-            update_stateful_set(&processor, revisions, pods, gate).await?;
-        complete_rolling_update(set, &mut status);
+            update_stateful_set(&processor, revisions, pods, gates).await?;
+        let is_complete = complete_update(set, &mut status, gates.completes_every_strategy());
+        if is_complete && gates.stateful_set_recreate_strategy && processor.recreates() {
+            report(&mut status, RecreateProgress::Completed, now);
+        }
+        let gate = gates.max_unavailable_stateful_set;
         let max_unavailable = gate.then(|| get_stateful_set_max_unavailable(set));
         let recorded = match max_unavailable.transpose() {
             Ok(max_unavailable) => {
@@ -241,14 +249,15 @@ impl StatefulSetControl for DefaultStatefulSetControl {
 ///
 /// # Errors
 ///
-/// A revision can't be applied to the set. No status was computed and no pod changed.
+/// A revision can't be applied to the set, or its strategy is disabled. No status was computed and
+/// no pod changed.
 ///
 /// Upstream: `updateStatefulSet`.
 async fn update_stateful_set(
     processor: &ReplicaProcessor<'_>,
     revisions: &CurrentAndUpdate,
     pods: &[Arc<Pod>],
-    max_unavailable_gate: bool,
+    gates: FeatureGates,
 ) -> Result<(SyncOutcome, StatefulSetStatus), Error> {
     let (set, now) = (processor.set, processor.now);
     let current = SetRevision::new(set, &revisions.current)?;
@@ -258,13 +267,21 @@ async fn update_stateful_set(
         Some(SetRevision::new(set, &revisions.update)?)
     };
     let update = other.as_ref().unwrap_or(&current);
+    if processor.recreates() && gates.freezes_recreate() {
+        return Err(processor.refuse_recreate());
+    }
+    let recorded = &set.status.conditions;
     let mut status = StatefulSetStatus {
         observed_generation: set.metadata.generation,
         current_revision: revisions.current.name.clone(),
         update_revision: revisions.update.name.clone(),
         collision_count: Some(revisions.collision_count),
-        // Other writers own the conditions.
-        conditions: set.status.conditions.clone(),
+        // Other writers own the other conditions.
+        conditions: if gates.keeps_recreate_conditions() {
+            recorded.clone()
+        } else {
+            Conditions::without_progress(recorded.as_ref())
+        },
         ..StatefulSetStatus::default()
     };
     update_status(&mut status, set, pods.iter().map(|pod| &**pod), now);
@@ -275,6 +292,12 @@ async fn update_stateful_set(
         return Ok((outcome, status));
     }
     let replicas = Replicas::new(set, &current, update, pods, now)?;
+    if processor.recreates() && gates.stateful_set_recreate_strategy {
+        let recreated = processor.recreate(&replicas, &mut status).await;
+        if let Some(outcome) = recreated {
+            return Ok((outcome, status));
+        }
+    }
     let processed = processor.process(&replicas).await;
     update_status(&mut status, set, replicas.pods(), now);
     match processed {
@@ -288,13 +311,7 @@ async fn update_stateful_set(
         Ok(waiting) => {
             outcome.waiting = waiting;
             let wanted = &replicas.wanted;
-            match plan(
-                set,
-                wanted,
-                &revisions.update.name,
-                max_unavailable_gate,
-                now,
-            ) {
+            match plan(set, wanted, &revisions.update.name, gates, now) {
                 Ok(Plan {
                     delete,
                     waiting,

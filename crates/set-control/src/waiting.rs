@@ -22,6 +22,12 @@ pub enum Waiting {
         /// The pod.
         pod: Box<str>,
     },
+    /// Under `Recreate`, a pod of an earlier revision was deleted and must be removed before any pod
+    /// is created.
+    OldPodRemoval {
+        /// The first such pod.
+        pod: Box<str>,
+    },
     /// A claim of an earlier pod of this name must be removed before the pod is created.
     StaleClaim {
         /// The pod.
@@ -92,6 +98,7 @@ impl Waiting {
     pub fn pod(&self) -> Option<&str> {
         match self {
             Self::PodRemoval { pod }
+            | Self::OldPodRemoval { pod }
             | Self::StaleClaim { pod, .. }
             | Self::PodCreated { pod }
             | Self::PodTerminating { pod }
@@ -119,6 +126,10 @@ impl fmt::Display for Waiting {
             Self::PodRemoval { pod } => write!(
                 f,
                 "pod {pod} is in a terminal phase and must be removed first"
+            ),
+            Self::OldPodRemoval { pod } => write!(
+                f,
+                "pod {pod} has an old revision and must be removed before pods are created"
             ),
             Self::StaleClaim { pod, claim } => {
                 write!(

@@ -106,6 +106,7 @@ impl World {
                 seed: seed::derived(seed, "server"),
                 feature_gates: FeatureGates {
                     max_unavailable_stateful_set: settings.max_unavailable,
+                    ..FeatureGates::default()
                 },
                 ..ServerConfig::default()
             })

@@ -10,8 +10,10 @@ pub(crate) struct FeatureFlags {
     #[arg(long, value_name = "mapStringBool", default_value = "")]
     pub(crate) feature_gates: String,
 
-    /// The Kubernetes version to emulate, from 1.33 to 1.36: event messages, the form of new
-    /// revisions, and the feature gates of that version. Changing it restarts no pods
+    /// The Kubernetes version to emulate, from 1.33 to 1.37: event messages, the form of new
+    /// revisions, update strategies, and the feature gates of that version. The default is 1.36;
+    /// 1.37 adds the gates StatefulSetRecreateStrategy and PreviewParallelScaleDownFirst. Changing
+    /// the version restarts no pods
     #[arg(long, value_name = "strings", default_value = "", value_parser = values::strings)]
     pub(crate) emulated_version: Strings,
 

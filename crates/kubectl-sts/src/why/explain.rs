@@ -53,7 +53,7 @@ impl Case<'_> {
         }
         match &decision.waiting {
             None => self.without_waiting(),
-            Some(Waiting::SelectorMended { reason }) => {
+            Some(Waiting::InvalidSelector { reason }) => {
                 let text = format!("the selector can't be used: {reason}");
                 Finding::stuck("bad-selector", text)
                     .but("a selector is immutable: create the set anew")

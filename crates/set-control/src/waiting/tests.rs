@@ -8,6 +8,7 @@ fn each_reason_names_its_pod() {
     let about = |pod: &str| pod.into();
     let reasons = [
         Waiting::PodRemoval { pod: about(&pod) },
+        Waiting::OldPodRemoval { pod: about(&pod) },
         Waiting::StaleClaim {
             pod: about(&pod),
             claim: "data-web-1".into(),
