@@ -32,7 +32,7 @@ pub struct Cli {
 /// A question.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Lists the revisions of a set, with what changed in each and the pods that run it
+    /// Lists the revisions of a set, with their changes and the pods that run them
     History {
         /// The set
         #[arg(value_parser = set_name)]
@@ -48,7 +48,7 @@ pub enum Command {
         /// The newer revision, by number or name; by default the latest
         to: Option<String>,
     },
-    /// Says why sets are not complete, and what resolves it
+    /// Says why sets are not complete, with the commands that resolve it
     ///
     /// One name gives the details. Several names, or none for all sets that are not settled, give a
     /// table; -o json and -o yaml hold the details of every set.

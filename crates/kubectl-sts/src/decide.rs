@@ -37,7 +37,7 @@ pub(crate) struct Objects<'a> {
 pub(crate) struct Decision {
     /// The writes that it would send, in order; status writes are left out.
     pub(crate) writes: Vec<Write>,
-    /// What it waits for after them.
+    /// The reason to wait after them.
     pub(crate) waiting: Option<Waiting>,
     /// Its error.
     pub(crate) error: Option<String>,

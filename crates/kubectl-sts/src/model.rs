@@ -58,7 +58,7 @@ pub struct Owner {
     pub name: String,
     /// Its uid.
     pub uid: String,
-    /// Whether it controls the object.
+    /// True if it controls the object.
     pub controller: bool,
 }
 

@@ -1,8 +1,8 @@
-//! What a change of a set would do, before anybody makes it.
+//! The effects of a change of a set, before it is made.
 //!
 //! The set's objects are loaded into an embedded control plane ([`world`]), the change is sent to
 //! its API server ([`change`]), and the shipped controller runs there in virtual time until nothing
-//! happens any more. The answer is what it wrote ([`steps`]).
+//! happens any more. The answer lists its writes ([`steps`]).
 
 mod change;
 mod steps;
@@ -19,7 +19,7 @@ use crate::server::Server;
 use crate::why::read;
 pub(crate) use steps::Step;
 
-/// What a change would do.
+/// The effects of a change.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Plan {
@@ -29,11 +29,11 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// Claims that would be deleted, with their data.
     claims_deleted: Vec<DeletedClaim>,
-    /// Whether no pod is ready at some moment, although several are now.
+    /// True if no pod is ready at some moment, although several are now.
     all_at_once: bool,
-    /// Whether the set would be complete at the end.
+    /// True if the set would be complete at the end.
     is_complete: bool,
-    /// What it would wait for at the end.
+    /// The reason to wait at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     ends_with: Option<String>,
     /// Estimated duration.
@@ -53,7 +53,7 @@ pub(crate) struct DeletedClaim {
 }
 
 impl Plan {
-    /// Whether data would be deleted, or every pod be down at once.
+    /// True if data would be deleted, or every pod be down at once.
     pub(crate) fn is_dangerous(&self) -> bool {
         !self.claims_deleted.is_empty() || self.all_at_once
     }
@@ -98,7 +98,7 @@ pub(crate) async fn plan(
         arguments,
         file: file.as_ref(),
     };
-    // Virtual time needs a runtime of its own, with its clock paused.
+    // Virtual time needs a separate runtime with a paused clock.
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -1,4 +1,4 @@
-//! What happened to a set, as far as its objects and events still tell.
+//! The history of a set, as far as its objects and events record it.
 
 mod picture;
 
@@ -38,7 +38,7 @@ struct Entry {
     at: String,
     object: String,
     text: String,
-    /// Whether it is a warning or a crash.
+    /// True if it is a warning or a crash.
     is_bad: bool,
 }
 

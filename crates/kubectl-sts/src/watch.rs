@@ -10,7 +10,7 @@ use crate::output::{Style, Tone, table};
 use crate::server::Server;
 use crate::why::{State, explain, read};
 
-/// Most missing pods with a row of their own.
+/// Most missing pods with a separate row.
 const MISSING_SHOWN: usize = 20;
 
 /// The state of a set.
@@ -117,7 +117,7 @@ fn phase(pod: &Pod) -> String {
 }
 
 impl Status {
-    /// Whether nothing is left to do.
+    /// True if nothing is left to do.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_settled
     }

@@ -1,7 +1,7 @@
 //! The reason why a set isn't complete, with evidence and a way out.
 //!
-//! The shipped controller takes one step on a snapshot ([`crate::decide`]) and says what it waits
-//! for; the other modules look for the cause in the objects that it names.
+//! The shipped controller takes one step on a snapshot ([`crate::decide`]) and returns its reason to
+//! wait; the other modules look for the cause in the objects that it names.
 
 mod answer;
 mod container;
@@ -27,7 +27,7 @@ pub(crate) struct Why {
     /// Evidence that couldn't be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unread: Vec<String>,
-    /// Whether all unsettled sets were asked for, instead of names.
+    /// True if all unsettled sets were asked for, instead of names.
     #[serde(skip)]
     is_search: bool,
     #[serde(skip)]

@@ -1,4 +1,4 @@
-//! Outcomes: what a run leaves for reports.
+//! Outcomes: the results of a run, for reports.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::record::Record;
 use crate::run::run;
 use crate::situations::reached;
 
-/// What a run leaves for reports.
+/// The results of a run, for reports.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {

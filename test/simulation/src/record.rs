@@ -57,7 +57,7 @@ pub struct Sync {
     pub set: SetKey,
     /// Time of its start.
     pub at: Duration,
-    /// What it read.
+    /// The versions that it read.
     pub seen: Seen,
 }
 
@@ -90,7 +90,7 @@ pub struct Request {
     pub processed: Option<Processed>,
 }
 
-/// What the API server did with a request.
+/// The fate of a request in the API server.
 #[derive(Clone, Copy, Debug)]
 pub struct Processed {
     /// Time.
@@ -287,7 +287,7 @@ impl Recorder {
         self.lock().postponed
     }
 
-    /// Takes what was recorded.
+    /// Takes the records.
     pub fn take(&self) -> (Vec<Request>, Vec<Sync>, Vec<(Duration, String)>) {
         let mut inner = self.lock();
         let inner = &mut *inner;

@@ -9,7 +9,7 @@ use crate::controller_revision::ControllerRevision;
 #[cfg(test)]
 mod tests;
 
-/// What syncs found out about a set's template. Shared by the states of a set that have the same
+/// Results of syncs about a set's template. Shared by the states of a set that have the same
 /// template, so that a sync repeats no work of an earlier one; freed with the last of them.
 #[derive(Debug, Default)]
 pub struct TemplateMemo(Mutex<Known>);

@@ -57,7 +57,7 @@ impl PodTemplate {
         }
     }
 
-    /// What syncs found out about this template.
+    /// Results of syncs about this template.
     pub fn memo(&self) -> &TemplateMemo {
         &self.memo
     }

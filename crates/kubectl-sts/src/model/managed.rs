@@ -1,4 +1,4 @@
-//! Who changed an object.
+//! Writers of an object, by its managed fields.
 
 use jiff::Timestamp;
 use serde::Deserialize;

@@ -19,7 +19,7 @@ pub struct Node {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct NodeSpec {
-    /// Whether new pods are kept away.
+    /// True if new pods are kept away.
     pub unschedulable: bool,
     /// Taints.
     pub taints: Vec<Taint>,

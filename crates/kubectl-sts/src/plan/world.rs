@@ -64,7 +64,7 @@ impl Clock for SharedClock {
     }
 }
 
-/// What happened after the change.
+/// The events after the change.
 struct Observed {
     entries: Vec<AuditEntry>,
     all_at_once: bool,
@@ -374,7 +374,7 @@ fn ready(plane: &TestControlPlane, namespace: &str) -> usize {
     pods.iter().filter(|pod| is_ready(&pod.value())).count()
 }
 
-/// The present claims that somebody deleted.
+/// The present claims that a request deleted.
 fn claims_deleted(situation: &Situation<'_>, entries: &[AuditEntry]) -> Vec<DeletedClaim> {
     let Some(set) = situation.snapshot.sets.first() else {
         return Vec::new();

@@ -90,7 +90,7 @@ pub(super) fn never_ready(case: Case<'_>, pod: &Pod) -> Finding {
     undo(case, pod, finding)
 }
 
-/// Returns to the revision before, or names the container to mend. An ordered set then still waits
+/// Returns to the revision before, or names the container to repair. An ordered set then still waits
 /// for the broken pod, which must be deleted.
 fn undo(case: Case<'_>, pod: &Pod, finding: Finding) -> Finding {
     let set = case.set;

@@ -202,7 +202,7 @@ impl Case<'_> {
         finding.since(since).shown_by(warnings)
     }
 
-    /// Completes the cause in a pod with what the revision needs.
+    /// Completes the cause in a pod with the needs of the revision.
     fn remedied(self, pod: &Pod, broken: Finding) -> Finding {
         let (set, name) = (self.set, &pod.metadata.name);
         let is_outdated = pod.metadata.revision() != set.status.update_revision;

@@ -11,7 +11,7 @@ pub(crate) enum State {
     Settled,
     /// Time alone completes the next step.
     Waiting,
-    /// Somebody must act.
+    /// A person must act.
     #[default]
     Stuck,
 }
@@ -32,12 +32,12 @@ pub(crate) struct Finding {
     pub(crate) since: Option<Timestamp>,
     /// Commands that resolve it, to be run in this order.
     pub(crate) resolve: Vec<String>,
-    /// What to consider before.
+    /// Considerations before.
     pub(crate) caution: Option<String>,
 }
 
 impl Finding {
-    /// A cause that somebody must remove.
+    /// A cause that a person must remove.
     pub(crate) fn stuck(cause: &'static str, text: impl Into<String>) -> Self {
         Self {
             cause,

@@ -169,7 +169,7 @@ fn raised(case: Case<'_>, message: &str) -> Option<String> {
     Some(hard?.join(","))
 }
 
-/// The amounts after a word of a quota's message, such as `used: pods=2,requests.cpu=1, limited:`.
+/// The amounts after a keyword in a quota's message, such as `used: pods=2,requests.cpu=1, limited:`.
 fn amounts<'a>(message: &'a str, start: &str) -> Option<Vec<(&'a str, i64)>> {
     let (_, rest) = message.split_once(start)?;
     let list = rest.split(", ").next()?;

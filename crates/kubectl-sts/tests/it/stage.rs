@@ -89,7 +89,7 @@ impl Stage {
         });
     }
 
-    /// Runs the program as this user and returns what it prints, or its error line.
+    /// Runs the program as this user and returns its output, or its error line.
     pub(crate) async fn sts_as(&self, user: kube::Client, line: &str) -> String {
         let words = std::iter::once("kubectl-sts").chain(line.split_whitespace());
         let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));

@@ -19,7 +19,7 @@ async fn crashing() -> Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn timeline_tells_revisions_pods_and_crashes_in_order() {
+async fn timeline_lists_revisions_pods_and_crashes_in_order() {
     let stage = crashing().await;
     let text = stage.sts("timeline web").await;
     let position = |wanted: &str| {

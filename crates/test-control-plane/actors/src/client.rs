@@ -73,7 +73,7 @@ impl ActorClient {
         subresource: &str,
         body: &Value,
     ) -> bool {
-        // The actors know the schema, and the check costs as much as the rest of a small patch.
+        // The actors know the schema, and the check doubles the cost of a small patch.
         let query = match method {
             Method::PATCH => "?fieldValidation=Ignore",
             _ => "",

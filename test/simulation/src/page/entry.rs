@@ -12,7 +12,7 @@ use crate::record::{Commit, Request, Sync};
 /// Number of characters of a body that are shown.
 const BODY_MAX: usize = 2_000;
 
-/// What an entry is about.
+/// The subject of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// An act of a user, a fault, a change.
@@ -27,21 +27,21 @@ pub(super) enum Kind {
     Routine,
 }
 
-/// What happened at a moment in a lane.
+/// An event in a lane.
 pub(super) struct Entry {
     /// Time after the start of the run.
     pub(super) at: Duration,
     /// The lane.
     pub(super) lane: usize,
-    /// What it is about.
+    /// Its subject.
     pub(super) kind: Kind,
-    /// Whether the request was answered with an error, or not at all.
+    /// True if the request was answered with an error, or not at all.
     pub(super) failed: bool,
     /// The pod that it concerns.
     pub(super) pod: Option<String>,
     /// The phase of the lane's pod from here; empty if it's gone.
     pub(super) phase: Option<&'static str>,
-    /// What is shown, as HTML.
+    /// The text, as HTML.
     pub(super) html: String,
 }
 
@@ -73,7 +73,7 @@ impl Entry {
         }
     }
 
-    /// Reports whether nobody misses it in a folded stretch.
+    /// Reports whether a folded stretch may hide it.
     pub(super) fn is_quiet(&self) -> bool {
         match self.kind {
             Kind::Act | Kind::Broken | Kind::Write => false,

@@ -65,9 +65,9 @@ pub struct Settings {
     pub lag: Span,
     /// Interval of bookmarks in seconds.
     pub bookmarks: u64,
-    /// Whether rolling updates obey `maxUnavailable`.
+    /// True if rolling updates obey `maxUnavailable`.
     pub max_unavailable: bool,
-    /// Whether a sync waits until the caches show the instance's writes.
+    /// True if a sync waits until the caches show the instance's writes.
     #[serde(default = "usual_consistency")]
     pub consistency: bool,
     /// Time from a pod's creation to its start.
