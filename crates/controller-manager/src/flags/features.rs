@@ -5,6 +5,7 @@ use super::values::{self, Strings};
 /// Upstream: `ComponentGlobalsRegistry`.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Generic flags")]
+#[expect(clippy::doc_markdown, reason = "the text is that of the help")]
 pub(crate) struct FeatureFlags {
     /// Feature gates to turn on or off, as Name=bool or kube:Name=bool, separated by commas
     #[arg(long, value_name = "mapStringBool", default_value = "")]
