@@ -20,10 +20,10 @@ BINARIES := $(TARGET_DIR)/debug
 CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Cargo.toml))
 
 .PHONY: help run build test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
-	check-embedding deny install-deny sbom bench simulate simulate-all simulate-slice fuzz fuzz-controller repeat mutants fmt
+	check-embedding deny install-deny sbom bench bench-instructions simulate simulate-all simulate-slice fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
-	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 18
+	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
 
 run: build ## Start a control plane and the controller, apply MANIFEST=file, show the pods
 	@$(BINARIES)/run --control-plane $(BINARIES)/kube-test-control-plane \
@@ -33,8 +33,9 @@ build:
 	@$(CARGO) build --locked --quiet -p run -p statefulset-controller-manager \
 		-p kube-test-control-plane --features kube-test-control-plane/cli
 
-# The end-to-end tests start the shipped binaries.
-test: build ## Run all tests, with cargo-nextest if installed
+# The end-to-end tests start the programs, which are built with the tests that need them.
+test: export TEST_PROGRAMS := $(abspath $(BINARIES))
+test: ## Run all tests, with cargo-nextest if installed
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(CARGO) nextest run --workspace --features kube-test-control-plane/cli --locked; \
 	else \
@@ -65,12 +66,13 @@ lint: ## Check formatting, clippy, documentation, each crate alone, the embeddin
 	@$(CARGO) fmt --all --check
 	@$(CARGO) clippy --workspace --all-targets --features kube-test-control-plane/cli,e2e/helm,e2e/kubectl,e2e/python,e2e/soak --locked -- -D warnings
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
-	@$(MAKE) --no-print-directory check-crates check-embedding
+	@$(MAKE) --no-print-directory check-crates check-embedding CHECKED=--all-targets
 
-# Finds crates that rely on a dependency's feature enabled only by another crate.
+# Finds crates that rely on a dependency's feature enabled only by another crate or by their tests;
+# with CHECKED=--all-targets, tests that rely on one enabled only by another crate.
 check-crates:
 	@for crate in $(CRATES); do \
-		$(CARGO) check --manifest-path $$crate/Cargo.toml --all-targets --locked --quiet; \
+		$(CARGO) check --manifest-path $$crate/Cargo.toml $(CHECKED) --locked --quiet; \
 	done
 	@$(CARGO) check -p kube-test-control-plane --lib --no-default-features --locked --quiet
 
@@ -106,6 +108,10 @@ bench: ## Run the benchmarks
 	@$(CARGO) build --release --locked --quiet -p kube-test-control-plane \
 		--features kube-test-control-plane/cli
 	@$(CARGO) run --release --locked --quiet -p bench
+
+# Instruction counts don't depend on the machine's load.
+bench-instructions: ## Fail if a piece of work takes 5 % more instructions than recorded
+	@$(CARGO) run --release --locked --quiet -p bench -- instructions
 
 simulate: ## Run the controller under the faults of SEEDS (1000) plans in simulated time
 	@$(CARGO) run --release --locked --quiet -p simulation -- seeds --first $(FIRST_SEED) --count $(SEEDS) --situations

@@ -12,6 +12,9 @@ pub use version::{IllegalVersion, KubeVersion};
 #[cfg(test)]
 mod tests;
 
+/// The version that brought `Recreate`, conditions and `maxUnavailable` by default.
+const V1_37: KubeVersion = KubeVersion::v1(37);
+
 /// The enabled feature gates and the emulated Kubernetes version. The binary passes them down;
 /// there is no global.
 ///
@@ -26,6 +29,11 @@ pub struct FeatureGates {
     pub emulation_version: KubeVersion,
     /// `MaxUnavailableStatefulSet` (beta): a rolling update may take down several pods at once.
     pub max_unavailable_stateful_set: bool,
+    /// `StatefulSetRecreateStrategy` (alpha since 1.37): the update strategy `Recreate`.
+    pub stateful_set_recreate_strategy: bool,
+    /// `PreviewParallelScaleDownFirst` (a preview of 1.38, this project's name): a `Parallel` set
+    /// deletes condemned pods before it creates missing ones.
+    pub preview_parallel_scale_down_first: bool,
     /// `StatefulSetSemanticRevisionComparison` (beta): revisions that differ only in defaults are
     /// equal.
     pub stateful_set_semantic_revision_comparison: bool,
@@ -118,6 +126,8 @@ impl FeatureGates {
         let mut gates = Self {
             emulation_version: version,
             max_unavailable_stateful_set: false,
+            stateful_set_recreate_strategy: false,
+            preview_parallel_scale_down_first: false,
             stateful_set_semantic_revision_comparison: false,
             stale_controller_consistency_stateful_set: false,
             controller_manager_release_leader_election_lock_on_exit: false,
@@ -186,20 +196,26 @@ impl FeatureGates {
         Ok(())
     }
 
-    /// Returns the gates' names and values, for metrics and logs; omits locked gates.
+    /// Returns the gates' names and values, for metrics and logs; omits locked gates, and those that
+    /// the version does not know.
     pub fn entries(mut self) -> Vec<(&'static str, bool)> {
+        let version = self.emulation_version;
         GATES
             .iter()
+            .filter(|gate| gate.is_known_at(version))
             .filter_map(|gate| Some((gate.name, *gate.field?(&mut self))))
             .collect()
     }
 
-    /// Returns the gates' names, stages as upstream's metrics spell them, and values.
+    /// Returns the gates' names, stages as upstream's metrics spell them, and values; omits gates
+    /// that the version does not know.
     pub fn features(mut self) -> Vec<(&'static str, &'static str, bool)> {
+        let version = self.emulation_version;
         GATES
             .iter()
+            .filter(|gate| gate.is_known_at(version))
             .map(|gate| {
-                let spec = gate.at(self.emulation_version);
+                let spec = gate.at(version);
                 let value = gate.field.map_or(spec.default, |field| *field(&mut self));
                 (gate.name, spec.stage.name(), value)
             })
@@ -215,6 +231,30 @@ impl FeatureGates {
     /// Returns true if revisions record an empty creation time as `null`. Later versions omit it.
     pub fn revisions_record_null_creation_time(self) -> bool {
         self.emulation_version < KubeVersion::v1(34)
+    }
+
+    /// Returns true if a set of type `Recreate` is refused with an error. Earlier versions treat it
+    /// like any unknown type.
+    pub fn freezes_recreate(self) -> bool {
+        self.emulation_version >= V1_37 && !self.stateful_set_recreate_strategy
+    }
+
+    /// Returns true if an update completes under every strategy. Earlier versions complete rolling
+    /// updates only.
+    pub fn completes_every_strategy(self) -> bool {
+        self.emulation_version >= V1_37
+    }
+
+    /// Returns true if a status keeps the conditions that the update strategy `Recreate` left.
+    /// Earlier versions remove them.
+    pub fn keeps_recreate_conditions(self) -> bool {
+        self.emulation_version >= V1_37
+    }
+
+    /// Returns true if `maxUnavailable` lets a `Parallel` set replace its unavailable outdated pods
+    /// outside the budget. In earlier versions they use up the budget.
+    pub fn replaces_unavailable_pods_outside_budget(self) -> bool {
+        self.emulation_version >= V1_37
     }
 
     fn check(self) -> Result<(), FeatureGateError> {

@@ -20,13 +20,6 @@ use crate::metrics::{Metrics, Release, View};
 use crate::options::Options;
 use crate::secure_port::{DebugState, SecurePort, Served};
 
-/// Kubernetes release that the program reproduces.
-const RELEASE: Release = Release {
-    major: 1,
-    minor: 36,
-    patch: 2,
-};
-
 /// Random seeds for delays and names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seeds {
@@ -68,7 +61,8 @@ pub(crate) async fn run(
         "starting"
     );
     let features = options.feature_gates.features();
-    let metrics = Metrics::new(RELEASE, &features, View::from(&options.metrics))?;
+    let release = Release::at(options.feature_gates.emulation_version);
+    let metrics = Metrics::new(release, &features, View::from(&options.metrics))?;
     let metrics = Arc::new(metrics);
     let api_health = Arc::new(ApiHealthLog::default());
     let counts = metrics.client(&server);

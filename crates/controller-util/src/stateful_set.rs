@@ -1,6 +1,8 @@
 //! StatefulSets as cached: a typed view and the server's text.
 
+mod conditions;
 mod convert;
+mod memo;
 mod part;
 mod selector;
 mod spec;
@@ -23,6 +25,8 @@ use statefulset_client::recorder::ObjectReference;
 use self::spec::RawSpec;
 use crate::decode::{RawMeta, or_default, remove_managed_fields};
 
+pub use conditions::{Condition, Conditions, RecreateProgress};
+pub use memo::TemplateMemo;
 pub use selector::SetSelector;
 pub use spec::{
     ClaimRetentionPolicy, ClaimRetentionPolicyType, PodManagementPolicy, RollingUpdate,
@@ -233,6 +237,10 @@ impl CachedObject for StatefulSet {
             self.spec.move_templates(&self.text, &form);
             self.text = form;
         }
+    }
+
+    fn succeed(&mut self, previous: &Self) {
+        self.spec.template.succeed(&previous.spec.template);
     }
 
     fn index_values(&self, out: &mut Vec<IndexKey>) {

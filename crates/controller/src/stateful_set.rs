@@ -39,6 +39,13 @@ pub use sync::{SetSyncer, SyncerParts};
 /// Retry delay of a set with an undecodable object.
 const SET_ASIDE_RETRY: Duration = Duration::from_secs(30);
 
+/// Longest retry delay of a set whose caches are behind. The check costs no request, and the events
+/// of claims and revisions wake no set.
+const STALE_CACHE_RETRY_MAX: Duration = Duration::from_secs(1);
+
+/// Number of retries whose doubling delays are shorter than [`STALE_CACHE_RETRY_MAX`].
+const STALE_CACHE_RETRIES: u32 = 8;
+
 /// Time limit for sending queued events at shutdown.
 const EVENT_FLUSH_MAX: Duration = Duration::from_secs(3);
 
@@ -304,9 +311,14 @@ pub(crate) async fn process_next_work_item(
             queue.forget(key);
         }
         Err(error @ Error::StaleCache(_)) => {
-            // Expected after each write; the cache catches up by itself.
+            // Expected after each write; the cache catches up by itself. Each event of the set would
+            // double the delay, so that it outlasted the lag by minutes.
             tracing::debug!(%error, "cache is behind, requeuing");
-            queue.add_rate_limited(key.clone());
+            if queue.num_requeues(key) < STALE_CACHE_RETRIES {
+                queue.add_rate_limited(key.clone());
+            } else {
+                queue.add_after(key.clone(), STALE_CACHE_RETRY_MAX);
+            }
         }
         Err(error @ Error::SetAside { .. }) => {
             // No event may report that the object can be decoded again or was deleted.

@@ -104,7 +104,7 @@ fn is_given_up(synced: &SyncOutcome) -> bool {
         Some(
             Waiting::SetGone
                 | Waiting::SetDeleted
-                | Waiting::SelectorMended { .. }
+                | Waiting::InvalidSelector { .. }
                 | Waiting::PodDeletionByUser { .. }
         )
     )

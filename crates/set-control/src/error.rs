@@ -23,6 +23,15 @@ pub enum Error {
     /// The set's selector can't be compiled.
     #[error("{0}")]
     Selector(#[from] SelectorError),
+    /// The set has the strategy `Recreate`, whose gate is off.
+    #[error(
+        "statefulset {set} uses Recreate strategy but feature gate \
+         StatefulSetRecreateStrategy is disabled"
+    )]
+    RecreateDisabled {
+        /// Namespace and name of the set.
+        set: String,
+    },
     /// Several errors.
     #[error("{0}")]
     Several(#[source] Box<Aggregate<Error>>),

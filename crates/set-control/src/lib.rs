@@ -22,6 +22,7 @@ mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;
 mod outcome;
+mod recreate;
 mod replicas;
 mod revisions;
 mod rolling_update;

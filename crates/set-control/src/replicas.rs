@@ -1,15 +1,17 @@
 //! A set's pods by slot: wanted replicas and condemned pods.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use kube_apimachinery::pod::PodPhase;
+use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
     ClaimRetentionPolicyType, StatefulSet, UpdateStrategyType,
 };
+use statefulset_history::apply_revision;
 use statefulset_pod_control::stateful_set_utils::{identity_matches, ordinal, storage_matches};
 use statefulset_pod_control::{NewPod, Ordinal, PodSlot, SetPodControl};
 use tokio::task::coop::consume_budget;
@@ -26,12 +28,44 @@ mod tests;
 const MISSING_PODS_MAX: usize = 500;
 
 /// A set at one of its revisions.
-#[derive(Clone)]
-pub(crate) struct SetRevision {
-    /// Name of the revision.
-    pub(crate) name: Box<str>,
-    /// The set with the revision's template.
-    pub(crate) set: StatefulSet,
+pub(crate) struct SetRevision<'a> {
+    set: &'a StatefulSet,
+    revision: &'a ControllerRevision,
+    /// The set with the revision's template. Only the creation of a pod needs it, and it is the
+    /// most expensive part of a sync.
+    applied: OnceLock<StatefulSet>,
+}
+
+impl<'a> SetRevision<'a> {
+    /// Checks that the revision can be applied to the set.
+    ///
+    /// # Errors
+    ///
+    /// The revision can't be applied.
+    pub(crate) fn new(
+        set: &'a StatefulSet,
+        revision: &'a Arc<ControllerRevision>,
+    ) -> Result<Self, Error> {
+        let it = Self {
+            set,
+            revision,
+            applied: OnceLock::new(),
+        };
+        let memo = set.spec.template.memo();
+        if !memo.is_applicable(revision) {
+            it.applied()?;
+            memo.set_applicable(revision);
+        }
+        Ok(it)
+    }
+
+    fn applied(&self) -> Result<&StatefulSet, Error> {
+        if let Some(applied) = self.applied.get() {
+            return Ok(applied);
+        }
+        let applied = apply_revision(self.set, self.revision)?;
+        Ok(self.applied.get_or_init(|| applied))
+    }
 }
 
 /// A set's pods by slot.
@@ -50,13 +84,17 @@ pub(crate) struct Replicas {
 impl Replicas {
     /// Splits the pods. A pod without an ordinal gets no slot. A wanted pod without a phase, which
     /// no API server stores, counts as missing.
+    ///
+    /// # Errors
+    ///
+    /// A revision can't be applied to the set.
     pub(crate) fn new(
         set: &StatefulSet,
-        current: &SetRevision,
-        update: &SetRevision,
+        current: &SetRevision<'_>,
+        update: &SetRevision<'_>,
         pods: &[Arc<Pod>],
         now: Timestamp,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let replica_count = usize::try_from(set.spec.replicas).unwrap_or(0);
         let mut places: BTreeMap<usize, PodSlot> = BTreeMap::new();
         let mut condemned = Vec::new();
@@ -83,7 +121,7 @@ impl Replicas {
             .collect();
         for index in missing {
             let ordinal = Ordinal::of_index(set, index);
-            let pod = new_versioned_stateful_set_pod(set, current, update, ordinal);
+            let pod = new_versioned_stateful_set_pod(set, current, update, ordinal)?;
             places.insert(index, PodSlot::Missing(pod));
         }
         let wanted: Vec<PodSlot> = places.into_values().collect();
@@ -93,12 +131,12 @@ impl Replicas {
             .chain(condemned.iter().rev())
             .find(|slot| slot.is_unavailable(set.spec.min_ready_seconds, now))
             .map(|slot| slot.name().into());
-        Self {
+        Ok(Self {
             is_complete: wanted.len() == replica_count,
             wanted,
             condemned,
             first_unavailable,
-        }
+        })
     }
 
     /// Returns the reason to wait after this sync created its last missing pod.
@@ -122,11 +160,11 @@ impl Replicas {
 /// Upstream: `newVersionedStatefulSetPod`.
 fn new_versioned_stateful_set_pod(
     set: &StatefulSet,
-    current: &SetRevision,
-    update: &SetRevision,
+    current: &SetRevision<'_>,
+    update: &SetRevision<'_>,
     ordinal: Ordinal,
-) -> NewPod {
-    let strategy = &current.set.spec.update_strategy;
+) -> Result<NewPod, Error> {
+    let strategy = &current.applied()?.spec.update_strategy;
     let is_current = match &strategy.rolling_update {
         None => {
             strategy.strategy_type == UpdateStrategyType::RollingUpdate
@@ -134,8 +172,9 @@ fn new_versioned_stateful_set_pod(
         }
         Some(rolling_update) => ordinal.is_below(set, rolling_update.partition),
     };
-    let revision = if is_current { current } else { update };
-    NewPod::new(&revision.set, &revision.name, ordinal)
+    let set_revision = if is_current { current } else { update };
+    let name = &set_revision.revision.name;
+    Ok(NewPod::new(set_revision.applied()?, name, ordinal))
 }
 
 /// Creates, repairs and deletes one set's pods in one sync.
@@ -143,6 +182,8 @@ pub(crate) struct ReplicaProcessor<'a> {
     pub(crate) set: &'a StatefulSet,
     pub(crate) pod_control: &'a SetPodControl<'a>,
     pub(crate) now: Timestamp,
+    /// The gate `PreviewParallelScaleDownFirst`.
+    pub(crate) scales_down_first: bool,
 }
 
 impl ReplicaProcessor<'_> {
@@ -150,7 +191,9 @@ impl ReplicaProcessor<'_> {
         !self.set.spec.allows_burst()
     }
 
-    /// Processes the replicas, then the claims of condemned pods, then the condemned pods. A
+    /// Processes the replicas, then the claims of condemned pods, then the condemned pods; in the
+    /// preview of 1.38 a burst sync processes the condemned pods first, so that a full quota does
+    /// not block the scale-down that would relieve it. A
     /// monotonic sync stops at the first reason to wait; a burst sync processes all pods and
     /// returns the first reason.
     ///
@@ -159,6 +202,19 @@ impl ReplicaProcessor<'_> {
     /// A pod or a claim can't be read or written. Later pods aren't processed.
     pub(crate) async fn process(&self, replicas: &Replicas) -> Result<Option<Waiting>, Error> {
         let monotonic = self.is_monotonic();
+        let scales_down_first = self.scales_down_first && !monotonic;
+        let mut removed = None;
+        if scales_down_first {
+            match self.remove_condemned(replicas).await {
+                Ok(waiting) => removed = waiting,
+                Err(error) => {
+                    let wanted = &replicas.wanted;
+                    let released = self.release_kept_claims(wanted, &replicas.condemned).await;
+                    let errors = [Some(error), released.err()].into_iter().flatten();
+                    return Error::join(errors.collect()).map(|()| None);
+                }
+            }
+        }
         let started = AtomicUsize::new(0);
         let process_replica = |slot| {
             started.fetch_add(1, Ordering::Relaxed);
@@ -174,13 +230,21 @@ impl ReplicaProcessor<'_> {
             return processed.and_then(|waiting| released.map(|()| waiting));
         }
         let waiting = processed?;
+        if !scales_down_first {
+            removed = self.remove_condemned(replicas).await?;
+        }
+        Ok(waiting.or(removed))
+    }
+
+    /// Processes the claims of condemned pods, then the condemned pods.
+    async fn remove_condemned(&self, replicas: &Replicas) -> Result<Option<Waiting>, Error> {
+        let monotonic = self.is_monotonic();
         // The claims need their owners before the pods are deleted.
         let fix_pod_claim = |slot| self.fix_pod_claim(slot);
         run_for_all(&replicas.condemned, monotonic, fix_pod_claim).await?;
         let first_unavailable = replicas.first_unavailable.as_deref();
         let process_condemned = |slot| self.process_condemned(slot, first_unavailable);
-        let removed = run_for_all(&replicas.condemned, monotonic, process_condemned).await?;
-        Ok(waiting.or(removed))
+        run_for_all(&replicas.condemned, monotonic, process_condemned).await
     }
 
     /// Creates or repairs a wanted pod.
@@ -237,7 +301,7 @@ impl ReplicaProcessor<'_> {
     /// Removes pods from the owners of claims that the set keeps. An earlier scale-down may have
     /// added them, and such a claim must outlive its pod even if the sync stops early. `wanted`
     /// holds the wanted pods that the sync has not processed. Tries every pod despite errors.
-    async fn release_kept_claims(
+    pub(crate) async fn release_kept_claims(
         &self,
         wanted: &[PodSlot],
         condemned: &[PodSlot],

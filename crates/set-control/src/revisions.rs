@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_apimachinery::hash::{FNV1_32_OFFSET, fnv1_32};
 use lru::LruCache;
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_history::{
@@ -102,6 +103,35 @@ fn find_equal<'a>(
         .or_else(|| find_equal_revisions(older, data).next_back())
 }
 
+/// Returns a set's current and update revision without looking at the template, if an earlier sync
+/// found that the latest revision of the same history holds it.
+pub(crate) fn known_revisions(
+    set: &StatefulSet,
+    gates: FeatureGates,
+    sorted: &[Arc<ControllerRevision>],
+) -> Option<CurrentAndUpdate> {
+    let latest = sorted.last()?;
+    let is_known = set.spec.template.memo().equals_latest(gates, sorted);
+    is_known.then(|| CurrentAndUpdate {
+        current: current_revision(set, sorted, latest),
+        update: Arc::clone(latest),
+        collision_count: set.status.collision_count.unwrap_or(0),
+    })
+}
+
+/// Returns the revision that the status names as current, otherwise the update revision.
+fn current_revision(
+    set: &StatefulSet,
+    revisions: &[Arc<ControllerRevision>],
+    update: &Arc<ControllerRevision>,
+) -> Arc<ControllerRevision> {
+    let recorded = &*set.status.current_revision;
+    let current = revisions
+        .iter()
+        .find(|revision| *revision.name == *recorded);
+    Arc::clone(current.unwrap_or(update))
+}
+
 /// Finds a set's current and update revision in its sorted history. Creates or renumbers the update
 /// revision if needed. `data` is the recorded form of the set's template. Without `semantic`,
 /// revisions are compared only by their bytes.
@@ -143,12 +173,8 @@ pub(crate) async fn get_stateful_set_revisions(
                 .await?
         }
     };
-    let recorded = &*set.status.current_revision;
-    let current = revisions
-        .iter()
-        .find(|revision| *revision.name == *recorded);
     Ok(CurrentAndUpdate {
-        current: Arc::clone(current.unwrap_or(&update)),
+        current: current_revision(set, revisions, &update),
         update,
         collision_count,
     })

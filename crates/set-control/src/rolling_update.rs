@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube_apimachinery::int_or_string::IntOrStringError;
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
     StatefulSet, StatefulSetStatus, UpdateStrategyType,
@@ -38,9 +39,15 @@ pub(crate) fn plan(
     set: &StatefulSet,
     replicas: &[PodSlot],
     update_revision: &str,
-    max_unavailable_gate: bool,
+    gates: FeatureGates,
     now: Timestamp,
 ) -> Result<Plan, IntOrStringError> {
+    // The pods were all deleted before.
+    if gates.stateful_set_recreate_strategy
+        && set.spec.update_strategy.strategy_type == UpdateStrategyType::Recreate
+    {
+        return Ok(Plan::default());
+    }
     // The user deletes the pods.
     if set.spec.update_strategy.strategy_type == UpdateStrategyType::OnDelete {
         let mut pods = replicas.iter();
@@ -52,11 +59,13 @@ pub(crate) fn plan(
             ..Plan::default()
         });
     }
-    if max_unavailable_gate {
+    if gates.max_unavailable_stateful_set {
+        let outside = gates.replaces_unavailable_pods_outside_budget();
         return update_stateful_set_after_invariant_established(
             set,
             replicas,
             update_revision,
+            outside,
             now,
         );
     }
@@ -85,7 +94,9 @@ pub(crate) fn plan(
 }
 
 /// Plans the next step of a rollout under `maxUnavailable`, from the largest ordinal down to the
-/// partition. Unavailable pods count against the budget.
+/// partition. Unavailable pods count against the budget. With `replace_outside_budget`, a
+/// `Parallel` set replaces all its unavailable outdated pods at once, before it spends the
+/// rest of the budget on available ones.
 ///
 /// # Errors
 ///
@@ -96,6 +107,7 @@ pub(crate) fn update_stateful_set_after_invariant_established(
     set: &StatefulSet,
     replicas: &[PodSlot],
     update_revision: &str,
+    replace_outside_budget: bool,
     now: Timestamp,
 ) -> Result<Plan, IntOrStringError> {
     let max_unavailable = get_stateful_set_max_unavailable(set)?;
@@ -103,26 +115,30 @@ pub(crate) fn update_stateful_set_after_invariant_established(
     let mut unavailable = replicas.iter().filter(is_unavailable);
     let first = unavailable.next();
     let count = first.map_or(0, |_| 1 + unavailable.count());
-    if let (Some(first), true) = (first, count >= max_unavailable) {
-        return Ok(Plan {
-            delete: Vec::new(),
-            waiting: Some(Waiting::UnavailableBudget {
-                pod: first.name().into(),
-                unavailable: count,
-                max_unavailable,
-            }),
-            unavailable: Some(count),
-        });
+    let outside_budget = replace_outside_budget && set.spec.allows_burst();
+    let mut delete: Vec<Arc<Pod>> = Vec::new();
+    if outside_budget {
+        let unavailable = candidates(set, replicas).filter(is_unavailable);
+        delete.extend(unavailable.filter_map(|slot| outdated(slot, update_revision)));
     }
-    let delete: Vec<Arc<Pod>> = candidates(set, replicas)
-        .filter_map(|slot| outdated(slot, update_revision))
-        .take(max_unavailable.saturating_sub(count))
-        .collect();
-    Ok(Plan {
-        waiting: delete.first().map(|pod| Waiting::PodUpdated {
+    let available = candidates(set, replicas)
+        .filter(|slot| !outside_budget || !is_unavailable(slot))
+        .filter_map(|slot| outdated(slot, update_revision));
+    delete.extend(available.take(max_unavailable.saturating_sub(count)));
+    let waiting = match (delete.first(), first) {
+        (Some(pod), _) => Some(Waiting::PodUpdated {
             pod: pod.name.clone(),
         }),
+        (None, Some(first)) if count >= max_unavailable => Some(Waiting::UnavailableBudget {
+            pod: first.name().into(),
+            unavailable: count,
+            max_unavailable,
+        }),
+        (None, _) => None,
+    };
+    Ok(Plan {
         delete,
+        waiting,
         unavailable: Some(count),
     })
 }

@@ -55,25 +55,70 @@ where
 {
     let (mut waiting, mut size) = (None, 1);
     while !remaining.is_empty() {
-        consume_budget().await;
         let (batch, rest) = remaining.split_at(size.min(remaining.len()));
-        // The calls run in parallel, in no guaranteed order. The last one is sent first, as by the
-        // reference: if the server fails one call, it is the same pod's.
-        let (before, last) = batch.split_at(batch.len().saturating_sub(1));
-        let mut results = join_all(last.iter().chain(before).map(&step)).await;
-        results.rotate_left(last.len());
-        let mut errors = Vec::new();
-        for result in results {
-            match result {
-                Ok(reason) => waiting = waiting.or(reason),
-                Err(error) => errors.push(error),
-            }
-        }
-        Error::join(errors)?;
+        waiting = waiting.or(run_batch(batch, &step).await?);
         size = (2 * batch.len()).min(MAX_BATCH_SIZE);
         remaining = rest;
     }
     Ok(waiting)
+}
+
+/// Runs a step for every item of a list with gaps: `items` holds the others with their positions,
+/// in ascending order. The batches are those of the whole list.
+///
+/// # Errors
+///
+/// All failures of the first failed batch.
+pub(crate) async fn run_with_gaps<'a, T, F, Fut>(
+    items: &'a [(usize, T)],
+    step: F,
+) -> Result<Option<Waiting>, Error>
+where
+    F: Fn(&'a (usize, T)) -> Fut,
+    Fut: Future<Output = Result<Option<Waiting>, Error>>,
+{
+    let mut waiting = None;
+    for batch in items.chunk_by(|(one, _), (other, _)| batch_of(*one) == batch_of(*other)) {
+        waiting = waiting.or(run_batch(batch, &step).await?);
+    }
+    Ok(waiting)
+}
+
+/// Returns the number of the batch that contains this position of a list.
+fn batch_of(position: usize) -> usize {
+    let (mut batch, mut size, mut end) = (0, 1, 1);
+    while size < MAX_BATCH_SIZE {
+        if position < end {
+            return batch;
+        }
+        batch += 1;
+        size = (2 * size).min(MAX_BATCH_SIZE);
+        end += size;
+    }
+    // The rest of the batches have the maximum size.
+    batch + (position + MAX_BATCH_SIZE).saturating_sub(end) / MAX_BATCH_SIZE
+}
+
+/// Runs a step for every item in parallel, in no guaranteed order.
+async fn run_batch<'a, T, F, Fut>(batch: &'a [T], step: &F) -> Result<Option<Waiting>, Error>
+where
+    F: Fn(&'a T) -> Fut,
+    Fut: Future<Output = Result<Option<Waiting>, Error>>,
+{
+    consume_budget().await;
+    // The last call is sent first, as by the reference: if the server fails one call, it is the
+    // same pod's.
+    let (before, last) = batch.split_at(batch.len().saturating_sub(1));
+    let mut results = join_all(last.iter().chain(before).map(step)).await;
+    results.rotate_left(last.len());
+    let (mut waiting, mut errors) = (None, Vec::new());
+    for result in results {
+        match result {
+            Ok(reason) => waiting = waiting.or(reason),
+            Err(error) => errors.push(error),
+        }
+    }
+    Error::join(errors).map(|()| waiting)
 }
 
 #[cfg(test)]
@@ -104,6 +149,18 @@ mod tests {
             running.into_inner().unwrap().1,
             [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500, 89]
         );
+    }
+
+    #[test]
+    fn batches_with_gaps_are_those_of_the_whole_list() {
+        let sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500, 89];
+        let mut position = 0;
+        for (batch, size) in sizes.into_iter().enumerate() {
+            for _ in 0..size {
+                assert_eq!(batch_of(position), batch, "{position}");
+                position += 1;
+            }
+        }
     }
 
     #[tokio::test]

@@ -10,17 +10,22 @@ use jiff::Timestamp;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
-use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
-use statefulset_history::{History, RevisionData, apply_revision, sort_controller_revisions};
+use statefulset_controller_util::stateful_set::{
+    Conditions, RecreateProgress, StatefulSet, StatefulSetStatus,
+};
+use statefulset_history::{History, RevisionData, sort_controller_revisions};
 use statefulset_pod_control::StatefulPodControl;
 
 use crate::error::Error;
 use crate::outcome::SyncOutcome;
+use crate::recreate::report;
 use crate::replicas::{ReplicaProcessor, Replicas, SetRevision};
-use crate::revisions::{CurrentAndUpdate, SemanticMatches, get_stateful_set_revisions};
+use crate::revisions::{
+    CurrentAndUpdate, SemanticMatches, get_stateful_set_revisions, known_revisions,
+};
 use crate::rolling_update::{Plan, delete_outdated_pods, get_stateful_set_max_unavailable, plan};
 use crate::stateful_set_status_updater::StatusUpdater;
-use crate::status::{complete_rolling_update, inconsistent_status, update_status};
+use crate::status::{complete_update, inconsistent_status, update_status};
 use crate::waiting::Waiting;
 
 #[cfg(test)]
@@ -99,6 +104,9 @@ impl DefaultStatefulSetControl {
         sorted: &[Arc<ControllerRevision>],
     ) -> Result<CurrentAndUpdate, Error> {
         let template = &set.spec.template;
+        if let Some(known) = known_revisions(set, self.gates, sorted) {
+            return Ok(known);
+        }
         let data = if self.gates.revisions_record_null_creation_time() {
             RevisionData::with_null_creation_time(template)?
         } else {
@@ -106,7 +114,15 @@ impl DefaultStatefulSetControl {
         };
         let semantic = self.gates.stateful_set_semantic_revision_comparison;
         let semantic = semantic.then_some(&self.semantic_matches);
-        get_stateful_set_revisions(&*self.history, semantic, set, &data, sorted).await
+        let found = get_stateful_set_revisions(&*self.history, semantic, set, &data, sorted);
+        let found = found.await?;
+        if sorted
+            .last()
+            .is_some_and(|latest| Arc::ptr_eq(latest, &found.update))
+        {
+            template.memo().set_equals_latest(self.gates, sorted);
+        }
+        Ok(found)
     }
 
     /// Updates the pods and records the resulting status, even after a failure.
@@ -119,16 +135,21 @@ impl DefaultStatefulSetControl {
         pods: &[Arc<Pod>],
         now: Timestamp,
     ) -> Result<SyncOutcome, Error> {
-        let gate = self.gates.max_unavailable_stateful_set;
+        let gates = self.gates;
         let pod_control = self.pod_control.for_sync(set);
         let processor = ReplicaProcessor {
             set,
             pod_control: &pod_control,
             now,
+            scales_down_first: gates.preview_parallel_scale_down_first,
         };
         let (mut outcome, mut status) =
-            update_stateful_set(&processor, revisions, pods, gate).await?;
-        complete_rolling_update(set, &mut status);
+            update_stateful_set(&processor, revisions, pods, gates).await?;
+        let is_complete = complete_update(set, &mut status, gates.completes_every_strategy());
+        if is_complete && gates.stateful_set_recreate_strategy && processor.recreates() {
+            report(&mut status, RecreateProgress::Completed, now);
+        }
+        let gate = gates.max_unavailable_stateful_set;
         let max_unavailable = gate.then(|| get_stateful_set_max_unavailable(set));
         let recorded = match max_unavailable.transpose() {
             Ok(max_unavailable) => {
@@ -228,31 +249,39 @@ impl StatefulSetControl for DefaultStatefulSetControl {
 ///
 /// # Errors
 ///
-/// A revision can't be applied to the set. No status was computed and no pod changed.
+/// A revision can't be applied to the set, or its strategy is disabled. No status was computed and
+/// no pod changed.
 ///
 /// Upstream: `updateStatefulSet`.
 async fn update_stateful_set(
     processor: &ReplicaProcessor<'_>,
     revisions: &CurrentAndUpdate,
     pods: &[Arc<Pod>],
-    max_unavailable_gate: bool,
+    gates: FeatureGates,
 ) -> Result<(SyncOutcome, StatefulSetStatus), Error> {
     let (set, now) = (processor.set, processor.now);
-    let current = set_revision(set, &revisions.current)?;
-    // Applying a revision is the most expensive part of a sync, and usually both revisions are the
-    // same.
-    let update = if Arc::ptr_eq(&revisions.current, &revisions.update) {
-        current.clone()
+    let current = SetRevision::new(set, &revisions.current)?;
+    let other = if Arc::ptr_eq(&revisions.current, &revisions.update) {
+        None
     } else {
-        set_revision(set, &revisions.update)?
+        Some(SetRevision::new(set, &revisions.update)?)
     };
+    let update = other.as_ref().unwrap_or(&current);
+    if processor.recreates() && gates.freezes_recreate() {
+        return Err(processor.refuse_recreate());
+    }
+    let recorded = &set.status.conditions;
     let mut status = StatefulSetStatus {
         observed_generation: set.metadata.generation,
-        current_revision: current.name.clone(),
-        update_revision: update.name.clone(),
+        current_revision: revisions.current.name.clone(),
+        update_revision: revisions.update.name.clone(),
         collision_count: Some(revisions.collision_count),
-        // Other writers own the conditions.
-        conditions: set.status.conditions.clone(),
+        // Other writers own the other conditions.
+        conditions: if gates.keeps_recreate_conditions() {
+            recorded.clone()
+        } else {
+            Conditions::without_progress(recorded.as_ref())
+        },
         ..StatefulSetStatus::default()
     };
     update_status(&mut status, set, pods.iter().map(|pod| &**pod), now);
@@ -262,7 +291,13 @@ async fn update_stateful_set(
         outcome.waiting = Some(Waiting::SetDeleted);
         return Ok((outcome, status));
     }
-    let replicas = Replicas::new(set, &current, &update, pods, now);
+    let replicas = Replicas::new(set, &current, update, pods, now)?;
+    if processor.recreates() && gates.stateful_set_recreate_strategy {
+        let recreated = processor.recreate(&replicas, &mut status).await;
+        if let Some(outcome) = recreated {
+            return Ok((outcome, status));
+        }
+    }
     let processed = processor.process(&replicas).await;
     update_status(&mut status, set, replicas.pods(), now);
     match processed {
@@ -276,7 +311,7 @@ async fn update_stateful_set(
         Ok(waiting) => {
             outcome.waiting = waiting;
             let wanted = &replicas.wanted;
-            match plan(set, wanted, &update.name, max_unavailable_gate, now) {
+            match plan(set, wanted, &revisions.update.name, gates, now) {
                 Ok(Plan {
                     delete,
                     waiting,
@@ -292,13 +327,6 @@ async fn update_stateful_set(
         }
     }
     Ok((outcome, status))
-}
-
-fn set_revision(set: &StatefulSet, revision: &ControllerRevision) -> Result<SetRevision, Error> {
-    Ok(SetRevision {
-        name: revision.name.clone(),
-        set: apply_revision(set, revision)?,
-    })
 }
 
 /// Returns the revisions to delete, oldest first. `revisions` is sorted from the oldest to the

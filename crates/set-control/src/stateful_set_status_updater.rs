@@ -9,7 +9,7 @@ use statefulset_client::error::Error;
 use statefulset_client::resource::STATEFUL_SETS;
 use statefulset_client::rest::RestClient;
 use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
-use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
+use statefulset_controller_util::stateful_set::{Conditions, StatefulSet, StatefulSetStatus};
 
 #[cfg(test)]
 mod tests;
@@ -81,9 +81,10 @@ impl StatusUpdater for RealStatusUpdater {
     async fn update_stateful_set_status(
         &self,
         set: &StatefulSet,
-        status: &StatefulSetStatus,
+        computed: &StatefulSetStatus,
     ) -> Result<(), Error> {
-        let (mut set, mut status) = (set.clone(), status.clone());
+        let (mut set, mut status) = (set.clone(), computed.clone());
+        let computed_from = Arc::clone(&set.status);
         let mut delays = DEFAULT_RETRY.delays(&*self.jitter);
         loop {
             let error = match self.write(&set, &status).await {
@@ -98,7 +99,11 @@ impl StatusUpdater for RealStatusUpdater {
                 // A recreated set must not get its predecessor's status.
                 Some(cached) if cached.uid() != set.uid() => return Err(error),
                 Some(cached) => {
-                    status.conditions.clone_from(&cached.status.conditions);
+                    status.conditions = Conditions::carried_over(
+                        computed_from.conditions.as_ref(),
+                        computed.conditions.as_ref(),
+                        cached.status.conditions.as_ref(),
+                    );
                     set = StatefulSet::clone(&cached);
                 }
                 None => {

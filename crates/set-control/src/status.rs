@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
-    StatefulSet, StatefulSetStatus, UpdateStrategyType,
+    Conditions, StatefulSet, StatefulSetStatus, UpdateStrategyType,
 };
 
 #[cfg(test)]
@@ -43,23 +43,30 @@ pub(crate) fn update_status<'a>(
     }
 }
 
-/// Makes the update revision the current one once all wanted pods are updated and ready.
+/// Makes the update revision the current one once all wanted pods are updated and ready. Versions
+/// before 1.37 complete only rolling updates. Returns true if the update is complete.
 ///
-/// Upstream: `completeRollingUpdate`.
-pub(crate) fn complete_rolling_update(set: &StatefulSet, status: &mut StatefulSetStatus) {
+/// Upstream: `completeRollingUpdate`, `completeUpdate` since 1.37.
+pub(crate) fn complete_update(
+    set: &StatefulSet,
+    status: &mut StatefulSetStatus,
+    every_strategy: bool,
+) -> bool {
     let replicas = set.spec.replicas;
-    if set.spec.update_strategy.strategy_type == UpdateStrategyType::RollingUpdate
+    let strategy = set.spec.update_strategy.strategy_type;
+    let is_complete = (every_strategy || strategy == UpdateStrategyType::RollingUpdate)
         && status.updated_replicas == replicas
         && status.ready_replicas == replicas
-        && status.replicas == replicas
-    {
+        && status.replicas == replicas;
+    if is_complete {
         status.current_replicas = status.updated_replicas;
         status.current_revision = status.update_revision.clone();
     }
+    is_complete
 }
 
-/// True if the computed status differs from the recorded one in more than the collision count,
-/// which alone causes no write.
+/// True if the computed status differs from the recorded one in more than the collision count and
+/// the times of conditions, which alone cause no write.
 ///
 /// Upstream: `inconsistentStatus`.
 pub(crate) fn inconsistent_status(set: &StatefulSet, status: &StatefulSetStatus) -> bool {
@@ -72,4 +79,5 @@ pub(crate) fn inconsistent_status(set: &StatefulSet, status: &StatefulSetStatus)
         || status.available_replicas != recorded.available_replicas
         || status.current_revision != recorded.current_revision
         || status.update_revision != recorded.update_revision
+        || Conditions::differ(status.conditions.as_ref(), recorded.conditions.as_ref())
 }

@@ -5,12 +5,15 @@
 //! test stores the changed set. Upstream's drivers choose pods at random, here from a seed. Where
 //! they spin until a pod has been ready long enough, the clock advances here.
 //!
+//! The tests of 1.37 call the functions as that version does.
+//!
 //! Upstream: `pkg/controller/statefulset/stateful_set_control_test.go`,
 //! `stateful_set_compatibility_test.go`, `stateful_set_status_updater_test.go`, and the tests of
 //! revisions and order in `stateful_set_utils_test.go`.
 
 mod availability;
 mod compatibility;
+mod completion;
 mod drivers;
 mod failures;
 mod fixtures;
@@ -20,5 +23,6 @@ mod parallel;
 mod revisions;
 mod runs;
 mod scale;
+mod stale_pods;
 mod status_updater;
 mod update;

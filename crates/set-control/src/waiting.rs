@@ -11,7 +11,7 @@ pub enum Waiting {
     /// The set no longer exists.
     SetGone,
     /// The user must fix the set's selector.
-    SelectorMended {
+    InvalidSelector {
         /// The selector's error.
         reason: Box<str>,
     },
@@ -20,6 +20,12 @@ pub enum Waiting {
     /// A pod in a terminal phase must be removed before it is replaced.
     PodRemoval {
         /// The pod.
+        pod: Box<str>,
+    },
+    /// Under `Recreate`, a pod of an earlier revision was deleted and must be removed before any pod
+    /// is created.
+    OldPodRemoval {
+        /// The first such pod.
         pod: Box<str>,
     },
     /// A claim of an earlier pod of this name must be removed before the pod is created.
@@ -92,6 +98,7 @@ impl Waiting {
     pub fn pod(&self) -> Option<&str> {
         match self {
             Self::PodRemoval { pod }
+            | Self::OldPodRemoval { pod }
             | Self::StaleClaim { pod, .. }
             | Self::PodCreated { pod }
             | Self::PodTerminating { pod }
@@ -103,7 +110,7 @@ impl Waiting {
             | Self::UpdatedPodUnavailable { pod }
             | Self::UnavailableBudget { pod, .. }
             | Self::PodDeletionByUser { pod } => Some(pod),
-            Self::SetGone | Self::SelectorMended { .. } | Self::SetDeleted => None,
+            Self::SetGone | Self::InvalidSelector { .. } | Self::SetDeleted => None,
         }
     }
 }
@@ -112,13 +119,17 @@ impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SetGone => f.write_str("set no longer exists"),
-            Self::SelectorMended { reason } => {
+            Self::InvalidSelector { reason } => {
                 write!(f, "the set's selector cannot be used: {reason}")
             }
             Self::SetDeleted => f.write_str("set is being deleted"),
             Self::PodRemoval { pod } => write!(
                 f,
                 "pod {pod} is in a terminal phase and must be removed first"
+            ),
+            Self::OldPodRemoval { pod } => write!(
+                f,
+                "pod {pod} has an old revision and must be removed before pods are created"
             ),
             Self::StaleClaim { pod, claim } => {
                 write!(

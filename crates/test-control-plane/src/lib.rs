@@ -10,7 +10,8 @@ pub use kube_test_control_plane_cluster::control_plane::{
 };
 pub use kube_test_control_plane_cluster::{control_plane, kubeconfig};
 pub use kube_test_control_plane_server::config::{
-    FeatureGateError, FeatureGates, ServerConfig, UnknownFields, UnknownFieldsError,
+    EmulatedVersion, EmulatedVersionError, FeatureGateError, FeatureGates, ServerConfig,
+    UnknownFields, UnknownFieldsError,
 };
 pub use kube_test_control_plane_server::server::ApiServer;
 pub use kube_test_control_plane_server::{

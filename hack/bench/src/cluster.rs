@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use statefulset_client::backoff::NoJitter;
 use statefulset_client::cache::indexer::{CachedObject, Indexer};
@@ -25,7 +25,8 @@ use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::{
     ClaimVolume, POD_INDEX_LABEL, POD_NAME_LABEL, Pod, REVISION_LABEL,
 };
-use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet};
+use statefulset_history::RevisionData;
 
 /// Settled clusters of the reference; the first one is used.
 const SETTLED: &str = concat!(
@@ -105,6 +106,23 @@ impl Recorded {
         })
     }
 
+    /// Changes the template of the set and of its revision.
+    ///
+    /// # Errors
+    ///
+    /// The set has no valid template.
+    pub(crate) fn with_template(mut self, change: impl Fn(&mut Value)) -> anyhow::Result<Self> {
+        let mut set: Value = serde_json::from_str(self.set.get())?;
+        let template = &mut set["spec"]["template"];
+        change(template);
+        let data = RevisionData::new(&PodTemplate::from_value(template))?;
+        let mut revision: Value = serde_json::from_str(self.revision.get())?;
+        revision["data"] = serde_json::from_str(data.recorded())?;
+        self.set = to_raw_value(&set)?;
+        self.revision = to_raw_value(&revision)?;
+        Ok(self)
+    }
+
     /// The recorded set with this number of pods, all existing.
     pub(crate) fn set_of(&self, pods: usize) -> anyhow::Result<StatefulSet> {
         let mut set: Value = serde_json::from_str(self.set.get())?;
@@ -168,7 +186,11 @@ impl World {
     /// without a controller; each pod has its claim and each set its revision. Needs a running
     /// tokio runtime.
     pub(crate) fn new(own: usize, others: usize) -> anyhow::Result<Self> {
-        let recorded = Recorded::read()?;
+        Self::of(&Recorded::read()?, own, others)
+    }
+
+    /// The same of other objects.
+    pub(crate) fn of(recorded: &Recorded, own: usize, others: usize) -> anyhow::Result<Self> {
         let set = recorded.set_of(own)?;
         let revision = ControllerRevision::decode(recorded.revision.get())?;
         let claim = Claim::decode(recorded.claim.get())?;

@@ -24,18 +24,20 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments[..] {
         [] => measure_all(),
+        ["instructions"] => print(&[instructions::compare]),
+        ["record-instructions"] => instructions::record(),
         // Parts that need no valgrind.
         ["control-plane"] => print(&[control_plane::measure]),
         ["large-set"] => print(&[large_set::measure]),
         ["memory"] => print(&[memory::measure]),
         // Child processes of this program.
-        [instructions::CHILD, own, others] => instructions::child(own, others),
+        [instructions::CHILD, work] => instructions::child(work),
         [memory::CHILD, kind] => memory::child(kind),
         [control_plane::MEMORY_CHILD] => control_plane::memory_child(),
         [control_plane::START_CHILD] => control_plane::start_child(),
         [control_plane::IDLE] => control_plane::idle(),
         _ => Err(anyhow::anyhow!(
-            "takes no argument, control-plane, large-set or memory"
+            "takes no argument, instructions, record-instructions, control-plane, large-set or memory"
         )),
     };
     match outcome {

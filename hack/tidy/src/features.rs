@@ -9,6 +9,9 @@ use crate::{
 
 const K8S_OPENAPI: &str = "k8s-openapi";
 
+/// Programs whose library serves only their own tests.
+const PROGRAMS: [&str; 1] = ["kubectl-sts"];
+
 /// Checks that libraries name an API version only for their tests, and that binaries and the
 /// packages under `test/` name one.
 pub fn check_api_version(metadata: &Metadata, root: &Path) -> Findings {
@@ -20,7 +23,8 @@ pub fn check_api_version(metadata: &Metadata, root: &Path) -> Findings {
             .iter()
             .any(|dependency| dependency.name == K8S_OPENAPI || dependency.name == "kube");
         let (normal, dev) = (picks_version(package, false), picks_version(package, true));
-        if folder.starts_with("crates/") && package.is_library() {
+        let is_program = PROGRAMS.contains(&name);
+        if folder.starts_with("crates/") && package.is_library() && !is_program {
             if normal {
                 findings.push(format!(
                     "{name}: names a version feature of k8s-openapi in [dependencies]; that is the \

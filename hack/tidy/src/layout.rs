@@ -28,7 +28,7 @@ const TOP_LEVEL: [&str; 18] = [
 ];
 
 /// Every crate folder with its package's name.
-pub const CRATES: [(&str, &str); 14] = [
+pub const CRATES: [(&str, &str); 15] = [
     ("apimachinery", "kube-apimachinery"),
     ("client", "statefulset-client"),
     ("controller-util", "statefulset-controller-util"),
@@ -52,6 +52,7 @@ pub const CRATES: [(&str, &str); 14] = [
         "kube-test-control-plane-cluster",
     ),
     ("test-control-plane", "kube-test-control-plane"),
+    ("kubectl-sts", "kubectl-sts"),
 ];
 
 /// The folder of the test control plane: a facade, and the crates beneath it.

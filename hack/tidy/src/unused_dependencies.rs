@@ -79,7 +79,8 @@ fn check_table(manifests: &[SourceFile]) -> Findings {
     let mut table = Vec::new();
     for manifest in manifests {
         let mut section = "";
-        for line in manifest.text.lines() {
+        let lines = manifest.text.lines().filter(|line| !line.starts_with('#'));
+        for line in lines {
             if let Some(name) = line.strip_prefix('[') {
                 section = name.trim_end_matches(']');
             } else if let Some((key, _)) = line.split_once([' ', '.', '=']) {
@@ -172,7 +173,7 @@ mod tests {
         let files = [
             (
                 "Cargo.toml",
-                "[workspace.dependencies]\naxum = \"0.8\"\ntower = \"0.5\"\n\n[profile.dev]\nx = 1\n",
+                "[workspace.dependencies]\n# A comment.\naxum = \"0.8\"\ntower = \"0.5\"\n\n[profile.dev]\nx = 1\n",
             ),
             (
                 "crates/a/Cargo.toml",

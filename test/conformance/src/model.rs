@@ -18,6 +18,7 @@ mod object;
 mod owners;
 mod phases;
 mod pods;
+mod recreate;
 mod revisions;
 mod set;
 mod status;
@@ -103,10 +104,14 @@ pub fn run(case: &Case, rules: Rules) -> anyhow::Result<Outcome> {
     let Some(set) = cluster.set else {
         return outcome(case, Ok(None), Vec::new(), &cluster.api);
     };
+    let minor = case.version()?.minor;
     let mut sync = Sync {
         rules,
         now: case.now,
-        max_unavailable_gate: gate(case, "MaxUnavailableStatefulSet", false),
+        minor,
+        max_unavailable_gate: gate(case, "MaxUnavailableStatefulSet", minor >= 37),
+        recreate_gate: gate(case, "StatefulSetRecreateStrategy", false),
+        scale_down_first: gate(case, "PreviewParallelScaleDownFirst", false),
         semantic_gate: gate(case, "StatefulSetSemanticRevisionComparison", true),
         set: Rc::new(Set::of(set)),
         pods: cluster.pods,
@@ -178,10 +183,18 @@ fn outcome(
 }
 
 /// State of one sync: caches, API and events so far.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each gate is independent of the others"
+)]
 struct Sync {
     rules: Rules,
     now: Timestamp,
+    /// Minor version of the emulated Kubernetes, from 1.34 on.
+    minor: u32,
     max_unavailable_gate: bool,
+    recreate_gate: bool,
+    scale_down_first: bool,
     semantic_gate: bool,
     /// Cached set.
     set: Rc<Set>,
@@ -227,6 +240,11 @@ impl Sync {
     }
 
     fn event(&mut self, result: Result<(), String>, reason: &str, message: &str) {
+        let mut message = message.to_owned();
+        if self.minor < 35 {
+            // The message begins with an ASCII letter.
+            message[..1].make_ascii_lowercase();
+        }
         self.events.push(match result {
             Ok(()) => format!("Normal Successful{reason} {message}"),
             Err(error) => format!("Warning Failed{reason} {message} error: {error}"),
@@ -265,15 +283,26 @@ impl Sync {
         }
         let (mut done, mut size) = (0, count.min(1));
         while size > 0 {
-            // Of a batch's parallel calls, the reference makes the last one first.
-            let last = done + size - 1;
-            let order = std::iter::once(last).chain(done..last);
-            let failures: Vec<Failure> =
-                order.filter_map(|index| work(self, index).err()).collect();
-            Failure::join(failures)?;
+            let batch: Vec<usize> = (done..done + size).collect();
+            self.in_parallel(&batch, &mut work)?;
             done += size;
             size = (2 * size).min(count - done).min(500);
         }
         Ok(Step::Continue)
+    }
+
+    /// Calls a function for each index of a batch. Of the parallel calls, the reference makes the
+    /// last one first.
+    fn in_parallel<T>(
+        &mut self,
+        batch: &[usize],
+        mut work: impl FnMut(&mut Self, usize) -> Result<T, Failure>,
+    ) -> Result<(), Failure> {
+        let Some((last, before)) = batch.split_last() else {
+            return Ok(());
+        };
+        let order = std::iter::once(last).chain(before);
+        let failures = order.filter_map(|index| work(self, *index).err()).collect();
+        Failure::join(failures)
     }
 }

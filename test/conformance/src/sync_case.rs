@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use statefulset_client::fake::{FaultError, FaultRule};
-use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
 use crate::requests;
@@ -30,6 +30,9 @@ pub struct Case {
     pub id: String,
     /// Current time of the controller.
     pub now: Timestamp,
+    /// The emulated version, if it isn't the reference's. Never recorded.
+    #[serde(default)]
+    pub emulated_version: Option<String>,
     /// Explicitly set feature gates.
     pub feature_gates: BTreeMap<String, bool>,
     /// `namespace/name` of the set.
@@ -140,15 +143,25 @@ impl Case {
     ///
     /// # Errors
     ///
-    /// A gate is unknown.
+    /// A gate or the version is unknown.
     pub fn gates(&self) -> anyhow::Result<FeatureGates> {
-        let mut gates = FeatureGates::default();
+        let mut gates = FeatureGates::at(self.version()?);
         for (name, value) in &self.feature_gates {
             gates
                 .set(name, *value)
                 .map_err(|error| anyhow!("{error}"))?;
         }
         Ok(gates)
+    }
+
+    /// The emulated version.
+    ///
+    /// # Errors
+    ///
+    /// It is not a version.
+    pub fn version(&self) -> anyhow::Result<KubeVersion> {
+        let version = self.emulated_version.as_deref().map(str::parse).transpose();
+        Ok(version?.unwrap_or_default())
     }
 
     /// Volumes whose order is ignored.
@@ -172,7 +185,10 @@ impl Case {
     ///
     /// The first object is not a JSON object.
     pub fn events_are_ordered(&self) -> anyhow::Result<bool> {
-        Ok(self.set()?["spec"]["podManagementPolicy"] != "Parallel")
+        let spec = &self.set()?["spec"];
+        // `Recreate` deletes in parallel under either policy.
+        let recreates = spec["updateStrategy"]["type"] == "Recreate";
+        Ok(spec["podManagementPolicy"] != "Parallel" && !recreates)
     }
 
     /// Outcome of the reference.

@@ -65,6 +65,8 @@ pub async fn start(
         .embedded(|plane| {
             let gates = ServerGates {
                 max_unavailable_stateful_set: true,
+                // Only the embedded server has this gate of 1.37.
+                stateful_set_recreate_strategy: true,
             };
             let plane = plane.clock(plane_clock).unknown_fields(unknown_fields);
             plane.feature_gates(gates)

@@ -56,6 +56,14 @@ impl World {
         world
     }
 
+    /// Starts an API server and a controller with these gates; no node runs pods.
+    pub async fn with_gates(gates: FeatureGates) -> Self {
+        let actors = ActorsConfig::default();
+        let mut world = Self::start(actors, gates, UnknownFields::default()).await;
+        world.start_controller(RestClient::new(world.controller_client()));
+        world
+    }
+
     /// Starts a cluster whose nodes run pods, and the controller.
     pub async fn with_nodes(actors: ActorsConfig, gates: FeatureGates) -> Self {
         let mut world = Self::start(actors, gates, UnknownFields::default()).await;

@@ -1,4 +1,4 @@
-//! Many runs, each in a process of its own.
+//! Many runs, each in a separate process.
 
 use std::io;
 use std::sync::mpsc;

@@ -1,8 +1,8 @@
-//! The catalogue of scenarios: named plans with an expectation of their own.
+//! The catalogue of scenarios: named plans, each with an expectation.
 //!
 //! Each scenario is a situation that went wrong in a StatefulSet controller or in an operator. Its
-//! plans run under all judges. On top of that it says what must have happened, so that it can't
-//! pass without its situation, and what must be the result.
+//! plans run under all judges. It also names the required situation, so that it can't pass
+//! without it, and the required result.
 
 mod api_faults;
 mod check;
@@ -32,13 +32,13 @@ use crate::run::run;
 pub struct Scenario {
     /// Its number.
     pub number: u32,
-    /// What happens.
+    /// The event.
     pub name: &'static str,
     /// Issues of kubernetes/kubernetes that it is about.
     pub origin: &'static [u32],
     /// Its plans, which are variants of each other.
     pub plans: fn() -> Vec<Plan>,
-    /// What must have happened, and what must be the result.
+    /// Checks the situation and the result.
     pub expect: fn(&Story<'_>, &mut Check),
 }
 

@@ -1,4 +1,4 @@
-//! One run in a process of its own.
+//! One run in a separate process.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use simulation::outcome::Outcome;
 use simulation::plan::Plan;
 
-/// Runs a plan in a process of its own.
+/// Runs a plan in a separate process.
 pub(crate) fn in_child(plan: &Plan) -> Result<Outcome, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut child = Command::new(program)

@@ -20,7 +20,7 @@ const HIDDEN: u64 = 45_000;
 pub struct Workload {
     /// Its name.
     pub name: &'static str,
-    /// What users do.
+    /// The actions of users.
     pub plan: Plan,
 }
 

@@ -89,6 +89,7 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         .clock(Arc::new(clock))
         .feature_gates(FeatureGates {
             max_unavailable_stateful_set: settings.max_unavailable,
+            stale_controller_consistency_stateful_set: settings.consistency,
             ..FeatureGates::default()
         })
         .concurrent_syncs(NonZeroUsize::new(settings.workers).unwrap_or(NonZeroUsize::MIN))

@@ -1,8 +1,8 @@
-//! Judges: what must hold for every write, and at the end.
+//! Judges: the rules for every write, and for the end.
 //!
-//! A rule of the view compares a write with what its sync could know: the objects at the versions
-//! of the caches when the sync began. A rule of the truth compares it with what the API server had
-//! stored. The rules' names are those of docs/reliability.md.
+//! A rule of the view compares a write with the knowledge of its sync: the objects at the versions
+//! of the caches when the sync began. A rule of the truth compares it with the API server's
+//! stored objects. The rules' names are those of docs/reliability.md.
 
 mod budget;
 mod case;
@@ -30,7 +30,7 @@ pub struct Violation {
     pub rule: &'static str,
     /// Time after the start of the run.
     pub at: Duration,
-    /// What happened.
+    /// The violation.
     pub message: String,
 }
 

@@ -2,6 +2,7 @@
 
 mod batch;
 mod child;
+mod lags;
 mod report;
 mod shrink;
 
@@ -27,7 +28,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Number of seeds that reach every situation.
 const STANDARD_SEEDS: u64 = 1_000;
 
-/// Simulates the controller under faults. Every run has a process of its own, so it can be
+/// Simulates the controller under faults. Every run has a separate process, so it can be
 /// reproduced from its seed or its plan.
 #[derive(Parser)]
 struct Program {
@@ -41,6 +42,8 @@ enum Command {
     Seeds(Seeds),
     /// Hits every write and every event of a workload with every fault in turn.
     Exhaust(Exhaust),
+    /// Prints the refused writes of the workloads by the lag of the watches.
+    Lags,
     /// Runs one plan.
     Run(Run),
     /// Shrinks a plan that breaks a rule to a small one that still breaks it.
@@ -77,7 +80,7 @@ struct Exhaust {
 struct Run {
     #[command(flatten)]
     source: Source,
-    /// What is printed.
+    /// The printed form.
     #[arg(long, value_enum, default_value = "summary")]
     print: Print,
 }
@@ -92,12 +95,12 @@ struct Minimize {
     /// The file for the small plan; standard output if none.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// What the plan found, in a sentence; the result is a regression then.
+    /// The finding of the plan, in a sentence; the result is a regression then.
     #[arg(long, value_name = "TEXT")]
     found: Option<String>,
 }
 
-/// Where a plan comes from.
+/// The source of a plan.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct Source {
@@ -109,7 +112,7 @@ struct Source {
     plan: Option<PathBuf>,
 }
 
-/// What a run prints.
+/// The output of a run.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Print {
     /// Violations, and the hash of the trace.
@@ -131,6 +134,7 @@ fn main() -> ExitCode {
     let done = match Program::parse().command {
         Command::Seeds(args) => run_seeds(&args, &mut out),
         Command::Exhaust(args) => exhaust(&args, &mut out),
+        Command::Lags => lags::print(&mut out),
         Command::Run(args) => run_one(&args, &mut out),
         Command::Minimize(args) => shrink_one(&args, &mut out).map(|()| true),
     };

@@ -15,7 +15,7 @@ use crate::plan::Plan;
 
 /// Says which plans fail.
 pub trait Oracle {
-    /// Why it could not say.
+    /// The reason for no answer.
     type Error;
 
     /// Returns the first of these plans that fails.

@@ -1,8 +1,9 @@
-//! Outcomes: what a run leaves for reports.
+//! Outcomes: the results of a run, for reports.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use kube_test_control_plane::route::Verb;
 use serde::{Deserialize, Serialize};
 
 use crate::history::History;
@@ -12,7 +13,7 @@ use crate::record::Record;
 use crate::run::run;
 use crate::situations::reached;
 
-/// What a run leaves for reports.
+/// The results of a run, for reports.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
@@ -30,6 +31,10 @@ pub struct Outcome {
     pub requests: usize,
     /// Number of the instances' writes, leases and events aside.
     pub writes: usize,
+    /// Number of creations of objects that existed already.
+    pub duplicates: usize,
+    /// Number of other writes that conflicted with the stored object.
+    pub conflicts: usize,
     /// Number of syncs.
     pub syncs: usize,
     /// Seconds from the last fault to the last write.
@@ -53,6 +58,15 @@ impl Outcome {
         let verdict = judge_case(&case);
         let situations = reached(&case, &verdict);
         let settled = record.quiet.map(|quiet| quiet.saturating_sub(record.calm));
+        let refused = |created: bool| {
+            let conflicts = record
+                .requests
+                .iter()
+                .filter(|it| it.is_write() && it.status == Some(409));
+            conflicts
+                .filter(|it| (it.verb == Some(Verb::Create)) == created)
+                .count()
+        };
         Self {
             trace: format!("{:016x}", record.trace),
             seconds: record.length.as_secs_f64(),
@@ -65,6 +79,8 @@ impl Outcome {
             situations: situations.into_iter().map(str::to_owned).collect(),
             requests: record.requests_served,
             writes: record.requests.iter().filter(|it| it.is_write()).count(),
+            duplicates: refused(true),
+            conflicts: refused(false),
             syncs: record.syncs.len(),
             settled_after: settled.as_ref().map(Duration::as_secs_f64),
             doomed: verdict.doomed,

@@ -24,7 +24,7 @@ const FOLDED_MIN: usize = 3;
 /// Time between two rows from which a gap is shown.
 const GAP: Duration = Duration::from_secs(5);
 
-/// Bars of pods, with what they mean.
+/// Bars of pods, with their meaning.
 const PHASES: [(&str, &str); 5] = [
     ("pending", "pending"),
     ("running", "running, not ready"),

@@ -5,6 +5,7 @@ mod generate;
 mod set_spec;
 mod settings;
 mod web;
+mod words;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ pub struct Plan {
     pub seed: u64,
     /// The environment.
     pub settings: Settings,
-    /// What users do and what fails, in the order of time.
+    /// The actions of users and the faults, in the order of time.
     pub steps: Vec<Step>,
 }
 
@@ -30,7 +31,7 @@ pub struct Plan {
 pub struct Step {
     /// The moment.
     pub at: Trigger,
-    /// What happens.
+    /// The action.
     pub action: Action,
 }
 

@@ -1,6 +1,7 @@
 //! The record of a run: requests, syncs, commits.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +33,21 @@ pub struct Seen {
     pub revisions: u64,
 }
 
+impl fmt::Display for Seen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            sets,
+            pods,
+            claims,
+            revisions,
+        } = self;
+        write!(
+            f,
+            "sets {sets}, pods {pods}, claims {claims}, revisions {revisions}"
+        )
+    }
+}
+
 /// A sync of an instance.
 #[derive(Clone, Debug)]
 pub struct Sync {
@@ -41,7 +57,7 @@ pub struct Sync {
     pub set: SetKey,
     /// Time of its start.
     pub at: Duration,
-    /// What it read.
+    /// The versions that it read.
     pub seen: Seen,
 }
 
@@ -74,7 +90,7 @@ pub struct Request {
     pub processed: Option<Processed>,
 }
 
-/// What the API server did with a request.
+/// The fate of a request in the API server.
 #[derive(Clone, Copy, Debug)]
 pub struct Processed {
     /// Time.
@@ -271,7 +287,7 @@ impl Recorder {
         self.lock().postponed
     }
 
-    /// Takes what was recorded.
+    /// Takes the records.
     pub fn take(&self) -> (Vec<Request>, Vec<Sync>, Vec<(Duration, String)>) {
         let mut inner = self.lock();
         let inner = &mut *inner;

@@ -8,7 +8,7 @@ use crate::plan::Plan;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Regression {
-    /// What it found, in a sentence.
+    /// The finding, in a sentence.
     pub found: String,
     /// The rule that it broke.
     pub rule: String,

@@ -30,7 +30,7 @@ pub const QUIET_WITHIN: Duration = Duration::from_secs(4 * 60 * 60);
 /// Interval at which a run looks whether the instances are quiet.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Runs a plan in a runtime of its own, in paused time.
+/// Runs a plan in a separate runtime, in paused time.
 ///
 /// # Panics
 ///
@@ -128,7 +128,7 @@ async fn become_quiet(
     Some(since)
 }
 
-/// Joins the requests of the instances with what the API server logged and stored.
+/// Joins the requests of the instances with the API server's log and commits.
 fn assemble(plane: &TestControlPlane, commits: Vec<LogEntry>, recorder: &Recorder) -> Record {
     let entries = plane.server().audit().entries();
     let (mut requests, syncs, notes) = recorder.take();

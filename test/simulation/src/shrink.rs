@@ -1,4 +1,4 @@
-//! The subcommand `minimize`: its candidates run in processes of their own.
+//! The subcommand `minimize`: each candidate runs in a separate process.
 
 use std::io::{self, Write};
 use std::thread;
@@ -52,7 +52,7 @@ struct Children<W> {
     rule: String,
     /// Number of runs so far.
     runs: usize,
-    /// Where progress is told.
+    /// The sink of progress lines.
     progress: W,
 }
 

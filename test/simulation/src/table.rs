@@ -15,7 +15,7 @@ pub fn table(record: &Record, reads: bool) -> String {
         lines.push((*at, 0, format!("* {note}")));
     }
     for sync in record.syncs.iter().filter(|_| reads) {
-        let line = format!("  {} sync {} {:?}", sync.process, sync.set.1, sync.seen);
+        let line = format!("  {} sync {} with {}", sync.process, sync.set.1, sync.seen);
         lines.push((sync.at, 1, line));
     }
     for request in &record.requests {

@@ -1,4 +1,4 @@
-//! The world of a run: the control plane, the instances, the users, and what fails.
+//! The world of a run: the control plane, the instances, the users, and the faults.
 
 mod faults;
 mod user;
@@ -44,7 +44,7 @@ struct Instance {
     life: u32,
     clock: SkewedClock,
     tasks: JoinSet<()>,
-    /// When the next process starts; none while one runs.
+    /// Start of the next process; none while one runs.
     restart: Option<Instant>,
 }
 
@@ -54,7 +54,7 @@ struct Admission {
     denies: AtomicBool,
     /// Image of the pods that are denied; none if empty.
     denied_image: Mutex<String>,
-    /// Whether new pods get a further container and toleration.
+    /// True if new pods get a further container and toleration.
     mutates: AtomicBool,
     /// Number of pods that may exist; no limit if zero.
     quota: AtomicUsize,
@@ -80,7 +80,7 @@ pub struct World {
     instances: Vec<Instance>,
     random: StdRng,
     admission: Arc<Admission>,
-    /// Whether images that begin with `bad` never become ready.
+    /// True if images that begin with `bad` never become ready.
     bad_images: Arc<AtomicBool>,
     /// Faults to end at a time.
     ends: Vec<(Instant, faults::End)>,
@@ -106,6 +106,7 @@ impl World {
                 seed: seed::derived(seed, "server"),
                 feature_gates: FeatureGates {
                     max_unavailable_stateful_set: settings.max_unavailable,
+                    ..FeatureGates::default()
                 },
                 ..ServerConfig::default()
             })
@@ -223,7 +224,7 @@ impl World {
 
     /// Takes a step.
     pub async fn act(&mut self, action: &Action) {
-        self.recorder.note(format!("{action:?}"));
+        self.recorder.note(action.to_string());
         match action {
             Action::Crash { instance } => {
                 let number = instance.or_else(|| self.leader()).unwrap_or_default();
@@ -270,7 +271,7 @@ impl World {
         Some(self.plane.server().store().get(&key)?.value())
     }
 
-    /// Ends all faults, repairs what users broke, and starts what is down.
+    /// Ends all faults, repairs the damage of users, and starts stopped processes.
     pub async fn calm(&mut self) {
         self.faults.clear();
         self.bad_images.store(false, Ordering::Relaxed);

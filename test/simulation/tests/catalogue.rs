@@ -1,5 +1,5 @@
-//! The catalogue of scenarios: one test for each variant of each. Nextest gives each test a process
-//! of its own, which a run needs to be reproducible.
+//! The catalogue of scenarios: one test for each variant of each. Nextest gives each test a separate
+//! process, which a run needs to be reproducible.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

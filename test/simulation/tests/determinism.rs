@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// Runs a seed in a process of its own and returns everything that it prints.
+/// Runs a seed in a separate process and returns everything that it prints.
 fn run(seed: u64) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_simulate"))
         .args(["run", "--print", "requests", "--seed", &seed.to_string()])

@@ -42,7 +42,7 @@ fn every_file_is_a_regression() {
 fn no_regression_breaks_a_rule() {
     for file in files() {
         let name = file.display();
-        // Each run has a process of its own, as it had when it was found.
+        // Each run has a separate process, as it had when it was found.
         let output = Command::new(env!("CARGO_BIN_EXE_simulate"))
             .args(["run", "--plan"])
             .arg(&file)

@@ -40,6 +40,11 @@ pub trait CachedObject: Send + Sync + Sized + 'static {
     fn share_texts(&mut self, pool: &TextPool) {
         let _ = pool;
     }
+    /// Takes over results of earlier work on the object's previous state. Types with such results
+    /// override it.
+    fn succeed(&mut self, previous: &Self) {
+        let _ = previous;
+    }
     /// Adds the object's index keys to `out`, each at most once. Every key belongs to the object's
     /// namespace.
     fn index_values(&self, out: &mut Vec<IndexKey>);

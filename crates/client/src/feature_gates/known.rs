@@ -11,6 +11,8 @@ pub(super) enum Stage {
     Alpha,
     Beta,
     Ga,
+    /// The behaviour of a later version, under a name of this project. No stage selects it.
+    Preview,
 }
 
 impl Stage {
@@ -21,6 +23,7 @@ impl Stage {
             Self::Alpha => "ALPHA",
             Self::Beta => "BETA",
             Self::Ga => "",
+            Self::Preview => "PREVIEW",
         }
     }
 }
@@ -53,6 +56,12 @@ impl Gate {
         newest
             .copied()
             .unwrap_or_else(|| Spec::new(0, Stage::PreAlpha, false))
+    }
+
+    /// Returns true if a program of this version, but at least of the reference's, knows the gate.
+    pub(super) fn is_known_at(&self, version: KubeVersion) -> bool {
+        let newest = version.max(KubeVersion::REFERENCE);
+        self.specs.iter().any(|spec| spec.since <= newest)
     }
 }
 
@@ -87,7 +96,7 @@ pub(super) const STALE_CONSISTENCY: &str = "StaleControllerConsistencyStatefulSe
 pub(super) const ATOMIC_FIFO: &str = "AtomicFIFO";
 
 /// All gates, sorted by name.
-pub(super) const GATES: [Gate; 11] = [
+pub(super) const GATES: [Gate; 13] = [
     Gate {
         name: ATOMIC_FIFO,
         specs: &[Spec::new(36, Stage::Beta, true)],
@@ -139,13 +148,24 @@ pub(super) const GATES: [Gate; 11] = [
         specs: &[
             Spec::new(24, Stage::Alpha, false),
             Spec::new(35, Stage::Beta, false),
+            Spec::new(37, Stage::Beta, true),
         ],
         field: Some(|gates| &mut gates.max_unavailable_stateful_set),
+    },
+    Gate {
+        name: "PreviewParallelScaleDownFirst",
+        specs: &[Spec::new(37, Stage::Preview, false)],
+        field: Some(|gates| &mut gates.preview_parallel_scale_down_first),
     },
     Gate {
         name: STALE_CONSISTENCY,
         specs: &[Spec::new(36, Stage::Beta, true)],
         field: Some(|gates| &mut gates.stale_controller_consistency_stateful_set),
+    },
+    Gate {
+        name: "StatefulSetRecreateStrategy",
+        specs: &[Spec::new(37, Stage::Alpha, false)],
+        field: Some(|gates| &mut gates.stateful_set_recreate_strategy),
     },
     // Upstream backdates it to 1.0, so that it is on in every emulated version.
     Gate {
@@ -177,7 +197,7 @@ pub fn known_gates(version: KubeVersion) -> Vec<String> {
     gates.extend(free.map(|(name, spec)| (name, spec.stage, spec.default)));
     let mut lines: Vec<_> = gates
         .into_iter()
-        .filter(|(_, stage, _)| matches!(stage, Stage::Alpha | Stage::Beta))
+        .filter(|(_, stage, _)| matches!(stage, Stage::Alpha | Stage::Beta | Stage::Preview))
         .map(|(name, stage, default)| {
             let stage = stage.name();
             format!("kube:{name}=true|false ({stage} - default={default})")

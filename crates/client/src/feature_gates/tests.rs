@@ -23,6 +23,9 @@ fn defaults_equal_reference_in_each_version() {
         "WatchListClient",
     ];
     assert_eq!(on(V1_36), newest);
+    let mut with_max_unavailable = newest.to_vec();
+    with_max_unavailable.insert(3, "MaxUnavailableStatefulSet");
+    assert_eq!(on(V1_37), with_max_unavailable);
     // Without semantic comparison a takeover could restart pods, so every version enables it.
     assert_eq!(on(V1_35), newest[4..]);
     assert_eq!(on(V1_33), ["StatefulSetSemanticRevisionComparison"]);
@@ -111,6 +114,12 @@ fn errors_equal_reference() {
             "StaleControllerConsistencyStatefulSet is enabled, \
              but depends on features that are disabled: [AtomicFIFO]",
         ),
+        (
+            "StatefulSetRecreateStrategy=true",
+            V1_36,
+            "cannot set feature gate StatefulSetRecreateStrategy to true, \
+             feature is PreAlpha at emulated version 1.36",
+        ),
         ("other:A=true", V1_36, "component not registered: other"),
         (
             "kube:AllBeta=true,AllAlpha=true",
@@ -134,6 +143,11 @@ fn features_include_stages() {
     assert!(features.contains(&("InOrderInformers", "", true)));
     let alpha = "ControllerManagerReleaseLeaderElectionLockOnExit";
     assert!(features.contains(&(alpha, "ALPHA", false)));
+    let preview = "PreviewParallelScaleDownFirst";
+    let newer = FeatureGates::at(V1_37).features();
+    assert!(newer.contains(&(preview, "PREVIEW", false)));
+    // A program of 1.36 doesn't know the gates of 1.37.
+    assert!(features.iter().all(|(name, ..)| *name != preview));
     let older = FeatureGates::at(V1_35).features();
     assert!(older.contains(&(ATOMIC_FIFO, "PREALPHA", false)));
 }
@@ -153,6 +167,14 @@ fn help_lists_gates_of_version() {
     let newest = known_gates(V1_36);
     assert!(newest.is_sorted(), "{newest:?}");
     assert_eq!(newest.len(), 10);
+    let added = known_gates(V1_37);
+    let added: Vec<_> = added.iter().filter(|it| !newest.contains(it)).collect();
+    let expected = [
+        "kube:MaxUnavailableStatefulSet=true|false (BETA - default=true)",
+        "kube:PreviewParallelScaleDownFirst=true|false (PREVIEW - default=false)",
+        "kube:StatefulSetRecreateStrategy=true|false (ALPHA - default=false)",
+    ];
+    assert_eq!(added, expected.each_ref());
 }
 
 #[test]
@@ -162,4 +184,35 @@ fn events_and_revisions_follow_emulated_version() {
         assert_eq!(gates.events_begin_in_lower_case(), lower_case, "{minor}");
         assert_eq!(gates.revisions_record_null_creation_time(), null, "{minor}");
     }
+}
+
+#[test]
+fn update_rules_follow_emulated_version() {
+    let answers = |gates: FeatureGates| {
+        [
+            gates.freezes_recreate(),
+            gates.completes_every_strategy(),
+            gates.keeps_recreate_conditions(),
+            gates.replaces_unavailable_pods_outside_budget(),
+        ]
+    };
+    for minor in 33..=36 {
+        assert_eq!(
+            answers(FeatureGates::at(KubeVersion::v1(minor))),
+            [false; 4]
+        );
+    }
+    assert_eq!(answers(FeatureGates::at(V1_37)), [true; 4]);
+    let recreate = FeatureGates::parse("StatefulSetRecreateStrategy=true", V1_37).unwrap();
+    assert!(recreate.stateful_set_recreate_strategy);
+    assert_eq!(answers(recreate), [false, true, true, true]);
+}
+
+#[test]
+fn stages_leave_previews_off() {
+    let gates = FeatureGates::parse("AllAlpha=true,AllBeta=true", V1_37).unwrap();
+    assert!(gates.stateful_set_recreate_strategy);
+    assert!(!gates.preview_parallel_scale_down_first);
+    let gates = FeatureGates::parse("PreviewParallelScaleDownFirst=true", V1_37).unwrap();
+    assert!(gates.preview_parallel_scale_down_first);
 }

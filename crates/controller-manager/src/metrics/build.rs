@@ -1,6 +1,10 @@
 //! The constant families `kubernetes_build_info` and `kubernetes_feature_enabled`.
 
 use prometheus::{Error, IntGaugeVec, Opts, Registry};
+use statefulset_client::feature_gates::KubeVersion;
+
+/// Patch version of the reference, v1.36.2.
+const REFERENCE_PATCH: u32 = 2;
 
 /// A feature gate: name, stage as in the label (`ALPHA`, `BETA`, empty once generally available),
 /// and whether it is on.
@@ -12,6 +16,21 @@ pub(crate) struct Release {
     pub(crate) major: u32,
     pub(crate) minor: u32,
     pub(crate) patch: u32,
+}
+
+impl Release {
+    /// Returns the release whose behaviour a version needs: the reference, which emulates the
+    /// earlier versions, or a later version's first release.
+    pub(crate) fn at(version: KubeVersion) -> Self {
+        let KubeVersion { major, minor } = version.max(KubeVersion::REFERENCE);
+        let is_reference = version <= KubeVersion::REFERENCE;
+        let patch = if is_reference { REFERENCE_PATCH } else { 0 };
+        Self {
+            major,
+            minor,
+            patch,
+        }
+    }
 }
 
 /// Registers the release. Tools compare `git_version` with that of other components, so it is the

@@ -9,6 +9,7 @@ use std::time::Duration;
 use http::Method;
 use kube_apimachinery::object_key::ObjectKey;
 use prometheus::proto::{LabelPair, MetricType};
+use statefulset_client::feature_gates::KubeVersion;
 use statefulset_client::resource::PODS;
 use statefulset_controller::metrics::Unavailability;
 use statefulset_controller_util::consistency::TrackedResource;
@@ -130,8 +131,13 @@ fn request_metrics_name_the_host_like_go() {
 
 #[test]
 fn skipped_syncs_are_shown_from_1_37() {
-    for (minor, shown) in [(36, false), (37, true)] {
-        let text = counted(Release { minor, ..RELEASE }).gather();
+    for (minor, full, shown) in [
+        (33, "v1.36.2+", false),
+        (36, "v1.36.2+", false),
+        (37, "v1.37.0+", true),
+    ] {
+        let text = counted(Release::at(KubeVersion::v1(minor))).gather();
+        assert!(text.contains(&format!("git_version=\"{full}")), "{text}");
         assert_eq!(text.contains("stale_sync_skips_total"), shown);
     }
 }

@@ -170,8 +170,8 @@ fn each_mistake_is_reported_in_one_line() {
              feature is PreAlpha at emulated version 1.35",
         ),
         (
-            ["--emulated-version=1.37", off],
-            "emulation version 1.37 is not between [1.33, 1.36]",
+            ["--emulated-version=1.38", off],
+            "emulation version 1.38 is not between [1.33, 1.37]",
         ),
         (
             ["--controllers=foo", off],

@@ -16,8 +16,8 @@ const COMPONENT: &str = "kube";
 ///
 /// Upstream: `ComponentGlobalsRegistry.Set`, `effectiveVersion.Validate`.
 pub(super) fn emulation_version(flags: &FeatureFlags) -> anyhow::Result<KubeVersion> {
-    let newest = KubeVersion::REFERENCE;
-    let emulated = version_of(&flags.emulated_version)?.unwrap_or(newest);
+    let newest = KubeVersion::NEWEST;
+    let emulated = version_of(&flags.emulated_version)?.unwrap_or_default();
     let compatible = version_of(&flags.min_compatibility_version)?;
     let compatible = compatible.unwrap_or_else(|| emulated.previous());
     let floor = KubeVersion::EMULATION_FLOOR;
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn three_earlier_versions_can_be_emulated() {
+    fn three_earlier_versions_and_the_next_can_be_emulated() {
         for (emulated, compatible, minor) in [
             ("", "", 36),
             ("1.36", "", 36),
@@ -85,6 +85,8 @@ mod tests {
             ("v1.34.0", "1.32", 34),
             ("", "kube=1.36", 36),
             ("1.33", "1.33", 33),
+            ("1.37", "", 37),
+            ("1.37", "1.36", 37),
         ] {
             let version = versions(emulated, compatible).unwrap();
             assert_eq!(version, KubeVersion::v1(minor), "{emulated} {compatible}");
@@ -97,12 +99,12 @@ mod tests {
             (
                 "1.32",
                 "",
-                "emulation version 1.32 is not between [1.33, 1.36]",
+                "emulation version 1.32 is not between [1.33, 1.37]",
             ),
             (
-                "1.37",
+                "1.38",
                 "",
-                "emulation version 1.37 is not between [1.33, 1.36]",
+                "emulation version 1.38 is not between [1.33, 1.37]",
             ),
             (
                 "1.34",

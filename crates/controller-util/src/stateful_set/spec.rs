@@ -71,6 +71,9 @@ pub enum UpdateStrategyType {
     RollingUpdate,
     /// Pods are replaced when the user deletes them.
     OnDelete,
+    /// All outdated pods are deleted, then pods are created; since 1.37. Earlier versions treat it
+    /// like an unknown type.
+    Recreate,
     /// A type unknown to this version: replaces pods like a rolling update, but doesn't count as
     /// one in checks of the type.
     #[default]
@@ -235,6 +238,7 @@ impl From<RawStrategy> for UpdateStrategy {
             strategy_type: match raw.strategy_type.as_str() {
                 "RollingUpdate" => UpdateStrategyType::RollingUpdate,
                 "OnDelete" => UpdateStrategyType::OnDelete,
+                "Recreate" => UpdateStrategyType::Recreate,
                 _ => UpdateStrategyType::Other,
             },
             rolling_update: raw.rolling_update.map(|raw| RollingUpdate {

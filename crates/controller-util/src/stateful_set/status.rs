@@ -1,10 +1,9 @@
-//! Set status: the controller's counts, and conditions set by others.
+//! Set status: the controller's counts, and conditions.
 
-use serde::de::Error as _;
-use serde::ser::{Error as _, SerializeMap};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 
+use super::conditions::Conditions;
 use crate::decode::or_default;
 
 /// The status of a set.
@@ -41,26 +40,8 @@ pub struct StatefulSetStatus {
     pub update_revision: Box<str>,
     /// Number of revision name collisions.
     pub collision_count: Option<i32>,
-    /// Conditions set by other controllers.
+    /// Conditions of other controllers, and the controller's own one under `Recreate`.
     pub conditions: Option<Conditions>,
-}
-
-/// The conditions of a set, as sent by the server.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Conditions(Box<str>);
-
-impl<'de> Deserialize<'de> for Conditions {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer).map_err(D::Error::custom)?;
-        Ok(Self(raw.get().into()))
-    }
-}
-
-impl Serialize for Conditions {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_str(&self.0).map_err(S::Error::custom)?;
-        raw.serialize(serializer)
-    }
 }
 
 impl Serialize for StatefulSetStatus {

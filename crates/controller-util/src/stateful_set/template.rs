@@ -1,6 +1,7 @@
 //! Templates, kept verbatim so that members unknown to the compiled types survive.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use kube_apimachinery::json::{ParseError, parse};
 use serde::Deserialize;
@@ -8,36 +9,64 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use statefulset_client::cache::indexer::SharedText;
 
+use super::memo::TemplateMemo;
 use super::part::Part;
 use crate::decode::or_default;
 
 /// A pod template: the verbatim JSON of `.spec.template`.
 #[derive(Clone, Debug)]
-pub struct PodTemplate(Part);
+pub struct PodTemplate {
+    json: Part,
+    memo: Arc<TemplateMemo>,
+}
+
+impl From<Part> for PodTemplate {
+    fn from(json: Part) -> Self {
+        Self {
+            json,
+            memo: Arc::default(),
+        }
+    }
+}
 
 impl PodTemplate {
     /// Creates a template from its JSON.
     pub fn from_value(template: &Value) -> Self {
-        Self(Part::whole(template.to_string()))
+        Part::whole(template.to_string()).into()
     }
 
     /// Slices the template from the text of a set.
     pub(super) fn of(set: &SharedText, template: Option<&RawValue>) -> Self {
-        template.map_or_else(Self::default, |template| Self(Part::of(set, template)))
+        template.map_or_else(Self::default, |template| Part::of(set, template).into())
     }
 
     /// The JSON text, as sent by the server.
     pub fn to_json(&self) -> Cow<'_, str> {
-        self.0.to_str()
+        self.json.to_str()
     }
 
     /// Length of the JSON text in bytes.
     pub fn json_len(&self) -> usize {
-        self.0.len()
+        self.json.len()
     }
 
     pub(super) fn moved(&self, set: &SharedText, form: &SharedText) -> Self {
-        Self(self.0.moved(set, form))
+        Self {
+            json: self.json.moved(set, form),
+            memo: Arc::clone(&self.memo),
+        }
+    }
+
+    /// Results of syncs about this template.
+    pub fn memo(&self) -> &TemplateMemo {
+        &self.memo
+    }
+
+    /// Takes over the memo of the set's previous template, if the text is the same.
+    pub(super) fn succeed(&mut self, previous: &Self) {
+        if self.json_len() == previous.json_len() && self.to_json() == previous.to_json() {
+            self.memo = Arc::clone(&previous.memo);
+        }
     }
 
     /// The template as a JSON value.
@@ -53,7 +82,7 @@ impl PodTemplate {
 impl Default for PodTemplate {
     /// The empty template.
     fn default() -> Self {
-        Self(Part::whole("{}"))
+        Part::whole("{}").into()
     }
 }
 

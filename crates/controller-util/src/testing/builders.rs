@@ -199,6 +199,12 @@ impl Builder<StatefulSet> {
         self.with("spec.updateStrategy", json!({"type": "OnDelete"}))
     }
 
+    /// Selects the update strategy `Recreate`.
+    #[must_use]
+    pub fn recreate(self) -> Self {
+        self.with("spec.updateStrategy", json!({"type": "Recreate"}))
+    }
+
     /// Sets the partition: the lowest updated index.
     #[must_use]
     pub fn partition(self, index: i32) -> Self {

@@ -170,7 +170,7 @@ impl SetSyncer {
                 // Only the user can fix it, so a retry is useless.
                 tracing::error!(%error, "cannot convert the set's selector");
                 let reason = error.to_string().into();
-                return Ok(Waiting::SelectorMended { reason }.into());
+                return Ok(Waiting::InvalidSelector { reason }.into());
             }
         };
         let revisions = parts.set_control.list_revisions(&set)?;

@@ -145,15 +145,31 @@ async fn set_is_requeued_when_its_pods_become_available() {
     worker.waits_again_after(9_000).await;
 }
 
+/// A store that waits for a pod's version that the cache does not show.
+fn waiting_for_a_pod(caches: &Caches) -> Arc<dyn ConsistencyStore> {
+    let store = RealConsistencyStore::new(Arc::new(caches.clone()));
+    caches.pods.bookmark("9");
+    store.wrote_at(&key(), "test", TrackedResource::Pods, "10");
+    Arc::new(store)
+}
+
+#[tokio::test(start_paused = true)]
+async fn stale_cache_retries_within_a_second() {
+    let unsynced = || unreachable!("no sync decides on a stale cache");
+    let worker = worker(unsynced, waiting_for_a_pod);
+    for retries in 1..40 {
+        worker.work().await;
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(worker.queue.len(), 1, "after {retries} retries");
+        let key = worker.queue.get().await.unwrap();
+        worker.queue.done(&key);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn stale_cache_requeues_the_set_without_a_sync() {
-    let real = |caches: &Caches| -> Arc<dyn ConsistencyStore> {
-        let store = RealConsistencyStore::new(Arc::new(caches.clone()));
-        caches.pods.bookmark("9");
-        store.wrote_at(&key(), "test", TrackedResource::Pods, "10");
-        Arc::new(store)
-    };
-    let worker = worker(|| unreachable!("no sync decides on a stale cache"), real);
+    let unsynced = || unreachable!("no sync decides on a stale cache");
+    let worker = worker(unsynced, waiting_for_a_pod);
     worker.work().await;
     assert_eq!(worker.queue.num_requeues(&key()), 1);
     worker.waits_again_after(5).await;

@@ -43,7 +43,7 @@ async fn invalid_selector_stops_the_sync_without_error() {
     let synced = fixture.sync_quietly().await.unwrap();
     assert!(matches!(
         synced.waiting,
-        Some(Waiting::SelectorMended { .. })
+        Some(Waiting::InvalidSelector { .. })
     ));
     assert_eq!(synced.requeue_after, None);
     assert!(fixture.log.take().is_empty());

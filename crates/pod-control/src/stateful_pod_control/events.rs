@@ -79,7 +79,8 @@ impl SetPodControl<'_> {
         }
     }
 
-    pub(super) fn warn(&self, reason: &str, message: &str) {
+    /// Records a warning about the set.
+    pub fn warn(&self, reason: &str, message: &str) {
         let set = self.set.object_reference();
         let recorder = &self.control.recorder;
         recorder.event(&set, EventType::Warning, reason, message);

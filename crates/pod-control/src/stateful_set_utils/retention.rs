@@ -83,7 +83,7 @@ impl<'a> Owner<'a> {
 /// The owner that the policy wants for a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WantedOwner {
-    Nobody,
+    None,
     Set,
     Pod,
 }
@@ -96,7 +96,7 @@ pub(crate) fn wanted_owner(set: &StatefulSet, pod: &PodSlot) -> WantedOwner {
     match (policy.when_scaled, policy.when_deleted) {
         (Delete, Retain | Delete) if condemned => WantedOwner::Pod,
         (Retain | Delete, Delete) => WantedOwner::Set,
-        _ => WantedOwner::Nobody,
+        _ => WantedOwner::None,
     }
 }
 
@@ -162,7 +162,7 @@ pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot
         return false;
     }
     match wanted_owner(set, pod) {
-        WantedOwner::Nobody => !set_owns && !pod_owns,
+        WantedOwner::None => !set_owns && !pod_owns,
         WantedOwner::Set => set_owns && !pod_owns,
         WantedOwner::Pod => !set_owns && pod_owns,
     }
@@ -196,7 +196,7 @@ pub(crate) fn update_claim_owner_ref_for_set_and_pod(
         .collect();
     let wanted = match wanted_owner(set, pod) {
         _ if unexpected => None,
-        WantedOwner::Nobody => None,
+        WantedOwner::None => None,
         WantedOwner::Set => Some(set_owner),
         WantedOwner::Pod => Some(pod_owner),
     };

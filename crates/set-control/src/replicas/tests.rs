@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use statefulset_controller_util::testing::builders::{self, Builder};
+use statefulset_history::RevisionData;
 
 use super::*;
 
@@ -11,16 +12,17 @@ fn now() -> Timestamp {
 }
 
 fn partition(set: &Builder<StatefulSet>, pods: impl IntoIterator<Item = Builder<Pod>>) -> Replicas {
-    let current = SetRevision {
-        name: "web-1".into(),
-        set: set.clone().image("registry.example/app:old").build(),
+    let revision = |name: &str, set: &Builder<StatefulSet>| {
+        let data = RevisionData::new(&set.build().spec.template).unwrap();
+        builders::revision(&set.build(), name, 1, data.recorded()).build()
     };
-    let update = SetRevision {
-        name: "web-2".into(),
-        set: set.build(),
-    };
+    let old = set.clone().image("registry.example/app:old");
+    let (old, new) = (revision("web-1", &old), revision("web-2", set));
+    let (old, new, set) = (Arc::new(old), Arc::new(new), set.build());
+    let current = SetRevision::new(&set, &old).unwrap();
+    let update = SetRevision::new(&set, &new).unwrap();
     let pods: Vec<Arc<Pod>> = pods.into_iter().map(|pod| Arc::new(pod.build())).collect();
-    Replicas::new(&set.build(), &current, &update, &pods, now())
+    Replicas::new(&set, &current, &update, &pods, now()).unwrap()
 }
 
 fn web() -> Builder<StatefulSet> {

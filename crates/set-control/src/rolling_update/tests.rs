@@ -36,14 +36,23 @@ fn places(set: &StatefulSet, letters: &str) -> Vec<PodSlot> {
     letters.chars().enumerate().map(place).collect()
 }
 
+/// The gates of 1.36 with `MaxUnavailableStatefulSet` on or off.
+fn gates(max_unavailable: bool) -> FeatureGates {
+    FeatureGates {
+        max_unavailable_stateful_set: max_unavailable,
+        ..FeatureGates::default()
+    }
+}
+
 fn planned(
     set: &Builder<StatefulSet>,
     letters: &str,
     gate: bool,
 ) -> (Vec<String>, Option<Waiting>) {
+    let gates = gates(gate);
     let set = set.build();
     let now = "2026-03-01T12:00:00Z".parse().unwrap();
-    let plan = plan(&set, &places(&set, letters), "web-new", gate, now).unwrap();
+    let plan = plan(&set, &places(&set, letters), "web-new", gates, now).unwrap();
     if gate {
         let unavailable = letters.chars().filter(|letter| !"on".contains(*letter));
         assert_eq!(plan.unavailable, Some(unavailable.count()));
@@ -125,7 +134,8 @@ fn on_delete_reports_first_old_pod_and_deletes_none() {
     for gate in [false, true] {
         let set = web().on_delete().build();
         let now = "2026-03-01T12:00:00Z".parse().unwrap();
-        let plan_of = |letters| plan(&set, &places(&set, letters), "web-new", gate, now).unwrap();
+        let gates = gates(gate);
+        let plan_of = |letters| plan(&set, &places(&set, letters), "web-new", gates, now).unwrap();
         let plan = plan_of("ntoon");
         assert!(plan.delete.is_empty());
         let pod = "web-2".into();
@@ -221,10 +231,10 @@ fn percentage_is_rounded_down_to_at_least_one() {
 fn invalid_percentage_fails_the_update_with_the_gate() {
     let set = web().max_unavailable("three").build();
     let now = "2026-03-01T12:00:00Z".parse().unwrap();
-    let error = plan(&set, &places(&set, "ooooo"), "web-new", true, now).unwrap_err();
+    let error = plan(&set, &places(&set, "ooooo"), "web-new", gates(true), now).unwrap_err();
     assert_eq!(
         error.to_string(),
         "invalid value for IntOrString: invalid type: string is not a percentage"
     );
-    plan(&set, &places(&set, "ooooo"), "web-new", false, now).unwrap();
+    plan(&set, &places(&set, "ooooo"), "web-new", gates(false), now).unwrap();
 }

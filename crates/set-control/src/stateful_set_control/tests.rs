@@ -18,10 +18,13 @@ use crate::waiting::Waiting;
 mod creation;
 mod ended_pods;
 mod failures;
+mod hypotheses;
+mod recreate;
 mod revisions;
 mod scale_down;
 mod truncation;
 mod update;
+mod versions;
 
 fn cluster(set: &Builder<StatefulSet>) -> Cluster {
     with_gates(set, FeatureGates::default())

@@ -27,9 +27,18 @@ fn web() -> Builder<StatefulSet> {
 }
 
 /// True if the rollout counts as complete.
-fn completes(set: &Builder<StatefulSet>, mut status: StatefulSetStatus) -> bool {
+fn completes(set: &Builder<StatefulSet>, status: StatefulSetStatus) -> bool {
+    completes_at(set, status, false)
+}
+
+fn completes_at(
+    set: &Builder<StatefulSet>,
+    mut status: StatefulSetStatus,
+    every_strategy: bool,
+) -> bool {
     let before = status.clone();
-    complete_rolling_update(&set.build(), &mut status);
+    let is_complete = complete_update(&set.build(), &mut status, every_strategy);
+    assert_eq!(is_complete, status != before);
     if status == before {
         return false;
     }
@@ -76,6 +85,17 @@ fn rollout_completes_when_all_pods_are_updated_and_ready() {
 }
 
 #[test]
+fn every_strategy_completes_from_1_37_on() {
+    for strategy in ["RollingUpdate", "OnDelete", "Recreate", "Later"] {
+        let set = web().with("spec.updateStrategy", json!({"type": strategy}));
+        assert!(completes_at(&set, computed(), true), "{strategy}");
+        let before = completes_at(&set, computed(), false);
+        assert_eq!(before, strategy == "RollingUpdate", "{strategy}");
+        assert!(!completes_at(&set.replicas(4), computed(), true));
+    }
+}
+
+#[test]
 fn changed_status_is_written() {
     let recorded = |status: &StatefulSetStatus| {
         let status = serde_json::to_value(status).unwrap();
@@ -83,7 +103,7 @@ fn changed_status_is_written() {
     };
     let set = recorded(&computed());
     assert!(!inconsistent_status(&set, &computed()));
-    let news: [fn(&mut StatefulSetStatus); 8] = [
+    let news: [fn(&mut StatefulSetStatus); 9] = [
         |status| status.observed_generation += 1,
         |status| status.replicas += 1,
         |status| status.ready_replicas += 1,
@@ -92,6 +112,7 @@ fn changed_status_is_written() {
         |status| status.available_replicas += 1,
         |status| status.current_revision = "x".into(),
         |status| status.update_revision = "x".into(),
+        |status| status.conditions = serde_json::from_str(r#"[{"type":"X"}]"#).ok(),
     ];
     for (index, change) in news.into_iter().enumerate() {
         let mut status = computed();

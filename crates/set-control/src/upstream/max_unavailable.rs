@@ -121,7 +121,8 @@ async fn update_step(world: &World, status: &mut StatefulSetStatus) -> Option<us
     let place = |pod: &Arc<Pod>| PodSlot::Existing(ordinal_of(pod).into(), Arc::clone(pod));
     let places: Vec<PodSlot> = pods.iter().map(place).collect();
     let (set, now) = (&world.set, world.now);
-    let plan = update_stateful_set_after_invariant_established(set, &places, "", now).unwrap();
+    let plan =
+        update_stateful_set_after_invariant_established(set, &places, "", false, now).unwrap();
     let pod_control = world.pods.for_sync(set);
     delete_outdated_pods(&pod_control, &plan.delete, status)
         .await

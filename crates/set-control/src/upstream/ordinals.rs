@@ -6,6 +6,7 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use serde_json::json;
+use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::testing::upstream::set;
 use statefulset_pod_control::fake::{FakeObjectManager, stateful_set_pod};
@@ -46,12 +47,14 @@ fn test_ascending_ordinal() {
         pods.shuffle(&mut StdRng::seed_from_u64(run.seed));
         let ordered = |replicas| {
             let set = set(replicas).build();
-            let revision = SetRevision {
+            // Without data, it leaves the set as it is.
+            let revision = Arc::new(ControllerRevision {
                 name: "foo-1".into(),
-                set: set.clone(),
-            };
+                ..ControllerRevision::default()
+            });
+            let revision = SetRevision::new(&set, &revision).unwrap();
             let now = "2026-03-01T12:00:00Z".parse().unwrap();
-            let replicas = Replicas::new(&set, &revision, &revision, &pods, now);
+            let replicas = Replicas::new(&set, &revision, &revision, &pods, now).unwrap();
             let ordinals: Vec<i32> = replicas.pods().map(ordinal_of).collect();
             ordinals
         };

@@ -83,6 +83,11 @@ impl Run {
             max_unavailable_stateful_set: true,
             ..FeatureGates::default()
         };
+        self.with_gates(set, gates)
+    }
+
+    /// Creates a cluster without the set, with these gates.
+    pub(super) fn with_gates(self, set: Builder<StatefulSet>, gates: FeatureGates) -> World {
         World::new(self.on(set), self, gates)
     }
 }

@@ -8,6 +8,7 @@ fn each_reason_names_its_pod() {
     let about = |pod: &str| pod.into();
     let reasons = [
         Waiting::PodRemoval { pod: about(&pod) },
+        Waiting::OldPodRemoval { pod: about(&pod) },
         Waiting::StaleClaim {
             pod: about(&pod),
             claim: "data-web-1".into(),
@@ -46,7 +47,7 @@ fn each_reason_names_its_pod() {
 
 #[test]
 fn reasons_about_the_set_itself_name_no_pod() {
-    let selector = Waiting::SelectorMended {
+    let selector = Waiting::InvalidSelector {
         reason: "it selects nothing".into(),
     };
     for (reason, text) in [

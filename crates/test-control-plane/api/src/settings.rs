@@ -38,6 +38,54 @@ pub struct FeatureGates {
     /// `spec.updateStrategy.rollingUpdate.maxUnavailable` of stateful sets. Without the gate the
     /// member is dropped, unless the stored set already has it.
     pub max_unavailable_stateful_set: bool,
+    /// `StatefulSetRecreateStrategy` (off, since 1.37) allows the update strategy `Recreate`.
+    /// Without the gate only sets that already have it keep it.
+    pub stateful_set_recreate_strategy: bool,
+}
+
+/// The version of Kubernetes that the server behaves like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EmulatedVersion {
+    /// The reference, v1.36.2.
+    #[default]
+    V1_36,
+    /// v1.37.0, built from its types and tests; no recordings exist.
+    V1_37,
+}
+
+/// An error for text that is not an emulated version.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot emulate version {0:?}, use 1.36 or 1.37")]
+pub struct EmulatedVersionError(String);
+
+impl FromStr for EmulatedVersion {
+    type Err = EmulatedVersionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "1.36" => Ok(Self::V1_36),
+            "1.37" => Ok(Self::V1_37),
+            _ => Err(EmulatedVersionError(text.to_owned())),
+        }
+    }
+}
+
+impl EmulatedVersion {
+    /// Returns the minor version.
+    pub fn minor(self) -> u32 {
+        match self {
+            Self::V1_36 => 36,
+            Self::V1_37 => 37,
+        }
+    }
+
+    /// Returns the full version, as `/version` and the OpenAPI document show it.
+    pub fn git_version(self) -> &'static str {
+        match self {
+            Self::V1_36 => "v1.36.2",
+            Self::V1_37 => "v1.37.0",
+        }
+    }
 }
 
 /// A reason why a list of feature gates is invalid.
@@ -57,9 +105,28 @@ pub enum FeatureGateError {
 impl FromStr for FeatureGates {
     type Err = FeatureGateError;
 
-    /// Parses a list such as `MaxUnavailableStatefulSet=true` on top of the defaults.
+    /// Parses a list such as `MaxUnavailableStatefulSet=true` on top of the defaults of 1.36.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut gates = Self::default();
+        Self::parse(text, EmulatedVersion::default())
+    }
+}
+
+impl FeatureGates {
+    /// Returns a version's defaults.
+    pub fn at(version: EmulatedVersion) -> Self {
+        Self {
+            max_unavailable_stateful_set: version >= EmulatedVersion::V1_37,
+            stateful_set_recreate_strategy: false,
+        }
+    }
+
+    /// Parses a list such as `MaxUnavailableStatefulSet=true` on top of a version's defaults.
+    ///
+    /// # Errors
+    ///
+    /// An entry is malformed, or the version has no such gate.
+    pub fn parse(text: &str, version: EmulatedVersion) -> Result<Self, FeatureGateError> {
+        let mut gates = Self::at(version);
         for entry in text.split(',').map(str::trim).filter(|e| !e.is_empty()) {
             let Some((name, value)) = entry.split_once('=') else {
                 return Err(FeatureGateError::MissingValue(entry.to_owned()));
@@ -69,6 +136,9 @@ impl FromStr for FeatureGates {
                 .map_err(|_| FeatureGateError::InvalidValue(entry.to_owned()))?;
             match name {
                 "MaxUnavailableStatefulSet" => gates.max_unavailable_stateful_set = value,
+                "StatefulSetRecreateStrategy" if version >= EmulatedVersion::V1_37 => {
+                    gates.stateful_set_recreate_strategy = value;
+                }
                 _ => return Err(FeatureGateError::Unrecognized(name.to_owned())),
             }
         }
@@ -84,6 +154,7 @@ mod tests {
     fn gates_override_the_defaults_and_errors_name_the_entry() {
         let on = FeatureGates {
             max_unavailable_stateful_set: true,
+            ..FeatureGates::default()
         };
         assert_eq!("".parse(), Ok(FeatureGates::default()));
         assert_eq!("MaxUnavailableStatefulSet=true,".parse(), Ok(on));
@@ -98,6 +169,28 @@ mod tests {
             let err = text.parse::<FeatureGates>().unwrap_err();
             assert_eq!(err.to_string(), message);
         }
+    }
+
+    #[test]
+    fn gates_follow_the_emulated_version() {
+        let newer = EmulatedVersion::V1_37;
+        let recreate = "StatefulSetRecreateStrategy=true";
+        let gates = FeatureGates::parse(recreate, newer).unwrap();
+        assert!(gates.max_unavailable_stateful_set && gates.stateful_set_recreate_strategy);
+        assert!(!FeatureGates::at(newer).stateful_set_recreate_strategy);
+        let err = recreate.parse::<FeatureGates>().unwrap_err().to_string();
+        let message = "unrecognized feature gate: StatefulSetRecreateStrategy";
+        assert_eq!(err, message);
+    }
+
+    #[test]
+    fn emulated_versions_are_parsed() {
+        for (text, minor, full) in [("1.36", 36, "v1.36.2"), ("1.37", 37, "v1.37.0")] {
+            let version: EmulatedVersion = text.parse().unwrap();
+            assert_eq!((version.minor(), version.git_version()), (minor, full));
+        }
+        let err = "1.35".parse::<EmulatedVersion>().unwrap_err().to_string();
+        assert_eq!(err, "cannot emulate version \"1.35\", use 1.36 or 1.37");
     }
 
     #[test]

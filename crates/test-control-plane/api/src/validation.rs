@@ -22,6 +22,8 @@ mod rules;
 mod services;
 mod stateful_set;
 mod storage;
+#[cfg(test)]
+mod upstream;
 mod workloads;
 
 pub(crate) use metadata::embedded as embedded_metadata;
@@ -33,6 +35,7 @@ use crate::kinds::Kind;
 use crate::kinds::Subresource;
 use crate::kinds::Target;
 use crate::object::Draft;
+use crate::settings::FeatureGates;
 use crate::status::FieldError;
 use place::Place;
 
@@ -49,11 +52,17 @@ pub struct Subject<'a> {
     pub old: Option<&'a Draft>,
     /// The target: the object or a subresource.
     pub target: Target,
+    /// The server's feature gates.
+    pub gates: FeatureGates,
 }
 
 /// Returns all errors of a write.
 pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
-    let place = &Place::root(&subject.new.value, subject.old.map(|old| &old.value));
+    let place = &Place::root(
+        &subject.new.value,
+        subject.old.map(|old| &old.value),
+        subject.gates,
+    );
     let mut all = metadata::validate(subject, place);
     let errors = &mut all;
     let is_status = subject.target == Target::Part(Subresource::Status);

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::auth::{Authorization, Tokens};
 pub use kube_test_control_plane_api::settings::{
-    FeatureGateError, FeatureGates, UnknownFields, UnknownFieldsError,
+    EmulatedVersion, EmulatedVersionError, FeatureGateError, FeatureGates, UnknownFields,
+    UnknownFieldsError,
 };
 
 /// Configuration of the server.
@@ -12,6 +13,9 @@ pub use kube_test_control_plane_api::settings::{
 pub struct ServerConfig {
     /// Handling of fields that are missing in the schema.
     pub unknown_fields: UnknownFields,
+    /// The version in `/version` and `/metrics`. Set [`Self::feature_gates`] to this version's, with
+    /// [`FeatureGates::at`], for its behaviour.
+    pub emulated_version: EmulatedVersion,
     /// Enabled features.
     pub feature_gates: FeatureGates,
     /// Number of events kept for watches and old lists.
@@ -35,6 +39,7 @@ impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             unknown_fields: UnknownFields::default(),
+            emulated_version: EmulatedVersion::default(),
             feature_gates: FeatureGates::default(),
             log_window: 20_000,
             audit_limit: 10_000,

@@ -1,7 +1,7 @@
 //! Non-resource endpoints, and the answers to unknown paths and methods.
 
 use http::Method;
-use kube_test_control_plane::{ApiServer, TestControlPlane};
+use kube_test_control_plane::{ApiServer, EmulatedVersion, ServerConfig, TestControlPlane};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, exchange, get_as};
@@ -173,6 +173,22 @@ async fn version_is_the_references() {
     assert_eq!(version["minCompatibilityMinor"], "35");
     let metrics = get(plane.server(), "/metrics").await.text();
     assert!(metrics.contains("apiserver_storage_objects{resource=\"namespaces\"} 4\n"));
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn version_is_the_emulated_one() {
+    let config = ServerConfig {
+        emulated_version: EmulatedVersion::V1_37,
+        ..ServerConfig::default()
+    };
+    let builder = TestControlPlane::builder().server_config(config);
+    let plane = builder.start().await;
+    let version = get(plane.server(), "/version").await.json();
+    assert_eq!(version["gitVersion"], "v1.37.0");
+    assert_eq!(version["minor"], "37");
+    let metrics = get(plane.server(), "/metrics").await.text();
+    assert!(metrics.contains("{git_version=\"v1.37.0\",major=\"1\",minor=\"37\"} 1\n"));
     plane.stop().await;
 }
 

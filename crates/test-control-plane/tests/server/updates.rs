@@ -261,6 +261,7 @@ async fn max_unavailable_needs_its_feature_gate() {
         let config = ServerConfig {
             feature_gates: FeatureGates {
                 max_unavailable_stateful_set: gate,
+                ..FeatureGates::default()
             },
             ..ServerConfig::default()
         };
@@ -273,6 +274,36 @@ async fn max_unavailable_needs_its_feature_gate() {
         let (code, set) = patch(&plane, &format!("{SETS}/web"), &change).await;
         assert_eq!(code, 200, "{set}");
         assert_eq!(rolling(&set), more);
+        plane.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn recreate_needs_its_gate() {
+    for (gate, expected) in [(false, 422), (true, 200)] {
+        let config = ServerConfig {
+            feature_gates: FeatureGates {
+                stateful_set_recreate_strategy: gate,
+                ..FeatureGates::default()
+            },
+            ..ServerConfig::default()
+        };
+        let builder = TestControlPlane::builder().server_config(config);
+        let plane = Plane::new(builder.start().await);
+        let mut body = workload("StatefulSet", "web");
+        body["spec"]["updateStrategy"] = json!({"type": "OnDelete"});
+        plane.create(SETS, &body).await;
+        let change = json!({"spec": {"updateStrategy": {"type": "Recreate"}}});
+        let (code, answer) = patch(&plane, &format!("{SETS}/web"), &change).await;
+        assert_eq!(code, expected, "{answer}");
+        let field = &answer["details"]["causes"][0]["field"];
+        assert_eq!(field == "spec.updateStrategy", !gate, "{answer}");
+        body["metadata"]["name"] = json!("new");
+        body["spec"]["updateStrategy"] = json!({"type": "Recreate"});
+        if gate {
+            let set = plane.create(SETS, &body).await;
+            assert_eq!(set["spec"]["updateStrategy"], json!({"type": "Recreate"}));
+        }
         plane.stop().await;
     }
 }

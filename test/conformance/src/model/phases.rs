@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::object::{is_deleting, label, name, number};
 use super::revisions::Chosen;
 use super::set::{REVISION, is_created, is_running_and_ready, ordinal, phase};
-use super::status::Status;
+use super::status::{Progress, Status};
 use super::{Step, Sync};
 
 /// Pods by position.
@@ -47,9 +47,10 @@ impl Sync {
     }
 
     fn perform(&mut self, pods: &[Value], chosen: &Chosen) -> Result<Status, Failure> {
-        let mut status = Status::new(&self.set.value, chosen);
         let current = self.template_of(&chosen.current)?;
         let update = self.template_of(&chosen.update)?;
+        self.refuse_recreate()?;
+        let mut status = self.new_status(chosen);
         status.count(&self.set, pods, self.now);
         let result = if self.set.is_deleting {
             Ok(())
@@ -71,9 +72,39 @@ impl Sync {
         let set = Rc::clone(&self.set);
         let places = self.places(pods, chosen, current, update);
         let (replicas, condemned) = (&places.replicas, &places.condemned);
+        let all: Vec<Value> = replicas.iter().chain(condemned).cloned().collect();
+        if self.recreates() {
+            let wave = self.delete_old_pods(replicas, condemned, name(&chosen.update));
+            if !matches!(wave, Ok(Step::Continue)) {
+                status.count(&set, &all, self.now);
+                if wave? == Step::Exit {
+                    status.set_progress(Progress::Deleting, self.now);
+                }
+                return Ok(());
+            }
+            if name(&chosen.current) != name(&chosen.update) {
+                status.set_progress(Progress::Waiting, self.now);
+            }
+        }
 
+        let reduce = |sync: &mut Self| {
+            let settle = |sync: &mut Self, at: usize| sync.settle_claims(&condemned[at]);
+            if sync.for_all(condemned.len(), settle)? == Step::Exit {
+                return Ok(Step::Exit);
+            }
+            sync.for_all(condemned.len(), |sync, at| sync.condemn(&places, at))
+        };
+        let reduces_first = self.scale_down_first && self.is_burst();
         let stages = |sync: &mut Self| {
             let mut reached = 0;
+            let mut reduced = Step::Continue;
+            if reduces_first {
+                let result = reduce(sync);
+                if result.is_err() {
+                    sync.release_kept_claims(replicas, condemned).ok();
+                }
+                reduced = result?;
+            }
             let tended = sync.for_all(replicas.len(), |sync, at| {
                 reached = reached.max(at + 1);
                 sync.tend(&replicas[at])
@@ -82,14 +113,12 @@ impl Sync {
                 let released = sync.release_kept_claims(&replicas[reached..], condemned);
                 return tended.and_then(|exit| released.map(|()| exit));
             }
-            let settle = |sync: &mut Self, at: usize| sync.settle_claims(&condemned[at]);
-            if sync.for_all(condemned.len(), settle)? == Step::Exit {
-                return Ok(Step::Exit);
+            if reduces_first {
+                return Ok(reduced);
             }
-            sync.for_all(condemned.len(), |sync, at| sync.condemn(&places, at))
+            reduce(sync)
         };
         let result = stages(self);
-        let all: Vec<Value> = replicas.iter().chain(condemned).cloned().collect();
         status.count(&set, &all, self.now);
         if result? == Step::Exit {
             return Ok(());
@@ -184,7 +213,7 @@ impl Sync {
 
     /// Keeps retained claims from being deleted with their pods. Runs when the replicas stop the
     /// sync.
-    fn release_kept_claims(
+    pub(super) fn release_kept_claims(
         &mut self,
         waiting: &[Value],
         condemned: &[Value],
@@ -227,13 +256,17 @@ impl Sync {
         if is_ordered && !is_fine && places.first_unavailable != Some(at) {
             return Ok(Step::Exit);
         }
+        self.delete_condemned(pod).map(|()| Step::Exit)
+    }
+
+    pub(super) fn delete_condemned(&mut self, pod: &Value) -> Result<(), Failure> {
         if self.set.when_scaled == "Delete" {
             self.check_live_set(&format!(
                 "will not delete pod {}, with which its claims would be deleted",
                 name(pod)
             ))?;
         }
-        self.delete_pod(pod).map(|()| Step::Exit)
+        self.delete_pod(pod)
     }
 
     /// Phase D: replaces pods of other revisions, from the highest index down.
@@ -244,7 +277,7 @@ impl Sync {
         status: &mut Status,
     ) -> Result<(), Failure> {
         let set = Rc::clone(&self.set);
-        if set.strategy() == "OnDelete" {
+        if set.strategy() == "OnDelete" || self.recreates() {
             return Ok(());
         }
         let least = set
@@ -270,6 +303,18 @@ impl Sync {
             .filter(|pod| is_unavailable(pod, self))
             .count();
         let budget = most.saturating_sub(unavailable);
+        if self.minor >= 37 && self.is_burst() {
+            let old = || replicas.iter().skip(least).rev().filter(|pod| is_old(pod));
+            let (now, set) = (self.now, &set);
+            for pod in old().filter(|pod| set.is_unavailable(pod, now)) {
+                self.replace(pod, status)?;
+            }
+            let available = old().filter(|pod| !set.is_unavailable(pod, now));
+            for pod in available.take(budget) {
+                self.replace(pod, status)?;
+            }
+            return Ok(());
+        }
         for pod in replicas
             .iter()
             .skip(least)

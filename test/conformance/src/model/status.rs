@@ -1,12 +1,13 @@
 //! Status: counts, writes, and delayed requeues.
 
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Map, Value};
+use kube_apimachinery::time::format_seconds;
+use serde_json::{Map, Value, json};
 
 use super::Sync;
 use super::cluster::Kind;
 use super::failure::Failure;
-use super::object::{is_deleting, label, name, number, text};
+use super::object::{is_deleting, label, list, name, number, text};
 use super::revisions::Chosen;
 use super::set::{REVISION, Set, is_created, is_ready, is_running_and_ready};
 
@@ -24,10 +25,24 @@ pub(super) struct Status {
     current_revision: String,
     update_revision: String,
     collision_count: i64,
+    /// None if the status has no conditions.
+    conditions: Option<Value>,
+    /// True if a change of conditions alone is a difference.
+    compares_conditions: bool,
 }
 
+/// States of the condition `Progressing`.
+#[derive(Clone, Copy)]
+pub(super) enum Progress {
+    Deleting,
+    Waiting,
+    Done,
+}
+
+const OWN_REASONS: [&str; 2] = ["RecreateInProgress", "RecreateCompleted"];
+
 impl Status {
-    pub(super) fn new(set: &Value, chosen: &Chosen) -> Self {
+    fn new(set: &Value, chosen: &Chosen) -> Self {
         Self {
             observed_generation: number(set, "/metadata/generation"),
             replicas: 0,
@@ -38,7 +53,54 @@ impl Status {
             current_revision: name(&chosen.current).to_owned(),
             update_revision: name(&chosen.update).to_owned(),
             collision_count: chosen.collision_count,
+            conditions: None,
+            compares_conditions: false,
         }
+    }
+
+    /// Sets the condition `Progressing`. Its time changes with its status.
+    pub(super) fn set_progress(&mut self, progress: Progress, now: Timestamp) {
+        let (status, reason, message) = match progress {
+            Progress::Deleting => ("True", OWN_REASONS[0], "Deleting old revision pods"),
+            Progress::Waiting => {
+                let message = "Waiting for new-revision pods to be created";
+                ("True", OWN_REASONS[0], message)
+            }
+            Progress::Done => ("False", OWN_REASONS[1], "All pods recreated successfully"),
+        };
+        let mut list = self.list();
+        let place = list.iter().position(|it| it["type"] == "Progressing");
+        let earlier = place.map(|place| &list[place]);
+        let since = earlier
+            .filter(|it| it["status"] == status)
+            .and_then(|it| it["lastTransitionTime"].as_str())
+            .map_or_else(|| format_seconds(now), str::to_owned);
+        let condition = json!({
+            "type": "Progressing", "status": status, "lastTransitionTime": since,
+            "reason": reason, "message": message,
+        });
+        match place {
+            Some(place) => list[place] = condition,
+            None => list.push(condition),
+        }
+        self.conditions = Some(list.into());
+    }
+
+    fn list(&self) -> Vec<Value> {
+        let list = self.conditions.as_ref().and_then(Value::as_array);
+        list.cloned().unwrap_or_default()
+    }
+
+    /// Returns true if the conditions differ in more than times.
+    fn conditions_differ(&self, stored: &Value) -> bool {
+        let meaning = |list: &[Value]| -> Vec<[String; 4]> {
+            let of = |it: &Value| {
+                ["type", "status", "reason", "message"]
+                    .map(|member| it[member].as_str().unwrap_or_default().to_owned())
+            };
+            list.iter().map(of).collect()
+        };
+        meaning(&self.list()) != meaning(list(stored, "/conditions"))
     }
 
     /// Recomputes the counts from these pods.
@@ -58,14 +120,16 @@ impl Status {
     }
 
     /// Makes the update revision the current one, once every pod has it and is ready.
-    fn complete_rolling_update(&mut self, set: &Set) {
+    fn complete(&mut self, set: &Set, every_strategy: bool) -> bool {
         let is_complete = [self.updated_replicas, self.ready_replicas, self.replicas]
             .iter()
             .all(|count| *count == set.replicas);
-        if set.strategy() == "RollingUpdate" && is_complete {
+        let completes = is_complete && (every_strategy || set.strategy() == "RollingUpdate");
+        if completes {
             self.current_replicas = self.updated_replicas;
             self.current_revision.clone_from(&self.update_revision);
         }
+        completes
     }
 
     fn differs_from(&self, stored: &Value) -> bool {
@@ -77,6 +141,7 @@ impl Status {
             || self.available_replicas != number(stored, "/availableReplicas")
             || self.current_revision != text(stored, "/currentRevision")
             || self.update_revision != text(stored, "/updateRevision")
+            || (self.compares_conditions && self.conditions_differ(stored))
     }
 
     /// Members in Go's encoding, without omitted zero counts.
@@ -105,14 +170,41 @@ impl Status {
         ] {
             add(name, revision.as_str().into(), revision.is_empty());
         }
+        if let Some(conditions) = &self.conditions {
+            add("conditions", conditions.clone(), false);
+        }
         members
     }
 }
 
 impl Sync {
+    /// A status with the stored conditions, as far as the version keeps them.
+    pub(super) fn new_status(&self, chosen: &Chosen) -> Status {
+        let mut status = Status::new(&self.set.value, chosen);
+        let stored = self.set.value.pointer("/status/conditions").cloned();
+        status.compares_conditions = self.minor >= 37 || self.rules.keep_conditions;
+        if self.minor >= 37 {
+            status.conditions = stored;
+        } else if self.rules.keep_conditions {
+            status.conditions = stored;
+            let mut kept = status.list();
+            let count = kept.len();
+            kept.retain(|it| {
+                it["type"] != "Progressing" || OWN_REASONS.iter().all(|own| it["reason"] != *own)
+            });
+            if kept.len() < count {
+                status.conditions = (!kept.is_empty()).then(|| kept.into());
+            }
+        }
+        status
+    }
+
     /// Completes the status, and writes it if it differs from the stored one.
     pub(super) fn write_status(&mut self, status: &mut Status) -> Result<(), Failure> {
-        status.complete_rolling_update(&self.set);
+        let is_complete = status.complete(&self.set, self.minor >= 37);
+        if is_complete && self.recreates() {
+            status.set_progress(Progress::Done, self.now);
+        }
         if self.max_unavailable_gate {
             self.max_unavailable()?;
         }
@@ -120,12 +212,7 @@ impl Sync {
         if !status.differs_from(stored) {
             return Ok(());
         }
-        let mut members = status.members();
-        if self.rules.keep_conditions
-            && let Some(conditions) = stored.get("conditions")
-        {
-            members.insert("conditions".to_owned(), conditions.clone());
-        }
+        let members = status.members();
         let mut changed = self.set.value.clone();
         changed["status"] = members.into();
         let mut result = Ok(());

@@ -14,6 +14,10 @@ use crate::files::lines;
 
 /// One in this many recorded cases is mutated.
 const STRIDE: usize = 5;
+/// Maximum of reported differences.
+const DIFFERING_MAX: usize = 10;
+/// Variable with the number of generated syncs for each recorded case.
+const ROUNDS_VARIABLE: &str = "STATEFULSET_GENERATED_ROUNDS";
 
 pub(crate) fn recorded() -> Vec<String> {
     lines(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors/sync.jsonl.gz")).unwrap()
@@ -37,19 +41,61 @@ fn model_without_deviations_matches_every_recording() {
     assert!(differing.is_empty(), "{differing}");
 }
 
-#[test]
-fn model_with_deviations_matches_the_product() {
-    let mut differing = Vec::new();
-    for (seed, line) in (0..).zip(recorded()).step_by(STRIDE) {
-        let mut case: Value = serde_json::from_str(&line).unwrap();
+/// Compares generated syncs and returns their number: one for each recorded case of a sample, or for
+/// every recorded case the number in [`ROUNDS_VARIABLE`].
+fn compare_generated(version: &str) -> usize {
+    let recorded = recorded();
+    let rounds = std::env::var(ROUNDS_VARIABLE).ok();
+    let (stride, rounds) = rounds.map_or((STRIDE, 1), |rounds| {
+        (1, rounds.parse().expect("the rounds are a number"))
+    });
+    let seeds = |round: u64| round * u64::try_from(recorded.len()).unwrap()..;
+    let cases = (0..rounds).flat_map(|round| {
+        let numbered = seeds(round).zip(&recorded);
+        numbered.step_by(stride).collect::<Vec<_>>()
+    });
+    let (mut differing, mut total) = (Vec::new(), 0);
+    for (seed, line) in cases {
+        total += 1;
+        let mut case: Value = serde_json::from_str(line).unwrap();
+        if version != "1.36" {
+            case["emulatedVersion"] = version.into();
+            // Only these gates exist in every version.
+            let kept = [
+                "MaxUnavailableStatefulSet",
+                "StatefulSetSemanticRevisionComparison",
+            ];
+            let gates = case["featureGates"].as_object_mut().unwrap();
+            gates.retain(|name, _| kept.contains(&name.as_str()));
+        }
         let changes = mutate(&mut case, &mut SeededRng::new(seed));
         let case = Case::parse(&to_go_string(&case)).unwrap();
         let product = crate::sync::outcome(&case).unwrap();
         let modelled = run(&case, Rules::PRODUCT).unwrap();
         if let Some(text) = differences(&case, &modelled, &product) {
-            differing.push(format!("{changes:?} {text}"));
+            differing.push(format!("{seed}: {changes:?} {text}"));
         }
     }
     let count = differing.len();
-    assert_eq!(count, 0, "{count} differ\n{}", differing.join("\n"));
+    differing.truncate(DIFFERING_MAX);
+    assert_eq!(
+        count,
+        0,
+        "{count} differ in {version}\n{}",
+        differing.join("\n")
+    );
+    println!("{version}: {total} generated syncs agree");
+    total
+}
+
+#[test]
+fn model_with_deviations_matches_the_product() {
+    assert!(compare_generated("1.36") >= 354);
+}
+
+#[test]
+fn model_matches_the_product_in_other_versions() {
+    for version in ["1.34", "1.35", "1.37"] {
+        assert!(compare_generated(version) >= 354);
+    }
 }

@@ -63,6 +63,7 @@ impl Stage {
             .clock(Arc::new(clock.clone()))
             .feature_gates(FeatureGates {
                 max_unavailable_stateful_set: true,
+                ..FeatureGates::default()
             })
             .try_start()
             .await?;

@@ -1,10 +1,11 @@
-//! A rolling update that stops at a partition.
+//! A rolling update that stops at a partition, and an update under `Recreate`.
 
 use integration::World;
 use integration::space::Space;
 use integration::stateful_sets::{PATIENCE, count, name, phase, stateful_set, uid};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};
 
 /// Finalizer that keeps the deleted pod terminating.
@@ -82,5 +83,72 @@ async fn test_deleting_pod_for_rolling_update_partition() {
     assert_eq!(images, [("sts-0", "fakeimage"), ("sts-1", "new-image")]);
     for (pod, before) in pods.iter().zip(&before) {
         assert_ne!(uid(pod), before, "{} was made anew", name(pod));
+    }
+}
+
+/// Returns the images of the pods.
+async fn images(space: &Space) -> Vec<String> {
+    let image = |pod: &Value| {
+        let image = pod["spec"]["containers"][0]["image"].as_str();
+        image.expect("a pod has an image").to_owned()
+    };
+    space.pods().await.iter().map(image).collect()
+}
+
+/// Waits until every pod has the image and the set's status says so. The poll asks for the
+/// generation and the revision, since the counts alone already match before the update.
+async fn until_recreated(space: &Space, world: &World, before: &Value, image: &str) {
+    let recreated = async || {
+        run_pending(space, world.now()).await;
+        let found = images(space).await;
+        let mut distinct = found.clone();
+        distinct.dedup();
+        assert!(
+            distinct.len() < 2,
+            "old and new pods exist together: {found:?}"
+        );
+        let set = space.get(&STATEFUL_SETS, "sts").await;
+        let status = &set["status"];
+        let is_observed = status["observedGeneration"] == set["metadata"]["generation"]
+            && status["currentRevision"] != before["status"]["currentRevision"];
+        let counts = ["replicas", "readyReplicas", "updatedReplicas"];
+        let is_complete = counts.map(|member| count(&set, member)) == [3, 3, 3];
+        (is_observed && is_complete && found == [image; 3]).then_some(())
+    };
+    PATIENCE.until("all pods are recreated", recreated).await;
+}
+
+/// Old pods are gone before the first new one.
+#[tokio::test(start_paused = true)]
+async fn test_recreate_stateful_set_update() {
+    integration::embedded_only!("needs a gate of 1.37");
+    for policy in ["OrderedReady", "Parallel"] {
+        let gates = FeatureGates::parse("StatefulSetRecreateStrategy=true", KubeVersion::v1(37));
+        let world = World::with_gates(gates.unwrap()).await;
+        let space = world.namespace("test-recreate-stateful-set-update").await;
+        let mut set = stateful_set("sts", 3);
+        set["spec"]["updateStrategy"] = json!({"type": "Recreate"});
+        set["spec"]["podManagementPolicy"] = policy.into();
+        space.create(&STATEFUL_SETS, &set).await;
+        let ready = async || {
+            run_pending(&space, world.now()).await;
+            let set = space.get(&STATEFUL_SETS, "sts").await;
+            (count(&set, "readyReplicas") == 3).then_some(set)
+        };
+        let before = PATIENCE.until("all pods are ready", ready).await;
+
+        let set_image = |set: &mut Value| {
+            set["spec"]["template"]["spec"]["containers"][0]["image"] = "new-image".into();
+        };
+        space.change(&STATEFUL_SETS, "sts", "", set_image).await;
+        until_recreated(&space, &world, &before, "new-image").await;
+        let done = async || {
+            let set = space.get(&STATEFUL_SETS, "sts").await;
+            let condition = set["status"]["conditions"][0].clone();
+            (condition["reason"] == "RecreateCompleted").then_some(condition)
+        };
+        let condition = PATIENCE.until("the condition is set", done).await;
+        assert_eq!(condition["type"], "Progressing");
+        assert_eq!(condition["status"], "False");
     }
 }

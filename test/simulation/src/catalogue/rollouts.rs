@@ -142,7 +142,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
                     .at(120_000, Action::scale(2)),
             ]
         },
-        // As version 1.36: without pods the update is complete, whatever the partition.
+        // As version 1.36: without pods the update is complete with any partition.
         expect: |it, check| {
             check.occurred("two pods are old", it.images(89_000) == "a a b b");
             check.occurred("no pods are left", it.names(119_000).is_empty());

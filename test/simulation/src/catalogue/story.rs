@@ -1,4 +1,4 @@
-//! What scenarios ask about a run.
+//! The questions of scenarios about a run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -36,7 +36,7 @@ pub struct Write<'a> {
     pub sync: &'a Sync,
     /// The requests of the sync before it.
     pub earlier: Vec<&'a Request>,
-    /// What the sync knew.
+    /// The knowledge of the sync.
     pub view: View<'a>,
     /// The latest time that the sync's clock can have shown.
     pub now: Timestamp,

@@ -46,7 +46,7 @@ fn judge_created(write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// I-4: a deletion carries the uid that the sync saw; I-2: and no grace period of its own.
+/// I-4: a deletion carries the uid that the sync saw; I-2: and no grace period.
 fn judge_deleted(write: &Write<'_>, verdict: &mut Verdict) {
     let body = write.request.json();
     let uid = body.pointer("/preconditions/uid").and_then(Value::as_str);

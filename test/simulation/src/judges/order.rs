@@ -77,7 +77,7 @@ fn judge_claims(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut 
     }
 }
 
-/// Reports whether nobody deleted the claim between the start of the sync and the write.
+/// Reports whether the claim was not deleted between the start of the sync and the write.
 fn was_not_deleted(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
     let key = (write.request.namespace.clone(), claim.to_owned());
     let until = write

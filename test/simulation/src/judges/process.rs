@@ -1,4 +1,4 @@
-//! Processes: what they know of their own writes and their predecessors', and the lease.
+//! Processes: their own writes, their predecessors' writes, and the lease.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -114,7 +114,7 @@ fn judge_truncated(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// Returns the pods of the set that instances created after the sync looked at its pods.
+/// Returns the pods of the set that instances created after the sync read its pods.
 fn created_since<'a>(
     case: &'a Case<'_>,
     write: &'a Write<'_>,

@@ -20,7 +20,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// What makes a claim go.
+/// The cause of a claim's end.
 #[derive(Clone, Copy)]
 enum Doom {
     /// The end of this pod, as the set was scaled down.

@@ -1,3 +1,5 @@
+//! The minimizer, with oracles that know the culprit.
+
 use std::convert::Infallible;
 
 use super::{Oracle, Pass, minimize};

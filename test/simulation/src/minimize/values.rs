@@ -1,4 +1,4 @@
-//! Simpler values of steps: the values in the JSON of a plan, whatever the actions are.
+//! Simpler values of steps: the values in the JSON of a plan, of any actions.
 
 use serde_json::{Value, json};
 

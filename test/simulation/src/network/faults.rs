@@ -15,14 +15,14 @@ use crate::plan::{Fault, FaultRequests, Span};
 use crate::record::is_write;
 use crate::seed;
 
-/// What happens to a request.
+/// The effect on a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fate {
     /// Time to the API server.
     pub there: Duration,
     /// Time of the answer's way.
     pub back: Duration,
-    /// How it ends.
+    /// The end.
     pub ending: Ending,
     /// The API server rejects it.
     pub error: Option<FaultError>,
@@ -30,7 +30,7 @@ pub struct Fate {
     pub isolate: Option<Duration>,
 }
 
-/// How a request ends. Of several faults, the last of these counts.
+/// The end of a request. Of several faults, the last of these counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     /// With its answer.
@@ -209,7 +209,7 @@ fn matches(requests: &FaultRequests, instance: usize, facts: &RequestFacts) -> b
     };
     let by_verb = match facts.verb {
         Some(verb) if !verbs.is_empty() => verbs.contains(&verb),
-        // A fault without verbs leaves watches alone: they have faults of their own.
+        // A fault without verbs leaves watches alone: they have separate faults.
         Some(_) => is_write(facts.verb, &facts.resource) || !is_watch(facts),
         None => false,
     };

@@ -12,7 +12,7 @@ use crate::record::{Commit, Request, Sync};
 /// Number of characters of a body that are shown.
 const BODY_MAX: usize = 2_000;
 
-/// What an entry is about.
+/// The subject of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// An act of a user, a fault, a change.
@@ -27,21 +27,21 @@ pub(super) enum Kind {
     Routine,
 }
 
-/// What happened at a moment in a lane.
+/// An event in a lane.
 pub(super) struct Entry {
     /// Time after the start of the run.
     pub(super) at: Duration,
     /// The lane.
     pub(super) lane: usize,
-    /// What it is about.
+    /// Its subject.
     pub(super) kind: Kind,
-    /// Whether the request was answered with an error, or not at all.
+    /// True if the request was answered with an error, or not at all.
     pub(super) failed: bool,
     /// The pod that it concerns.
     pub(super) pod: Option<String>,
     /// The phase of the lane's pod from here; empty if it's gone.
     pub(super) phase: Option<&'static str>,
-    /// What is shown, as HTML.
+    /// The text, as HTML.
     pub(super) html: String,
 }
 
@@ -73,7 +73,7 @@ impl Entry {
         }
     }
 
-    /// Reports whether nobody misses it in a folded stretch.
+    /// Reports whether a folded stretch may hide it.
     pub(super) fn is_quiet(&self) -> bool {
         match self.kind {
             Kind::Act | Kind::Broken | Kind::Write => false,
@@ -88,7 +88,7 @@ pub(super) fn of_sync(sync: &Sync, lane: usize) -> Entry {
         &format!("sync {}", sync.set.1),
         &[
             ("process", sync.process.to_string()),
-            ("caches", seen(sync)),
+            ("caches", sync.seen.to_string()),
         ],
     );
     Entry::new(sync.at, lane, Kind::Read, html)
@@ -130,7 +130,7 @@ pub(super) fn of_request(request: &Request, sync: Option<&Sync>, lane: usize) ->
     facts.push(("answered", answered));
     if let Some(sync) = sync.filter(|_| request.is_write()) {
         facts.push(("sync at", seconds(sync.at)));
-        facts.push(("caches", seen(sync)));
+        facts.push(("caches", sync.seen.to_string()));
     }
     if request.is_write() && !request.body.is_empty() {
         let body = String::from_utf8_lossy(&request.body);
@@ -178,14 +178,6 @@ fn details(title: &str, facts: &[(&str, String)]) -> String {
     }
     html.push_str("</dl></details>");
     html
-}
-
-fn seen(sync: &Sync) -> String {
-    let seen = sync.seen;
-    format!(
-        "sets {}, pods {}, claims {}, revisions {}",
-        seen.sets, seen.pods, seen.claims, seen.revisions
-    )
 }
 
 fn seconds(at: Duration) -> String {

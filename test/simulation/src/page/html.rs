@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Text that is shown as it is, whatever it contains.
+/// Text that is shown unchanged.
 pub(super) struct Text<'a>(pub(super) &'a str);
 
 impl fmt::Display for Text<'_> {

@@ -1,4 +1,4 @@
-//! Lanes: who acts in a run, and what they go through.
+//! Lanes: the actors of a run, and their events.
 
 use std::collections::BTreeMap;
 

@@ -1,3 +1,5 @@
+//! The page of a run.
+
 use super::page;
 use crate::judges::{self, Violation};
 use crate::plan::{Action, Plan, SetSpec, Settings};

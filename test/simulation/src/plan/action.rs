@@ -1,4 +1,4 @@
-//! What happens in a run.
+//! The events of a run.
 
 use kube_test_control_plane::faults::FaultError;
 use kube_test_control_plane::route::Verb;
@@ -121,7 +121,7 @@ pub enum Action {
     Relabel {
         /// The pod.
         pod: String,
-        /// Whether the label matches afterwards.
+        /// True if the label matches afterwards.
         matches: bool,
     },
     /// A user deletes a claim.
@@ -145,14 +145,14 @@ pub enum Action {
     End {
         /// The pod.
         pod: String,
-        /// How it ends.
+        /// Its end.
         how: PodEnd,
     },
     /// A running pod becomes ready or unready.
     Ready {
         /// The pod.
         pod: String,
-        /// Whether it is ready.
+        /// True if it is ready.
         ready: bool,
     },
     /// A node stops reporting, for this time.
@@ -169,14 +169,14 @@ pub enum Action {
     },
     /// Something fails for a time, or at the write that triggers the step.
     Fault {
-        /// What fails.
+        /// The fault.
         fault: Fault,
         /// The time; ignored at a write, which the fault hits alone.
         time: Millis,
     },
 }
 
-/// How a pod ends.
+/// The end of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PodEnd {
@@ -241,7 +241,7 @@ pub enum Fault {
         instance: Option<usize>,
         /// The resource; all if none.
         resource: Option<String>,
-        /// What happens to them.
+        /// The effect on them.
         watch: WatchFault,
     },
     /// An instance is cut off: nothing reaches the API server, nothing comes back.
@@ -281,7 +281,7 @@ pub enum Fault {
     Compact,
 }
 
-/// What happens to a watch.
+/// The effect on a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum WatchFault {

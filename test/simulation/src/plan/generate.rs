@@ -112,6 +112,7 @@ fn settings(random: &mut StdRng) -> Settings {
         lag: Span(0, lag),
         bookmarks: *[5, 60, 60].choose(random).unwrap_or(&60),
         max_unavailable: random.random_bool(0.5),
+        consistency: true,
         pod_start: Span(0, 2_000 * slow),
         pod_ready: Span(0, 5_000 * slow),
         pod_stop: Span(0, 3_000 * slow),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// How a set updates its pods.
+/// The update mode of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UpdateMode {
     /// Replaces them one after another.
@@ -13,7 +13,7 @@ pub enum UpdateMode {
     OnDelete,
 }
 
-/// Whether claims are kept.
+/// The retention of claims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Retain {
     /// They are kept.
@@ -27,9 +27,9 @@ pub enum Retain {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClaimRetention {
-    /// When the set is deleted.
+    /// At the deletion of the set.
     pub when_deleted: Retain,
-    /// When the set is scaled down.
+    /// At a scale-down of the set.
     pub when_scaled: Retain,
 }
 
@@ -43,7 +43,7 @@ pub enum MaxUnavailable {
     Percent(String),
 }
 
-/// How dependents of a deleted set are treated.
+/// The treatment of a deleted set's dependents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cascade {
     /// They are deleted after the set.
@@ -65,9 +65,9 @@ pub struct SetSpec {
     pub image: String,
     /// Number of pods.
     pub replicas: u32,
-    /// Whether pods are created and deleted in parallel.
+    /// True if pods are created and deleted in parallel.
     pub parallel: bool,
-    /// How pods are updated.
+    /// The update mode.
     pub update: UpdateMode,
     /// Number of pods, from the lowest ordinal, that keep the old revision.
     pub partition: Option<u32>,

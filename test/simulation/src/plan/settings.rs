@@ -65,8 +65,11 @@ pub struct Settings {
     pub lag: Span,
     /// Interval of bookmarks in seconds.
     pub bookmarks: u64,
-    /// Whether rolling updates obey `maxUnavailable`.
+    /// True if rolling updates obey `maxUnavailable`.
     pub max_unavailable: bool,
+    /// True if a sync waits until the caches show the instance's writes.
+    #[serde(default = "usual_consistency")]
+    pub consistency: bool,
     /// Time from a pod's creation to its start.
     pub pod_start: Span,
     /// Time from a pod's start to its readiness.
@@ -79,6 +82,10 @@ pub struct Settings {
     pub qps: u32,
     /// Time until a restarted instance runs again.
     pub restart: Span,
+}
+
+fn usual_consistency() -> bool {
+    true
 }
 
 impl Default for Settings {
@@ -97,6 +104,7 @@ impl Default for Settings {
             lag: Span(0, 20),
             bookmarks: 60,
             max_unavailable: true,
+            consistency: usual_consistency(),
             pod_start: Span(200, 2_000),
             pod_ready: Span(500, 5_000),
             pod_stop: Span(100, 3_000),

@@ -92,7 +92,7 @@ impl Action {
         Self::edit(resource, name, change)
     }
 
-    /// Makes an object wait with its deletion for somebody, or not any more.
+    /// Makes an object wait with its deletion for a finalizer, or not any more.
     pub fn hold(resource: &str, name: &str, holds: bool) -> Self {
         let finalizers = if holds {
             json!(["example.com/hold"])

@@ -312,7 +312,7 @@ fn claim(case: &Case<'_>, write: &Write<'_>, reached: &mut Reached) {
     }
 }
 
-/// Deeds of others, and what is left.
+/// Deeds of others, and their results.
 pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
     let newest = case.history.newest;
     for step in &case.plan.steps {
@@ -361,7 +361,7 @@ pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
         }
     }
     let mut sets = 0;
-    // Users remove such pods when they repair what they broke.
+    // Users remove such pods when they repair their damage.
     let repair = case.record.calm.saturating_sub(Duration::from_millis(1));
     let before_repair = case.revision_at(repair);
     for key in case.history.sets.keys() {

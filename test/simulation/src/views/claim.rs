@@ -11,7 +11,7 @@ pub struct Owner {
     pub name: String,
     /// Uid of the owner.
     pub uid: String,
-    /// Whether the owner controls the object.
+    /// True if the owner controls the object.
     pub controller: bool,
 }
 
@@ -24,7 +24,7 @@ pub struct Claim {
     pub uid: String,
     /// Owners.
     pub owners: Vec<Owner>,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub terminating: bool,
 }
 

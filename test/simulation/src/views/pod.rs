@@ -24,9 +24,9 @@ pub struct Pod {
     pub revision: String,
     /// Phase.
     pub phase: String,
-    /// Whether the condition `Ready` is true, and since when.
+    /// The time since which the condition `Ready` is true, if it is.
     pub ready: Option<Option<Timestamp>>,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub terminating: bool,
     /// Host name.
     pub hostname: String,

@@ -16,15 +16,15 @@ pub struct Set {
     pub uid: String,
     /// Generation.
     pub generation: i64,
-    /// Whether it is being deleted.
+    /// True if it is being deleted.
     pub terminating: bool,
     /// Number of pods.
     pub replicas: u32,
     /// The first ordinal.
     pub start: u32,
-    /// Whether pods are created and deleted in parallel.
+    /// True if pods are created and deleted in parallel.
     pub parallel: bool,
-    /// How pods are updated.
+    /// The update mode.
     pub update: UpdateMode,
     /// Number of pods that keep the old revision.
     pub partition: u32,

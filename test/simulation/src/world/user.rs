@@ -1,4 +1,4 @@
-//! What users do.
+//! The actions of users.
 
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};

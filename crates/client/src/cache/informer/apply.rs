@@ -58,6 +58,9 @@ impl<K: CachedObject> Informer<K> {
         let source = match K::decode_part(json.document(), json.json()) {
             Ok(mut object) => {
                 object.share_texts(&self.texts);
+                if let Some(previous) = self.indexer.get(object.namespace(), object.name()) {
+                    object.succeed(&previous);
+                }
                 return Some(Ok(object));
             }
             Err(source) => source,

@@ -41,7 +41,11 @@ pub(super) fn config_map(subject: Subject<'_>, errors: &mut Errors) {
 
 pub(super) fn secret(subject: Subject<'_>, errors: &mut Errors) {
     let old = subject.old.map(|old| &old.value);
-    rules::check("Secret", &Place::root(&subject.new.value, old), errors);
+    rules::check(
+        "Secret",
+        &Place::root(&subject.new.value, old, subject.gates),
+        errors,
+    );
     immutable(subject, &["data"], errors);
     let value = &subject.new.value;
     let data = members(value, "data");

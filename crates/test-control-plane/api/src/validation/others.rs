@@ -16,7 +16,7 @@ pub(super) fn controller_revision(subject: Subject<'_>, errors: &mut Errors) {
         .map(|data| compact(&held::release(data)));
     let printed = replace_invalid_utf8(&printed.unwrap_or_default());
     // The new object is checked before the change.
-    rules::check("ControllerRevision", &Place::root(&new.value, None), errors);
+    rules::check("ControllerRevision", &Place::new(&new.value, ""), errors);
     match subject.old {
         None if new.data.is_none() => {
             errors.push(FieldError::required("data", "data is mandatory"));

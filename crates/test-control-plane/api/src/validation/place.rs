@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::members;
+use crate::settings::FeatureGates;
 use crate::status::FieldError;
 
 const NULL: Value = Value::Null;
@@ -17,6 +18,8 @@ pub(super) struct Place<'a> {
     pub value: &'a Value,
     /// The stored value; `None` on create and inside lists.
     pub old: Option<&'a Value>,
+    /// The server's feature gates.
+    pub gates: FeatureGates,
     holder: Option<&'a Place<'a>>,
     step: Step<'a>,
 }
@@ -38,15 +41,17 @@ impl<'a> Place<'a> {
         Self {
             value,
             old: None,
+            gates: FeatureGates::default(),
             holder: None,
             step: Step::Member(path),
         }
     }
 
     /// Returns the place of a whole object.
-    pub(super) fn root(value: &'a Value, old: Option<&'a Value>) -> Self {
+    pub(super) fn root(value: &'a Value, old: Option<&'a Value>, gates: FeatureGates) -> Self {
         Self {
             old,
+            gates,
             ..Self::new(value, "")
         }
     }
@@ -67,6 +72,7 @@ impl<'a> Place<'a> {
         Self {
             value: of(self.value),
             old: self.old.map(of),
+            gates: self.gates,
             holder: Some(self),
             step: Step::Member(shown),
         }
@@ -92,6 +98,7 @@ impl<'a> Place<'a> {
         Self {
             value,
             old: None,
+            gates: self.gates,
             holder: Some(self),
             step: Step::Same,
         }

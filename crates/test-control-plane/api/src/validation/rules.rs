@@ -1,7 +1,7 @@
 //! The rules of validation as data: a check per line, in the files in `rules/`.
 //!
 //! A block per type of the schema has a line per check, in the order of the reference's errors. A
-//! name after a slash tells apart several blocks of one type.
+//! name after a slash distinguishes several blocks of one type.
 //!
 //! ```text
 //! ContainerPort

@@ -56,22 +56,34 @@ pub(super) fn stateful_set_strategy(strategy: &Place<'_>, errors: &mut Errors) {
                 max_unavailable(&most, errors);
             }
         }
-        "OnDelete" if rolling.is_present() => {
+        "OnDelete" | "Recreate" if !allows(strategy) => not_a_strategy(strategy, errors),
+        "OnDelete" | "Recreate" if rolling.is_present() => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
             errors.push(rolling.invalid(detail));
         }
-        "OnDelete" => {}
-        _ => {
-            // The text of the reference's internal type.
-            let kind = strategy.member("type");
-            let rolling = inner_rolling_update(&rolling);
-            errors.push(FieldError::invalid_text(
-                strategy.path(),
-                &format!("{{\"Type\":{},\"RollingUpdate\":{rolling}}}", kind.value),
-                "must be 'RollingUpdate' or 'OnDelete'",
-            ));
-        }
+        "OnDelete" | "Recreate" => {}
+        _ => not_a_strategy(strategy, errors),
     }
+}
+
+/// Returns true unless the strategy is `Recreate`, its gate is off, and the stored set has another
+/// strategy.
+fn allows(strategy: &Place<'_>) -> bool {
+    const RECREATE: &str = "Recreate";
+    let had_it = || strategy.old.is_some_and(|old| old["type"] == RECREATE);
+    let is_recreate = strategy.text_of("type") == RECREATE;
+    !is_recreate || strategy.gates.stateful_set_recreate_strategy || had_it()
+}
+
+/// Rejects the strategy's type, with the text of the reference's internal type.
+fn not_a_strategy(strategy: &Place<'_>, errors: &mut Errors) {
+    let kind = strategy.member("type");
+    let rolling = inner_rolling_update(&strategy.member("rollingUpdate"));
+    errors.push(FieldError::invalid_text(
+        strategy.path(),
+        &format!("{{\"Type\":{},\"RollingUpdate\":{rolling}}}", kind.value),
+        "must be 'RollingUpdate' or 'OnDelete'",
+    ));
 }
 
 fn inner_rolling_update(rolling: &Place<'_>) -> String {
@@ -256,6 +268,24 @@ pub(super) fn status(subject: Subject<'_>, status: &Place<'_>, errors: &mut Erro
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::FeatureGates;
+
+    #[test]
+    fn recreate_has_no_parameters() {
+        let set = json!({"type": "Recreate", "rollingUpdate": {"partition": 0}});
+        let gates = FeatureGates {
+            stateful_set_recreate_strategy: true,
+            ..FeatureGates::default()
+        };
+        let mut errors = Vec::new();
+        stateful_set_strategy(&Place::root(&set, None, gates), &mut errors);
+        let [error] = &errors[..] else {
+            panic!("{errors:?}");
+        };
+        assert_eq!(error.field, "rollingUpdate");
+        let detail = "only allowed for updateStrategy 'RollingUpdate'";
+        assert!(error.message.ends_with(detail), "{error:?}");
+    }
 
     #[test]
     fn max_unavailable_is_between_one_and_all_pods() {

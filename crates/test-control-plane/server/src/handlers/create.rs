@@ -86,6 +86,7 @@ impl ApiServer {
             new: &draft,
             old: None,
             target: Target::Object,
+            gates: self.config().feature_gates,
         };
         self.check_escalation(request, &draft, None)?;
         let errors = validation::validate(subject);

@@ -14,6 +14,7 @@ use kube_test_control_plane_api::open_api;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
 
+use crate::config::EmulatedVersion;
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
 use crate::route::Route;
@@ -59,7 +60,7 @@ impl ApiServer {
         negotiate::check_route(accept, false)?;
         negotiate::check_plain(accept)?;
         let value = match route {
-            Route::Version => version(),
+            Route::Version => version(self.config().emulated_version),
             Route::CoreVersions => legacy::core_versions(&incoming.host),
             Route::Groups => legacy::groups(&self.served_kinds()),
             Route::Group(group) => legacy::group(&self.served_kinds(), group),
@@ -99,15 +100,16 @@ fn with_etag(value: &Value, incoming: &Incoming) -> Reply {
 }
 
 /// Returns the emulated version.
-fn version() -> Value {
+fn version(version: EmulatedVersion) -> Value {
+    let minor = version.minor();
     json!({
         "major": "1",
-        "minor": "36",
+        "minor": minor.to_string(),
         "emulationMajor": "1",
-        "emulationMinor": "36",
+        "emulationMinor": minor.to_string(),
         "minCompatibilityMajor": "1",
-        "minCompatibilityMinor": "35",
-        "gitVersion": "v1.36.2",
+        "minCompatibilityMinor": (minor - 1).to_string(),
+        "gitVersion": version.git_version(),
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "",

@@ -171,6 +171,7 @@ impl ApiServer {
             new: &new,
             old: Some(old),
             target: request.target,
+            gates: self.config().feature_gates,
         };
         self.check_escalation(request, &new, Some(old))?;
         let errors = validation::validate(subject);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Parser};
 use kube_test_control_plane::actors::parse_duration;
 use kube_test_control_plane::auth::Authorization;
-use kube_test_control_plane::{FeatureGates, ServerConfig, UnknownFields};
+use kube_test_control_plane::{EmulatedVersion, ServerConfig, UnknownFields};
 
 /// The actors by name, in the order in which they are listed.
 pub(crate) const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-collector,\
@@ -87,9 +87,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "POLICY", default_value = "prune")]
     pub(crate) unknown_fields: UnknownFields,
 
-    /// Feature gates of the storage: MaxUnavailableStatefulSet=true|false (off).
+    /// Version of Kubernetes to behave like, 1.36 or 1.37: the reported version, the strategies of
+    /// stateful sets, and the defaults of the feature gates.
+    #[arg(long, value_name = "VERSION", default_value = "1.36")]
+    pub(crate) emulated_version: EmulatedVersion,
+
+    /// Feature gates of the storage: MaxUnavailableStatefulSet=true|false (on since 1.37),
+    /// StatefulSetRecreateStrategy=true|false (off, since 1.37).
     #[arg(long, value_name = "GATES", default_value = "")]
-    pub(crate) feature_gates: FeatureGates,
+    pub(crate) feature_gates: String,
 
     /// Number of changes kept for watches from an older version.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().log_window)]

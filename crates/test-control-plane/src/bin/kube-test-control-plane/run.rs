@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use kube_test_control_plane::audit::AuditLevel;
-use kube_test_control_plane::{ServerConfig, TestControlPlane};
+use kube_test_control_plane::{FeatureGates, ServerConfig, TestControlPlane};
 use rand::TryRngCore;
 use rand::rngs::OsRng;
 use tokio::signal::unix::{SignalKind, signal};
@@ -44,7 +44,9 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
         authorization: args.authorization_mode.clone(),
         log_window: args.log_window,
         unknown_fields: args.unknown_fields,
-        feature_gates: args.feature_gates,
+        emulated_version: args.emulated_version,
+        feature_gates: FeatureGates::parse(&args.feature_gates, args.emulated_version)
+            .context("cannot use --feature-gates")?,
         ..ServerConfig::default()
     };
     let mut builder = TestControlPlane::builder()

@@ -27,7 +27,7 @@ impl SeededRng {
 /// A mutation with its name.
 type Mutation = (&'static str, fn(&mut Value, &mut SeededRng));
 
-const MUTATIONS: [Mutation; 14] = [
+const MUTATIONS: [Mutation; 15] = [
     ("status", status),
     ("unknown in template", unknown_in_template),
     ("unknown in revision", unknown_in_revision),
@@ -41,6 +41,7 @@ const MUTATIONS: [Mutation; 14] = [
     ("scale", scale),
     ("strategy", strategy),
     ("template", template),
+    ("recreate", recreate),
     ("claim template", claim_template),
 ];
 
@@ -58,7 +59,9 @@ pub(super) fn mutate(case: &mut Value, rng: &mut SeededRng) -> Vec<&'static str>
 /// Makes all concurrent calls, and all adoptions and releases, fail alike: the order among them is
 /// undefined.
 fn fail_all(case: &mut Value) {
-    let is_parallel = set(case)["spec"]["podManagementPolicy"] == "Parallel";
+    let spec = &set(case)["spec"];
+    let is_parallel =
+        spec["podManagementPolicy"] == "Parallel" || spec["updateStrategy"]["type"] == "Recreate";
     let faults = case.get_mut("faults").and_then(Value::as_array_mut);
     for fault in faults.into_iter().flatten() {
         let is_revision = fault["resource"] == "controllerrevisions";
@@ -86,10 +89,32 @@ fn one<'a>(case: &'a mut Value, kind: &str, rng: &mut SeededRng) -> Option<&'a m
 fn status(case: &mut Value, rng: &mut SeededRng) {
     let status = &mut set(case)["status"];
     match rng.below(3) {
-        0 => status["conditions"] = json!([{"type": "Known", "status": "True", "reason": "x"}]),
+        0 => {
+            let choices = [
+                json!([{"type": "Known", "status": "True", "reason": "x"}]),
+                json!([progressing(
+                    "True",
+                    "RecreateInProgress",
+                    "Deleting old revision pods"
+                )]),
+                json!([
+                    progressing("False", "RecreateCompleted", "All pods recreated successfully"),
+                    {"type": "Known", "status": "True"},
+                ]),
+                json!([progressing("True", "Theirs", "")]),
+            ];
+            status["conditions"] = rng.pick(&choices).clone();
+        }
         1 => status["futureMember"] = json!({"a": [1, "<"]}),
         _ => status["currentReplicas"] = json!(rng.below(5)),
     }
+}
+
+fn progressing(status: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "type": "Progressing", "status": status, "lastTransitionTime": "2026-03-01T08:00:00Z",
+        "reason": reason, "message": message,
+    })
 }
 
 /// Adds a member unknown to every version to a template.
@@ -252,6 +277,19 @@ fn strategy(case: &mut Value, rng: &mut SeededRng) {
     spec["updateStrategy"] = strategy;
     spec["podManagementPolicy"] = json!(policy);
     case["featureGates"]["MaxUnavailableStatefulSet"] = json!(rng.below(2) == 0);
+}
+
+/// Selects the strategy `Recreate`. Its gate and the preview need 1.37.
+fn recreate(case: &mut Value, rng: &mut SeededRng) {
+    let policy = *rng.pick(&["OrderedReady", "Parallel"]);
+    let spec = &mut set(case)["spec"];
+    spec["updateStrategy"] = json!({"type": "Recreate"});
+    spec["podManagementPolicy"] = json!(policy);
+    if case["emulatedVersion"] == "1.37" {
+        let gates = &mut case["featureGates"];
+        gates["StatefulSetRecreateStrategy"] = json!(rng.below(4) > 0);
+        gates["PreviewParallelScaleDownFirst"] = json!(rng.below(2) == 0);
+    }
 }
 
 fn template(case: &mut Value, rng: &mut SeededRng) {

@@ -30,8 +30,13 @@ impl ApiServer {
             );
         }
         text += "# HELP kubernetes_build_info [ALPHA] The version of Kubernetes that is \
-                 imitated.\n# TYPE kubernetes_build_info gauge\n\
-                 kubernetes_build_info{git_version=\"v1.36.2\",major=\"1\",minor=\"36\"} 1\n";
+                 imitated.\n# TYPE kubernetes_build_info gauge\n";
+        let version = self.config().emulated_version;
+        let (full, minor) = (version.git_version(), version.minor());
+        let _ = writeln!(
+            text,
+            "kubernetes_build_info{{git_version=\"{full}\",major=\"1\",minor=\"{minor}\"}} 1"
+        );
         let mut reply = reply::text(StatusCode::OK, text);
         let media_type = HeaderValue::from_static(CONTENT_TYPE_OF_METRICS);
         reply.headers_mut().insert(CONTENT_TYPE, media_type);

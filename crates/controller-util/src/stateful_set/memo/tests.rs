@@ -1,0 +1,59 @@
+//! Lifetime and scope of remembered results.
+
+use statefulset_client::cache::indexer::CachedObject as _;
+use statefulset_client::feature_gates::KubeVersion;
+
+use super::*;
+use crate::stateful_set::StatefulSet;
+use crate::testing::builders;
+
+fn revision() -> Arc<ControllerRevision> {
+    Arc::default()
+}
+
+#[test]
+fn history_is_known_by_identity_length_and_gates() {
+    let memo = TemplateMemo::default();
+    let gates = FeatureGates::default();
+    let history = [revision(), revision()];
+    assert!(!memo.equals_latest(gates, &history));
+    memo.set_equals_latest(gates, &history);
+    assert!(memo.equals_latest(gates, &history));
+
+    assert!(!memo.equals_latest(gates, &history[1..]));
+    assert!(!memo.equals_latest(gates, &[revision(), Arc::clone(&history[1])]));
+    let other_gates = FeatureGates::at(KubeVersion::v1(33));
+    assert!(!memo.equals_latest(other_gates, &history));
+}
+
+#[test]
+fn last_two_applicable_revisions_are_known() {
+    let memo = TemplateMemo::default();
+    let revisions = [revision(), revision(), revision()];
+    for revision in &revisions {
+        assert!(!memo.is_applicable(revision));
+        memo.set_applicable(revision);
+    }
+    let known = revisions.each_ref().map(|it| memo.is_applicable(it));
+    assert_eq!(known, [false, true, true]);
+}
+
+#[test]
+fn next_state_of_a_set_shares_the_memo_of_the_same_template() {
+    let succeed = |next: StatefulSet, previous: &StatefulSet| {
+        let mut next = next;
+        next.succeed(previous);
+        next
+    };
+    let web = builders::set("web").image("1");
+    let first = web.build();
+    let known = revision();
+    first.spec.template.memo().set_applicable(&known);
+
+    let scaled = succeed(web.clone().replicas(7).build(), &first);
+    assert!(scaled.spec.template.memo().is_applicable(&known));
+    let rolled = succeed(web.image("2").build(), &first);
+    assert!(!rolled.spec.template.memo().is_applicable(&known));
+    let applied = first.with_template(rolled.spec.template.clone());
+    assert!(!applied.spec.template.memo().is_applicable(&known));
+}

@@ -1,0 +1,62 @@
+//! The way from a question to its answer.
+
+use crate::cli::{self, Cli, Command};
+use crate::output::render;
+use crate::server::Server;
+use crate::session::{Reply, Session};
+use crate::{diff, history, plan, revisions, timeline, watch, why};
+
+/// Answers a question.
+///
+/// # Errors
+///
+/// The cluster can't be reached, a right is missing, or an object doesn't exist.
+pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
+    let server = Server::new(session.client.clone());
+    let (mut is_dangerous, mut is_settled) = (false, false);
+    let text = match &cli.command {
+        Command::History { name } => {
+            let found = revisions::read(&server, &session.namespace, name).await?;
+            let history = history::History::new(&found);
+            render(cli.output, &history, |history| history.text(session))
+        }
+        Command::Diff { name, from, to } => {
+            let found = revisions::read(&server, &session.namespace, name).await?;
+            let diff = diff::Diff::new(&found, from.as_deref(), to.as_deref())?;
+            render(cli.output, &diff, |diff| diff.text(session.style))
+        }
+        Command::Why {
+            names,
+            all_namespaces,
+        } => {
+            let why = why::why(&server, session, names, *all_namespaces).await?;
+            render(cli.output, &why, |why| why.text(session.style))
+        }
+        Command::Plan(arguments) => {
+            let plan = plan::plan(&server, session, arguments).await?;
+            is_dangerous = plan.is_dangerous();
+            render(cli.output, &plan, |plan| plan.text(session.style))
+        }
+        Command::Timeline { name, svg } => {
+            let timeline = timeline::timeline(&server, session, name).await?;
+            if *svg {
+                Ok(timeline.picture())
+            } else {
+                render(cli.output, &timeline, |timeline| {
+                    timeline.text(session.style)
+                })
+            }
+        }
+        Command::Watch { name, .. } => {
+            let status = watch::status(&server, session, name).await?;
+            is_settled = status.is_settled();
+            render(cli.output, &status, |status| status.text(session.style))
+        }
+        Command::Completion { shell } => Ok(cli::completion(*shell)),
+    }?;
+    Ok(Reply {
+        text,
+        is_dangerous,
+        is_settled,
+    })
+}

@@ -1,0 +1,191 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Explains StatefulSets. It only reads from the cluster.
+#[derive(Debug, Parser)]
+#[command(name = "kubectl-sts", bin_name = "kubectl sts", version)]
+pub struct Cli {
+    /// The kubeconfig file; by default $KUBECONFIG or ~/.kube/config
+    #[arg(long, global = true, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+    /// The namespace; by default that of the context
+    #[arg(short, long, global = true, value_name = "NAME")]
+    pub namespace: Option<String>,
+    /// The form of the answer
+    #[arg(short, long, global = true, value_enum, default_value_t)]
+    pub output: Output,
+    /// Colours in text
+    #[arg(long, global = true, value_enum, default_value_t)]
+    pub color: Color,
+    /// The question.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// A question.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Lists the revisions of a set, with their changes and the pods that run them
+    History {
+        /// The set
+        #[arg(value_parser = set_name)]
+        name: String,
+    },
+    /// Compares the pod templates of two revisions
+    Diff {
+        /// The set
+        #[arg(value_parser = set_name)]
+        name: String,
+        /// The older revision, by number or name; by default the one before the newer
+        from: Option<String>,
+        /// The newer revision, by number or name; by default the latest
+        to: Option<String>,
+    },
+    /// Says why sets are not complete, with the commands that resolve it
+    ///
+    /// One name gives the details. Several names, or none for all sets that are not settled, give a
+    /// table; -o json and -o yaml hold the details of every set.
+    Why {
+        /// The sets
+        #[arg(value_parser = set_name)]
+        names: Vec<String>,
+        /// Looks at all namespaces
+        #[arg(short = 'A', long, conflicts_with = "names")]
+        all_namespaces: bool,
+    },
+    /// Shows what a change would do, without making it
+    ///
+    /// The exit code is 2 if data would be deleted or no pod would be ready at some moment.
+    Plan(PlanArguments),
+    /// Shows what happened to a set: revisions, pods, restarts, events and writers
+    Timeline {
+        /// The set
+        #[arg(value_parser = set_name)]
+        name: String,
+        /// Prints one SVG picture instead
+        #[arg(long, conflicts_with = "output")]
+        svg: bool,
+    },
+    /// Shows the pods of a set, again after every change, until it is settled
+    Watch {
+        /// The set
+        #[arg(value_parser = set_name)]
+        name: String,
+        /// Shows the present state only
+        #[arg(long)]
+        once: bool,
+    },
+    /// Prints the completions of a shell
+    Completion {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+/// A change to plan. Several parts are made in the order of these members.
+#[derive(Args, Clone, Debug, Default)]
+pub struct PlanArguments {
+    /// The set
+    #[arg(value_parser = set_name, required_unless_present = "file", conflicts_with = "file")]
+    pub name: Option<String>,
+    /// A manifest with the set, which replaces the present one
+    #[arg(short, long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Another number of pods
+    #[arg(long, value_name = "N")]
+    pub replicas: Option<i32>,
+    /// Another image of a container; may be repeated
+    #[arg(long, value_name = "CONTAINER=IMAGE")]
+    pub image: Vec<String>,
+    /// A strategic merge patch as JSON or YAML
+    #[arg(long, value_name = "PATCH")]
+    pub patch: Option<String>,
+    /// The number of the revision to go back to
+    #[arg(long, value_name = "REVISION")]
+    pub rollback: Option<i64>,
+}
+
+/// The form of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+    /// For programs.
+    Yaml,
+}
+
+/// Use of colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Accepts `web`, and as kubectl does `sts/web` and `statefulset/web`.
+fn set_name(text: &str) -> Result<String, String> {
+    let name = match text.split_once('/') {
+        None => text,
+        Some(("sts" | "statefulset" | "statefulsets" | "statefulset.apps", name)) => name,
+        Some((kind, _)) => return Err(format!("{kind} is not a StatefulSet")),
+    };
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    if name.is_empty() || !name.chars().all(is_name) {
+        return Err("expected the name of a StatefulSet".to_owned());
+    }
+    Ok(name.to_owned())
+}
+
+/// The completions of a shell for the program's own name, which kubectl can also call.
+pub fn completion(shell: Shell) -> String {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "kubectl-sts", &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_may_be_named_with_their_kind() {
+        assert_eq!(set_name("web"), Ok("web".to_owned()));
+        assert_eq!(set_name("sts/web"), Ok("web".to_owned()));
+        assert_eq!(set_name("statefulset.apps/web"), Ok("web".to_owned()));
+        let error = Err("deployment is not a StatefulSet".to_owned());
+        assert_eq!(set_name("deployment/web"), error);
+        for bad in ["", "sts/", "../pods", "Web", "a b"] {
+            assert!(set_name(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn completions_name_every_command() {
+        let text = completion(Shell::Bash);
+        for command in Cli::command().get_subcommands() {
+            assert!(text.contains(command.get_name()), "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn global_flags_may_follow_the_command() {
+        let cli = Cli::try_parse_from(["kubectl-sts", "history", "web", "-n", "db", "-o", "json"]);
+        let cli = cli.expect("the command line parses");
+        assert_eq!(cli.namespace.as_deref(), Some("db"));
+        assert_eq!(cli.output, Output::Json);
+    }
+}

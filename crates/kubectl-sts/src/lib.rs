@@ -1,0 +1,35 @@
+//! Answers to questions about StatefulSets, for the kubectl plugin `kubectl-sts`.
+//!
+//! A question reads objects from the API server ([`server`]), decodes the few members that it needs
+//! ([`model`]) and renders an answer ([`output`]). Nothing is ever written.
+
+// No server or user input may cause a panic here.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
+mod answer;
+pub mod cli;
+pub mod connect;
+mod decide;
+mod diff;
+mod history;
+pub mod model;
+pub mod output;
+mod plan;
+mod revisions;
+pub mod server;
+mod session;
+mod timeline;
+mod watch;
+mod why;
+
+pub use answer::run;
+pub use session::{Reply, Session};

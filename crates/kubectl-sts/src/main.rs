@@ -1,0 +1,111 @@
+//! The program `kubectl-sts`, run as `kubectl sts`.
+//!
+//! # Exit codes
+//!
+//! 0 after an answer; 1 after an error, with one line `error: …` on stderr; 2 after a plan that
+//! deletes data or takes down every pod at once.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use kubectl_sts::cli::{Cli, Color, Command, Output};
+use kubectl_sts::output::Style;
+use kubectl_sts::{Reply, Session, connect};
+use statefulset_client::clock::{Clock as _, SystemClock};
+
+/// Time between two looks at a watched set.
+const WATCH_INTERVAL: Duration = Duration::from_secs(2);
+/// Clears a terminal.
+const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
+/// Exit code of a plan that deletes data or takes down every pod at once.
+const DANGEROUS: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // With the stream closed, the text is lost.
+            let _ = usage.print();
+            // clap's own exit code is that of dangerous plans.
+            let is_answer = usage.exit_code() == 0;
+            return if is_answer {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            };
+        }
+    };
+    match start(&cli) {
+        Ok(code) => code,
+        Err(error) => {
+            // With stderr closed, the error is lost.
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(cli: &Cli) -> anyhow::Result<ExitCode> {
+    if let Command::Completion { shell } = cli.command {
+        print(&kubectl_sts::cli::completion(shell))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("start the runtime")?;
+    let style = match cli.color {
+        Color::Always => Style::Colored,
+        Color::Auto if is_color_wanted() => Style::Colored,
+        Color::Auto | Color::Never => Style::Plain,
+    };
+    let reply = runtime.block_on(answer(cli, style))?;
+    Ok(if reply.is_dangerous {
+        ExitCode::from(DANGEROUS)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Prints the answer; that to `watch` again after every change until the set is settled.
+async fn answer(cli: &Cli, style: Style) -> anyhow::Result<Reply> {
+    let (client, namespace) = connect::connect(cli).await?;
+    let is_watch = matches!(cli.command, Command::Watch { once: false, .. });
+    let is_screen = is_watch && cli.output == Output::Text && std::io::stdout().is_terminal();
+    let mut shown = String::new();
+    loop {
+        let session = Session {
+            client: client.clone(),
+            namespace: namespace.clone(),
+            now: SystemClock.now(),
+            style,
+        };
+        let reply = kubectl_sts::run(cli, &session).await?;
+        if reply.text != shown {
+            let clear = if is_screen { CLEAR } else { "" };
+            print(&format!("{clear}{}", reply.text))?;
+            shown.clone_from(&reply.text);
+        }
+        if !is_watch || reply.is_settled {
+            return Ok(reply);
+        }
+        tokio::time::sleep(WATCH_INTERVAL).await;
+    }
+}
+
+/// Reports whether stdout shows colours, by <https://no-color.org>.
+fn is_color_wanted() -> bool {
+    let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    std::io::stdout().is_terminal() && !is_refused
+}
+
+/// Prints an answer. A reader that closes the pipe early, such as `head`, is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("write to stdout"),
+    }
+}

@@ -1,0 +1,76 @@
+//! Nodes and claims.
+
+use serde::Deserialize;
+
+use super::{Condition, Metadata};
+
+/// A node.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Node {
+    /// Metadata.
+    pub metadata: Metadata,
+    /// Wanted state.
+    pub spec: NodeSpec,
+    status: NodeStatus,
+}
+
+/// The wanted state of a node.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct NodeSpec {
+    /// True if new pods are kept away.
+    pub unschedulable: bool,
+    /// Taints.
+    pub taints: Vec<Taint>,
+}
+
+/// A taint.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Taint {
+    /// Key.
+    pub key: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct NodeStatus {
+    conditions: Vec<Condition>,
+}
+
+impl Node {
+    /// The `Ready` condition, unless it is true.
+    pub fn not_ready(&self) -> Option<&Condition> {
+        let ready = self.status.conditions.iter().find(|it| it.kind == "Ready");
+        ready.filter(|ready| ready.status != "True")
+    }
+}
+
+/// A claim.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Claim {
+    /// Metadata.
+    pub metadata: Metadata,
+    /// Wanted state.
+    pub spec: ClaimSpec,
+    /// Status.
+    pub status: ClaimStatus,
+}
+
+/// The wanted state of a claim.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClaimSpec {
+    /// Storage class.
+    pub storage_class_name: Option<String>,
+}
+
+/// The status of a claim.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ClaimStatus {
+    /// Phase.
+    pub phase: String,
+}

@@ -1,0 +1,157 @@
+//! Pods.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::{Metadata, time};
+
+/// A pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Pod {
+    /// Metadata.
+    pub metadata: Metadata,
+    /// Wanted state.
+    pub spec: PodSpec,
+    /// Status.
+    pub status: PodStatus,
+}
+
+/// The wanted state of a pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PodSpec {
+    /// Its node; empty before it is scheduled.
+    pub node_name: String,
+    /// Containers.
+    pub containers: Vec<Container>,
+    /// Gates that keep it from being scheduled.
+    pub scheduling_gates: Vec<Gate>,
+    /// Required node labels.
+    pub node_selector: std::collections::BTreeMap<String, String>,
+}
+
+/// A container.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Container {
+    /// Name.
+    pub name: String,
+    /// Image.
+    pub image: String,
+}
+
+/// A scheduling gate.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Gate {
+    /// Name.
+    pub name: String,
+}
+
+/// The status of a pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PodStatus {
+    /// Phase.
+    pub phase: String,
+    /// Reason for the phase.
+    pub reason: String,
+    /// Conditions.
+    pub conditions: Vec<Condition>,
+    /// Containers.
+    pub container_statuses: Vec<ContainerStatus>,
+    /// Init containers.
+    pub init_container_statuses: Vec<ContainerStatus>,
+    /// Time of the kubelet's acceptance.
+    #[serde(deserialize_with = "time")]
+    pub start_time: Option<Timestamp>,
+}
+
+/// A condition.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Condition {
+    /// Type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// Reason.
+    pub reason: String,
+    /// Message.
+    pub message: String,
+    /// Time of the last change of the status.
+    #[serde(deserialize_with = "time")]
+    pub last_transition_time: Option<Timestamp>,
+}
+
+/// The status of a container.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerStatus {
+    /// Name.
+    pub name: String,
+    /// Readiness.
+    pub ready: bool,
+    /// Restarts.
+    pub restart_count: i64,
+    /// State.
+    pub state: ContainerState,
+    /// State before the last restart.
+    pub last_state: ContainerState,
+}
+
+/// The state of a container.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ContainerState {
+    /// It waits.
+    pub waiting: Option<ContainerWaiting>,
+    /// It has ended.
+    pub terminated: Option<ContainerTerminated>,
+}
+
+/// A waiting container.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ContainerWaiting {
+    /// Reason.
+    pub reason: String,
+    /// Message.
+    pub message: String,
+}
+
+/// An ended container.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerTerminated {
+    /// Reason.
+    pub reason: String,
+    /// Exit code.
+    pub exit_code: i64,
+    /// Time of the end.
+    #[serde(deserialize_with = "time")]
+    pub finished_at: Option<Timestamp>,
+}
+
+impl Pod {
+    /// A condition by its type.
+    pub fn condition(&self, kind: &str) -> Option<&Condition> {
+        let mut conditions = self.status.conditions.iter();
+        conditions.find(|condition| condition.kind == kind)
+    }
+
+    /// Reports whether the pod is running and ready.
+    pub fn is_ready(&self) -> bool {
+        let ready = self.condition("Ready");
+        self.status.phase == "Running" && ready.is_some_and(|ready| ready.status == "True")
+    }
+
+    /// Statuses of all containers, init containers first.
+    pub fn containers(&self) -> impl Iterator<Item = &ContainerStatus> {
+        let status = &self.status;
+        let init = status.init_container_statuses.iter();
+        init.chain(&status.container_statuses)
+    }
+}

@@ -1,0 +1,397 @@
+//! The embedded control plane with a copy of a set's objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use jiff::{SignedDuration, Timestamp};
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::actors::{
+    ActorsConfig, GarbageCollectorConfig, KubeletConfig, NodeConfig, NodesConfig, Outcome, Pattern,
+    PodBehaviour, PodMatcher, SchedulerConfig, VolumeBinderConfig,
+};
+use kube_test_control_plane::audit::{AuditEntry, AuditMark};
+use kube_test_control_plane::auth::Identity;
+use kube_test_control_plane::clock::{Clock as _, TokioClock};
+use serde_json::{Value, json};
+use statefulset_client::clock::Clock;
+use statefulset_client::rest::RestClient;
+use statefulset_controller::StatefulSetController;
+use tokio::task::JoinSet;
+
+use super::change::{self, text};
+use super::steps::Step;
+use super::{DeletedClaim, Plan, is_complete};
+use crate::Session;
+use crate::cli::PlanArguments;
+use crate::model::{Pod, Set};
+use crate::output::Style;
+use crate::server::{STATEFUL_SETS, Server};
+use crate::why::read::Snapshot;
+
+/// Seed of new uids, which must not be those of the copied objects.
+const SEED: u64 = 0x706c_616e;
+/// Time in which a pod gets ready if no present pod shows it.
+const READY_DEFAULT: Duration = Duration::from_secs(10);
+/// Time in which a deleted pod stops.
+const STOP: Duration = Duration::from_secs(1);
+/// Seconds after which an unready pod counts as broken.
+const BROKEN_SECONDS: i64 = 120;
+/// Least time without writes after which nothing more is expected.
+const QUIET_MIN: Duration = Duration::from_secs(60);
+/// Longest planned time.
+const PLAN_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Nodes beyond those of the present pods.
+const SPARE_NODES: usize = 3;
+
+/// A question about a change.
+pub(super) struct Situation<'a> {
+    pub(super) namespace: &'a str,
+    pub(super) name: &'a str,
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) now: Timestamp,
+    pub(super) arguments: &'a PlanArguments,
+    pub(super) file: Option<&'a Value>,
+}
+
+/// Clock of the control plane, in the form that the controller takes.
+struct SharedClock(TokioClock);
+
+impl Clock for SharedClock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+/// The events after the change.
+struct Observed {
+    entries: Vec<AuditEntry>,
+    all_at_once: bool,
+    end: Timestamp,
+}
+
+/// Runs the controller on a copy after the change. Needs paused time.
+pub(super) async fn run(situation: &Situation<'_>) -> anyhow::Result<Plan> {
+    let clock = TokioClock::starting_at(situation.now);
+    let seconds_to_ready = seconds_to_ready(situation);
+    let estimate = seconds_to_ready
+        .and_then(|seconds| u64::try_from(seconds).ok())
+        .map_or(READY_DEFAULT, Duration::from_secs);
+    let plane = TestControlPlane::builder()
+        .seed(SEED)
+        .clock(Arc::new(clock.clone()))
+        .actors(actors(situation, estimate))
+        .start()
+        .await;
+    let client = plane.client();
+    load(&plane, situation).await?;
+    change::make(&client, situation).await?;
+    let mark = plane.server().audit().mark();
+    let mut controllers = JoinSet::new();
+    start_controller(&plane, &clock, &mut controllers);
+    let observed = observe(&plane, &clock, situation, estimate, mark).await?;
+    controllers.shutdown().await;
+
+    let server = Server::new(client.clone());
+    let set: Set = server
+        .get_existing(&STATEFUL_SETS, situation.namespace, situation.name)
+        .await?;
+    let is_complete = is_complete(&set);
+    let session = Session {
+        client,
+        namespace: situation.namespace.to_owned(),
+        now: clock.now(),
+        style: Style::Plain,
+    };
+    let names = [situation.name.to_owned()];
+    let why = crate::why::why(&server, &session, &names, false).await?;
+    let begin = situation.now;
+    let steps = observed
+        .entries
+        .iter()
+        .filter_map(|entry| Step::of(entry, begin));
+    Ok(Plan {
+        namespace: situation.namespace.to_owned(),
+        set: situation.name.to_owned(),
+        steps: steps.collect(),
+        claims_deleted: claims_deleted(situation, &observed.entries),
+        all_at_once: observed.all_at_once,
+        is_complete,
+        ends_with: why.reason_unless_settled(),
+        seconds: observed.end.duration_since(begin).as_secs(),
+        seconds_to_ready,
+    })
+}
+
+/// Median of the seconds that the present pods took to get ready.
+fn seconds_to_ready(situation: &Situation<'_>) -> Option<i64> {
+    let set = situation.snapshot.sets.first()?;
+    let taken = situation.snapshot.pods_of(&set.object).filter_map(|pod| {
+        let ready = pod.condition("Ready").filter(|_| pod.is_ready())?;
+        let since = ready.last_transition_time?;
+        Some(
+            since
+                .duration_since(pod.metadata.creation_timestamp?)
+                .as_secs()
+                .max(0),
+        )
+    });
+    let mut taken: Vec<i64> = taken.collect();
+    taken.sort_unstable();
+    taken.get(taken.len() / 2).copied()
+}
+
+/// Nodes with ample room, and pods that behave as the present ones do.
+fn actors(situation: &Situation<'_>, estimate: Duration) -> ActorsConfig {
+    let behaviour = PodBehaviour {
+        start_delay: estimate.into(),
+        stop_delay: STOP.into(),
+        ..PodBehaviour::default()
+    };
+    let mut kubelet = KubeletConfig::new(behaviour.clone());
+    let set = situation.snapshot.sets.first().map(|set| &set.object);
+    let pods = set
+        .into_iter()
+        .flat_map(|set| situation.snapshot.pods_of(set));
+    for pod in pods.filter(|pod| is_broken(pod, situation.now)) {
+        let broken = PodMatcher {
+            namespace: Some(Pattern::new(situation.namespace)),
+            name: Some(Pattern::new(&pod.metadata.name)),
+            first: Some(1),
+            ..PodMatcher::default()
+        };
+        let behaviour = PodBehaviour {
+            outcome: Outcome::NeverReady,
+            ..behaviour.clone()
+        };
+        kubelet = kubelet.when(broken, behaviour);
+    }
+    ActorsConfig {
+        nodes: NodesConfig {
+            nodes: nodes(situation),
+        },
+        kubelet: Some(kubelet),
+        scheduler: Some(SchedulerConfig::default()),
+        volume_binder: Some(VolumeBinderConfig::default()),
+        garbage_collector: Some(GarbageCollectorConfig::default()),
+        ..ActorsConfig::default()
+    }
+}
+
+fn is_broken(pod: &Pod, now: Timestamp) -> bool {
+    let since = pod
+        .condition("Ready")
+        .and_then(|ready| ready.last_transition_time);
+    let since = since.or(pod.metadata.creation_timestamp);
+    let age = since.map_or(0, |since| now.duration_since(since).as_secs());
+    !pod.is_ready() && age >= BROKEN_SECONDS
+}
+
+/// The nodes of the present pods, and spare ones with the labels that the pods select.
+fn nodes(situation: &Situation<'_>) -> Vec<NodeConfig> {
+    let set = situation.snapshot.sets.first().map(|set| &set.object);
+    let pods = || {
+        set.into_iter()
+            .flat_map(|set| situation.snapshot.pods_of(set))
+    };
+    let mut names: BTreeSet<String> = pods()
+        .map(|pod| pod.spec.node_name.clone())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let wanted = set.map_or(0, |set| usize::try_from(set.replicas()).unwrap_or_default());
+    let wanted = wanted.min(100) + SPARE_NODES;
+    names.extend((0..wanted).map(|number| format!("planned-node-{number}")));
+    let labels: BTreeMap<String, String> = pods()
+        .flat_map(|pod| pod.spec.node_selector.clone())
+        .collect();
+    let node = |name: &String| NodeConfig {
+        labels: labels.clone(),
+        ..NodeConfig::new(name)
+    };
+    names.iter().map(node).collect()
+}
+
+/// Copies the objects into the control plane, owners first.
+async fn load(plane: &TestControlPlane, situation: &Situation<'_>) -> anyhow::Result<()> {
+    let namespace = json!({"metadata": {"name": situation.namespace}});
+    if situation.namespace != "default" {
+        let path = "/api/v1/namespaces";
+        change::send(
+            &plane.client(),
+            "POST",
+            path,
+            "application/json",
+            &namespace,
+        )
+        .await?;
+    }
+    let Some(set) = situation.snapshot.sets.first() else {
+        return Ok(());
+    };
+    let objects = situation.snapshot.objects(set);
+    let store = |version: &str, kind: &str, text: &str| {
+        let text = typed(version, kind, text)?;
+        let stored = plane.server().store_as_is(text.as_bytes());
+        stored.with_context(|| format!("copy a {kind}"))
+    };
+    let mut own: Value = serde_json::from_str(&set.text).context("decode the set")?;
+    // The collector would miss an owner that isn't copied.
+    if let Some(metadata) = own.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("ownerReferences");
+    }
+    store("apps/v1", "StatefulSet", &own.to_string())?;
+    for revision in objects.revisions {
+        store("apps/v1", "ControllerRevision", revision)?;
+    }
+    for claim in objects.claims {
+        if let Some(volume) = volume_of(claim) {
+            store("v1", "PersistentVolume", &volume.to_string())?;
+        }
+        store("v1", "PersistentVolumeClaim", claim)?;
+    }
+    for pod in objects.pods {
+        store("v1", "Pod", pod)?;
+    }
+    Ok(())
+}
+
+/// The object with its type, which items of lists lack, and otherwise the same bytes.
+fn typed(version: &str, kind: &str, text: &str) -> anyhow::Result<String> {
+    let object: Value = serde_json::from_str(text).with_context(|| format!("decode a {kind}"))?;
+    let rest = text.trim_start().strip_prefix('{');
+    match rest {
+        Some(rest) if object.get("kind").is_none() => Ok(format!(
+            r#"{{"apiVersion":"{version}","kind":"{kind}",{rest}"#
+        )),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// The volume of a bound claim.
+fn volume_of(claim: &str) -> Option<Value> {
+    let claim: Value = serde_json::from_str(claim).ok()?;
+    let volume = text(&claim, "/spec/volumeName");
+    if volume.is_empty() {
+        return None;
+    }
+    let capacity = claim.pointer("/status/capacity");
+    let capacity = capacity.or_else(|| claim.pointer("/spec/resources/requests"));
+    Some(json!({
+        "metadata": {"name": volume, "uid": format!("volume-of-{}", text(&claim, "/metadata/uid"))},
+        "spec": {
+            "accessModes": claim.pointer("/spec/accessModes"),
+            "capacity": capacity,
+            "claimRef": {
+                "namespace": text(&claim, "/metadata/namespace"),
+                "name": text(&claim, "/metadata/name"),
+                "uid": text(&claim, "/metadata/uid"),
+            },
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": text(&claim, "/spec/storageClassName"),
+        },
+        "status": {"phase": "Bound"},
+    }))
+}
+
+fn start_controller(plane: &TestControlPlane, clock: &TokioClock, tasks: &mut JoinSet<()>) {
+    let account = Identity::service_account("kube-system", "statefulset-controller");
+    let client = RestClient::new(plane.client_as(account));
+    let builder = StatefulSetController::builder_with_clients(client.clone(), client)
+        .clock(Arc::new(SharedClock(clock.clone())))
+        .resync_period(None)
+        .seed(0);
+    // Only an election makes building fail, and none is configured.
+    if let Ok(controller) = builder.build() {
+        tasks.spawn(async move {
+            // The simulation ends before the controller does.
+            let _ = controller.run(std::future::pending()).await;
+        });
+    }
+}
+
+/// Waits until nothing is written any more.
+async fn observe(
+    plane: &TestControlPlane,
+    clock: &TokioClock,
+    situation: &Situation<'_>,
+    estimate: Duration,
+    mut mark: AuditMark,
+) -> anyhow::Result<Observed> {
+    let set = Server::new(plane.client())
+        .get_existing::<Set>(&STATEFUL_SETS, situation.namespace, situation.name)
+        .await?;
+    let min_ready = u64::try_from(set.spec.min_ready_seconds).unwrap_or_default();
+    let quiet = (QUIET_MIN + estimate * 2 + Duration::from_secs(min_ready)).min(PLAN_MAX);
+    let pause = (quiet / 600).max(Duration::from_secs(1));
+    let now_ready = situation.snapshot.sets.first().map_or(0, |set| {
+        situation
+            .snapshot
+            .pods_of(&set.object)
+            .filter(|pod| pod.is_ready())
+            .count()
+    });
+    let may_be_down = now_ready < 2 || set.replicas() == 0;
+    let begin = clock.now();
+    let (audit, mut end, mut all_at_once) = (plane.server().audit(), begin, false);
+    let mut entries = Vec::new();
+    let elapsed = |since: Timestamp| clock.now().duration_since(since);
+    let limit = |limit: Duration| SignedDuration::try_from(limit).unwrap_or(SignedDuration::MAX);
+    while elapsed(end) < limit(quiet) && elapsed(begin) < limit(PLAN_MAX) {
+        tokio::time::sleep(pause).await;
+        let next = audit.mark();
+        let fresh = audit
+            .since(mark, AuditEntry::is_change)
+            .context("follow the simulation")?;
+        mark = next;
+        let is_own = |entry: &AuditEntry| entry.namespace == situation.namespace;
+        let last = fresh
+            .iter()
+            .filter(|entry| is_own(entry))
+            .map(|entry| entry.received)
+            .max();
+        if let Some(last) = last {
+            end = end.max(last);
+            all_at_once |= !may_be_down && ready(plane, situation.namespace) == 0;
+        }
+        entries.extend(fresh);
+    }
+    Ok(Observed {
+        entries,
+        all_at_once,
+        end,
+    })
+}
+
+/// Number of ready pods.
+fn ready(plane: &TestControlPlane, namespace: &str) -> usize {
+    let (_, pods) = plane.server().store().list("pods", namespace);
+    let is_ready = |pod: &Value| {
+        let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
+        let mut conditions = conditions.into_iter().flatten();
+        conditions.any(|it| it["type"] == "Ready" && it["status"] == "True")
+    };
+    pods.iter().filter(|pod| is_ready(&pod.value())).count()
+}
+
+/// The present claims that a request deleted.
+fn claims_deleted(situation: &Situation<'_>, entries: &[AuditEntry]) -> Vec<DeletedClaim> {
+    let Some(set) = situation.snapshot.sets.first() else {
+        return Vec::new();
+    };
+    let deleted: BTreeSet<&str> = entries
+        .iter()
+        .filter(|entry| entry.resource == "persistentvolumeclaims" && entry.verb.name() == "delete")
+        .map(|entry| entry.name.as_str())
+        .collect();
+    let claims = situation.snapshot.objects(set).claims.into_iter();
+    let claims = claims.filter_map(|claim| serde_json::from_str::<Value>(claim).ok());
+    claims
+        .filter(|claim| deleted.contains(text(claim, "/metadata/name")))
+        .map(|claim| DeletedClaim {
+            name: text(&claim, "/metadata/name").to_owned(),
+            size: text(&claim, "/spec/resources/requests/storage").to_owned(),
+            storage_class: text(&claim, "/spec/storageClassName").to_owned(),
+        })
+        .collect()
+}

@@ -1,0 +1,28 @@
+//! The surroundings of a question, and its answer.
+
+use jiff::Timestamp;
+use kube::Client;
+
+use crate::output::Style;
+
+/// Everything that an answer depends on beside the question.
+pub struct Session {
+    /// The cluster.
+    pub client: Client,
+    /// The namespace of the question.
+    pub namespace: String,
+    /// The current time.
+    pub now: Timestamp,
+    /// The style of texts.
+    pub style: Style,
+}
+
+/// An answer.
+pub struct Reply {
+    /// The text, with a line break at the end.
+    pub text: String,
+    /// True if a planned change would delete data or take down every pod at once.
+    pub is_dangerous: bool,
+    /// True if a watched set is settled.
+    pub is_settled: bool,
+}

@@ -1,0 +1,74 @@
+//! The reason why a set isn't complete, with evidence and a way out.
+//!
+//! The shipped controller takes one step on a snapshot ([`crate::decide`]) and returns its reason to
+//! wait; the other modules look for the cause in the objects that it names.
+
+mod answer;
+mod container;
+mod deletion;
+pub(crate) mod explain;
+mod finding;
+pub(crate) mod read;
+mod refused;
+mod scheduling;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::Session;
+use crate::server::Server;
+pub(crate) use answer::Answer;
+pub(crate) use finding::State;
+
+/// The answers about several sets.
+#[derive(Debug, Serialize)]
+pub(crate) struct Why {
+    sets: Vec<Answer>,
+    /// Evidence that couldn't be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<String>,
+    /// True if all unsettled sets were asked for, instead of names.
+    #[serde(skip)]
+    is_search: bool,
+    #[serde(skip)]
+    now: Timestamp,
+}
+
+impl Why {
+    /// The first set's cause, unless nothing is left to do.
+    pub(crate) fn reason_unless_settled(&self) -> Option<String> {
+        let answer = self.sets.first()?;
+        let finding = &answer.finding;
+        (finding.state != State::Settled).then(|| finding.text.clone())
+    }
+}
+
+/// Explains these sets, or all that aren't settled. `everywhere` looks at all namespaces.
+pub(crate) async fn why(
+    server: &Server,
+    session: &Session,
+    names: &[String],
+    everywhere: bool,
+) -> anyhow::Result<Why> {
+    let namespace = (!everywhere).then_some(session.namespace.as_str());
+    let sets = read::sets(server, namespace, names).await?;
+    let mut answers = Vec::new();
+    let mut unread = Vec::new();
+    for sets in read::by_namespace(sets) {
+        let snapshot = read::snapshot(server, sets, session.now, &mut unread).await?;
+        for set in &snapshot.sets {
+            answers.push(explain::explain(&snapshot, set).await);
+        }
+    }
+    if names.is_empty() {
+        answers.retain(|answer| answer.finding.state != State::Settled);
+    }
+    unread.sort();
+    unread.dedup();
+    Ok(Why {
+        sets: answers,
+        unread,
+        is_search: names.is_empty(),
+        now: session.now,
+    })
+}

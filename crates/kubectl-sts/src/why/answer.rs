@@ -1,0 +1,158 @@
+//! Answers, rendered.
+
+use serde::Serialize;
+use statefulset_controller::Waiting;
+
+use super::Why;
+use super::finding::{Finding, State};
+use super::read::Snapshot;
+use crate::model::Set;
+use crate::output::{Style, Tone, age, brief, printable, table};
+
+/// Characters of a reason in a table.
+const REASON_LENGTH: usize = 60;
+
+/// The answer about one set.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Answer {
+    namespace: String,
+    set: String,
+    replicas: i32,
+    ready: i32,
+    updated: i32,
+    current_revision: String,
+    update_revision: String,
+    /// The controller's own words.
+    waits_for: Option<String>,
+    since: Option<String>,
+    #[serde(flatten)]
+    pub(crate) finding: Finding,
+}
+
+impl Answer {
+    /// Joins what the controller waits for with the cause.
+    pub(crate) fn new(
+        snapshot: &Snapshot,
+        set: &Set,
+        waiting: Option<&Waiting>,
+        finding: Finding,
+    ) -> Self {
+        let status = &set.status;
+        Self {
+            namespace: snapshot.namespace.clone(),
+            set: set.metadata.name.clone(),
+            replicas: set.replicas(),
+            ready: status.ready_replicas,
+            updated: status.updated_replicas,
+            current_revision: status.current_revision.clone(),
+            update_revision: status.update_revision.clone(),
+            waits_for: waiting.map(ToString::to_string),
+            since: finding.since.map(|since| since.to_string()),
+            finding,
+        }
+    }
+
+    fn rollout(&self) -> String {
+        match (
+            self.current_revision.as_str(),
+            self.update_revision.as_str(),
+        ) {
+            ("", "") => "no revision".to_owned(),
+            (current, update) if current == update => format!("revision {update}"),
+            (current, update) => format!("rollout from {current} to {update}"),
+        }
+    }
+}
+
+impl Why {
+    /// The answers for people: details of one set, a table of several.
+    pub(crate) fn text(&self, style: Style) -> String {
+        let mut text = match self.sets.as_slice() {
+            [] if self.is_search => "every set is complete\n".to_owned(),
+            [] => "no set of this name was found\n".to_owned(),
+            [only] if !self.is_search => self.details(only, style),
+            several => self.table(several),
+        };
+        for unread in &self.unread {
+            text.push_str(&style.paint(Tone::Warn, &format!("not seen: {unread}")));
+            text.push('\n');
+        }
+        text
+    }
+
+    fn details(&self, answer: &Answer, style: Style) -> String {
+        let finding = &answer.finding;
+        let Answer {
+            namespace,
+            set,
+            ready,
+            replicas,
+            updated,
+            ..
+        } = answer;
+        let title = format!(
+            "{namespace}/{set}: {ready} of {replicas} ready, {updated} updated, {}",
+            answer.rollout()
+        );
+        let (tone, state) = match finding.state {
+            State::Settled => (Tone::Good, "settled"),
+            State::Waiting => (Tone::Warn, "waiting"),
+            State::Stuck => (Tone::Bad, "stuck"),
+        };
+        let since = finding
+            .since
+            .map(|since| format!(" for {}", age(Some(since), self.now)));
+        let state = format!("{state}{}: {}", since.unwrap_or_default(), finding.text);
+        let mut lines = vec![style.paint(Tone::Bold, &title), style.paint(tone, &state)];
+        let mut add = |label: &str, text: &str| {
+            lines.push(format!("  {label:<10}{}", printable(text)));
+        };
+        if let Some(waits_for) = &answer.waits_for {
+            add("waits for", waits_for);
+        }
+        for evidence in &finding.evidence {
+            add("evidence", evidence);
+        }
+        for command in &finding.resolve {
+            add("resolve", command);
+        }
+        if let Some(caution) = &finding.caution {
+            add("consider", caution);
+        }
+        lines.join("\n") + "\n"
+    }
+
+    fn table(&self, answers: &[Answer]) -> String {
+        let titles = [
+            "NAMESPACE",
+            "SET",
+            "READY",
+            "STATE",
+            "FOR",
+            "CAUSE",
+            "REASON",
+        ];
+        let mut rows = vec![titles.map(str::to_owned).to_vec()];
+        rows.extend(answers.iter().map(|answer| {
+            let finding = &answer.finding;
+            let state = match finding.state {
+                State::Settled => "settled",
+                State::Waiting => "waiting",
+                State::Stuck => "stuck",
+            };
+            vec![
+                answer.namespace.clone(),
+                answer.set.clone(),
+                format!("{}/{}", answer.ready, answer.replicas),
+                state.to_owned(),
+                finding
+                    .since
+                    .map_or_else(|| "-".to_owned(), |since| age(Some(since), self.now)),
+                finding.cause.to_owned(),
+                brief(&finding.text, REASON_LENGTH),
+            ]
+        }));
+        table(&rows)
+    }
+}

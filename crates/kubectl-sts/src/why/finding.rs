@@ -1,0 +1,80 @@
+//! One finding: a cause, its evidence and a way out.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+/// The state of a set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    /// Nothing is left to do.
+    Settled,
+    /// Time alone completes the next step.
+    Waiting,
+    /// A person must act.
+    #[default]
+    Stuck,
+}
+
+/// A cause.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Finding {
+    /// The state that follows.
+    pub(crate) state: State,
+    /// Stable name of the cause, for programs.
+    pub(crate) cause: &'static str,
+    /// The cause in one sentence.
+    pub(crate) text: String,
+    /// Conditions, events and statuses that show it.
+    pub(crate) evidence: Vec<String>,
+    /// Beginning of the situation.
+    #[serde(skip)]
+    pub(crate) since: Option<Timestamp>,
+    /// Commands that resolve it, to be run in this order.
+    pub(crate) resolve: Vec<String>,
+    /// Considerations before.
+    pub(crate) caution: Option<String>,
+}
+
+impl Finding {
+    /// A cause that a person must remove.
+    pub(crate) fn stuck(cause: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            cause,
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A cause that time removes.
+    pub(crate) fn waiting(cause: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            state: State::Waiting,
+            ..Self::stuck(cause, text)
+        }
+    }
+
+    /// Adds evidence.
+    pub(crate) fn shown_by(mut self, evidence: impl IntoIterator<Item = String>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
+    /// Adds a command.
+    pub(crate) fn resolved_by(mut self, command: impl Into<String>) -> Self {
+        self.resolve.push(command.into());
+        self
+    }
+
+    /// Sets what to consider before.
+    pub(crate) fn but(mut self, caution: impl Into<String>) -> Self {
+        self.caution = Some(caution.into());
+        self
+    }
+
+    /// Sets the beginning, unless it is known.
+    pub(crate) fn since(mut self, since: Option<Timestamp>) -> Self {
+        self.since = self.since.or(since);
+        self
+    }
+}

@@ -1,0 +1,11 @@
+//! The program against the embedded control plane with the shipped controller, in virtual time.
+
+mod history;
+mod kubectl;
+mod plan;
+mod program;
+mod stage;
+mod stuck;
+mod timeline;
+mod watch;
+mod why;

@@ -1,0 +1,116 @@
+//! The program itself, over a port.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::auth::Identity;
+
+/// A kubeconfig that is removed at the end.
+struct Kubeconfig(PathBuf);
+
+impl Drop for Kubeconfig {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Kubeconfig {
+    fn new(name: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        Self(folder.join(format!("{name}-{}.yaml", std::process::id())))
+    }
+
+    /// Runs the program with this kubeconfig.
+    async fn sts(&self, line: &str) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kubectl-sts"));
+        command
+            .arg("--kubeconfig")
+            .arg(&self.0)
+            .args(line.split_whitespace());
+        let ended = tokio::task::spawn_blocking(move || command.output()).await;
+        ended.expect("the task ends").expect("the program starts")
+    }
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("the output is text")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn program_answers_over_a_port() {
+    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let plane = TestControlPlane::builder().listen(loopback).start().await;
+    let admin = Kubeconfig::new("sts-admin");
+    plane
+        .write_kubeconfig(&admin.0)
+        .expect("the kubeconfig is written");
+    let answer = admin.sts("why -A").await;
+    assert_eq!(text(&answer.stderr), "");
+    assert_eq!(text(&answer.stdout), "every set is complete\n");
+    assert!(answer.status.success());
+
+    let missing = admin.sts("why web").await;
+    let line =
+        "error: StatefulSet web doesn't exist in namespace default; choose another with -n\n";
+    assert_eq!(text(&missing.stderr), line);
+    assert_eq!(missing.status.code(), Some(1));
+    let context = admin.sts("why --context other").await;
+    assert_eq!(
+        text(&context.stderr).lines().count(),
+        1,
+        "{}",
+        text(&context.stderr)
+    );
+    assert!(
+        text(&context.stderr).contains("other"),
+        "{}",
+        text(&context.stderr)
+    );
+
+    let jane = Kubeconfig::new("sts-jane");
+    let written = plane.write_kubeconfig_for(&Identity::user("jane"), &jane.0);
+    written.expect("the kubeconfig is written");
+    let refused = jane.sts("why -n db").await;
+    let needed = "needs the right to list statefulsets in namespace db";
+    assert!(
+        text(&refused.stderr).contains(needed),
+        "{}",
+        text(&refused.stderr)
+    );
+    assert_eq!(refused.status.code(), Some(1));
+    plane.stop().await;
+
+    let stopped = admin.sts("why").await;
+    assert_eq!(
+        text(&stopped.stderr).lines().count(),
+        1,
+        "{}",
+        text(&stopped.stderr)
+    );
+    assert_eq!(stopped.status.code(), Some(1));
+}
+
+#[tokio::test]
+async fn usage_error_is_not_a_dangerous_plan() {
+    let nowhere = Kubeconfig::new("sts-usage");
+    for line in ["plan", "plan web --replicas many", "explain web"] {
+        let answer = nowhere.sts(line).await;
+        assert_eq!(answer.status.code(), Some(1), "{line}");
+        assert!(text(&answer.stderr).starts_with("error: "), "{line}");
+    }
+    let help = nowhere.sts("plan --help").await;
+    assert!(help.status.success());
+    assert!(text(&help.stdout).contains("The exit code is 2"));
+}
+
+#[tokio::test]
+async fn missing_kubeconfig_is_named() {
+    let nowhere = Kubeconfig::new("sts-nowhere");
+    let answer = nowhere.sts("why").await;
+    let line = text(&answer.stderr);
+    let start = format!("error: read the kubeconfig {}: ", nowhere.0.display());
+    assert!(line.starts_with(&start), "{line}");
+    assert_eq!(line.lines().count(), 1, "{line}");
+}

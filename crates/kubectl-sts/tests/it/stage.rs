@@ -1,0 +1,183 @@
+//! A cluster with nodes, the shipped controller and one user.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser as _;
+use jiff::Timestamp;
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
+use kube_test_control_plane::auth::Identity;
+use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
+use kubectl_sts::cli::Cli;
+use kubectl_sts::output::Style;
+use kubectl_sts::{Session, run};
+use serde_json::{Value, json};
+use statefulset_client::clock::Clock;
+use statefulset_client::rest::RestClient;
+use statefulset_controller::StatefulSetController;
+use tokio::task::JoinSet;
+
+/// Start time of clusters.
+const BEGIN: &str = "2026-03-01T12:00:00Z";
+/// Duration of each pod stage.
+const STEP: Duration = Duration::from_secs(1);
+
+/// Clock of the control plane, in the form that the controller takes.
+struct SharedClock(TokioClock);
+
+impl Clock for SharedClock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
+/// The cluster.
+pub(crate) struct Stage {
+    pub(crate) plane: TestControlPlane,
+    clock: TokioClock,
+    controllers: JoinSet<()>,
+}
+
+impl Stage {
+    /// Starts a cluster with a controller.
+    pub(crate) async fn start() -> Self {
+        let mut stage = Self::without_controller().await;
+        stage.start_controller();
+        stage
+    }
+
+    /// Starts a cluster without a controller.
+    pub(crate) async fn without_controller() -> Self {
+        let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
+        let pods = PodBehaviour {
+            start_delay: STEP.into(),
+            ready_delay: STEP.into(),
+            stop_delay: STEP.into(),
+            ..PodBehaviour::default()
+        };
+        let actors = ActorsConfig {
+            kubelet: Some(KubeletConfig::new(pods)),
+            events: true,
+            ..ActorsConfig::all()
+        };
+        let plane = TestControlPlane::builder()
+            .clock(Arc::new(clock.clone()))
+            .actors(actors)
+            .start()
+            .await;
+        Self {
+            plane,
+            clock,
+            controllers: JoinSet::new(),
+        }
+    }
+
+    /// Starts the shipped controller with the stock rights.
+    pub(crate) fn start_controller(&mut self) {
+        let account = Identity::service_account("kube-system", "statefulset-controller");
+        let client = RestClient::new(self.plane.client_as(account));
+        let controller = StatefulSetController::builder_with_clients(client.clone(), client)
+            .clock(Arc::new(SharedClock(self.clock.clone())))
+            .resync_period(None)
+            .seed(7)
+            .build()
+            .expect("no election is configured");
+        self.controllers.spawn(async move {
+            let ended = controller.run(std::future::pending()).await;
+            ended.expect("the controller runs until the end");
+        });
+    }
+
+    /// Runs the program as this user and returns its output, or its error line.
+    pub(crate) async fn sts_as(&self, user: kube::Client, line: &str) -> String {
+        let words = std::iter::once("kubectl-sts").chain(line.split_whitespace());
+        let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
+        let session = Session {
+            client: user,
+            namespace: cli
+                .namespace
+                .clone()
+                .unwrap_or_else(|| "default".to_owned()),
+            now: self.clock.now(),
+            style: Style::Plain,
+        };
+        match run(&cli, &session).await {
+            Ok(reply) if reply.is_dangerous => reply.text + "exit code 2\n",
+            Ok(reply) => reply.text,
+            Err(error) => format!("error: {error:#}\n"),
+        }
+    }
+
+    /// Runs the program as the administrator.
+    pub(crate) async fn sts(&self, line: &str) -> String {
+        self.sts_as(self.plane.client(), line).await
+    }
+
+    /// Sends a request as the administrator.
+    pub(crate) async fn ask(&self, method: &str, path: &str, kind: &str, body: &Value) -> Value {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", kind)
+            .body(body.to_string().into_bytes())
+            .expect("the request is valid");
+        let answer = self.plane.client().request_text(request).await;
+        let text = answer.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+        serde_json::from_str(&text).expect("the server answers in JSON")
+    }
+
+    /// Creates an object.
+    pub(crate) async fn create(&self, collection: &str, object: &Value) -> Value {
+        self.ask("POST", collection, "application/json", object)
+            .await
+    }
+
+    /// Applies a merge patch.
+    pub(crate) async fn patch(&self, path: &str, patch: &Value) -> Value {
+        let kind = "application/merge-patch+json";
+        self.ask("PATCH", path, kind, patch).await
+    }
+
+    /// Changes the image of the set `web`.
+    pub(crate) async fn set_image(&self, image: &str) {
+        let container = json!({"name": "app", "image": image});
+        let patch = json!({"spec": {"template": {"spec": {"containers": [container]}}}});
+        self.patch(SET, &patch).await;
+    }
+
+    /// Lets virtual time pass.
+    pub(crate) async fn pass(&self, seconds: u64) {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+}
+
+/// Path of the sets.
+pub(crate) const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+/// Path of the set `web`.
+pub(crate) const SET: &str = "/apis/apps/v1/namespaces/default/statefulsets/web";
+
+/// A set with this many pods and one claim for each.
+pub(crate) fn web(replicas: u32) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": replicas,
+            "serviceName": "web",
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+            },
+            "volumeClaimTemplates": [{
+                "metadata": {"name": "data"},
+                "spec": {
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}},
+                },
+            }],
+        },
+    })
+}

@@ -1,0 +1,126 @@
+//! The update strategy `Recreate`: deletion of all outdated pods before any pod is created.
+//!
+//! Upstream: `stateful_set_control.go` of v1.37.
+
+use jiff::Timestamp;
+use statefulset_controller_util::stateful_set::{
+    Conditions, RecreateProgress, StatefulSetStatus, UpdateStrategyType,
+};
+use statefulset_pod_control::PodSlot;
+
+use crate::error::Error;
+use crate::outcome::SyncOutcome;
+use crate::replicas::{ReplicaProcessor, Replicas};
+use crate::run_for_all::run_with_gaps;
+use crate::status::update_status;
+use crate::waiting::Waiting;
+
+/// Reason of the event about a set whose strategy is disabled.
+const UNKNOWN_STRATEGY: &str = "UnknownStrategy";
+
+impl ReplicaProcessor<'_> {
+    /// Returns true if the set has the strategy `Recreate`.
+    pub(crate) fn recreates(&self) -> bool {
+        self.set.spec.update_strategy.strategy_type == UpdateStrategyType::Recreate
+    }
+
+    /// Deletes every outdated pod, wanted or condemned, in batches under either policy, and records
+    /// the progress in the status. Returns the sync's outcome as long as an outdated pod exists:
+    /// nothing else happens in that sync.
+    ///
+    /// Unlike upstream's, no deletion takes a claim with it that the set keeps: before the first
+    /// one, wanted pods are removed from the owners of their claims, and a condemned pod is checked
+    /// against the live set.
+    pub(crate) async fn recreate(
+        &self,
+        replicas: &Replicas,
+        status: &mut StatefulSetStatus,
+    ) -> Option<SyncOutcome> {
+        let mut outcome = SyncOutcome::default();
+        match self
+            .delete_old_pods(replicas, &status.update_revision)
+            .await
+        {
+            Ok(None) => {
+                if status.current_revision != status.update_revision {
+                    report(status, RecreateProgress::WaitingForNewPods, self.now);
+                }
+                return None;
+            }
+            Ok(waiting) => {
+                outcome.waiting = waiting;
+                report(status, RecreateProgress::DeletingOldPods, self.now);
+            }
+            Err(error) => outcome.error = Some(error),
+        }
+        update_status(status, self.set, replicas.pods(), self.now);
+        Some(outcome)
+    }
+
+    /// Deletes the outdated pods, and returns the first one, terminating or not.
+    async fn delete_old_pods(
+        &self,
+        replicas: &Replicas,
+        update_revision: &str,
+    ) -> Result<Option<Waiting>, Error> {
+        let is_old = |slot: &&PodSlot| is_old(slot, update_revision);
+        let in_range = |slot: &PodSlot| slot.ordinal().index_in(self.set);
+        let wanted = replicas.wanted.iter().filter(is_old);
+        let wanted = wanted.filter_map(|slot| Some((in_range(slot)?, (slot, true))));
+        let end = usize::try_from(self.set.spec.replicas).unwrap_or(0);
+        let condemned = (end..).zip(&replicas.condemned);
+        let condemned = condemned.filter(|(_, slot)| is_old(slot));
+        let condemned = condemned.map(|(position, slot)| (position, (slot, false)));
+        let pods: Vec<_> = wanted.chain(condemned).collect();
+        if pods.is_empty() {
+            return Ok(None);
+        }
+        // The sync ends after the deletions, but claims that the set keeps must outlive all pods.
+        let (wanted, condemned) = (&replicas.wanted, &replicas.condemned);
+        self.release_kept_claims(wanted, condemned).await?;
+        run_with_gaps(&pods, |(_, (slot, is_wanted))| {
+            self.delete_old_pod(slot, *is_wanted)
+        })
+        .await
+    }
+
+    /// Deletes an old pod unless it is terminating, and returns it.
+    async fn delete_old_pod(
+        &self,
+        slot: &PodSlot,
+        is_wanted: bool,
+    ) -> Result<Option<Waiting>, Error> {
+        let Some(pod) = slot.existing() else {
+            return Ok(None);
+        };
+        if !pod.is_terminating() {
+            if is_wanted {
+                self.pod_control.delete_stateful_pod(pod).await?;
+            } else {
+                self.pod_control.delete_condemned_pod(pod).await?;
+            }
+        }
+        let pod = pod.name.clone();
+        Ok(Some(Waiting::OldPodRemoval { pod }))
+    }
+
+    /// Records that the set's strategy is disabled, and returns the error.
+    pub(crate) fn refuse_recreate(&self) -> Error {
+        let set = self.set.key().to_string();
+        let error = Error::RecreateDisabled { set };
+        self.pod_control.warn(UNKNOWN_STRATEGY, &error.to_string());
+        error
+    }
+}
+
+/// Returns true for an existing pod of another revision.
+fn is_old(slot: &PodSlot, update_revision: &str) -> bool {
+    let pod = slot.existing().filter(|pod| pod.is_created());
+    pod.is_some_and(|pod| pod.revision() != update_revision)
+}
+
+/// Records the progress of the update as a condition.
+pub(crate) fn report(status: &mut StatefulSetStatus, progress: RecreateProgress, now: Timestamp) {
+    let conditions = Conditions::with_progress(status.conditions.as_ref(), progress, now);
+    status.conditions = Some(conditions);
+}

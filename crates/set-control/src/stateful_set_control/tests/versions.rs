@@ -1,0 +1,206 @@
+//! Behaviour by emulated version: completion, `maxUnavailable`, and the preview of 1.38.
+
+use statefulset_client::feature_gates::KubeVersion;
+use statefulset_controller_util::stateful_set::UpdateStrategyType;
+
+use super::*;
+
+const NEW: &str = "registry.example/app:2";
+
+fn at(set: &Builder<StatefulSet>, minor: u32) -> Cluster {
+    with_gates(set, FeatureGates::at(KubeVersion::v1(minor)))
+}
+
+#[tokio::test]
+async fn on_delete_set_completes_from_1_37_on() {
+    let surplus: fn(&Cluster, &Builder<StatefulSet>, &str) = |cluster, set, revision| {
+        cluster.put(
+            &builders::pod(&set.build(), 3)
+                .terminating()
+                .revision(revision),
+        );
+    };
+    let unready: fn(&Cluster, &Builder<StatefulSet>, &str) = |cluster, set, revision| {
+        cluster.put(&builders::pod(&set.build(), 2).unready().revision(revision));
+    };
+    let nothing: fn(&Cluster, &Builder<StatefulSet>, &str) = |_, _, _| ();
+    for (minor, change, completes) in [
+        (36, nothing, false),
+        (37, nothing, true),
+        (37, surplus, false),
+        (37, unready, false),
+    ] {
+        let set = web().on_delete();
+        let cluster = at(&set, minor);
+        cluster.settle().await;
+        let set = set.image(NEW).generation(2);
+        cluster.change(&set);
+        let (old, new) = (revision_name(&web()), revision_name(&set));
+        for ordinal in 0..3 {
+            cluster.put(&builders::pod(&set.build(), ordinal).revision(&new));
+        }
+        change(&cluster, &set, &new);
+        cluster.step().await;
+        let status = &cluster.set().status;
+        let expected = if completes { &new } else { &old };
+        assert_eq!(*status.current_revision, **expected, "{minor} {completes}");
+        assert_eq!(status.current_replicas, if completes { 3 } else { 0 });
+    }
+}
+
+#[tokio::test]
+async fn max_unavailable_is_on_from_1_37_on() {
+    for (minor, deleted) in [(35, 1), (36, 1), (37, 2)] {
+        let set = web().max_unavailable(2);
+        let cluster = at(&set, minor);
+        cluster.settle().await;
+        cluster.change(&set.image(NEW).generation(2));
+        let outcome = cluster.sync().await;
+        assert_eq!(cluster.pods().len(), 3 - deleted, "{minor}");
+        let counted = outcome.unavailable_replicas;
+        assert_eq!(counted, (minor == 37).then_some(0), "{minor}");
+    }
+}
+
+/// Upstream sends both deletions, too: its second pass reads the cached pods.
+#[tokio::test]
+async fn failed_outdated_pod_is_deleted_twice_by_parallel_sets() {
+    let set = web().parallel().image(NEW).generation(2);
+    let cluster = at(&set, 37);
+    for ordinal in 0..3 {
+        cluster.put(&pod(&web(), ordinal));
+    }
+    cluster.put(&pod(&web(), 0).phase("Failed").unready());
+    let outcome = cluster.sync().await;
+    assert!(outcome.error.is_none(), "{:?}", outcome.error);
+    // Its place counts as unavailable, so no available pod goes.
+    assert_eq!(cluster.pods(), ["web-1", "web-2"]);
+    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 2);
+}
+
+/// Without `rollingUpdate`, a hole below the stored count gets the current revision.
+#[tokio::test]
+async fn hole_of_a_bare_parallel_set_is_filled_and_emptied_in_one_sync() {
+    let set = web()
+        .parallel()
+        .with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
+    let cluster = at(&set, 37);
+    cluster.settle().await;
+    cluster.objects.pods.delete("ns", "web-0").unwrap();
+    cluster.change(&set.image(NEW).generation(2));
+    let created = cluster.objects.create_pod_tracker.requests();
+    cluster.step().await;
+    assert_eq!(cluster.objects.create_pod_tracker.requests(), created + 1);
+    assert_eq!(cluster.pods(), ["web-1", "web-2"]);
+}
+
+#[tokio::test]
+async fn full_quota_blocks_a_parallel_scale_down_only_without_the_preview() {
+    let full: fn() -> ApiError = || ApiError::api(403, "Forbidden", "exceeded quota");
+    let preview = "PreviewParallelScaleDownFirst=true";
+    for (settings, parallel, left) in [
+        ("", true, vec!["web-0", "web-3"]),
+        (preview, true, vec!["web-0"]),
+        ("", false, vec!["web-0", "web-3"]),
+        (preview, false, vec!["web-0", "web-3"]),
+    ] {
+        let set = if parallel { web().parallel() } else { web() };
+        let set = set.replicas(2);
+        let gates = FeatureGates::parse(settings, KubeVersion::v1(37)).unwrap();
+        let cluster = with_gates(&set, gates);
+        for ordinal in [0, 3] {
+            cluster.put(&pod(&set, ordinal));
+        }
+        cluster.objects.create_pod_tracker.fail_after(0, full);
+        let error = cluster.sync().await.error.unwrap().to_string();
+        assert_eq!(error, "exceeded quota");
+        assert_eq!(cluster.pods(), left, "{settings} {parallel}");
+    }
+}
+
+#[tokio::test]
+async fn failed_scale_down_of_the_preview_creates_nothing() {
+    let set = web().parallel().replicas(2);
+    let gates = FeatureGates::parse("PreviewParallelScaleDownFirst=1", KubeVersion::v1(37));
+    let cluster = with_gates(&set, gates.unwrap());
+    cluster.put(&pod(&set, 3));
+    cluster.objects.delete_pod_tracker.fail_after(0, boom);
+    assert_eq!(cluster.sync().await.error.unwrap().to_string(), "boom");
+    assert_eq!(cluster.pods(), ["web-3"]);
+}
+
+/// The set as an API server of this version returns it: 1.37 adds a default to rolling updates.
+fn served(set: &Builder<StatefulSet>, minor: u32) -> Builder<StatefulSet> {
+    let strategy = set.build().spec.update_strategy.strategy_type;
+    if minor >= 37 && strategy == UpdateStrategyType::RollingUpdate {
+        return set.clone().max_unavailable(1);
+    }
+    set.clone()
+}
+
+/// Replaces the controller by one that emulates another version.
+fn take_over(cluster: &mut Cluster, minor: u32) {
+    let settings = match minor {
+        37 => "StatefulSetRecreateStrategy=true",
+        _ => "",
+    };
+    cluster.control = DefaultStatefulSetControl::new(
+        Arc::clone(&cluster.pods),
+        Arc::<crate::fake::FakeStatusUpdater>::clone(&cluster.status),
+        Arc::<statefulset_history::fake::FakeHistory>::clone(&cluster.history),
+        FeatureGates::parse(settings, KubeVersion::v1(minor)).unwrap(),
+    );
+}
+
+/// Rolls a set out while server and controller are of 1.37 from one sync to another, and of 1.36
+/// before and after.
+async fn roll_across(set: &Builder<StatefulSet>, newer: std::ops::Range<usize>) {
+    let mut cluster = at(set, 36);
+    cluster.settle().await;
+    let created = cluster.objects.create_pod_tracker.requests();
+    let deleted = cluster.objects.delete_pod_tracker.requests();
+    let set = set.clone().image(NEW).generation(2);
+    let update = revision_name(&set);
+    let is_on_delete =
+        set.build().spec.update_strategy.strategy_type == UpdateStrategyType::OnDelete;
+    for step in 0..20 {
+        let minor = if newer.contains(&step) { 37 } else { 36 };
+        take_over(&mut cluster, minor);
+        cluster.change(&served(&set, minor));
+        cluster.step().await;
+        let mut pods = cluster.pods().into_iter();
+        if is_on_delete && let Some(old) = pods.find(|pod| cluster.pod_revision(pod) != update) {
+            // The user deletes it.
+            cluster.objects.pods.delete("ns", &old).unwrap();
+        }
+        for pod in cluster.pods() {
+            cluster.run(&pod);
+        }
+    }
+    let pods = cluster.pods();
+    assert_eq!(pods, ["web-0", "web-1", "web-2"]);
+    assert!(pods.iter().all(|pod| cluster.pod_revision(pod) == update));
+    let creations = cluster.objects.create_pod_tracker.requests() - created;
+    let deletions = cluster.objects.delete_pod_tracker.requests() - deleted;
+    assert_eq!(
+        (creations, deletions),
+        (3, if is_on_delete { 0 } else { 3 })
+    );
+    let revisions = cluster.control.list_revisions(&cluster.set()).unwrap();
+    assert_eq!(revisions.len(), 2);
+    let conditions = cluster.set().status.conditions.clone();
+    assert_eq!(conditions, None, "1.36 leaves no condition behind");
+}
+
+#[tokio::test]
+async fn version_changes_midway_replace_no_pod_twice() {
+    for set in [web(), web().on_delete(), web().recreate()] {
+        for set in [set.clone(), set.parallel()] {
+            for start in 0..8 {
+                for length in [0, 1, 3, 8] {
+                    roll_across(&set, start..start + length).await;
+                }
+            }
+        }
+    }
+}
