@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 use crate::custom;
 use crate::events;
 use crate::kinds::Kind;
-use crate::object::{Draft, object_mut};
+use crate::members::object_mut;
+use crate::object::Draft;
 use crate::settings::FeatureGates;
 use crate::status::{ApiError, ApiResult};
 

@@ -18,7 +18,7 @@ const RENAMED: &[(&str, &str)] = &[
 /// Converts the stored form to the form that `kind` serves.
 pub fn to_served(kind: &Kind, value: &mut Value) {
     if let Some(custom) = kind.custom {
-        return custom.to_served(kind, value);
+        return custom.to_served(&kind.api_version(), value);
     }
     let Some(map) = value.as_object_mut().filter(|_| kind.has(Trait::View)) else {
         return;

@@ -1,5 +1,6 @@
 //! The served kinds as data: a new kind is a new row.
 
+mod custom;
 mod subresource;
 mod table;
 mod target;
@@ -9,6 +10,7 @@ use kube_apimachinery::schema::{self, Type};
 
 use crate::custom::CustomResource;
 
+pub use custom::of_definition;
 pub use subresource::Subresource;
 pub use table::KINDS;
 pub use table::TOKEN_REQUEST;
@@ -46,7 +48,7 @@ pub struct Kind {
     pub fields: &'static [Field],
     /// The rule for names.
     pub name_rule: NameRule,
-    /// What its definition says, for a custom resource.
+    /// The version of its definition, for a custom resource.
     pub custom: Option<&'static CustomResource>,
 }
 

@@ -1,10 +1,11 @@
-//! Readers for members of JSON values. A missing member, or one of another type, reads as empty.
+//! Readers and writers of members of JSON values. A missing member, or one of another type, reads as
+//! empty.
 //!
 //! Functions named `…_at` take a JSON pointer without escapes, the others the name of a member.
 
 use std::slice::Iter;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// Returns the value at a JSON pointer without escapes, without copying text.
 pub fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
@@ -45,10 +46,34 @@ pub fn number_at(value: &Value, pointer: &str) -> i64 {
     at(value, pointer).and_then(Value::as_i64).unwrap_or(0)
 }
 
+/// Returns a member that is a JSON object, replacing any other value by an empty object.
+///
+/// # Panics
+///
+/// Panics if `value` itself is neither an object nor null.
+pub fn object_mut<'a>(value: &'a mut Value, member: &str) -> &'a mut Map<String, Value> {
+    let slot = &mut value[member];
+    if !slot.is_object() {
+        *slot = json!({});
+    }
+    slot.as_object_mut()
+        .expect("the member was made an object just above")
+}
+
+/// Sets a member, or removes it if the value is `None`.
+pub fn set_or_remove(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
+    match value {
+        Some(value) if !value.is_null() => {
+            map.insert(key.to_owned(), value);
+        }
+        _ => {
+            map.remove(key);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

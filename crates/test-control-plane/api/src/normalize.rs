@@ -1,5 +1,7 @@
 //! Normalization: decoding an object into the reference's types and encoding it again.
 
+mod custom;
+
 use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
 use serde_json::{Value, json};
 
@@ -61,7 +63,7 @@ pub fn check_overwritten(kind: &Kind, draft: &Draft) -> ApiResult<()> {
 /// 400 for a value of the wrong type, and for unknown members in strict mode.
 pub fn normalize(kind: &Kind, draft: &mut Draft, unknown_fields: UnknownFields) -> ApiResult<()> {
     if let Some(custom) = kind.custom {
-        return custom.complete(kind, draft);
+        return custom::complete(custom, kind, draft);
     }
     let unknown = match unknown_fields {
         UnknownFields::Keep => UnknownMembers::Keep,

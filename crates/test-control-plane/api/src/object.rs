@@ -12,7 +12,7 @@ use crate::go_json::raw::compact;
 use crate::go_json::read::{self, Expect, Place, Twice};
 use crate::kinds::type_of;
 use crate::kinds::{Field, Kind, Trait};
-use crate::members::at;
+use crate::members::{at, object_mut};
 use encode::Encoder;
 
 mod as_is;
@@ -181,32 +181,6 @@ fn type_meta(map: &Map<String, Value>) -> String {
         map.get("kind").unwrap_or(&null),
         map.get("apiVersion").unwrap_or(&null)
     )
-}
-
-/// Returns a member that is a JSON object, replacing any other value by an empty object.
-///
-/// # Panics
-///
-/// Panics if `value` itself is neither an object nor null.
-pub fn object_mut<'a>(value: &'a mut Value, member: &str) -> &'a mut Map<String, Value> {
-    let slot = &mut value[member];
-    if !slot.is_object() {
-        *slot = json!({});
-    }
-    slot.as_object_mut()
-        .expect("the member was made an object just above")
-}
-
-/// Sets a member, or removes it if the value is `None`.
-pub fn set_or_remove(map: &mut Map<String, Value>, key: &str, value: Option<Value>) {
-    match value {
-        Some(value) if !value.is_null() => {
-            map.insert(key.to_owned(), value);
-        }
-        _ => {
-            map.remove(key);
-        }
-    }
 }
 
 /// Reads the standard members of `metadata`.

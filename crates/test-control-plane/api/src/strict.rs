@@ -52,7 +52,7 @@ impl MemberCheck {
         let mut found: Vec<String> = in_yaml.into_iter().chain(found).collect();
         if let Some(custom) = kind.custom {
             let value = serde_json::from_slice(text).unwrap_or_default();
-            found.extend(unknown(&custom.unknown_fields(kind, &value)));
+            found.extend(unknown(&custom.unknown_fields(&kind.api_version(), &value)));
         }
         if validation != FieldValidation::Strict || found.is_empty() {
             return Ok(found
@@ -110,7 +110,7 @@ impl MemberCheck {
             }
             found.extend(brought.iter().map(ToString::to_string));
             if let Some(custom) = kind.custom {
-                found.extend(unknown(&custom.unknown_fields(kind, new)));
+                found.extend(unknown(&custom.unknown_fields(&kind.api_version(), new)));
             }
         }
         if !is_strict || found.is_empty() {

@@ -2,6 +2,7 @@
 
 mod claim;
 mod config;
+mod custom;
 mod endpoints;
 mod events;
 mod inner;
@@ -26,11 +27,12 @@ mod storage;
 mod upstream;
 mod workloads;
 
-pub(crate) use metadata::embedded as embedded_metadata;
+pub(crate) use custom::is_known_format;
+use metadata::embedded as embedded_metadata;
 pub use names::path_segment;
 pub(crate) use names::{dns_label, dns_subdomain, letter_label};
 
-use crate::custom::{self, DEFINITIONS};
+use crate::custom::DEFINITIONS;
 use crate::kinds::Kind;
 use crate::kinds::Subresource;
 use crate::kinds::Target;
@@ -67,13 +69,13 @@ pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
     let errors = &mut all;
     let is_status = subject.target == Target::Part(Subresource::Status);
     if let Some(custom) = subject.kind.custom {
-        return custom.validate(subject, all);
+        return custom::resource(custom, subject, all);
     }
     match subject.kind.storage {
         DEFINITIONS if is_status => {}
         DEFINITIONS => {
             let old = subject.old.map(|old| &old.value);
-            errors.extend(custom::validate_definition(&subject.new.value, old));
+            errors.extend(custom::definition(&subject.new.value, old));
         }
         "configmaps" => config::config_map(subject, errors),
         "controllerrevisions" => others::controller_revision(subject, errors),

@@ -1,10 +1,12 @@
 //! Warnings about accepted objects, besides those about unknown and repeated members.
 
+mod definition;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::custom::{self, DEFINITIONS};
+use crate::custom::DEFINITIONS;
 use crate::kinds::Kind;
 use crate::members::{list_at, text};
 use crate::validation;
@@ -63,7 +65,7 @@ pub fn of_object(kind: &Kind, object: &Value) -> Vec<String> {
         "statefulsets" => stateful_set(spec, &mut found),
         "persistentvolumeclaims" => claim_spec(spec, "spec", &mut found),
         "services" => service(spec, &mut found),
-        DEFINITIONS => found.extend(custom::warnings_of(object)),
+        DEFINITIONS => found.extend(definition::warnings(object)),
         _ => {}
     }
     found

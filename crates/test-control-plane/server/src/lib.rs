@@ -10,6 +10,7 @@ pub mod certificates;
 pub mod config;
 mod custom;
 mod decoding;
+mod definitions;
 pub mod faults;
 mod handlers;
 mod incoming;

@@ -8,7 +8,8 @@ use kube_test_control_plane_api::custom::{self, DEFINITIONS};
 use kube_test_control_plane_api::defaults;
 use kube_test_control_plane_api::events;
 use kube_test_control_plane_api::kinds::{Kind, Subresource, Trait};
-use kube_test_control_plane_api::object::{Draft, Key, Object, object_mut, set_or_remove};
+use kube_test_control_plane_api::members::{object_mut, set_or_remove};
+use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use rand::Rng;
 use serde_json::{Value, json};
@@ -47,7 +48,7 @@ pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> Bytes {
 pub(crate) fn handled_form(kind: &Kind, object: &Object) -> Draft {
     let mut draft = object.draft();
     if let Some(custom) = kind.custom {
-        custom.to_served(kind, &mut draft.value);
+        custom.to_served(&kind.api_version(), &mut draft.value);
     }
     draft
 }

@@ -1,7 +1,8 @@
 //! A test's controls over leases.
 
 use kube_apimachinery::time::format_micros;
-use kube_test_control_plane_api::object::{Key, object_mut};
+use kube_test_control_plane_api::members::object_mut;
+use kube_test_control_plane_api::object::Key;
 use serde_json::{Value, json};
 
 use super::{ActionError, change};

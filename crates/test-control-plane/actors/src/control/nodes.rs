@@ -1,7 +1,7 @@
 //! A test's controls over nodes.
 
 use http::Method;
-use kube_test_control_plane_api::object::object_mut;
+use kube_test_control_plane_api::members::object_mut;
 use serde_json::{Value, json};
 
 use super::{ActionError, Handles, change, request};

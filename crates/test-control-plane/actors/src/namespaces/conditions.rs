@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use kube_test_control_plane_api::kinds::Kind;
-use kube_test_control_plane_api::object::{Object, object_mut};
+use kube_test_control_plane_api::members::object_mut;
+use kube_test_control_plane_api::object::Object;
 
 /// The remaining objects in a namespace.
 #[derive(Debug, Default)]

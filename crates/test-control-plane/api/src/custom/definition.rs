@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::schema::texts;
-use crate::members::{list_at, text, text_at};
-use crate::object::object_mut;
+use crate::members::{list_at, object_mut, text, text_at};
 
 /// A custom resource definition.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +18,11 @@ impl<'a> Definition<'a> {
     /// Returns the API group.
     pub fn group(self) -> &'a str {
         text_at(self.0, "/spec/group")
+    }
+
+    /// Returns the accepted kind.
+    pub fn kind(self) -> &'a str {
+        text_at(self.0, "/status/acceptedNames/kind")
     }
 
     /// Returns true if the resources are namespaced.

@@ -1,16 +1,14 @@
 //! A served version of a custom resource.
 
-use kube_apimachinery::schema::{self, UnknownMembers};
+use kube_apimachinery::schema;
 use serde_json::{Map, Value, json};
 
+use super::definition::Definition;
 use super::scale::Scale;
-use super::schema::{Schema, flag, texts};
-use crate::kinds::Kind;
-use crate::members::text;
-use crate::object::Draft;
-use crate::status::{ApiError, ApiResult};
+use super::schema::{Schema, flag};
+use crate::members::{text, text_at};
 
-/// What a definition says about one of its versions.
+/// A version of a definition, as requests need it.
 #[derive(Debug)]
 pub struct CustomResource {
     /// The kind of lists.
@@ -91,36 +89,37 @@ impl Column {
 }
 
 impl CustomResource {
-    /// Completes a request's object: metadata of the right types, defaults, no unspecified members.
-    ///
-    /// # Errors
-    ///
-    /// 400 for metadata of the wrong type.
-    pub fn complete(&self, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
-        let value = &mut draft.value;
-        if let Some(metadata) = value.get_mut("metadata") {
-            let sent = metadata.take();
-            *metadata = schema::normalize_owned("ObjectMeta", sent, UnknownMembers::Drop, "")
-                .map_err(|err| {
-                    ApiError::bad_request(format!(
-                        "{} in version {:?} cannot be handled as a {}: {err}",
-                        kind.kind, kind.version, kind.kind
-                    ))
-                })?;
+    /// Reads a version of a definition.
+    pub(crate) fn read(definition: Definition<'_>, version: &Value) -> Self {
+        let stored = definition.storage_version().unwrap_or(version);
+        let is_stored = text(stored, "name") == text(version, "name");
+        let schema = |version: &Value| {
+            let found = version.pointer("/schema/openAPIV3Schema");
+            found.map(Schema::read).unwrap_or_default()
+        };
+        Self {
+            list_kind: text_at(definition.0, "/status/acceptedNames/listKind").to_owned(),
+            stored_version: format!("{}/{}", definition.group(), text(stored, "name")),
+            scale: Scale::read(version),
+            columns: Column::read_all(version),
+            warning: warning(definition, version),
+            terminating: definition.is_deleting(),
+            schema: schema(version),
+            stored_schema: (!is_stored).then(|| schema(stored)),
         }
-        without_null_time(value);
-        self.schema.set_defaults(value);
-        self.schema.prune(value);
-        self.schema.drop_nulls(value);
-        Ok(())
     }
 
-    /// Converts a stored object to the version that `kind` serves.
-    pub fn to_served(&self, kind: &Kind, value: &mut Value) {
+    /// Sets defaults and removes what the schema doesn't specify.
+    pub(crate) fn apply_schema(&self, value: &mut Value) {
         self.schema.set_defaults(value);
         self.schema.prune(value);
         self.schema.drop_nulls(value);
-        value["apiVersion"] = json!(kind.api_version());
+    }
+
+    /// Converts a stored object to the served version, whose name with its group is `api_version`.
+    pub fn to_served(&self, api_version: &str, value: &mut Value) {
+        self.apply_schema(value);
+        value["apiVersion"] = json!(api_version);
     }
 
     /// Converts an object to the stored version, whose schema may lack some of its members.
@@ -135,9 +134,9 @@ impl CustomResource {
     /// Returns the members of an object that the schema doesn't specify.
     ///
     /// An object of a version without a schema has only such members.
-    pub fn unknown_fields(&self, kind: &Kind, value: &Value) -> Vec<String> {
+    pub fn unknown_fields(&self, api_version: &str, value: &Value) -> Vec<String> {
         let none = Schema::default();
-        let schema = if text(value, "apiVersion") == kind.api_version() {
+        let schema = if text(value, "apiVersion") == api_version {
             &self.schema
         } else {
             &none
@@ -168,27 +167,10 @@ impl CustomResource {
     }
 }
 
-/// Removes the null creation time that the type of metadata writes.
-fn without_null_time(value: &mut Value) {
-    let metadata = value.get_mut("metadata").and_then(Value::as_object_mut);
-    if let Some(metadata) = metadata
-        && metadata
-            .get("creationTimestamp")
-            .is_some_and(Value::is_null)
-    {
-        metadata.remove("creationTimestamp");
-    }
-}
-
 /// Returns the warning for requests to a deprecated version.
 ///
 /// Upstream: `deprecationWarning` in `getOrCreateServingInfoFor`
-pub(super) fn warning(
-    group: &str,
-    kind: &str,
-    version: &Value,
-    versions: &[&Value],
-) -> Option<String> {
+fn warning(definition: Definition<'_>, version: &Value) -> Option<String> {
     if !flag(version, "deprecated") {
         return None;
     }
@@ -197,9 +179,10 @@ pub(super) fn warning(
         return Some(own.to_owned());
     }
     let name = text(version, "name");
+    let (group, kind) = (definition.group(), definition.kind());
     let start = format!("{group}/{name} {kind} is deprecated");
-    let replacement = versions
-        .iter()
+    let replacement = definition
+        .versions()
         .filter(|other| flag(other, "served") && !flag(other, "deprecated"))
         .map(|other| text(other, "name"))
         .filter(|other| super::by_priority(other, name).is_lt())
@@ -208,25 +191,4 @@ pub(super) fn warning(
         Some(better) => format!("{start}; use {group}/{better} {kind}"),
         None => start,
     })
-}
-
-/// Returns the JSON path without its leading dot.
-pub(super) fn bare(path: &str) -> &str {
-    path.strip_prefix('.').unwrap_or(path)
-}
-
-/// Returns the selectable fields of a version: the paths.
-pub(super) fn selectable(version: &Value) -> Vec<String> {
-    let fields = version.get("selectableFields").and_then(Value::as_array);
-    let paths = fields.into_iter().flatten();
-    paths
-        .map(|field| text(field, "jsonPath").to_owned())
-        .filter(|path| !path.is_empty())
-        .collect()
-}
-
-/// Returns the names under `names` in the status, which discovery shows.
-pub(super) fn accepted(definition: &Value, member: &str) -> Vec<String> {
-    let names = definition.pointer("/status/acceptedNames");
-    names.map_or_else(Vec::new, |names| texts(names, member))
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::Value;
 
+use super::pattern;
 use crate::members::text;
 
 /// The type in a schema.
@@ -183,7 +184,7 @@ impl Schema {
                 choices: from.get("enum").and_then(Value::as_array).cloned(),
                 pattern: Some(text(from, "pattern"))
                     .filter(|pattern| !pattern.is_empty())
-                    .and_then(|pattern| Regex::new(pattern).ok()),
+                    .and_then(|pattern| pattern::compile(pattern).ok()),
                 format: text(from, "format").to_owned(),
                 minimum: number(from, "minimum"),
                 maximum: number(from, "maximum"),

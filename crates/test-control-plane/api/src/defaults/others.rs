@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::default_text;
-use crate::object::object_mut;
+use crate::members::object_mut;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 

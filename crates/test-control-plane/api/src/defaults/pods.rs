@@ -4,8 +4,7 @@ use kube_apimachinery::defaults;
 use serde_json::{Map, Value, json};
 
 use super::default_text;
-use crate::members::list_at;
-use crate::object::object_mut;
+use crate::members::{list_at, object_mut};
 
 /// Sets the defaults of a pod.
 pub(super) fn set_defaults(pod: &mut Value) {

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::object::object_mut;
+use crate::members::object_mut;
 
 /// The built-in priority classes and their priorities.
 const CLASSES: [(&str, i64); 2] = [

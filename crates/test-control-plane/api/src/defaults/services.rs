@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{default_number, default_text};
-use crate::object::object_mut;
+use crate::members::object_mut;
 
 /// Session affinity timeout of a client, in seconds.
 const CLIENT_IP_TIMEOUT: i64 = 10_800;

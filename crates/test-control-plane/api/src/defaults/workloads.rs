@@ -4,7 +4,7 @@ use kube_apimachinery::defaults;
 use serde_json::{Map, Value, json};
 
 use super::{default_number, default_text};
-use crate::object::object_mut;
+use crate::members::object_mut;
 
 /// The annotation that counts a daemon set's templates.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";

@@ -80,7 +80,7 @@ fn full_with_known_finalizers(kind: &Kind, metadata: &Place<'_>, errors: &mut Er
 /// Returns the errors in the metadata of an object inside another one, at `path`.
 pub(crate) fn embedded(object: &Value, path: &str) -> Errors {
     let mut errors = Errors::new();
-    let place = Place::root(object, None);
+    let place = Place::new(object, "");
     rules::check("ObjectMeta", &place.member("metadata"), &mut errors);
     for error in &mut errors {
         error.field = format!("{path}.{}", error.field);

@@ -113,6 +113,6 @@ fn without_allowed_changes(new: &Value, old: &Value) -> Value {
 
 fn keep(masked: &mut Value, old: &Value, member: &str) {
     if let Some(map) = masked.as_object_mut() {
-        crate::object::set_or_remove(map, member, old.get(member).cloned());
+        crate::members::set_or_remove(map, member, old.get(member).cloned());
     }
 }

@@ -2,7 +2,8 @@
 
 use kube_apimachinery::time;
 use kube_test_control_plane_api::kinds;
-use kube_test_control_plane_api::object::{Draft, object_mut};
+use kube_test_control_plane_api::members::object_mut;
+use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::status::FieldError;
 use kube_test_control_plane_api::status::{ApiError, ApiResult, details};
 use serde::Deserialize;

@@ -5,7 +5,8 @@ use std::net::Ipv4Addr;
 use std::sync::MutexGuard;
 
 use kube_test_control_plane_api::kinds::Kind;
-use kube_test_control_plane_api::object::{Draft, Key, object_mut};
+use kube_test_control_plane_api::members::object_mut;
+use kube_test_control_plane_api::object::{Draft, Key};
 use kube_test_control_plane_api::status::FieldError;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Map, Value, json};

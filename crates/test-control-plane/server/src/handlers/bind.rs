@@ -1,7 +1,8 @@
 //! Pod bindings.
 
 use http::StatusCode;
-use kube_test_control_plane_api::object::{Draft, object_mut};
+use kube_test_control_plane_api::members::object_mut;
+use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::status::{ApiError, ApiResult, details};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use kube_apimachinery::quantity::Quantity;
 use kube_test_control_plane_api::defaults::is_default;
 use kube_test_control_plane_api::kinds::{self, Kind};
-use kube_test_control_plane_api::members::text_at;
-use kube_test_control_plane_api::object::{Draft, Key, object_mut};
+use kube_test_control_plane_api::members::{object_mut, text_at};
+use kube_test_control_plane_api::object::{Draft, Key};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! Deletion of namespaces, which are emptied first.
 
 use kube_test_control_plane_api::kinds::Kind;
-use kube_test_control_plane_api::object::{Draft, Object, object_mut, set_or_remove};
+use kube_test_control_plane_api::members::{object_mut, set_or_remove};
+use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::options::{DeleteOptions, Propagation};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Value, json};

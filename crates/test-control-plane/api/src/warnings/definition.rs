@@ -1,13 +1,13 @@
-//! Warnings about definitions.
+//! Warnings about definitions of custom resources.
 
 use serde_json::Value;
 
-use super::definition::Definition;
-use super::formats;
+use crate::custom::Definition;
 use crate::members::text;
+use crate::validation::is_known_format;
 
 /// Returns a warning for each unknown format in the schemas.
-pub(crate) fn of_definition(definition: &Value) -> Vec<String> {
+pub(super) fn warnings(definition: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     for version in Definition(definition).versions() {
         if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
@@ -19,7 +19,7 @@ pub(crate) fn of_definition(definition: &Value) -> Vec<String> {
 
 fn unknown_formats(schema: &Value, warnings: &mut Vec<String>) {
     let (of, format) = (text(schema, "type"), text(schema, "format"));
-    if !format.is_empty() && !formats::is_known(of, format) {
+    if !format.is_empty() && !is_known_format(of, format) {
         warnings.push(format!("unrecognized format {format:?}"));
     }
     let properties = schema.get("properties").and_then(Value::as_object);

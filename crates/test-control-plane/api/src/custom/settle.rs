@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::definition::Definition;
 use super::names::accept;
-use crate::members::text;
-use crate::object::{object_mut, set_or_remove};
+use crate::members::{object_mut, set_or_remove, text};
 
 /// The finalizer that holds a definition until its resources are gone.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";

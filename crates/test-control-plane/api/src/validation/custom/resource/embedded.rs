@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schema::Schema;
-use super::validate::join;
+use super::join;
+use crate::custom::Schema;
 use crate::members::text;
 use crate::status::FieldError;
 use crate::validation::{embedded_metadata, letter_label};

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::custom::schema::texts;
+use crate::custom::texts;
 use crate::members::text;
 use crate::status::FieldError;
 use crate::validation::letter_label;

@@ -7,7 +7,7 @@ mod values;
 
 use serde_json::{Map, Value, json};
 
-use crate::custom::schema::{SchemaType, flag};
+use crate::custom::{SchemaType, flag};
 use crate::members::text;
 use crate::status::FieldError;
 

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::type_if;
-use crate::custom::schema::{flag, texts};
+use crate::custom::{flag, texts};
 use crate::members::text;
 use crate::status::FieldError;
 

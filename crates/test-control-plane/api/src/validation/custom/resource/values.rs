@@ -5,9 +5,9 @@
 use serde_json::{Value, json};
 
 use super::{Node, Validation, exceeds, is_below};
-use crate::custom::formats;
-use crate::custom::schema::{Schema, SchemaType};
+use crate::custom::{Schema, SchemaType};
 use crate::status::FieldError;
+use crate::validation::custom::formats;
 
 /// The largest distance of a quotient from an integer that counts as a multiple.
 const MULTIPLE_TOLERANCE: f64 = 1e-9;

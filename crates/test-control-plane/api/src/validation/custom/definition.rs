@@ -8,9 +8,7 @@ mod structural;
 
 use serde_json::{Value, json};
 
-use super::definition::Definition;
-use super::schema::{flag, texts};
-use super::status::{approval_annotation, is_protected};
+use crate::custom::{Definition, approval_annotation, flag, is_protected, texts};
 use crate::members::text;
 use crate::status::FieldError;
 use crate::validation::{dns_subdomain, letter_label};
@@ -18,12 +16,12 @@ use crate::validation::{dns_subdomain, letter_label};
 /// The annotation in field paths.
 const APPROVAL_FIELD: &str = "metadata.annotations[api-approved.kubernetes.io]";
 
-/// Where to read about the approval of protected groups.
+/// The proposal that explains the approval of protected groups.
 const APPROVAL_GUIDE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
 /// Returns the errors of a definition, beside those of its metadata. `old` is the one before an
 /// update.
-pub(crate) fn validate(value: &Value, old: Option<&Value>) -> Vec<FieldError> {
+pub(in crate::validation) fn validate(value: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let definition = Definition(value);
     let mut errors = Vec::new();
     if let Some(old) = old {

@@ -1,20 +1,19 @@
 //! The rules on patterns and defaults.
 
-use regex::Regex;
 use serde_json::{Value, json};
 
 use super::each_inner;
-use crate::custom::schema::Schema;
-use crate::custom::validate::errors_of_default;
+use crate::custom::{Schema, compile_pattern};
 use crate::members::text;
 use crate::status::FieldError;
+use crate::validation::custom::resource::errors_of_default;
 
 pub(super) fn check(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
     let pattern = text(schema, "pattern");
-    if let Err(error) = Regex::new(pattern) {
-        // The last line tells the reason; those before it show the place.
-        let told = error.to_string();
-        let why = told.lines().last().unwrap_or_default();
+    if let Err(error) = compile_pattern(pattern) {
+        // The last line gives the reason; those before it show the place.
+        let shown = error.to_string();
+        let why = shown.lines().last().unwrap_or_default();
         let why = why.trim_start_matches("error: ");
         let detail = format!("must be a valid regular expression, but isn't: {why}");
         errors.push(FieldError::invalid(

@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value};
 
-use super::schema::{ListType, Schema};
-use super::validate::join;
+use super::join;
+use crate::custom::{ListType, Schema};
 use crate::status::FieldError;
 
 /// Returns the errors of repeated elements.

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::{Node, Validation};
-use crate::custom::schema::Schema;
+use crate::custom::Schema;
 use crate::status::FieldError;
 
 /// The outcome of one alternative.

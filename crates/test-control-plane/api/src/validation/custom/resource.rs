@@ -3,14 +3,15 @@
 //! Upstream: `SchemaValidator` of kube-openapi, and `customResourceStrategy` of
 //! `k8s.io/apiextensions-apiserver`.
 
+mod embedded;
 mod junctors;
+mod lists;
+mod scale;
 mod values;
 
 use serde_json::{Map, Value, json};
 
-use super::resource::CustomResource;
-use super::schema::{AdditionalProperties, ListType, Schema, SchemaType};
-use super::{embedded, lists};
+use crate::custom::{AdditionalProperties, CustomResource, ListType, Schema, SchemaType};
 use crate::kinds::{Subresource, Target};
 use crate::members::text;
 use crate::status::FieldError;
@@ -34,59 +35,57 @@ struct Validation {
     visited: usize,
 }
 
-impl CustomResource {
-    /// Returns all errors of a write, given those of the metadata.
-    pub(crate) fn validate(
-        &self,
-        subject: Subject<'_>,
-        of_metadata: Vec<FieldError>,
-    ) -> Vec<FieldError> {
-        let value = &subject.new.value;
-        let found = text(value, "kind");
-        if found != subject.kind.kind {
-            let detail = format!("must be {}", subject.kind.kind);
-            return vec![FieldError::invalid("kind", &json!(found), &detail)];
-        }
-        let (found, wanted) = (text(value, "apiVersion"), subject.kind.api_version());
-        if found != wanted {
-            let detail = format!("must be {wanted}");
-            return vec![FieldError::invalid("apiVersion", &json!(found), &detail)];
-        }
-        let mut validation = Validation {
-            errors: of_metadata,
-            hidden: "",
-            visited: 0,
-        };
-        let old = subject.old.map(|old| &old.value);
-        if subject.target == Target::Part(Subresource::Status) {
-            validation.hidden = "status.";
-            if let (Some(schema), Some(status)) =
-                (self.schema.properties.get("status"), value.get("status"))
-            {
-                validation.check(
-                    schema,
-                    Node {
-                        value: status,
-                        old: old.and_then(|old| old.get("status")),
-                        path: "status",
-                    },
-                );
-            }
-        } else {
-            let old = old.filter(|old| *old != value);
-            validation.root(&self.schema, value, old);
-        }
-        let mut errors = validation.errors;
-        if let Some(scale) = &self.scale {
-            let is_status = subject.target == Target::Part(Subresource::Status);
-            errors.extend(scale.check(value, is_status));
-        }
-        embedded::validate(&self.schema, value, "", &mut errors);
-        if old.is_none_or(|old| lists::duplicates(&self.schema, old, "").is_empty()) {
-            errors.extend(lists::duplicates(&self.schema, value, ""));
-        }
-        errors
+/// Returns all errors of a write, given those of the metadata.
+pub(in crate::validation) fn validate(
+    custom: &CustomResource,
+    subject: Subject<'_>,
+    of_metadata: Vec<FieldError>,
+) -> Vec<FieldError> {
+    let value = &subject.new.value;
+    let found = text(value, "kind");
+    if found != subject.kind.kind {
+        let detail = format!("must be {}", subject.kind.kind);
+        return vec![FieldError::invalid("kind", &json!(found), &detail)];
     }
+    let (found, wanted) = (text(value, "apiVersion"), subject.kind.api_version());
+    if found != wanted {
+        let detail = format!("must be {wanted}");
+        return vec![FieldError::invalid("apiVersion", &json!(found), &detail)];
+    }
+    let mut validation = Validation {
+        errors: of_metadata,
+        hidden: "",
+        visited: 0,
+    };
+    let old = subject.old.map(|old| &old.value);
+    if subject.target == Target::Part(Subresource::Status) {
+        validation.hidden = "status.";
+        if let (Some(schema), Some(status)) =
+            (custom.schema.properties.get("status"), value.get("status"))
+        {
+            validation.check(
+                schema,
+                Node {
+                    value: status,
+                    old: old.and_then(|old| old.get("status")),
+                    path: "status",
+                },
+            );
+        }
+    } else {
+        let old = old.filter(|old| *old != value);
+        validation.root(&custom.schema, value, old);
+    }
+    let mut errors = validation.errors;
+    if let Some(scale) = &custom.scale {
+        let is_status = subject.target == Target::Part(Subresource::Status);
+        errors.extend(scale::errors(scale, value, is_status));
+    }
+    embedded::validate(&custom.schema, value, "", &mut errors);
+    if old.is_none_or(|old| lists::duplicates(&custom.schema, old, "").is_empty()) {
+        errors.extend(lists::duplicates(&custom.schema, value, ""));
+    }
+    errors
 }
 
 impl Validation {
@@ -102,7 +101,7 @@ impl Validation {
         );
     }
 
-    /// Checks a value. A value that was there before has no errors.
+    /// Checks a value. An unchanged value has no errors.
     fn check(&mut self, schema: &Schema, node: Node<'_>) {
         self.visited += 1;
         if node.old == Some(node.value) {
@@ -286,7 +285,7 @@ pub(super) fn errors_of_default(schema: &Schema, value: &Value, field: &str) -> 
 }
 
 /// Returns the path of a member.
-pub(super) fn join(path: &str, name: &str) -> String {
+fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()
     } else {

@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 
+use crate::custom::compile_pattern;
 use crate::validation::{dns_label, is_subdomain};
 
 /// Patterns by format.
@@ -59,7 +60,7 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     ];
     sources
         .into_iter()
-        .filter_map(|(format, source)| Some((format, Regex::new(source).ok()?)))
+        .filter_map(|(format, source)| Some((format, compile_pattern(source).ok()?)))
         .collect()
 });
 
@@ -71,10 +72,8 @@ pub(super) fn matches(format: &str, text: &str) -> bool {
         "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
         "cidr" => is_cidr(text),
         "byte" => STANDARD.decode(text).is_ok(),
-        "date" => text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok(),
-        "datetime" => {
-            by_pattern("datetime", text) && text[..10].parse::<jiff::civil::Date>().is_ok()
-        }
+        "date" => text.len() == 10 && is_date(Some(text)),
+        "datetime" => by_pattern("datetime", text) && is_date(text.get(..10)),
         "isbn" => is_isbn(text, 10) || is_isbn(text, 13),
         "isbn10" => is_isbn(text, 10),
         "isbn13" => is_isbn(text, 13),
@@ -88,8 +87,12 @@ pub(super) fn matches(format: &str, text: &str) -> bool {
     }
 }
 
+fn is_date(text: Option<&str>) -> bool {
+    text.is_some_and(|text| text.parse::<jiff::civil::Date>().is_ok())
+}
+
 /// Returns true if the server knows the format of values of this type.
-pub(super) fn is_known(of: &str, format: &str) -> bool {
+pub(crate) fn is_known(of: &str, format: &str) -> bool {
     const OTHERS: [&str; 11] = [
         "byte",
         "cidr",

@@ -1,0 +1,131 @@
+//! The status and the deletion of custom resource definitions, which follow each write.
+
+use std::sync::Arc;
+
+use kube_test_control_plane_api::custom::{self, DEFINITIONS, Definition};
+use kube_test_control_plane_api::kinds::{self, KINDS, Kind, Target, Verb};
+use kube_test_control_plane_api::managed_fields::Writer;
+use kube_test_control_plane_api::members::set_or_remove;
+use kube_test_control_plane_api::object::{Draft, Object};
+use kube_test_control_plane_api::options::DeleteOptions;
+use kube_test_control_plane_store::store::Expect;
+use serde_json::Value;
+
+use crate::route::ResourceRequest;
+use crate::server::ApiServer;
+
+/// The manager of the fields in a definition's status.
+const MANAGER: &str = "kube-apiserver";
+
+impl ApiServer {
+    /// Returns all served rows: the built-in ones, then those of custom resources.
+    pub(crate) fn served_kinds(&self) -> Vec<&'static Kind> {
+        let custom = self.custom_kinds();
+        let mut rows: Vec<&'static Kind> = custom.rows().collect();
+        rows.sort_by(|one, other| {
+            let groups = one.group.cmp(other.group);
+            groups.then_with(|| custom::by_priority(one.version, other.version))
+        });
+        KINDS.iter().chain(rows).collect()
+    }
+
+    /// Follows a write: a written definition gets its status, and one in deletion goes once the
+    /// last of its resources is gone.
+    pub(crate) fn follow_write(&self, request: &ResourceRequest) {
+        let kind = request.kind;
+        if kind.storage == DEFINITIONS {
+            let group = request.name.split_once('.');
+            self.settle_definitions(group.map(|(_, group)| group));
+        } else if kind.custom.is_some() {
+            let row = self.custom_kinds().by_storage(kind.storage);
+            if row.is_some_and(|row| row.custom.is_some_and(|custom| custom.terminating)) {
+                self.settle_definitions(Some(kind.group));
+            }
+        }
+    }
+
+    /// Brings the status of the definitions of a group, or of all groups, up to date.
+    pub(crate) fn settle_definitions(&self, group: Option<&str>) {
+        while self.settle_one(group) {}
+    }
+
+    /// Writes the next change of a definition. Returns false if none needs a change.
+    fn settle_one(&self, group: Option<&str>) -> bool {
+        let Some(kind) = kinds::by_storage(DEFINITIONS) else {
+            return false;
+        };
+        let (_, objects) = self.store().list(DEFINITIONS, "");
+        let in_group = |object: &&Arc<Object>| {
+            let found = object.key.name.split_once('.').map(|(_, group)| group);
+            group.is_none() || found == group
+        };
+        let objects: Vec<&Arc<Object>> = objects.iter().filter(in_group).collect();
+        let values: Vec<Value> = objects.iter().map(|object| object.value()).collect();
+        let now = self.now_text();
+        for (object, value) in objects.into_iter().zip(&values) {
+            let next = custom::settle(value, &values, &now)
+                .or_else(|| custom::complete_deletion(value, self.is_any_left(value), &now));
+            if let Some(next) = next {
+                self.write_definition(kind, object, value, next, &now);
+                // Also after a lost race: the winner's version may need a change.
+                return true;
+            }
+        }
+        false
+    }
+
+    fn write_definition(
+        &self,
+        kind: &'static Kind,
+        object: &Object,
+        old: &Value,
+        next: Value,
+        now: &str,
+    ) {
+        let key = object.key.clone();
+        let mut draft = Draft {
+            value: next,
+            data: None,
+        };
+        let is_done = draft.metadata().is_deleting() && draft.metadata().finalizers().is_empty();
+        if is_done {
+            // A lost race is seen in the next round.
+            drop(self.store().delete(kind, key, object.resource_version));
+            return;
+        }
+        let writer = Writer {
+            kind,
+            subresource: "status",
+            manager: MANAGER,
+            now,
+        };
+        let managed = writer.track(Some(old), &draft.value);
+        set_or_remove(draft.metadata_mut(), "managedFields", Some(managed));
+        let expect = Expect::Version(object.resource_version);
+        drop(self.store().put(kind, key, expect, draft));
+    }
+
+    /// Deletes the resources of a definition in deletion. Returns true if finalizers hold some.
+    fn is_any_left(&self, definition: &Value) -> bool {
+        let read = Definition(definition);
+        let row = self.custom_kinds().by_storage(read.name());
+        let Some(kind) = row.filter(|_| read.is_deleting()) else {
+            return false;
+        };
+        let (_, objects) = self.store().list(kind.storage, "");
+        for object in objects.iter().filter(|object| !object.deleting) {
+            let request = ResourceRequest {
+                kind,
+                target: Target::Object,
+                namespace: object.key.namespace.to_string(),
+                name: object.key.name.to_string(),
+                verb: Verb::Delete,
+                user: None,
+            };
+            if let Err(error) = self.delete(&request, &DeleteOptions::default()) {
+                tracing::warn!(%error, name = request.name, "deleting a custom resource failed");
+            }
+        }
+        !self.store().list(kind.storage, "").1.is_empty()
+    }
+}
