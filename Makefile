@@ -120,10 +120,12 @@ simulate-all: ## Hit every write and every event of the reference workloads with
 	@$(CARGO) run --release --locked --quiet -p simulation -- exhaust all
 
 # With the tests' profile, so that nothing is built twice.
+# Runs the program that `make test` has built: cargo would build the dependencies again, because a
+# package alone selects fewer of their features.
 simulate-slice:
-	@$(CARGO) run --locked --quiet -p simulation -- seeds --count 500
-	@$(CARGO) run --locked --quiet -p simulation -- exhaust create
-	@$(CARGO) run --locked --quiet -p simulation -- exhaust on-delete
+	@$(BINARIES)/simulate seeds --count 500
+	@$(BINARIES)/simulate exhaust create
+	@$(BINARIES)/simulate exhaust on-delete
 
 fuzz: ## Send malformed requests to the test control plane, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p kube-test-control-plane --example fuzz

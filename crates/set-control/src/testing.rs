@@ -7,7 +7,7 @@
     reason = "a test's cluster may panic on mistakes in the test"
 )]
 
-mod cluster;
 pub mod invariants;
+mod world;
 
-pub use cluster::Cluster;
+pub use world::World;

@@ -21,7 +21,7 @@ use statefulset_controller_util::testing::upstream;
 use statefulset_history::fake::FakeHistory;
 use statefulset_pod_control::ObjectManager as _;
 use statefulset_pod_control::fake::{FakeObjectManager, stateful_set_pod};
-use statefulset_set_control::testing::{Cluster, invariants};
+use statefulset_set_control::testing::{World, invariants};
 
 use crate::SyncOutcome;
 use crate::error::Error;
@@ -53,13 +53,13 @@ impl Controller {
         for set in sets {
             api.load(&STATEFUL_SETS, set.text());
         }
-        let Cluster {
+        let World {
             objects,
             history,
             control,
             now,
             ..
-        } = Cluster::new(FeatureGates::default());
+        } = World::new(FeatureGates::default());
         let clock = Arc::new(FakeClock::new(now));
         let consistency = Arc::new(NoopConsistencyStore);
         let syncer = SetSyncer::new(SyncerParts {

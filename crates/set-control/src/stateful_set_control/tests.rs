@@ -12,7 +12,7 @@ use statefulset_controller_util::testing::builders::{self, Builder};
 use statefulset_history::RevisionData;
 
 use super::*;
-use crate::testing::Cluster;
+use crate::testing::World;
 use crate::waiting::Waiting;
 
 mod creation;
@@ -26,11 +26,11 @@ mod truncation;
 mod update;
 mod versions;
 
-fn cluster(set: &Builder<StatefulSet>) -> Cluster {
+fn world(set: &Builder<StatefulSet>) -> World {
     with_gates(set, FeatureGates::default())
 }
 
-fn with_max_unavailable(set: &Builder<StatefulSet>) -> Cluster {
+fn with_max_unavailable(set: &Builder<StatefulSet>) -> World {
     let gates = FeatureGates {
         max_unavailable_stateful_set: true,
         ..FeatureGates::default()
@@ -38,14 +38,14 @@ fn with_max_unavailable(set: &Builder<StatefulSet>) -> Cluster {
     with_gates(set, gates)
 }
 
-/// A cluster with one set.
-fn with_gates(set: &Builder<StatefulSet>, gates: FeatureGates) -> Cluster {
-    let cluster = Cluster::new(gates);
-    cluster.store(&set.build());
-    cluster
+/// A world with one set.
+fn with_gates(set: &Builder<StatefulSet>, gates: FeatureGates) -> World {
+    let world = World::new(gates);
+    world.store(&set.build());
+    world
 }
 
-impl Cluster {
+impl World {
     fn set(&self) -> Arc<StatefulSet> {
         self.objects.sets.get("ns", "web").unwrap()
     }

@@ -12,7 +12,7 @@ use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, Update
 use statefulset_controller_util::testing::upstream::claim_pod_name;
 use statefulset_pod_control::stateful_set_utils::ordinal;
 
-use super::fixtures::World;
+use super::fixtures::Walk;
 use crate::error::Error;
 use crate::outcome::SyncOutcome;
 use crate::testing::invariants::{self, Invariants};
@@ -48,7 +48,7 @@ pub(super) fn assert_injected(result: Result<(), Failure>) {
     }
 }
 
-impl World {
+impl Walk {
     /// Makes pods ready until the set has its wanted number of ready pods.
     ///
     /// Upstream: `scaleUpStatefulSetControl`.
@@ -74,19 +74,20 @@ impl World {
                 self.check_claims_left(before)?;
                 return self.check(invariants);
             }
-            let mut pods = self.objects.pods_of(&self.set);
+            let mut pods = self.world.objects.pods_of(&self.set);
             if let Some(last) = pods.last().cloned() {
                 self.sync(&pods).await?;
                 self.reread();
-                let now = self.now;
-                self.objects
+                let now = self.world.now;
+                self.world
+                    .objects
                     .add_terminating_pod(&self.set, ordinal_of(&last), now);
-                pods = self.objects.pods_of(&self.set);
+                pods = self.world.objects.pods_of(&self.set);
                 self.sync(&pods).await?;
                 self.reread();
-                pods = self.objects.pods_of(&self.set);
+                pods = self.world.objects.pods_of(&self.set);
                 if let Some(last) = pods.last() {
-                    let removed = self.objects.pods.delete(&last.namespace, &last.name);
+                    let removed = self.world.objects.pods.delete(&last.namespace, &last.name);
                     removed.expect("cached objects are stored");
                 }
             }
@@ -104,7 +105,7 @@ impl World {
     pub(super) async fn update(&mut self) -> Result<(), Failure> {
         let mut up = self.running_and_ready();
         up.retain(|pod| self.is_wanted(pod));
-        let pods = self.objects.pods_of(&self.set);
+        let pods = self.world.objects.pods_of(&self.set);
         self.sync(&pods).await?;
         self.reread();
         for _ in 0..TURNS_MAX {
@@ -130,7 +131,7 @@ impl World {
     }
 
     fn running_and_ready(&self) -> BTreeSet<String> {
-        let mut pods = self.objects.pods_of(&self.set);
+        let mut pods = self.world.objects.pods_of(&self.set);
         pods.retain(|pod| pod.is_running_and_ready());
         pods.iter().map(|pod| pod.name.to_string()).collect()
     }
@@ -149,13 +150,14 @@ impl World {
         invariants: Invariants,
     ) -> Result<(), Failure> {
         for _ in 0..2 + self.set.spec.replicas / 500 {
-            for pod in self.objects.pods_of(&self.set) {
+            for pod in self.world.objects.pods_of(&self.set) {
                 if !pod.is_created() {
-                    self.objects
+                    self.world
+                        .objects
                         .set_pod_phase(&self.set, ordinal_of(&pod), "Pending");
                 }
             }
-            let pods = self.objects.pods_of(&self.set);
+            let pods = self.world.objects.pods_of(&self.set);
             self.sync(&pods).await?;
             self.reread();
             self.check(invariants)?;
@@ -174,7 +176,7 @@ impl World {
         invariants: Invariants,
     ) -> Result<(), Failure> {
         for _ in 0..2 {
-            let pods = self.objects.pods_of(&self.set);
+            let pods = self.world.objects.pods_of(&self.set);
             self.sync(&pods).await?;
             self.reread();
             self.sync(&pods).await?;
@@ -188,22 +190,29 @@ impl World {
 
     /// One turn: new pods become pending, a random pod takes one step, and the set is synced.
     async fn turn(&mut self, invariants: Invariants) -> Result<(), Failure> {
-        self.now += jiff::SignedDuration::from_secs(TURN_SECONDS);
-        let mut pods = self.objects.pods_of(&self.set);
+        self.world.now += jiff::SignedDuration::from_secs(TURN_SECONDS);
+        let mut pods = self.world.objects.pods_of(&self.set);
         if let Some(new) = pods.iter().find(|pod| !pod.is_created()) {
-            self.objects
+            self.world
+                .objects
                 .set_pod_phase(&self.set, ordinal_of(new), "Pending");
-            pods = self.objects.pods_of(&self.set);
+            pods = self.world.objects.pods_of(&self.set);
         }
         if !pods.is_empty() {
             let pod = &pods[self.random.random_range(0..pods.len())];
-            let (ordinal, now) = (ordinal_of(pod), self.now);
+            let (ordinal, now) = (ordinal_of(pod), self.world.now);
             match pod.phase {
-                PodPhase::Pending => self.objects.set_pod_phase(&self.set, ordinal, "Running"),
-                PodPhase::Running => self.objects.set_pod_ready(&self.set, ordinal, true, now),
+                PodPhase::Pending => self
+                    .world
+                    .objects
+                    .set_pod_phase(&self.set, ordinal, "Running"),
+                PodPhase::Running => self
+                    .world
+                    .objects
+                    .set_pod_ready(&self.set, ordinal, true, now),
                 _ => return Ok(()),
             }
-            pods = self.objects.pods_of(&self.set);
+            pods = self.world.objects.pods_of(&self.set);
             // The result must not depend on the order in which a cache lists pods.
             pods.shuffle(&mut self.random);
         }
@@ -214,7 +223,7 @@ impl World {
 
     /// Syncs the current set, which must not fail.
     pub(super) async fn sync(&self, pods: &[Arc<Pod>]) -> Result<SyncOutcome, Failure> {
-        let mut outcome = self.reconcile(&self.set, pods).await;
+        let mut outcome = self.world.reconcile(&self.set, pods).await;
         match outcome.error.take() {
             Some(error) => Err(Failure::Sync(error)),
             None => Ok(outcome),
@@ -223,13 +232,13 @@ impl World {
 
     /// Checks the invariants of the current set.
     pub(super) fn check(&self, invariants: Invariants) -> Result<(), Failure> {
-        invariants(&self.set, &self.objects).map_err(Failure::Violated)
+        invariants(&self.set, &self.world.objects).map_err(Failure::Violated)
     }
 
     /// Upstream: `updateComplete`.
     fn is_update_complete(&self) -> bool {
         let (set, status) = (&self.set, &self.set.status);
-        let pods = self.objects.pods_of(set);
+        let pods = self.world.objects.pods_of(set);
         let replicas = set.spec.replicas;
         if usize::try_from(replicas) != Ok(pods.len()) || status.ready_replicas != replicas {
             return false;
@@ -253,7 +262,7 @@ impl World {
     }
 
     pub(super) fn claim_names(&self) -> BTreeSet<String> {
-        let claims = self.objects.claims.cache().list();
+        let claims = self.world.objects.claims.cache().list();
         claims.iter().map(|claim| claim.name.to_string()).collect()
     }
 
@@ -278,11 +287,15 @@ impl World {
     /// Removes the claims that a missing pod owns, by name.
     fn collect_garbage(&self) {
         let pods: BTreeSet<String> = self.pod_names().into_iter().collect();
-        for claim in self.objects.claims.cache().list() {
+        for claim in self.world.objects.claims.cache().list() {
             let pod = claim_pod_name(&self.set, &claim.name);
             let owned = |pod: &str| claim.owner_references.iter().any(|o| *o.name == *pod);
             if pod.is_some_and(|pod| !pods.contains(pod) && owned(pod)) {
-                let removed = self.objects.claims.delete(&claim.namespace, &claim.name);
+                let removed = self
+                    .world
+                    .objects
+                    .claims
+                    .delete(&claim.namespace, &claim.name);
                 removed.expect("cached objects are stored");
             }
         }

@@ -12,16 +12,19 @@ use crate::testing::invariants;
 #[tokio::test]
 async fn test_stateful_set_control_scale_down_delete_error() {
     for run in Run::policies() {
-        let mut world = run.stored(set(3));
-        world.scale_up(invariants::monotonic).await.unwrap();
-        world.reread();
-        world.change(|set| set.spec.replicas = 0);
-        world.objects.delete_pod_tracker.fail_after(1, injected);
-        assert_injected(world.scale_down(invariants::monotonic).await);
-        world.reread();
-        world.scale_down(invariants::monotonic).await.unwrap();
-        world.reread();
-        assert_eq!(world.counts(), [0, 0, 0]);
+        let mut walk = run.stored(set(3));
+        walk.scale_up(invariants::monotonic).await.unwrap();
+        walk.reread();
+        walk.change(|set| set.spec.replicas = 0);
+        walk.world
+            .objects
+            .delete_pod_tracker
+            .fail_after(1, injected);
+        assert_injected(walk.scale_down(invariants::monotonic).await);
+        walk.reread();
+        walk.scale_down(invariants::monotonic).await.unwrap();
+        walk.reread();
+        assert_eq!(walk.counts(), [0, 0, 0]);
     }
 }
 
@@ -36,15 +39,18 @@ fn status_error() -> ApiError {
 /// Runs one sync whose first creation and status write fail as requested; returns its error.
 async fn status_update(sync_fails: bool, status_fails: bool) -> Option<String> {
     let run = Run::walks().next().unwrap();
-    let world = run.stored(set(3));
+    let walk = run.stored(set(3));
     if sync_fails {
-        world.objects.create_pod_tracker.fail_after(0, sync_error);
+        walk.world
+            .objects
+            .create_pod_tracker
+            .fail_after(0, sync_error);
     }
     if status_fails {
-        world.status.update_tracker.fail_after(0, status_error);
+        walk.world.status.update_tracker.fail_after(0, status_error);
     }
-    let outcome = world.reconcile(&world.set, &[]).await;
-    assert_eq!(world.status.update_tracker.requests(), 1);
+    let outcome = walk.world.reconcile(&walk.set, &[]).await;
+    assert_eq!(walk.world.status.update_tracker.requests(), 1);
     assert!(outcome.status.is_some());
     outcome.error.map(|error| error.to_string())
 }

@@ -1,6 +1,4 @@
-//! A cluster with one set.
-
-use std::ops::{Deref, DerefMut};
+//! A walk: a world, and the set that a test moves through it.
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
@@ -15,17 +13,17 @@ use statefulset_history::{
 };
 
 use super::runs::{Run, SEED_VARIABLE};
-use crate::testing::Cluster;
+use crate::testing::World;
 
 /// Name that the reference gives the revision of upstream's set.
 pub(super) const NGINX_REVISION: &str = "foo-674c887789";
 /// Name that the reference gives the revision of upstream's set with the image `foo`.
 pub(super) const FOO_REVISION: &str = "foo-758f94cd5c";
 
-/// A cluster, its driver's random choices, and a set.
-pub(super) struct World {
+/// A world, the set that a test moves through it, and the driver's random choices.
+pub(super) struct Walk {
     /// The cluster.
-    pub(super) cluster: Cluster,
+    pub(super) world: World,
     /// The test's copy of the set, usually the last one read.
     pub(super) set: StatefulSet,
     /// Random numbers for the drivers.
@@ -33,11 +31,11 @@ pub(super) struct World {
     run: Run,
 }
 
-impl World {
+impl Walk {
     /// Creates an empty cluster for a run with a set.
     pub(super) fn new(set: StatefulSet, run: Run, gates: FeatureGates) -> Self {
         Self {
-            cluster: Cluster::new(gates),
+            world: World::new(gates),
             set,
             random: StdRng::seed_from_u64(run.seed),
             run,
@@ -46,13 +44,13 @@ impl World {
 
     /// Reads the set again.
     pub(super) fn reread(&mut self) {
-        self.set = self.cluster.stored(&self.set);
+        self.set = self.world.stored(&self.set);
     }
 
     /// Changes the set and stores it.
     pub(super) fn change(&mut self, change: impl FnOnce(&mut StatefulSet)) {
         change(&mut self.set);
-        self.cluster.store(&self.set);
+        self.world.store(&self.set);
     }
 
     /// Changes the image of the set's container and stores the set.
@@ -66,9 +64,9 @@ impl World {
 
     /// Returns the images of the set's pods, by ordinal.
     pub(super) fn images(&self) -> Vec<String> {
-        let pods = self.objects.pods_of(&self.set);
+        let pods = self.world.objects.pods_of(&self.set);
         let image = |name: &str| {
-            let pod = self.objects.pods.json(self.set.namespace(), name);
+            let pod = self.world.objects.pods.json(self.set.namespace(), name);
             let pod = pod.expect("cached objects are stored");
             pod["spec"]["containers"][0]["image"]
                 .as_str()
@@ -80,7 +78,7 @@ impl World {
 
     /// Returns the names of the set's pods, by ordinal.
     pub(super) fn pod_names(&self) -> Vec<String> {
-        let pods = self.objects.pods_of(&self.set);
+        let pods = self.world.objects.pods_of(&self.set);
         pods.iter().map(|pod| pod.name.to_string()).collect()
     }
 
@@ -95,21 +93,7 @@ impl World {
     }
 }
 
-impl Deref for World {
-    type Target = Cluster;
-
-    fn deref(&self) -> &Cluster {
-        &self.cluster
-    }
-}
-
-impl DerefMut for World {
-    fn deref_mut(&mut self) -> &mut Cluster {
-        &mut self.cluster
-    }
-}
-
-impl Drop for World {
+impl Drop for Walk {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let run = self.run;

@@ -12,7 +12,7 @@ use statefulset_controller_util::testing::upstream::set;
 use statefulset_pod_control::PodSlot;
 
 use super::drivers::ordinal_of;
-use super::fixtures::{FOO_REVISION, NGINX_REVISION, World};
+use super::fixtures::{FOO_REVISION, NGINX_REVISION, Walk};
 use super::runs::Run;
 use crate::rolling_update::{
     delete_outdated_pods, get_stateful_set_max_unavailable,
@@ -21,18 +21,19 @@ use crate::rolling_update::{
 use crate::testing::invariants;
 
 /// Syncs with the existing pods.
-async fn sync(world: &World) {
-    world
-        .sync(&world.objects.pods_of(&world.set))
+async fn sync(walk: &Walk) {
+    walk.sync(&walk.world.objects.pods_of(&walk.set))
         .await
         .unwrap();
 }
 
-fn make_ready(world: &World, ordinal: i32) {
-    world.objects.set_pod_phase(&world.set, ordinal, "Running");
-    world
+fn make_ready(walk: &Walk, ordinal: i32) {
+    walk.world
         .objects
-        .set_pod_ready(&world.set, ordinal, true, world.now);
+        .set_pod_phase(&walk.set, ordinal, "Running");
+    walk.world
+        .objects
+        .set_pod_ready(&walk.set, ordinal, true, walk.world.now);
 }
 
 /// Returns the pods except that of an ordinal.
@@ -43,20 +44,20 @@ fn without(pods: &[Arc<Pod>], ordinal: i32) -> Vec<Arc<Pod>> {
 
 /// Returns a cluster with a set of six pods after an image change. The upper three are updated two
 /// at a time, and the first sync has deleted the two highest.
-async fn two_deleted(run: Run, set: Builder<StatefulSet>) -> World {
-    let mut world = run.with_max_unavailable(set.partition(3).max_unavailable(2));
-    world.scale_up(invariants::burst).await.unwrap();
-    world.reread();
-    world.change_image("foo");
-    let before = world.objects.pods_of(&world.set);
-    world.sync(&before).await.unwrap();
-    assert_eq!(world.objects.pods_of(&world.set), before[..4]);
-    world
+async fn two_deleted(run: Run, set: Builder<StatefulSet>) -> Walk {
+    let mut walk = run.with_max_unavailable(set.partition(3).max_unavailable(2));
+    walk.scale_up(invariants::burst).await.unwrap();
+    walk.reread();
+    walk.change_image("foo");
+    let before = walk.world.objects.pods_of(&walk.set);
+    walk.sync(&before).await.unwrap();
+    assert_eq!(walk.world.objects.pods_of(&walk.set), before[..4]);
+    walk
 }
 
 /// Checks that the upper three pods have the new revision and the others the old one.
-fn assert_updated(world: &World) {
-    let pods = world.objects.pods_of(&world.set);
+fn assert_updated(walk: &Walk) {
+    let pods = walk.world.objects.pods_of(&walk.set);
     let revisions: Vec<&str> = pods.iter().map(|pod| pod.revision()).collect();
     assert_eq!(revisions, [[NGINX_REVISION; 3], [FOO_REVISION; 3]].concat());
 }
@@ -70,60 +71,60 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable {
     #[tokio::test]
     async fn ordered_ready() {
         for run in Run::walks() {
-            let world = two_deleted(run, set(6).with("spec.podManagementPolicy", "OrderedReady"));
-            let world = world.await;
-            sync(&world).await;
-            assert_eq!(world.pod_names().len(), 5);
-            make_ready(&world, 4);
-            sync(&world).await;
-            assert_eq!(world.pod_names().len(), 6);
+            let walk = two_deleted(run, set(6).with("spec.podManagementPolicy", "OrderedReady"));
+            let walk = walk.await;
+            sync(&walk).await;
+            assert_eq!(walk.pod_names().len(), 5);
+            make_ready(&walk, 4);
+            sync(&walk).await;
+            assert_eq!(walk.pod_names().len(), 6);
 
-            make_ready(&world, 5);
-            let before = world.objects.pods_of(&world.set);
-            sync(&world).await;
-            assert_eq!(world.objects.pods_of(&world.set), without(&before, 3));
-            sync(&world).await;
-            make_ready(&world, 3);
-            let before = world.objects.pods_of(&world.set);
-            sync(&world).await;
-            assert_eq!(world.objects.pods_of(&world.set), before);
-            assert_updated(&world);
+            make_ready(&walk, 5);
+            let before = walk.world.objects.pods_of(&walk.set);
+            sync(&walk).await;
+            assert_eq!(walk.world.objects.pods_of(&walk.set), without(&before, 3));
+            sync(&walk).await;
+            make_ready(&walk, 3);
+            let before = walk.world.objects.pods_of(&walk.set);
+            sync(&walk).await;
+            assert_eq!(walk.world.objects.pods_of(&walk.set), before);
+            assert_updated(&walk);
         }
     }
 
     #[tokio::test]
     async fn parallel() {
         for run in Run::walks() {
-            let world = two_deleted(run, set(6).parallel()).await;
-            sync(&world).await;
-            assert_eq!(world.pod_names().len(), 6);
-            make_ready(&world, 4);
+            let walk = two_deleted(run, set(6).parallel()).await;
+            sync(&walk).await;
+            assert_eq!(walk.pod_names().len(), 6);
+            make_ready(&walk, 4);
             // Pod 5 is the unavailable one, so one more may be deleted.
-            let before = world.objects.pods_of(&world.set);
-            sync(&world).await;
-            assert_eq!(world.objects.pods_of(&world.set), without(&before, 3));
-            sync(&world).await;
-            assert_eq!(world.pod_names().len(), 6);
+            let before = walk.world.objects.pods_of(&walk.set);
+            sync(&walk).await;
+            assert_eq!(walk.world.objects.pods_of(&walk.set), without(&before, 3));
+            sync(&walk).await;
+            assert_eq!(walk.pod_names().len(), 6);
 
-            make_ready(&world, 3);
-            make_ready(&world, 5);
-            let before = world.objects.pods_of(&world.set);
-            sync(&world).await;
-            assert_eq!(world.objects.pods_of(&world.set), before);
-            assert_updated(&world);
+            make_ready(&walk, 3);
+            make_ready(&walk, 5);
+            let before = walk.world.objects.pods_of(&walk.set);
+            sync(&walk).await;
+            assert_eq!(walk.world.objects.pods_of(&walk.set), before);
+            assert_updated(&walk);
         }
     }
 }
 
 /// Runs upstream's update step, to an unnamed revision, with the existing pods.
-async fn update_step(world: &World, status: &mut StatefulSetStatus) -> Option<usize> {
-    let pods = world.objects.pods_of(&world.set);
+async fn update_step(walk: &Walk, status: &mut StatefulSetStatus) -> Option<usize> {
+    let pods = walk.world.objects.pods_of(&walk.set);
     let place = |pod: &Arc<Pod>| PodSlot::Existing(ordinal_of(pod).into(), Arc::clone(pod));
     let places: Vec<PodSlot> = pods.iter().map(place).collect();
-    let (set, now) = (&world.set, world.now);
+    let (set, now) = (&walk.set, walk.world.now);
     let plan =
         update_stateful_set_after_invariant_established(set, &places, "", false, now).unwrap();
-    let pod_control = world.pods.for_sync(set);
+    let pod_control = walk.world.pods.for_sync(set);
     delete_outdated_pods(&pod_control, &plan.delete, status)
         .await
         .unwrap();
@@ -135,23 +136,25 @@ async fn update_step(world: &World, status: &mut StatefulSetStatus) -> Option<us
 async fn verify_invariant(terminating: &[i32], deleted: &[i32]) {
     for run in Run::walks() {
         let set = set(6).with("spec.podManagementPolicy", "OrderedReady");
-        let mut world = run.with_max_unavailable(set.partition(3).max_unavailable(2));
-        world.scale_up(invariants::burst).await.unwrap();
-        world.reread();
+        let mut walk = run.with_max_unavailable(set.partition(3).max_unavailable(2));
+        walk.scale_up(invariants::burst).await.unwrap();
+        walk.reread();
         for ordinal in terminating {
-            let now = world.now;
-            world.objects.add_terminating_pod(&world.set, *ordinal, now);
+            let now = walk.world.now;
+            walk.world
+                .objects
+                .add_terminating_pod(&walk.set, *ordinal, now);
         }
-        world.change_image("foo");
-        let mut expected = world.objects.pods_of(&world.set);
+        walk.change_image("foo");
+        let mut expected = walk.world.objects.pods_of(&walk.set);
         expected.retain(|pod| !deleted.contains(&ordinal_of(pod)));
 
         let mut status = StatefulSetStatus {
             replicas: 6,
             ..StatefulSetStatus::default()
         };
-        let unavailable = update_step(&world, &mut status).await;
-        assert_eq!(world.objects.pods_of(&world.set), expected);
+        let unavailable = update_step(&walk, &mut status).await;
+        assert_eq!(walk.world.objects.pods_of(&walk.set), expected);
         assert_eq!(unavailable, Some(terminating.len()));
     }
 }
@@ -212,22 +215,24 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable_in_ordered_mod
 
 /// Returns a cluster with a changed image whose lowest pods are unavailable: terminating in
 /// parallel sets, not ready in others.
-async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> World {
-    let mut world = run.with_max_unavailable(set);
-    world.scale_up(invariants::burst).await.unwrap();
-    world.reread();
-    world.change_image("foo");
-    let now = world.now;
-    for ordinal in 0..world.set.spec.replicas {
-        if ordinal < unready && world.set.spec.allows_burst() {
-            world.objects.add_terminating_pod(&world.set, ordinal, now);
-        } else {
-            world
+async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> Walk {
+    let mut walk = run.with_max_unavailable(set);
+    walk.scale_up(invariants::burst).await.unwrap();
+    walk.reread();
+    walk.change_image("foo");
+    let now = walk.world.now;
+    for ordinal in 0..walk.set.spec.replicas {
+        if ordinal < unready && walk.set.spec.allows_burst() {
+            walk.world
                 .objects
-                .set_pod_ready(&world.set, ordinal, ordinal >= unready, now);
+                .add_terminating_pod(&walk.set, ordinal, now);
+        } else {
+            walk.world
+                .objects
+                .set_pod_ready(&walk.set, ordinal, ordinal >= unready, now);
         }
     }
-    world
+    walk
 }
 
 /// Checks the maximum and the number of unavailable pods, which upstream reads from two gauges.
@@ -236,18 +241,18 @@ async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> Worl
 /// pod in an ordered set. The tests of the controller's metrics read the gauges for the same sets.
 async fn metrics(set: Builder<StatefulSet>, unready: i32, counts: [usize; 2]) {
     for run in Run::walks() {
-        let world = with_unready(run, set.clone(), unready).await;
+        let walk = with_unready(run, set.clone(), unready).await;
         let mut status = StatefulSetStatus::default();
-        let unavailable = update_step(&world, &mut status).await;
+        let unavailable = update_step(&walk, &mut status).await;
         assert_eq!(unavailable, Some(counts[1]));
-        assert_eq!(get_stateful_set_max_unavailable(&world.set), Ok(counts[0]));
+        assert_eq!(get_stateful_set_max_unavailable(&walk.set), Ok(counts[0]));
 
-        let world = with_unready(run, set.clone(), unready).await;
-        let spec = &world.set.spec;
+        let walk = with_unready(run, set.clone(), unready).await;
+        let spec = &walk.set.spec;
         let comes_to_step = spec.update_strategy.strategy_type != UpdateStrategyType::OnDelete
             && (spec.allows_burst() || unready == 0);
-        let pods = world.objects.pods_of(&world.set);
-        let outcome = world.sync(&pods).await.unwrap();
+        let pods = walk.world.objects.pods_of(&walk.set);
+        let outcome = walk.sync(&pods).await.unwrap();
         assert_eq!(outcome.max_unavailable, Some(counts[0]));
         let counted = comes_to_step.then_some(counts[1]);
         assert_eq!(outcome.unavailable_replicas, counted);

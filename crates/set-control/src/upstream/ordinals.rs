@@ -23,11 +23,11 @@ mod test_stateful_set_control_with_start_ordinal {
     #[tokio::test]
     async fn creates_pods_with_start_ordinal() {
         for run in Run::walks() {
-            let mut world = run.stored(set(3).start(2));
-            world.scale_up(invariants::monotonic).await.unwrap();
-            world.reread();
-            assert_eq!(world.counts(), [3, 3, 3]);
-            assert_eq!(world.pod_names(), ["foo-2", "foo-3", "foo-4"]);
+            let mut walk = run.stored(set(3).start(2));
+            walk.scale_up(invariants::monotonic).await.unwrap();
+            walk.reread();
+            assert_eq!(walk.counts(), [3, 3, 3]);
+            assert_eq!(walk.pod_names(), ["foo-2", "foo-3", "foo-4"]);
         }
     }
 }

@@ -13,20 +13,20 @@ type Calls = (usize, usize);
 async fn scales(from: i32, to: i32, creations: Calls, deletions: Calls) {
     let run = Run::walks().next().unwrap();
     let labels = "spec.volumeClaimTemplates.0.metadata.labels.test";
-    let mut world = run.stored(set(0).parallel().with(labels, "test"));
+    let mut walk = run.stored(set(0).parallel().with(labels, "test"));
     for replicas in [from, to] {
-        world.change(|set| set.spec.replicas = replicas);
-        if world.set.status.replicas < replicas {
-            world.parallel_scale_up(invariants::burst).await.unwrap();
+        walk.change(|set| set.spec.replicas = replicas);
+        if walk.set.status.replicas < replicas {
+            walk.parallel_scale_up(invariants::burst).await.unwrap();
         } else {
-            world.parallel_scale_down(invariants::burst).await.unwrap();
+            walk.parallel_scale_down(invariants::burst).await.unwrap();
         }
-        world.reread();
-        assert_eq!(world.set.status.replicas, replicas);
+        walk.reread();
+        assert_eq!(walk.set.status.replicas, replicas);
     }
     let (created, deleted) = (
-        &world.objects.create_pod_tracker,
-        &world.objects.delete_pod_tracker,
+        &walk.world.objects.create_pod_tracker,
+        &walk.world.objects.delete_pod_tracker,
     );
     assert_eq!((created.requests(), created.parallel_max()), creations);
     assert_eq!((deleted.requests(), deleted.parallel_max()), deletions);

@@ -42,23 +42,26 @@ fn sets() -> [Builder<StatefulSet>; 3] {
 async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2], count: usize) {
     for run in Run::policies() {
         let sets = sets();
-        let world = run.stored(sets[of].clone());
+        let walk = run.stored(sets[of].clone());
         let data = sets.map(|set| new_revision(&set.build(), 1).data);
         for (number, index) in (1..).zip(0..existing) {
             let set = self::sets()[index].build();
             let revision = new_revision(&set, number);
-            let created = world.history.create_controller_revision(&set, &revision, 0);
+            let created = walk
+                .world
+                .history
+                .create_controller_revision(&set, &revision, 0);
             created.await.unwrap();
         }
-        let mut revisions = world.control.list_revisions(&world.set).unwrap();
+        let mut revisions = walk.world.control.list_revisions(&walk.set).unwrap();
         sort_controller_revisions(&mut revisions);
         assert_eq!(revisions.len(), existing);
         let semantic = SemanticMatches::new();
-        let template = RevisionData::new(&world.set.spec.template).unwrap();
+        let template = RevisionData::new(&walk.set.spec.template).unwrap();
         let found = get_stateful_set_revisions(
-            &*world.history,
+            &*walk.world.history,
             Some(&semantic),
-            &world.set,
+            &walk.set,
             &template,
             &revisions,
         );
@@ -71,7 +74,7 @@ async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2],
             );
         }
         assert_eq!(
-            world.control.list_revisions(&world.set).unwrap().len(),
+            walk.world.control.list_revisions(&walk.set).unwrap().len(),
             count
         );
     }

@@ -4,7 +4,7 @@ use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
 
-use super::fixtures::World;
+use super::fixtures::Walk;
 
 /// Walks per test, each with another seed.
 const WALKS: u64 = 2;
@@ -66,19 +66,19 @@ impl Run {
     }
 
     /// Creates a cluster that stores the set.
-    pub(super) fn stored(self, set: Builder<StatefulSet>) -> World {
-        let world = self.unstored(set);
-        world.store(&world.set);
-        world
+    pub(super) fn stored(self, set: Builder<StatefulSet>) -> Walk {
+        let walk = self.unstored(set);
+        walk.world.store(&walk.set);
+        walk
     }
 
     /// Creates a cluster without the set: its first status write stores it.
-    pub(super) fn unstored(self, set: Builder<StatefulSet>) -> World {
-        World::new(self.on(set), self, FeatureGates::default())
+    pub(super) fn unstored(self, set: Builder<StatefulSet>) -> Walk {
+        Walk::new(self.on(set), self, FeatureGates::default())
     }
 
     /// Creates a cluster without the set, with the gate `MaxUnavailableStatefulSet`.
-    pub(super) fn with_max_unavailable(self, set: Builder<StatefulSet>) -> World {
+    pub(super) fn with_max_unavailable(self, set: Builder<StatefulSet>) -> Walk {
         let gates = FeatureGates {
             max_unavailable_stateful_set: true,
             ..FeatureGates::default()
@@ -87,7 +87,7 @@ impl Run {
     }
 
     /// Creates a cluster without the set, with these gates.
-    pub(super) fn with_gates(self, set: Builder<StatefulSet>, gates: FeatureGates) -> World {
-        World::new(self.on(set), self, gates)
+    pub(super) fn with_gates(self, set: Builder<StatefulSet>, gates: FeatureGates) -> Walk {
+        Walk::new(self.on(set), self, gates)
     }
 }

@@ -7,7 +7,7 @@ use statefulset_controller_util::testing::upstream::set;
 use statefulset_pod_control::stateful_set_utils::ordinal;
 
 use super::drivers::{assert_injected, ordinal_of};
-use super::fixtures::{World, injected};
+use super::fixtures::{Walk, injected};
 use super::runs::Run;
 use crate::testing::invariants::{self, Invariants};
 
@@ -80,8 +80,8 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_failed_pod_burst() {
         for run in Run::policies() {
-            let world = run.stored(set(3).parallel());
-            recreates_ended_pod(world, "Failed", invariants::burst).await;
+            let walk = run.stored(set(3).parallel());
+            recreates_ended_pod(walk, "Failed", invariants::burst).await;
         }
     }
 
@@ -95,40 +95,40 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_succeeded_pod_burst() {
         for run in Run::policies() {
-            let world = run.stored(set(3).parallel());
-            recreates_ended_pod(world, "Succeeded", invariants::burst).await;
+            let walk = run.stored(set(3).parallel());
+            recreates_ended_pod(walk, "Succeeded", invariants::burst).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_failed_pod_with_delete_failure_monotonic() {
         for run in Run::policies() {
-            let world = run.stored(set(3));
-            recreates_ended_pod_after_failure(world, "Failed", invariants::monotonic).await;
+            let walk = run.stored(set(3));
+            recreates_ended_pod_after_failure(walk, "Failed", invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_failed_pod_with_delete_failure_burst() {
         for run in Run::policies() {
-            let world = run.stored(set(3).parallel());
-            recreates_ended_pod_after_failure(world, "Failed", invariants::burst).await;
+            let walk = run.stored(set(3).parallel());
+            recreates_ended_pod_after_failure(walk, "Failed", invariants::burst).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_succeeded_pod_with_delete_failure_monotonic() {
         for run in Run::policies() {
-            let world = run.stored(set(3));
-            recreates_ended_pod_after_failure(world, "Succeeded", invariants::monotonic).await;
+            let walk = run.stored(set(3));
+            recreates_ended_pod_after_failure(walk, "Succeeded", invariants::monotonic).await;
         }
     }
 
     #[tokio::test]
     async fn recreates_succeeded_pod_with_delete_failure_burst() {
         for run in Run::policies() {
-            let world = run.stored(set(3).parallel());
-            recreates_ended_pod_after_failure(world, "Succeeded", invariants::burst).await;
+            let walk = run.stored(set(3).parallel());
+            recreates_ended_pod_after_failure(walk, "Succeeded", invariants::burst).await;
         }
     }
 
@@ -198,17 +198,17 @@ mod test_stateful_set_control {
     #[tokio::test]
     async fn recreates_pvc_for_pending_pod_burst() {
         for run in Run::policies() {
-            let world = run.stored(set(3).parallel());
-            recreates_pvc_for_pending_pod(world, invariants::burst).await;
+            let walk = run.stored(set(3).parallel());
+            recreates_pvc_for_pending_pod(walk, invariants::burst).await;
         }
     }
 }
 
-async fn create_pods(mut world: World, invariants: Invariants) {
-    world.scale_up(invariants).await.unwrap();
-    world.reread();
-    assert_eq!(world.counts(), [3, 3, 3]);
-    let pods = world.objects.pods_of(&world.set);
+async fn create_pods(mut walk: Walk, invariants: Invariants) {
+    walk.scale_up(invariants).await.unwrap();
+    walk.reread();
+    assert_eq!(walk.counts(), [3, 3, 3]);
+    let pods = walk.world.objects.pods_of(&walk.set);
     assert_eq!(pods.len(), 3);
     for pod in pods {
         let index = ordinal_of(&pod).to_string();
@@ -216,37 +216,42 @@ async fn create_pods(mut world: World, invariants: Invariants) {
     }
 }
 
-async fn scales_up(mut world: World, invariants: Invariants) {
-    let mut original = world.set.clone();
-    world.scale_up(invariants).await.unwrap();
+async fn scales_up(mut walk: Walk, invariants: Invariants) {
+    let mut original = walk.set.clone();
+    walk.scale_up(invariants).await.unwrap();
     // The current copy has no status yet.
     original.spec.replicas = 4;
-    world.set = original;
-    world.scale_up(invariants).await.unwrap();
-    world.reread();
-    assert_eq!(world.counts(), [4, 4, 4]);
+    walk.set = original;
+    walk.scale_up(invariants).await.unwrap();
+    walk.reread();
+    assert_eq!(walk.counts(), [4, 4, 4]);
 }
 
-async fn scales_down(mut world: World, invariants: Invariants) {
-    world.scale_up(invariants).await.unwrap();
-    world.reread();
-    world.change(|set| set.spec.replicas = 0);
-    world.scale_down(invariants).await.unwrap();
-    world.reread();
-    assert_eq!(world.counts(), [0, 0, 0]);
+async fn scales_down(mut walk: Walk, invariants: Invariants) {
+    walk.scale_up(invariants).await.unwrap();
+    walk.reread();
+    walk.change(|set| set.spec.replicas = 0);
+    walk.scale_down(invariants).await.unwrap();
+    walk.reread();
+    assert_eq!(walk.counts(), [0, 0, 0]);
     // Upstream doesn't check that no pod is left.
-    assert!(world.pod_names().is_empty());
+    assert!(walk.pod_names().is_empty());
 }
 
 /// Upstream looks the claims up by the volume's name, finds none, and checks nothing. It also stops
 /// checking the invariants after the first scale-up.
-async fn replaces_pods(mut world: World, invariants: Invariants) {
-    world.scale_up(invariants).await.unwrap();
-    world.reread();
-    assert_eq!(world.set.status.replicas, 5);
-    for claim in world.objects.claims.cache().list() {
+async fn replaces_pods(mut walk: Walk, invariants: Invariants) {
+    walk.scale_up(invariants).await.unwrap();
+    walk.reread();
+    assert_eq!(walk.set.status.replicas, 5);
+    for claim in walk.world.objects.claims.cache().list() {
         let pod = claim.name.trim_start_matches("datadir-");
-        let pod = world.objects.pods.cache().get(world.set.namespace(), pod);
+        let pod = walk
+            .world
+            .objects
+            .pods
+            .cache()
+            .get(walk.set.namespace(), pod);
         let pod = pod.expect("each claim belongs to a pod");
         assert!(
             claim
@@ -255,180 +260,196 @@ async fn replaces_pods(mut world: World, invariants: Invariants) {
                 .all(|owner| owner.uid != pod.uid)
         );
     }
-    assert_eq!(world.objects.claims.cache().len(), 5);
+    assert_eq!(walk.world.objects.claims.cache().len(), 5);
     for pod in [0, 2, 4] {
-        let removed = world
+        let removed = walk
+            .world
             .objects
             .pods
-            .delete(world.set.namespace(), &format!("foo-{pod}"));
+            .delete(walk.set.namespace(), &format!("foo-{pod}"));
         removed.unwrap();
     }
     for ordinal in [0, 2, 4] {
-        let pods = world.objects.pods_of(&world.set);
-        world.sync(&pods).await.unwrap();
-        world.reread();
-        world.objects.set_pod_phase(&world.set, ordinal, "Running");
-        let pods = world.objects.pods_of(&world.set);
-        world.sync(&pods).await.unwrap();
-        world.reread();
-        world
+        let pods = walk.world.objects.pods_of(&walk.set);
+        walk.sync(&pods).await.unwrap();
+        walk.reread();
+        walk.world
             .objects
-            .set_pod_ready(&world.set, ordinal, true, world.now);
+            .set_pod_phase(&walk.set, ordinal, "Running");
+        let pods = walk.world.objects.pods_of(&walk.set);
+        walk.sync(&pods).await.unwrap();
+        walk.reread();
+        walk.world
+            .objects
+            .set_pod_ready(&walk.set, ordinal, true, walk.world.now);
     }
-    let pods = world.objects.pods_of(&world.set);
-    world.sync(&pods).await.unwrap();
-    world.reread();
-    assert_eq!(world.counts(), [5, 5, 5]);
-    world.check(invariants).unwrap();
+    let pods = walk.world.objects.pods_of(&walk.set);
+    walk.sync(&pods).await.unwrap();
+    walk.reread();
+    assert_eq!(walk.counts(), [5, 5, 5]);
+    walk.check(invariants).unwrap();
 }
 
 /// Runs the first sync, makes one pod terminal and the others pending, and returns the terminal
 /// pod's ordinal. Upstream lists pods in any order, so in parallel sets any pod may be the one.
-async fn first_pods_with_one_ended(world: &mut World, phase: &str, invariants: Invariants) -> i32 {
+async fn first_pods_with_one_ended(walk: &mut Walk, phase: &str, invariants: Invariants) -> i32 {
     use rand::Rng as _;
-    world.sync(&[]).await.unwrap();
-    world.check(invariants).unwrap();
-    assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
-    let pods = world.objects.pods_of(&world.set);
-    let ended = ordinal_of(&pods[world.random.random_range(0..pods.len())]);
+    walk.sync(&[]).await.unwrap();
+    walk.check(invariants).unwrap();
+    assert_eq!(walk.world.objects.delete_pod_tracker.requests(), 0);
+    let pods = walk.world.objects.pods_of(&walk.set);
+    let ended = ordinal_of(&pods[walk.random.random_range(0..pods.len())]);
     for pod in &pods {
         let ordinal = ordinal_of(pod);
         let phase = if ordinal == ended { phase } else { "Pending" };
-        world.objects.set_pod_phase(&world.set, ordinal, phase);
+        walk.world.objects.set_pod_phase(&walk.set, ordinal, phase);
     }
     ended
 }
 
 /// Checks that the terminal pod is deleted and then recreated, with these total deletions.
-async fn ended_pod_comes_back(world: &World, ended: i32, deletions: usize, invariants: Invariants) {
+async fn ended_pod_comes_back(walk: &Walk, ended: i32, deletions: usize, invariants: Invariants) {
     let is_ended = |name: &str| ordinal(name) == Some(ended.into());
-    let created = world.objects.create_pod_tracker.requests();
-    world
-        .sync(&world.objects.pods_of(&world.set))
+    let created = walk.world.objects.create_pod_tracker.requests();
+    walk.sync(&walk.world.objects.pods_of(&walk.set))
         .await
         .unwrap();
-    world.check(invariants).unwrap();
-    assert_eq!(world.objects.delete_pod_tracker.requests(), deletions);
-    assert!(!world.pod_names().iter().any(|name| is_ended(name)));
-    world
-        .sync(&world.objects.pods_of(&world.set))
+    walk.check(invariants).unwrap();
+    assert_eq!(walk.world.objects.delete_pod_tracker.requests(), deletions);
+    assert!(!walk.pod_names().iter().any(|name| is_ended(name)));
+    walk.sync(&walk.world.objects.pods_of(&walk.set))
         .await
         .unwrap();
-    world.check(invariants).unwrap();
-    assert_eq!(world.objects.delete_pod_tracker.requests(), deletions);
-    assert_eq!(world.objects.create_pod_tracker.requests(), created + 1);
-    let pods = world.objects.pods_of(&world.set);
+    walk.check(invariants).unwrap();
+    assert_eq!(walk.world.objects.delete_pod_tracker.requests(), deletions);
+    assert_eq!(
+        walk.world.objects.create_pod_tracker.requests(),
+        created + 1
+    );
+    let pods = walk.world.objects.pods_of(&walk.set);
     let again = pods.iter().find(|pod| is_ended(&pod.name)).unwrap();
     assert_eq!(again.phase, PodPhase::None);
 }
 
-fn first_creations(world: &World) -> usize {
-    if world.set.spec.allows_burst() { 3 } else { 1 }
+fn first_creations(walk: &Walk) -> usize {
+    if walk.set.spec.allows_burst() { 3 } else { 1 }
 }
 
-async fn recreates_ended_pod(mut world: World, phase: &str, invariants: Invariants) {
-    let ended = first_pods_with_one_ended(&mut world, phase, invariants).await;
-    let created = world.objects.create_pod_tracker.requests();
-    assert_eq!(created, first_creations(&world));
-    ended_pod_comes_back(&world, ended, 1, invariants).await;
+async fn recreates_ended_pod(mut walk: Walk, phase: &str, invariants: Invariants) {
+    let ended = first_pods_with_one_ended(&mut walk, phase, invariants).await;
+    let created = walk.world.objects.create_pod_tracker.requests();
+    assert_eq!(created, first_creations(&walk));
+    ended_pod_comes_back(&walk, ended, 1, invariants).await;
 }
 
-async fn recreates_ended_pod_after_failure(mut world: World, phase: &str, invariants: Invariants) {
-    let ended = first_pods_with_one_ended(&mut world, phase, invariants).await;
-    let created = world.objects.create_pod_tracker.requests();
-    assert_eq!(created, first_creations(&world));
-    world.objects.delete_pod_tracker.fail_after(0, injected);
-    let failed = world.sync(&world.objects.pods_of(&world.set)).await;
+async fn recreates_ended_pod_after_failure(mut walk: Walk, phase: &str, invariants: Invariants) {
+    let ended = first_pods_with_one_ended(&mut walk, phase, invariants).await;
+    let created = walk.world.objects.create_pod_tracker.requests();
+    assert_eq!(created, first_creations(&walk));
+    walk.world
+        .objects
+        .delete_pod_tracker
+        .fail_after(0, injected);
+    let failed = walk.sync(&walk.world.objects.pods_of(&walk.set)).await;
     assert_injected(failed.map(drop));
-    world.check(invariants).unwrap();
-    assert_eq!(world.objects.delete_pod_tracker.requests(), 1);
-    ended_pod_comes_back(&world, ended, 2, invariants).await;
+    walk.check(invariants).unwrap();
+    assert_eq!(walk.world.objects.delete_pod_tracker.requests(), 1);
+    ended_pod_comes_back(&walk, ended, 2, invariants).await;
 }
 
 /// The second creation fails, in parallel sets one of the second batch.
-async fn create_pod_failure(mut world: World, invariants: Invariants) {
-    world.objects.create_pod_tracker.fail_after(1, injected);
-    assert_injected(world.scale_up(invariants).await);
-    world.reread();
-    world.scale_up(invariants).await.unwrap();
-    world.reread();
-    assert_eq!(world.counts(), [3, 3, 3]);
+async fn create_pod_failure(mut walk: Walk, invariants: Invariants) {
+    walk.world
+        .objects
+        .create_pod_tracker
+        .fail_after(1, injected);
+    assert_injected(walk.scale_up(invariants).await);
+    walk.reread();
+    walk.scale_up(invariants).await.unwrap();
+    walk.reread();
+    assert_eq!(walk.counts(), [3, 3, 3]);
 }
 
 /// No pod is updated while pods are created; a pod with a wrong name is, and that update fails.
-async fn update_pod_failure(mut world: World, invariants: Invariants) {
-    world.objects.update_pod_tracker.fail_after(0, injected);
-    world.scale_up(invariants).await.unwrap();
-    world.reread();
-    assert_eq!(world.counts(), [3, 3, 3]);
-    let mut pods = world.objects.pods_of(&world.set);
+async fn update_pod_failure(mut walk: Walk, invariants: Invariants) {
+    walk.world
+        .objects
+        .update_pod_tracker
+        .fail_after(0, injected);
+    walk.scale_up(invariants).await.unwrap();
+    walk.reread();
+    assert_eq!(walk.counts(), [3, 3, 3]);
+    let mut pods = walk.world.objects.pods_of(&walk.set);
     assert_eq!(pods.len(), 3);
-    let mut renamed = world
+    let mut renamed = walk
+        .world
         .objects
         .pods
-        .json(world.set.namespace(), "foo-0")
+        .json(walk.set.namespace(), "foo-0")
         .unwrap();
     renamed["metadata"]["name"] = "goo-0".into();
-    pods[0] = world.objects.pods.put(renamed);
-    assert_injected(world.sync(&pods).await.map(drop));
-    assert_eq!(world.objects.update_pod_tracker.requests(), 1);
+    pods[0] = walk.world.objects.pods.put(renamed);
+    assert_injected(walk.sync(&pods).await.map(drop));
+    assert_eq!(walk.world.objects.update_pod_tracker.requests(), 1);
 }
 
 /// The second write of a status fails.
-async fn update_set_status_failure(mut world: World, invariants: Invariants) {
-    world.status.update_tracker.fail_after(1, injected);
-    assert_injected(world.scale_up(invariants).await);
-    world.reread();
-    world.scale_up(invariants).await.unwrap();
-    world.reread();
-    assert_eq!(world.counts(), [3, 3, 3]);
+async fn update_set_status_failure(mut walk: Walk, invariants: Invariants) {
+    walk.world.status.update_tracker.fail_after(1, injected);
+    assert_injected(walk.scale_up(invariants).await);
+    walk.reread();
+    walk.scale_up(invariants).await.unwrap();
+    walk.reread();
+    assert_eq!(walk.counts(), [3, 3, 3]);
 }
 
-async fn new_revision_delete_pod_failure(mut world: World, invariants: Invariants) {
-    world.scale_up(invariants).await.unwrap();
-    world.reread();
-    assert_eq!(world.set.status.replicas, 3);
-    let pods = world.objects.pods_of(&world.set);
-    world.change_image("nginx-new");
-    world.objects.delete_pod_tracker.fail_after(0, injected);
-    assert_injected(world.sync(&pods).await.map(drop));
-    world.reread();
-    let status = &world.set.status;
+async fn new_revision_delete_pod_failure(mut walk: Walk, invariants: Invariants) {
+    walk.scale_up(invariants).await.unwrap();
+    walk.reread();
+    assert_eq!(walk.set.status.replicas, 3);
+    let pods = walk.world.objects.pods_of(&walk.set);
+    walk.change_image("nginx-new");
+    walk.world
+        .objects
+        .delete_pod_tracker
+        .fail_after(0, injected);
+    assert_injected(walk.sync(&pods).await.map(drop));
+    walk.reread();
+    let status = &walk.set.status;
     assert_eq!(status.current_replicas, 3);
     assert_ne!(status.current_revision, status.update_revision);
-    world.check(invariants).unwrap();
-    let status = world.sync(&pods).await.unwrap().status.unwrap();
+    walk.check(invariants).unwrap();
+    let status = walk.sync(&pods).await.unwrap().status.unwrap();
     assert_eq!(status.current_replicas, 2);
-    world.check(invariants).unwrap();
+    walk.check(invariants).unwrap();
     // Upstream doesn't check which pod was deleted.
-    assert_eq!(world.pod_names(), ["foo-0", "foo-1"]);
+    assert_eq!(walk.pod_names(), ["foo-0", "foo-1"]);
 }
 
-async fn recreates_pvc_for_pending_pod(world: World, invariants: Invariants) {
-    world.sync(&[]).await.unwrap();
-    world.check(invariants).unwrap();
-    let pods = world.objects.pods_of(&world.set);
+async fn recreates_pvc_for_pending_pod(walk: Walk, invariants: Invariants) {
+    walk.sync(&[]).await.unwrap();
+    walk.check(invariants).unwrap();
+    let pods = walk.world.objects.pods_of(&walk.set);
     let claim = format!("datadir-{}", pods[0].name);
-    world
+    walk.world
         .objects
         .claims
-        .delete(world.set.namespace(), &claim)
+        .delete(walk.set.namespace(), &claim)
         .unwrap();
-    world
+    walk.world
         .objects
-        .set_pod_phase(&world.set, ordinal_of(&pods[0]), "Pending");
-    world
-        .sync(&world.objects.pods_of(&world.set))
+        .set_pod_phase(&walk.set, ordinal_of(&pods[0]), "Pending");
+    walk.sync(&walk.world.objects.pods_of(&walk.set))
         .await
         .unwrap();
-    world.check(invariants).unwrap();
+    walk.check(invariants).unwrap();
     // Upstream's check of ordered sets accepts a missing claim if scaling down deletes it.
     assert!(
-        world
+        walk.world
             .objects
             .claims
             .cache()
-            .get(world.set.namespace(), &claim)
+            .get(walk.set.namespace(), &claim)
             .is_some()
     );
 }

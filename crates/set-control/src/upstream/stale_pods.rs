@@ -6,7 +6,7 @@ use statefulset_controller_util::testing::upstream::set;
 use statefulset_pod_control::PodSlot;
 
 use super::drivers::ordinal_of;
-use super::fixtures::World;
+use super::fixtures::Walk;
 use super::runs::Run;
 use crate::rolling_update::{delete_outdated_pods, plan};
 
@@ -15,7 +15,7 @@ const MIN_READY_SECONDS: i32 = 30;
 
 /// A case: policy (`P` parallel, `O` ordered), `n` replicas, `m` maximum, `p` partition; then the
 /// pods that are `u` not ready, `t` terminating, or `f` fresh: ready, but not yet available.
-fn world(run: Run, case: &str) -> World {
+fn walk(run: Run, case: &str) -> Walk {
     let mut set = set(0).min_ready_seconds(MIN_READY_SECONDS).partition(0);
     let mut pods = Vec::new();
     for word in case.split(' ') {
@@ -37,23 +37,25 @@ fn world(run: Run, case: &str) -> World {
         };
     }
     let gates = FeatureGates::at(KubeVersion::v1(37));
-    let mut world = run.with_gates(set, gates);
-    let replicas = world.set.spec.replicas;
-    let long_ago = world.now - jiff::SignedDuration::from_hours(1);
+    let mut walk = run.with_gates(set, gates);
+    let replicas = walk.set.spec.replicas;
+    let long_ago = walk.world.now - jiff::SignedDuration::from_hours(1);
     for ordinal in 0..replicas {
-        world.objects.pods.put({
-            let mut pod = statefulset_pod_control::fake::stateful_set_pod(&world.set, ordinal);
+        walk.world.objects.pods.put({
+            let mut pod = statefulset_pod_control::fake::stateful_set_pod(&walk.set, ordinal);
             pod["metadata"]["uid"] = format!("foo-{ordinal}-uid").into();
             pod["metadata"]["labels"]["controller-revision-hash"] = "old".into();
             pod
         });
-        world.objects.set_pod_phase(&world.set, ordinal, "Running");
-        world
+        walk.world
             .objects
-            .set_pod_ready_since(&world.set, ordinal, long_ago);
+            .set_pod_phase(&walk.set, ordinal, "Running");
+        walk.world
+            .objects
+            .set_pod_ready_since(&walk.set, ordinal, long_ago);
     }
     for (state, ordinal) in pods {
-        let (objects, set, now) = (&world.cluster.objects, &world.set, world.cluster.now);
+        let (objects, set, now) = (&walk.world.objects, &walk.set, walk.world.now);
         match state.as_str() {
             "u" => objects.set_pod_ready(set, ordinal, false, now),
             "t" => objects.change_pod(set, ordinal, |pod| {
@@ -63,26 +65,26 @@ fn world(run: Run, case: &str) -> World {
             other => panic!("unknown state {other}"),
         }
     }
-    world.change_image("foo");
-    world
+    walk.change_image("foo");
+    walk
 }
 
 async fn left_after(case: &str) -> Vec<i32> {
     let run = Run::walks().next().expect("there is a walk");
-    let world = world(run, case);
-    let (set, now) = (&world.set, world.now);
+    let walk = walk(run, case);
+    let (set, now) = (&walk.set, walk.world.now);
     let gates = FeatureGates::at(KubeVersion::v1(37));
-    let pods = world.objects.pods_of(set);
+    let pods = walk.world.objects.pods_of(set);
     let places: Vec<PodSlot> = pods
         .into_iter()
         .map(|pod| PodSlot::Existing(ordinal_of(&pod).into(), pod))
         .collect();
     let plan = plan(set, &places, "new", gates, now).unwrap();
     let mut status = StatefulSetStatus::default();
-    let control = world.pods.for_sync(set);
+    let control = walk.world.pods.for_sync(set);
     let deleted = delete_outdated_pods(&control, &plan.delete, &mut status);
     deleted.await.unwrap();
-    world
+    walk.world
         .objects
         .pods_of(set)
         .iter()

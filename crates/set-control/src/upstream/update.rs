@@ -10,7 +10,7 @@ use statefulset_pod_control::stateful_set_utils::ordinal;
 use std::sync::Arc;
 
 use super::drivers::assert_injected;
-use super::fixtures::{FOO_REVISION, World, injected};
+use super::fixtures::{FOO_REVISION, Walk, injected};
 use super::runs::Run;
 use crate::stateful_set_control::StatefulSetControl as _;
 use crate::testing::invariants::{self, Invariants};
@@ -25,12 +25,12 @@ fn invariants_of(set: &StatefulSet) -> Invariants {
 }
 
 /// Scales the set up, then changes its image to `foo` and its number of replicas.
-async fn bring_up_and_change(world: &mut World, replicas: i32) {
-    let invariants = invariants_of(&world.set);
-    world.scale_up(invariants).await.unwrap();
-    world.reread();
-    world.set.spec.replicas = replicas;
-    world.change_image("foo");
+async fn bring_up_and_change(walk: &mut Walk, replicas: i32) {
+    let invariants = invariants_of(&walk.set);
+    walk.scale_up(invariants).await.unwrap();
+    walk.reread();
+    walk.set.spec.replicas = replicas;
+    walk.change_image("foo");
 }
 
 /// Returns the images of some pods of the old template, followed by some of the new one.
@@ -38,8 +38,8 @@ fn images(old: usize, new: usize) -> Vec<&'static str> {
     [vec!["nginx"; old], vec!["foo"; new]].concat()
 }
 
-fn revisions(world: &World) -> Vec<Arc<ControllerRevision>> {
-    let mut revisions = world.control.list_revisions(&world.set).unwrap();
+fn revisions(walk: &Walk) -> Vec<Arc<ControllerRevision>> {
+    let mut revisions = walk.world.control.list_revisions(&walk.set).unwrap();
     sort_controller_revisions(&mut revisions);
     revisions
 }
@@ -48,18 +48,15 @@ fn revisions(world: &World) -> Vec<Arc<ControllerRevision>> {
 /// of deletions.
 async fn rolling_update(set: Builder<StatefulSet>, replicas: i32, deletions: usize) {
     for run in Run::walks() {
-        let mut world = run.stored(set.clone());
-        bring_up_and_change(&mut world, replicas).await;
-        world.update().await.unwrap();
-        assert_eq!(
-            world.images(),
-            images(0, usize::try_from(replicas).unwrap())
-        );
-        assert_eq!(world.objects.delete_pod_tracker.requests(), deletions);
+        let mut walk = run.stored(set.clone());
+        bring_up_and_change(&mut walk, replicas).await;
+        walk.update().await.unwrap();
+        assert_eq!(walk.images(), images(0, usize::try_from(replicas).unwrap()));
+        assert_eq!(walk.world.objects.delete_pod_tracker.requests(), deletions);
         // Upstream doesn't check the status.
-        world.reread();
-        let status = &world.set.status;
-        assert_eq!(world.counts(), [replicas; 3]);
+        walk.reread();
+        let status = &walk.set.status;
+        assert_eq!(walk.counts(), [replicas; 3]);
         assert_eq!(
             [status.available_replicas, status.current_replicas],
             [replicas; 2]
@@ -67,7 +64,7 @@ async fn rolling_update(set: Builder<StatefulSet>, replicas: i32, deletions: usi
         assert_eq!(&*status.current_revision, FOO_REVISION);
         assert_eq!(&*status.update_revision, FOO_REVISION);
         assert_eq!(status.collision_count, Some(0));
-        assert_eq!(world.objects.update_pod_tracker.requests(), 0);
+        assert_eq!(walk.world.objects.update_pod_tracker.requests(), 0);
     }
 }
 
@@ -119,8 +116,8 @@ mod test_stateful_set_control_rolling_update {
 
 /// Fails if a pod of the set owns a claim.
 #[track_caller]
-fn assert_no_claim_of_a_pod(world: &World) {
-    for claim in world.objects.claims.cache().list() {
+fn assert_no_claim_of_a_pod(walk: &Walk) {
+    for claim in walk.world.objects.claims.cache().list() {
         let owners = &claim.owner_references;
         assert!(
             !owners.iter().any(|owner| owner.name.starts_with("foo-")),
@@ -133,10 +130,10 @@ fn assert_no_claim_of_a_pod(world: &World) {
 /// Fails unless the claims owned by a pod are exactly those of the pods that scaling removed, each
 /// with its pod, or none if the policy retains them.
 #[track_caller]
-fn assert_claims_go_with_scaled_pods(world: &World) {
-    let set = &world.set;
+fn assert_claims_go_with_scaled_pods(walk: &Walk) {
+    let set = &walk.set;
     let delete = set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete;
-    for claim in world.objects.claims.cache().list() {
+    for claim in walk.world.objects.claims.cache().list() {
         let pod = claim_pod_name(set, &claim.name).expect("each claim is a pod's");
         let scaled = ordinal(pod).is_some_and(|ordinal| ordinal.index_in(set).is_none());
         let names = claim.owner_references.iter().map(|owner| &*owner.name);
@@ -147,14 +144,14 @@ fn assert_claims_go_with_scaled_pods(world: &World) {
 }
 
 /// Removes the claims that a pod of the set owns, as if all those pods were gone.
-fn remove_claims_of_pods(world: &World) {
-    for claim in world.objects.claims.cache().list() {
+fn remove_claims_of_pods(walk: &Walk) {
+    for claim in walk.world.objects.claims.cache().list() {
         if claim
             .owner_references
             .iter()
             .any(|owner| owner.name.starts_with("foo-"))
         {
-            world
+            walk.world
                 .objects
                 .claims
                 .delete(&claim.namespace, &claim.name)
@@ -170,28 +167,28 @@ fn remove_claims_of_pods(world: &World) {
 /// which can't fail.
 async fn on_delete_update(set: Builder<StatefulSet>, replicas: i32, old: usize, new: usize) {
     for run in Run::policies() {
-        let mut world = run.stored(set.clone().on_delete());
-        let invariants = invariants_of(&world.set);
-        bring_up_and_change(&mut world, replicas).await;
-        let most = world.claim_names().len().max(old + new);
-        world.update().await.unwrap();
-        world.check(invariants::update).unwrap();
-        assert_eq!(world.claim_names().len(), most);
-        assert_claims_go_with_scaled_pods(&world);
-        remove_claims_of_pods(&world);
-        world.reread();
-        assert_eq!(world.images(), images(old, new));
-        assert_no_claim_of_a_pod(&world);
+        let mut walk = run.stored(set.clone().on_delete());
+        let invariants = invariants_of(&walk.set);
+        bring_up_and_change(&mut walk, replicas).await;
+        let most = walk.claim_names().len().max(old + new);
+        walk.update().await.unwrap();
+        walk.check(invariants::update).unwrap();
+        assert_eq!(walk.claim_names().len(), most);
+        assert_claims_go_with_scaled_pods(&walk);
+        remove_claims_of_pods(&walk);
+        walk.reread();
+        assert_eq!(walk.images(), images(old, new));
+        assert_no_claim_of_a_pod(&walk);
 
-        world.change(|set| set.spec.replicas = 0);
-        world.scale_down(invariants).await.unwrap();
-        world.reread();
-        assert!(world.pod_names().is_empty());
-        assert_no_claim_of_a_pod(&world);
-        world.change(|set| set.spec.replicas = replicas);
-        world.scale_up(invariants).await.unwrap();
-        world.reread();
-        assert_eq!(world.images(), images(0, old + new));
+        walk.change(|set| set.spec.replicas = 0);
+        walk.scale_down(invariants).await.unwrap();
+        walk.reread();
+        assert!(walk.pod_names().is_empty());
+        assert_no_claim_of_a_pod(&walk);
+        walk.change(|set| set.spec.replicas = replicas);
+        walk.scale_up(invariants).await.unwrap();
+        walk.reread();
+        assert_eq!(walk.images(), images(0, old + new));
     }
 }
 
@@ -232,10 +229,10 @@ mod test_stateful_set_control_on_delete_update {
 /// Changes the image and the number of replicas of a set whose partition keeps the two lowest pods.
 async fn partitioned_update(set: Builder<StatefulSet>, replicas: i32, new: usize) {
     for run in Run::policies() {
-        let mut world = run.stored(set.clone().partition(2));
-        bring_up_and_change(&mut world, replicas).await;
-        world.update().await.unwrap();
-        assert_eq!(world.images(), images(2, new));
+        let mut walk = run.stored(set.clone().partition(2));
+        bring_up_and_change(&mut walk, replicas).await;
+        walk.update().await.unwrap();
+        assert_eq!(walk.images(), images(2, new));
     }
 }
 
@@ -268,16 +265,16 @@ mod test_stateful_set_control_rolling_update_with_partition {
 #[tokio::test]
 async fn test_stateful_set_honor_revision_history_limit() {
     for run in Run::policies() {
-        let mut world = run.stored(set(3));
-        world.scale_up(invariants::monotonic).await.unwrap();
-        world.reread();
+        let mut walk = run.stored(set(3));
+        walk.scale_up(invariants::monotonic).await.unwrap();
+        walk.reread();
         for number in 0..7 {
-            world.change_image(&format!("foo-{number}"));
-            world.status.update_tracker.fail_after(0, injected);
-            assert_injected(world.update().await);
-            world.reread();
+            walk.change_image(&format!("foo-{number}"));
+            walk.world.status.update_tracker.fail_after(0, injected);
+            assert_injected(walk.update().await);
+            walk.reread();
             // The pods' revision, the new one, and other revisions up to the limit.
-            assert_eq!(revisions(&world).len(), 4.min(number + 2));
+            assert_eq!(revisions(&walk).len(), 4.min(number + 2));
         }
     }
 }
@@ -286,22 +283,22 @@ async fn test_stateful_set_honor_revision_history_limit() {
 async fn limits_history(set: Builder<StatefulSet>, limit: i32) {
     let kept = usize::try_from(limit).unwrap_or(usize::MAX - 1);
     for run in Run::walks() {
-        let mut world = run.stored(set.clone().with("spec.revisionHistoryLimit", limit));
-        let invariants = invariants_of(&world.set);
-        world.scale_up(invariants).await.unwrap();
-        world.reread();
+        let mut walk = run.stored(set.clone().with("spec.revisionHistoryLimit", limit));
+        let invariants = invariants_of(&walk.set);
+        walk.scale_up(invariants).await.unwrap();
+        walk.reread();
         for number in 0..10 {
-            world.change_image(&format!("foo-{number}"));
-            world.update().await.unwrap();
-            world.reread();
-            let pods = world.objects.pods_of(&world.set);
-            world.sync(&pods).await.unwrap();
-            let revisions = revisions(&world);
+            walk.change_image(&format!("foo-{number}"));
+            walk.update().await.unwrap();
+            walk.reread();
+            let pods = walk.world.objects.pods_of(&walk.set);
+            walk.sync(&pods).await.unwrap();
+            let revisions = revisions(&walk);
             assert_eq!(revisions.len(), (kept + 1).min(number + 2));
             let newest = revisions.last().unwrap();
             assert_eq!(
                 newest.name,
-                world.stored(&world.set).status.current_revision
+                walk.world.stored(&walk.set).status.current_revision
             );
         }
     }
@@ -340,25 +337,25 @@ mod test_stateful_set_control_limits_history {
 async fn rollback(set: Builder<StatefulSet>, replicas: i32) {
     let count = usize::try_from(replicas).unwrap();
     for run in Run::walks() {
-        let mut world = run.stored(set.clone());
-        bring_up_and_change(&mut world, replicas).await;
-        world.update().await.unwrap();
-        world.reread();
-        assert_eq!(world.images(), images(0, count));
+        let mut walk = run.stored(set.clone());
+        bring_up_and_change(&mut walk, replicas).await;
+        walk.update().await.unwrap();
+        walk.reread();
+        assert_eq!(walk.images(), images(0, count));
 
-        let first = Arc::clone(&revisions(&world)[0]);
-        world.change(|set| *set = apply_revision(set, &first).unwrap());
-        world.update().await.unwrap();
-        world.reread();
-        assert_eq!(world.images(), images(count, 0));
+        let first = Arc::clone(&revisions(&walk)[0]);
+        walk.change(|set| *set = apply_revision(set, &first).unwrap());
+        walk.update().await.unwrap();
+        walk.reread();
+        assert_eq!(walk.images(), images(count, 0));
         // Upstream doesn't check the revisions: the first one was reused with a new number.
-        let revisions = revisions(&world);
+        let revisions = revisions(&walk);
         assert_eq!(revisions.len(), 2);
         assert_eq!(
             (&revisions[1].name, revisions[1].revision),
             (&first.name, 3)
         );
-        let pods = world.objects.pods_of(&world.set);
+        let pods = walk.world.objects.pods_of(&walk.set);
         assert!(pods.iter().all(|pod| pod.phase == PodPhase::Running));
     }
 }

@@ -86,7 +86,7 @@ mod tests {
             set: "web".into(),
             cascade: Cascade::Orphan,
         };
-        assert_eq!(delete.to_string(), "delete: cascade orphan, set web");
+        assert_eq!(delete.to_string(), "delete: cascade Orphan, set web");
         let outage = Action::Fault {
             fault: Fault::Outage,
             time: Millis(5),

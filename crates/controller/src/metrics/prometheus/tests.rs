@@ -10,7 +10,7 @@ use statefulset_controller_util::pod_control::MockPodControl;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream;
-use statefulset_set_control::testing::Cluster;
+use statefulset_set_control::testing::World;
 
 use super::*;
 use crate::{SetSyncer, SyncerParts};
@@ -112,17 +112,17 @@ async fn gauges(set: Builder<StatefulSet>, unavailable: i32) -> [Option<String>;
         max_unavailable_stateful_set: true,
         ..FeatureGates::default()
     };
-    let cluster = Cluster::new(gates);
-    let objects = Arc::clone(&cluster.objects);
+    let world = World::new(gates);
+    let objects = Arc::clone(&world.objects);
     let built = set.build();
-    cluster.store(&built);
+    world.store(&built);
     for _ in 0..=built.spec.replicas {
-        let stored = cluster.stored(&built);
-        cluster.reconcile(&stored, &objects.pods_of(&built)).await;
+        let stored = world.stored(&built);
+        world.reconcile(&stored, &objects.pods_of(&built)).await;
         for ordinal in 0..objects.pods_of(&built).len() {
             let ordinal = i32::try_from(ordinal).unwrap();
             objects.set_pod_phase(&built, ordinal, "Running");
-            objects.set_pod_ready(&built, ordinal, true, cluster.now);
+            objects.set_pod_ready(&built, ordinal, true, world.now);
         }
     }
     assert_eq!(
@@ -131,25 +131,25 @@ async fn gauges(set: Builder<StatefulSet>, unavailable: i32) -> [Option<String>;
     );
     for ordinal in 0..unavailable {
         if built.spec.allows_burst() {
-            objects.add_terminating_pod(&built, ordinal, cluster.now);
+            objects.add_terminating_pod(&built, ordinal, world.now);
         } else {
-            objects.set_pod_ready(&built, ordinal, false, cluster.now);
+            objects.set_pod_ready(&built, ordinal, false, world.now);
         }
     }
-    cluster.store(&set.image("foo").build());
+    world.store(&set.image("foo").build());
 
     let (registry, metrics) = registry(false);
-    let clock = FakeClock::new(cluster.now);
+    let clock = FakeClock::new(world.now);
     let syncer = SetSyncer::new(SyncerParts {
         caches: Caches {
             pods: Arc::clone(objects.pods.cache()),
             claims: Arc::clone(objects.claims.cache()),
             sets: Arc::clone(&objects.sets),
-            revisions: Arc::clone(cluster.history.revisions.cache()),
+            revisions: Arc::clone(world.history.revisions.cache()),
         },
         reader: Arc::new(MockSetReader::new()),
         pod_control: Arc::new(MockPodControl::new()),
-        set_control: Arc::new(cluster.control),
+        set_control: Arc::new(world.control),
         consistency: Arc::new(NoopConsistencyStore),
         clock: Arc::new(clock),
         metrics: metrics.sets,

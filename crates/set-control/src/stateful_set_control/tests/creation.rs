@@ -9,31 +9,31 @@ fn created(pod: &str) -> Option<Waiting> {
 #[tokio::test]
 async fn ordered_set_creates_one_pod_at_a_time() {
     let set = web();
-    let cluster = cluster(&set);
+    let world = world(&set);
     for name in ["web-0", "web-1", "web-2"] {
-        assert_eq!(cluster.step().await, created(name));
-        assert_eq!(cluster.pod_revision(name), revision_name(&set));
+        assert_eq!(world.step().await, created(name));
+        assert_eq!(world.pod_revision(name), revision_name(&set));
         let status = json!({"phase": "Pending"});
-        let mut pod = cluster.objects.pods.json("ns", name).unwrap();
+        let mut pod = world.objects.pods.json("ns", name).unwrap();
         pod["status"] = status;
-        cluster.objects.pods.put(pod);
-        assert_eq!(cluster.step().await, not_ready(name));
-        cluster.run(name);
+        world.objects.pods.put(pod);
+        assert_eq!(world.step().await, not_ready(name));
+        world.run(name);
     }
-    assert_eq!(cluster.step().await, None);
-    assert_eq!(cluster.counts(), [3, 3, 3, 3, 3]);
-    assert_eq!(cluster.set().status.collision_count, Some(0));
-    let writes = cluster.status.update_tracker.requests();
-    assert_eq!(cluster.step().await, None);
-    assert_eq!(cluster.status.update_tracker.requests(), writes);
+    assert_eq!(world.step().await, None);
+    assert_eq!(world.counts(), [3, 3, 3, 3, 3]);
+    assert_eq!(world.set().status.collision_count, Some(0));
+    let writes = world.status.update_tracker.requests();
+    assert_eq!(world.step().await, None);
+    assert_eq!(world.status.update_tracker.requests(), writes);
 }
 
 #[tokio::test]
 async fn new_pod_is_not_counted() {
-    let cluster = cluster(&web());
-    cluster.step().await;
-    assert_eq!(cluster.counts(), [0; 5]);
-    let status = &cluster.set().status;
+    let world = world(&web());
+    world.step().await;
+    assert_eq!(world.counts(), [0; 5]);
+    let status = &world.set().status;
     assert_eq!(status.observed_generation, 1);
     assert_eq!(*status.current_revision, *revision_name(&web()));
 }
@@ -41,113 +41,113 @@ async fn new_pod_is_not_counted() {
 #[tokio::test]
 async fn ordered_set_waits_for_available_predecessor() {
     let set = web().min_ready_seconds(60);
-    let mut cluster = cluster(&set);
-    cluster.put(&pod(&set, 0).ready_since("2026-03-01T11:59:30Z"));
+    let mut world = world(&set);
+    world.put(&pod(&set, 0).ready_since("2026-03-01T11:59:30Z"));
     let pod = "web-0".into();
-    assert_eq!(cluster.step().await, Some(Waiting::PodNotAvailable { pod }));
-    assert_eq!(cluster.counts()[1..3], [1, 0]);
-    cluster.now = "2026-03-01T12:00:30Z".parse().unwrap();
-    assert_eq!(cluster.step().await, created("web-1"));
+    assert_eq!(world.step().await, Some(Waiting::PodNotAvailable { pod }));
+    assert_eq!(world.counts()[1..3], [1, 0]);
+    world.now = "2026-03-01T12:00:30Z".parse().unwrap();
+    assert_eq!(world.step().await, created("web-1"));
 }
 
 #[tokio::test]
 async fn ordered_set_waits_for_terminating_predecessor() {
     let set = web();
-    let cluster = cluster(&set);
-    cluster.put(&pod(&set, 0).terminating());
+    let world = world(&set);
+    world.put(&pod(&set, 0).terminating());
     let pod = "web-0".into();
-    assert_eq!(cluster.step().await, Some(Waiting::PodTerminating { pod }));
-    assert_eq!(cluster.pods(), ["web-0"]);
+    assert_eq!(world.step().await, Some(Waiting::PodTerminating { pod }));
+    assert_eq!(world.pods(), ["web-0"]);
 }
 
 #[tokio::test]
 async fn missing_pod_is_created_before_its_successors() {
     let set = web();
-    let cluster = cluster(&set);
-    cluster.put(&pod(&set, 0));
-    cluster.put(&pod(&set, 2).unready());
-    assert_eq!(cluster.step().await, created("web-1"));
+    let world = world(&set);
+    world.put(&pod(&set, 0));
+    world.put(&pod(&set, 2).unready());
+    assert_eq!(world.step().await, created("web-1"));
 }
 
 #[tokio::test]
 async fn parallel_set_creates_all_pods_at_once() {
     let set = web().replicas(8).parallel();
-    let cluster = cluster(&set);
-    cluster.step().await;
-    assert_eq!(cluster.pods().len(), 8);
-    let tracker = &cluster.objects.create_pod_tracker;
+    let world = world(&set);
+    world.step().await;
+    assert_eq!(world.pods().len(), 8);
+    let tracker = &world.objects.create_pod_tracker;
     assert_eq!((tracker.requests(), tracker.parallel_max()), (8, 4));
-    assert_eq!(cluster.counts(), [0; 5]);
+    assert_eq!(world.counts(), [0; 5]);
 }
 
 #[tokio::test]
 async fn existing_pods_count_in_creation_batches() {
     let set = web().replicas(7).parallel();
-    let cluster = cluster(&set);
+    let world = world(&set);
     for ordinal in [0, 3, 4, 5] {
-        cluster.put(&pod(&set, ordinal));
+        world.put(&pod(&set, ordinal));
     }
-    cluster.step().await;
+    world.step().await;
     // Of the batches 0 | 1 2 | 3 4 5 6, two and one pods are missing.
-    let tracker = &cluster.objects.create_pod_tracker;
+    let tracker = &world.objects.create_pod_tracker;
     assert_eq!((tracker.requests(), tracker.parallel_max()), (3, 2));
 }
 
 #[tokio::test]
 async fn failed_creation_stops_after_its_batch() {
     let set = web().replicas(15).parallel();
-    let cluster = cluster(&set);
-    cluster.objects.create_pod_tracker.fail_after(1, boom);
-    let outcome = cluster.sync().await;
+    let world = world(&set);
+    world.objects.create_pod_tracker.fail_after(1, boom);
+    let outcome = world.sync().await;
     assert_eq!(outcome.error.unwrap().to_string(), "boom");
     assert!(outcome.status.is_some());
-    assert_eq!(cluster.objects.create_pod_tracker.requests(), 3);
-    assert_eq!(cluster.pods().len(), 2);
-    assert_eq!(cluster.status.update_tracker.requests(), 1);
+    assert_eq!(world.objects.create_pod_tracker.requests(), 3);
+    assert_eq!(world.pods().len(), 2);
+    assert_eq!(world.status.update_tracker.requests(), 1);
 }
 
 #[tokio::test]
 async fn terminal_pods_are_deleted_and_then_recreated() {
     for phase in ["Failed", "Succeeded"] {
         let set = web();
-        let cluster = cluster(&set);
-        cluster.put(&pod(&set, 0).phase(phase));
+        let world = world(&set);
+        world.put(&pod(&set, 0).phase(phase));
         let waiting = Waiting::PodRemoval {
             pod: "web-0".into(),
         };
-        assert_eq!(cluster.step().await, Some(waiting));
-        assert!(cluster.pods().is_empty());
+        assert_eq!(world.step().await, Some(waiting));
+        assert!(world.pods().is_empty());
         assert_eq!(
-            cluster.recorder.drain(),
+            world.recorder.drain(),
             ["Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful"]
         );
-        assert_eq!(cluster.counts()[0], 1, "the deleted pod still counts");
-        assert_eq!(cluster.step().await, created("web-0"));
+        assert_eq!(world.counts()[0], 1, "the deleted pod still counts");
+        assert_eq!(world.step().await, created("web-0"));
     }
 }
 
 #[tokio::test]
 async fn terminating_terminal_pod_is_not_deleted_again() {
     let set = web();
-    let cluster = cluster(&set);
-    cluster.put(&pod(&set, 0).phase("Failed").terminating());
+    let world = world(&set);
+    world.put(&pod(&set, 0).phase("Failed").terminating());
     let waiting = Waiting::PodRemoval {
         pod: "web-0".into(),
     };
-    assert_eq!(cluster.step().await, Some(waiting));
-    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+    assert_eq!(world.step().await, Some(waiting));
+    assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
 }
 
 #[tokio::test]
 async fn parallel_set_creates_pods_beside_a_terminal_pod() {
     let set = web().parallel();
-    let cluster = cluster(&set);
-    cluster.put(&pod(&set, 0).phase("Failed"));
+    let world = world(&set);
+    world.put(&pod(&set, 0).phase("Failed"));
     let waiting = Waiting::PodRemoval {
         pod: "web-0".into(),
     };
-    assert_eq!(cluster.step().await, Some(waiting));
-    assert_eq!(cluster.pods(), ["web-1", "web-2"]);
+    assert_eq!(world.step().await, Some(waiting));
+    assert_eq!(world.pods(), ["web-1", "web-2"]);
 }
 
 #[tokio::test]
@@ -155,19 +155,19 @@ async fn stale_claim_blocks_pod_creation() {
     for parallel in [false, true] {
         let set = web().claim_template("data").retention("Delete", "Retain");
         let set = if parallel { set.parallel() } else { set };
-        let cluster = cluster(&set);
+        let world = world(&set);
         let old = json!({"apiVersion": "v1", "kind": "Pod", "name": "web-0", "uid": "old"});
         let claim = builders::claim(&set.build(), "data", 0).owner(old);
-        cluster.objects.claims.put(claim.json());
+        world.objects.claims.put(claim.json());
         let waiting = Waiting::StaleClaim {
             pod: "web-0".into(),
             claim: "data-web-0".into(),
         };
-        assert_eq!(cluster.step().await, Some(waiting));
+        assert_eq!(world.step().await, Some(waiting));
         let others: &[&str] = if parallel { &["web-1", "web-2"] } else { &[] };
-        assert_eq!(cluster.pods(), others);
+        assert_eq!(world.pods(), others);
         assert_eq!(
-            cluster.objects.claims.json("ns", "data-web-0"),
+            world.objects.claims.json("ns", "data-web-0"),
             Some(claim.json())
         );
     }
@@ -176,32 +176,32 @@ async fn stale_claim_blocks_pod_creation() {
 #[tokio::test]
 async fn failed_stale_claim_lookup_fails_the_sync() {
     let set = web().claim_template("data").retention("Delete", "Retain");
-    let cluster = cluster(&set);
-    cluster.objects.get_claim_tracker.fail_after(0, boom);
-    let outcome = cluster.sync().await;
+    let world = world(&set);
+    world.objects.get_claim_tracker.fail_after(0, boom);
+    let outcome = world.sync().await;
     assert_eq!(outcome.error.unwrap().to_string(), "boom");
-    assert!(cluster.pods().is_empty());
+    assert!(world.pods().is_empty());
 }
 
 #[tokio::test]
 async fn pending_pod_gets_missing_claims_even_if_terminating() {
     for terminating in [false, true] {
         let set = web().claim_template("data");
-        let cluster = cluster(&set);
+        let world = world(&set);
         let pending = pod(&set, 0).pending();
-        cluster.put(&if terminating {
+        world.put(&if terminating {
             pending.terminating()
         } else {
             pending
         });
-        cluster.step().await;
-        assert!(cluster.objects.claims.json("ns", "data-web-0").is_some());
+        world.step().await;
+        assert!(world.objects.claims.json("ns", "data-web-0").is_some());
     }
     let set = web().claim_template("data");
-    let cluster = cluster(&set);
-    cluster.put(&pod(&set, 0).unready());
-    assert_eq!(cluster.step().await, not_ready("web-0"));
-    assert_eq!(cluster.objects.claims.json("ns", "data-web-0"), None);
+    let world = world(&set);
+    world.put(&pod(&set, 0).unready());
+    assert_eq!(world.step().await, not_ready("web-0"));
+    assert_eq!(world.objects.claims.json("ns", "data-web-0"), None);
 }
 
 #[tokio::test]
@@ -209,10 +209,10 @@ async fn ordered_repair_stops_at_first_unready_pod() {
     let name_label = "statefulset.kubernetes.io/pod-name";
     for parallel in [false, true] {
         let set = if parallel { web().parallel() } else { web() };
-        let cluster = cluster(&set);
+        let world = world(&set);
         for (ordinal, ready) in [(0, true), (1, false), (2, true)] {
             let pod = pod(&set, ordinal).without_label(name_label);
-            cluster.put(&if ready { pod } else { pod.unready() });
+            world.put(&if ready { pod } else { pod.unready() });
         }
         let pod = "web-1".into();
         let waiting = if parallel {
@@ -220,9 +220,9 @@ async fn ordered_repair_stops_at_first_unready_pod() {
         } else {
             Some(Waiting::PodNotReady { pod })
         };
-        assert_eq!(cluster.step().await, waiting);
+        assert_eq!(world.step().await, waiting);
         let repaired = |name: &str| {
-            let pod = cluster.objects.pods.cache().get("ns", name).unwrap();
+            let pod = world.objects.pods.cache().get("ns", name).unwrap();
             pod.labels.get(name_label) == Some(name)
         };
         let repairs = ["web-0", "web-1", "web-2"].map(repaired);
@@ -234,60 +234,60 @@ async fn ordered_repair_stops_at_first_unready_pod() {
 async fn failed_claim_lookup_repairs_nothing() {
     let set = web().replicas(1).claim_template("data");
     let set = set.retention("Retain", "Delete");
-    let cluster = cluster(&set);
+    let world = world(&set);
     let claim = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]);
-    cluster.put(&pod(&set, 0).with("spec.volumes", claim));
+    world.put(&pod(&set, 0).with("spec.volumes", claim));
     let claim = builders::claim(&set.build(), "data", 0);
-    cluster.objects.claims.put(claim.json());
-    cluster.objects.get_claim_tracker.fail_after(0, boom);
-    assert_eq!(cluster.step().await, None);
-    assert_eq!(cluster.objects.update_claim_tracker.requests(), 0);
-    assert_eq!(cluster.objects.update_pod_tracker.requests(), 0);
+    world.objects.claims.put(claim.json());
+    world.objects.get_claim_tracker.fail_after(0, boom);
+    assert_eq!(world.step().await, None);
+    assert_eq!(world.objects.update_claim_tracker.requests(), 0);
+    assert_eq!(world.objects.update_pod_tracker.requests(), 0);
 }
 
 #[tokio::test]
 async fn pod_without_claim_volume_gets_it() {
     let set = web().replicas(1).claim_template("data");
-    let cluster = cluster(&set);
-    cluster.put(&pod(&set, 0).with("spec.volumes", json!([])));
-    assert_eq!(cluster.step().await, None);
-    let stored = cluster.objects.pods.json("ns", "web-0").unwrap();
+    let world = world(&set);
+    world.put(&pod(&set, 0).with("spec.volumes", json!([])));
+    assert_eq!(world.step().await, None);
+    let stored = world.objects.pods.json("ns", "web-0").unwrap();
     let claim = json!({"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}});
     assert_eq!(stored["spec"]["volumes"], json!([claim]));
-    assert!(cluster.objects.claims.json("ns", "data-web-0").is_some());
+    assert!(world.objects.claims.json("ns", "data-web-0").is_some());
 }
 
 #[tokio::test]
 async fn claims_get_the_owners_of_the_policy() {
     let set = web().replicas(1).claim_template("data");
     let set = set.retention("Retain", "Delete");
-    let cluster = cluster(&set);
-    cluster.put(&pod(&set, 0));
+    let world = world(&set);
+    world.put(&pod(&set, 0));
     let claim = builders::claim(&set.build(), "data", 0);
-    cluster.objects.claims.put(claim.json());
-    assert_eq!(cluster.step().await, None);
+    world.objects.claims.put(claim.json());
+    assert_eq!(world.step().await, None);
     let owner = set.build().controller_reference();
-    let stored = cluster.objects.claims.json("ns", "data-web-0").unwrap();
+    let stored = world.objects.claims.json("ns", "data-web-0").unwrap();
     assert_eq!(stored["metadata"]["ownerReferences"], json!([owner]));
     assert_eq!(
-        cluster.recorder.drain(),
+        world.recorder.drain(),
         ["Normal SuccessfulUpdate Update Pod web-0 in StatefulSet web successful"]
     );
-    assert_eq!(cluster.step().await, None);
-    assert!(cluster.recorder.is_empty());
+    assert_eq!(world.step().await, None);
+    assert!(world.recorder.is_empty());
 }
 
 #[tokio::test]
 async fn ordinals_begin_at_the_start() {
-    let cluster = cluster(&web().replicas(2).start(7));
-    cluster.settle().await;
-    assert_eq!(cluster.pods(), ["web-7", "web-8"]);
+    let world = world(&web().replicas(2).start(7));
+    world.settle().await;
+    assert_eq!(world.pods(), ["web-7", "web-8"]);
 }
 
 #[tokio::test]
 async fn sync_creates_at_most_500_pods_and_updates_none() {
-    let cluster = cluster(&web().replicas(501).parallel());
-    assert_eq!(cluster.step().await, created("web-499"));
-    assert_eq!(cluster.objects.create_pod_tracker.requests(), 500);
-    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+    let world = world(&web().replicas(501).parallel());
+    assert_eq!(world.step().await, created("web-499"));
+    assert_eq!(world.objects.create_pod_tracker.requests(), 500);
+    assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
 }

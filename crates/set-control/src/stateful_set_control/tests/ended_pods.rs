@@ -6,77 +6,77 @@ fn set() -> Builder<StatefulSet> {
     web().claim_template("data").retention("Delete", "Retain")
 }
 
-/// A cluster with one pod that owns its claim.
-fn owning(set: &Builder<StatefulSet>, pod: &Builder<Pod>) -> Cluster {
-    let cluster = cluster(set);
-    cluster.put(pod);
-    own(&cluster, set, 0);
-    cluster
+/// A world with one pod that owns its claim.
+fn owning(set: &Builder<StatefulSet>, pod: &Builder<Pod>) -> World {
+    let world = world(set);
+    world.put(pod);
+    own(&world, set, 0);
+    world
 }
 
 /// Makes a pod the owner of its claim, like a scale-down.
-fn own(cluster: &Cluster, set: &Builder<StatefulSet>, ordinal: i32) {
+fn own(world: &World, set: &Builder<StatefulSet>, ordinal: i32) {
     let (pod, uid) = (format!("web-{ordinal}"), format!("web-{ordinal}-uid"));
     let owner = builders::owner_reference(("v1", "Pod"), &pod, &uid, Some(true));
     let claim = builders::claim(&set.build(), "data", ordinal).owner(owner);
-    cluster.objects.claims.put(claim.json());
+    world.objects.claims.put(claim.json());
 }
 
-fn is_owned(cluster: &Cluster) -> bool {
-    is_claim_owned(cluster, 0)
+fn is_owned(world: &World) -> bool {
+    is_claim_owned(world, 0)
 }
 
-fn is_claim_owned(cluster: &Cluster, ordinal: i32) -> bool {
+fn is_claim_owned(world: &World, ordinal: i32) -> bool {
     let name = format!("data-web-{ordinal}");
-    let claim = cluster.objects.claims.json("ns", &name).unwrap();
+    let claim = world.objects.claims.json("ns", &name).unwrap();
     claim["metadata"].get("ownerReferences").is_some()
 }
 
 /// A scale-down to one pod, reverted halfway: the first pod is missing, and its successors own
 /// their claims.
-fn scaled_back(set: &Builder<StatefulSet>) -> Cluster {
+fn scaled_back(set: &Builder<StatefulSet>) -> World {
     let set = set.clone().replicas(4);
-    let cluster = cluster(&set);
-    cluster.put(&pod(&set, 1));
-    cluster.put(&pod(&set, 2).phase("Failed"));
-    cluster.put(&pod(&set, 3).terminating());
+    let world = world(&set);
+    world.put(&pod(&set, 1));
+    world.put(&pod(&set, 2).phase("Failed"));
+    world.put(&pod(&set, 3).terminating());
     for ordinal in 1..4 {
-        own(&cluster, &set, ordinal);
+        own(&world, &set, ordinal);
     }
-    cluster
+    world
 }
 
 #[tokio::test]
 async fn pods_behind_an_unready_pod_release_their_claims() {
-    let cluster = scaled_back(&set());
-    cluster.put(&pod(&set(), 0).unready());
-    assert_eq!(cluster.step().await, not_ready("web-0"));
+    let world = scaled_back(&set());
+    world.put(&pod(&set(), 0).unready());
+    assert_eq!(world.step().await, not_ready("web-0"));
     for ordinal in 1..4 {
-        assert!(!is_claim_owned(&cluster, ordinal), "{ordinal}");
+        assert!(!is_claim_owned(&world, ordinal), "{ordinal}");
     }
-    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+    assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
 }
 
 #[tokio::test]
 async fn pods_behind_a_failed_batch_release_their_claims() {
-    let cluster = scaled_back(&set().parallel());
-    cluster.objects.create_pod_tracker.fail_after(0, boom);
-    let error = cluster.sync().await.error.unwrap().to_string();
+    let world = scaled_back(&set().parallel());
+    world.objects.create_pod_tracker.fail_after(0, boom);
+    let error = world.sync().await.error.unwrap().to_string();
     assert_eq!(error, "boom");
     for ordinal in 1..4 {
-        assert!(!is_claim_owned(&cluster, ordinal), "{ordinal}");
+        assert!(!is_claim_owned(&world, ordinal), "{ordinal}");
     }
 }
 
 #[tokio::test]
 async fn failed_release_doesnt_block_other_claims() {
-    let cluster = scaled_back(&set());
-    cluster.put(&pod(&set(), 0).unready());
-    cluster.objects.update_claim_tracker.fail_after(0, boom);
-    let error = cluster.sync().await.error.unwrap().to_string();
+    let world = scaled_back(&set());
+    world.put(&pod(&set(), 0).unready());
+    world.objects.update_claim_tracker.fail_after(0, boom);
+    let error = world.sync().await.error.unwrap().to_string();
     let text = "could not update claim data-web-1 for delete policy ownerRefs: boom";
     assert_eq!(error, text);
-    let owned: Vec<i32> = (1..4).filter(|it| is_claim_owned(&cluster, *it)).collect();
+    let owned: Vec<i32> = (1..4).filter(|it| is_claim_owned(&world, *it)).collect();
     assert_eq!(owned, [1]);
 }
 
@@ -84,12 +84,12 @@ async fn failed_release_doesnt_block_other_claims() {
 async fn retain_policy_releases_condemned_pods_claims_at_once() {
     for (when_scaled, stays_owned) in [("Retain", false), ("Delete", true)] {
         let set = set().retention(when_scaled, "Retain").replicas(1);
-        let cluster = cluster(&set);
-        cluster.put(&pod(&set, 0).unready());
-        cluster.put(&pod(&set, 1).terminating());
-        own(&cluster, &set, 1);
-        assert_eq!(cluster.step().await, not_ready("web-0"));
-        assert_eq!(is_claim_owned(&cluster, 1), stays_owned, "{when_scaled}");
+        let world = world(&set);
+        world.put(&pod(&set, 0).unready());
+        world.put(&pod(&set, 1).terminating());
+        own(&world, &set, 1);
+        assert_eq!(world.step().await, not_ready("web-0"));
+        assert_eq!(is_claim_owned(&world, 1), stays_owned, "{when_scaled}");
     }
 }
 
@@ -97,14 +97,14 @@ async fn retain_policy_releases_condemned_pods_claims_at_once() {
 async fn terminal_pods_claims_outlive_it() {
     for phase in ["Failed", "Succeeded"] {
         for set in [set(), set().parallel()] {
-            let cluster = owning(&set, &pod(&set, 0).phase(phase));
+            let world = owning(&set, &pod(&set, 0).phase(phase));
             let waiting = Waiting::PodRemoval {
                 pod: "web-0".into(),
             };
-            assert_eq!(cluster.step().await, Some(waiting));
-            assert!(!cluster.pods().contains(&"web-0".to_owned()));
-            assert!(!is_owned(&cluster), "{phase}");
-            assert_eq!(cluster.objects.read_set_tracker.requests(), 0);
+            assert_eq!(world.step().await, Some(waiting));
+            assert!(!world.pods().contains(&"web-0".to_owned()));
+            assert!(!is_owned(&world), "{phase}");
+            assert_eq!(world.objects.read_set_tracker.requests(), 0);
         }
     }
 }
@@ -112,31 +112,31 @@ async fn terminal_pods_claims_outlive_it() {
 #[tokio::test]
 async fn terminal_pod_is_kept_while_it_owns_its_claim() {
     for set in [set(), set().parallel()] {
-        let cluster = owning(&set, &pod(&set, 0).phase("Failed"));
-        cluster.objects.update_claim_tracker.fail_after(0, boom);
-        let error = cluster.sync().await.error.unwrap().to_string();
+        let world = owning(&set, &pod(&set, 0).phase("Failed"));
+        world.objects.update_claim_tracker.fail_after(0, boom);
+        let error = world.sync().await.error.unwrap().to_string();
         let text = "could not update claim data-web-0 for delete policy ownerRefs: boom";
         assert_eq!(error, text);
-        assert!(cluster.pods().contains(&"web-0".to_owned()));
-        assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+        assert!(world.pods().contains(&"web-0".to_owned()));
+        assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
     }
 }
 
 #[tokio::test]
 async fn terminating_wanted_pods_claims_outlive_it() {
     for set in [set(), set().parallel()] {
-        let cluster = owning(&set, &pod(&set, 0).terminating());
-        cluster.step().await;
-        assert!(!is_owned(&cluster));
-        assert_eq!(cluster.objects.delete_pod_tracker.requests(), 0);
+        let world = owning(&set, &pod(&set, 0).terminating());
+        world.step().await;
+        assert!(!is_owned(&world));
+        assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
     }
 }
 
 #[tokio::test]
 async fn terminal_condemned_pod_keeps_owning_its_claims() {
     let set = set().replicas(0);
-    let cluster = owning(&set, &pod(&set, 0).unready().phase("Failed"));
-    cluster.step().await;
-    assert!(is_owned(&cluster));
-    assert!(cluster.pods().is_empty());
+    let world = owning(&set, &pod(&set, 0).unready().phase("Failed"));
+    world.step().await;
+    assert!(is_owned(&world));
+    assert!(world.pods().is_empty());
 }

@@ -15,12 +15,12 @@ const PRESENT: [(&str, bool); 6] = [
     ("completion needs availability", false),
 ];
 
-fn at_1_37(set: &Builder<StatefulSet>) -> Cluster {
+fn at_1_37(set: &Builder<StatefulSet>) -> World {
     let gates = FeatureGates::parse("StatefulSetRecreateStrategy=true", KubeVersion::v1(37));
     with_gates(set, gates.unwrap())
 }
 
-impl Cluster {
+impl World {
     /// Returns reason and time of the condition `Progressing`.
     fn reason_and_time(&self) -> Option<(String, String)> {
         let conditions = self.set().status.conditions.clone()?.list();
@@ -50,26 +50,26 @@ impl Cluster {
 #[tokio::test]
 async fn open_questions_have_their_present_answers() {
     let set = web().recreate();
-    let cluster = at_1_37(&set);
-    cluster.settle().await;
-    let created = cluster.reason_and_time();
-    let writes = cluster.writes();
-    cluster.step().await;
-    let later_sync_writes_completed_again = cluster.writes() > writes;
-    let changed_condition_alone_is_written = cluster.writes_after("message", "x").await;
+    let world = at_1_37(&set);
+    world.settle().await;
+    let created = world.reason_and_time();
+    let writes = world.writes();
+    world.step().await;
+    let later_sync_writes_completed_again = world.writes() > writes;
+    let changed_condition_alone_is_written = world.writes_after("message", "x").await;
     let time = "2020-01-01T00:00:00Z";
-    let changed_time_alone_is_written = cluster.writes_after("lastTransitionTime", time).await;
-    cluster.change(&web().generation(2));
-    cluster.step().await;
-    let progress_stays_under_another_strategy = cluster.reason_and_time().is_some();
+    let changed_time_alone_is_written = world.writes_after("lastTransitionTime", time).await;
+    world.change(&web().generation(2));
+    world.step().await;
+    let progress_stays_under_another_strategy = world.reason_and_time().is_some();
 
     let slow = set.min_ready_seconds(1_000_000);
-    let cluster = at_1_37(&slow);
+    let world = at_1_37(&slow);
     for ordinal in 0..3 {
-        cluster.put(&pod(&slow, ordinal));
+        world.put(&pod(&slow, ordinal));
     }
-    cluster.step().await;
-    let completion_needs_availability = cluster.reason_and_time().is_none();
+    world.step().await;
+    let completion_needs_availability = world.reason_and_time().is_none();
 
     let answers = [
         changed_condition_alone_is_written,

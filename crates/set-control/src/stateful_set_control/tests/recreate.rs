@@ -23,7 +23,7 @@ fn gates(settings: &str, minor: u32) -> FeatureGates {
     FeatureGates::parse(settings, KubeVersion::v1(minor)).unwrap()
 }
 
-fn recreating(set: &Builder<StatefulSet>) -> Cluster {
+fn recreating(set: &Builder<StatefulSet>) -> World {
     with_gates(set, gates("StatefulSetRecreateStrategy=true", 37))
 }
 
@@ -31,12 +31,12 @@ fn web() -> Builder<StatefulSet> {
     super::web().recreate()
 }
 
-/// A cluster whose set got another image after its pods had become ready.
-async fn changed(set: &Builder<StatefulSet>) -> Cluster {
-    let cluster = recreating(set);
-    cluster.settle().await;
-    cluster.change(&set.clone().image(NEW).generation(2));
-    cluster
+/// A world whose set got another image after its pods had become ready.
+async fn changed(set: &Builder<StatefulSet>) -> World {
+    let world = recreating(set);
+    world.settle().await;
+    world.change(&set.clone().image(NEW).generation(2));
+    world
 }
 
 fn old_pod(name: &str) -> Option<Waiting> {
@@ -51,7 +51,7 @@ fn new_revision(image: &str) -> String {
     revision_name(&web().image(image))
 }
 
-impl Cluster {
+impl World {
     /// Returns status, reason and message of the only condition.
     fn progress(&self) -> Option<[String; 3]> {
         let conditions = self.conditions();
@@ -82,66 +82,66 @@ impl Cluster {
 
 #[tokio::test]
 async fn all_old_pods_go_before_the_first_new_one() {
-    let cluster = changed(&web()).await;
-    assert_eq!(cluster.progress(), Some(DONE.map(str::to_owned)));
-    assert_eq!(cluster.step().await, old_pod("web-0"));
-    assert_eq!(cluster.pods(), [""; 0]);
-    assert_eq!(cluster.counts(), [3, 3, 3, 3, 0]);
-    let events = cluster.recorder.drain();
+    let world = changed(&web()).await;
+    assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
+    assert_eq!(world.step().await, old_pod("web-0"));
+    assert_eq!(world.pods(), [""; 0]);
+    assert_eq!(world.counts(), [3, 3, 3, 3, 0]);
+    let events = world.recorder.drain();
     let deleted = |ordinal| {
         format!("Normal SuccessfulDelete Delete Pod web-{ordinal} in StatefulSet web successful")
     };
     assert_eq!(events, [deleted(0), deleted(2), deleted(1)]);
-    assert_eq!(cluster.progress(), Some(IN_PROGRESS.map(str::to_owned)));
+    assert_eq!(world.progress(), Some(IN_PROGRESS.map(str::to_owned)));
 
     for name in ["web-0", "web-1", "web-2"] {
-        assert_eq!(cluster.step().await, created(name));
-        assert_eq!(cluster.progress(), Some(WAITING.map(str::to_owned)));
-        cluster.run(name);
+        assert_eq!(world.step().await, created(name));
+        assert_eq!(world.progress(), Some(WAITING.map(str::to_owned)));
+        world.run(name);
     }
-    assert_eq!(cluster.step().await, None);
-    assert_eq!(cluster.progress(), Some(DONE.map(str::to_owned)));
+    assert_eq!(world.step().await, None);
+    assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
     assert_eq!(
-        cluster.revisions(),
+        world.revisions(),
         [new_revision(NEW), new_revision(NEW), new_revision(NEW)]
     );
-    let status = &cluster.set().status;
+    let status = &world.set().status;
     assert_eq!(*status.current_revision, *new_revision(NEW));
-    assert_eq!(cluster.counts(), [3, 3, 3, 3, 3]);
+    assert_eq!(world.counts(), [3, 3, 3, 3, 3]);
     // A further sync writes nothing.
-    let writes = cluster.status.update_tracker.requests();
-    assert_eq!(cluster.step().await, None);
-    assert_eq!(cluster.status.update_tracker.requests(), writes);
+    let writes = world.status.update_tracker.requests();
+    assert_eq!(world.step().await, None);
+    assert_eq!(world.status.update_tracker.requests(), writes);
 }
 
 #[tokio::test]
 async fn parallel_set_creates_all_pods_in_one_sync() {
-    let cluster = changed(&web().parallel()).await;
-    assert_eq!(cluster.step().await, old_pod("web-0"));
-    assert_eq!(cluster.pods(), [""; 0]);
-    cluster.step().await;
-    assert_eq!(cluster.pods(), ["web-0", "web-1", "web-2"]);
-    assert_eq!(cluster.progress(), Some(WAITING.map(str::to_owned)));
+    let world = changed(&web().parallel()).await;
+    assert_eq!(world.step().await, old_pod("web-0"));
+    assert_eq!(world.pods(), [""; 0]);
+    world.step().await;
+    assert_eq!(world.pods(), ["web-0", "web-1", "web-2"]);
+    assert_eq!(world.progress(), Some(WAITING.map(str::to_owned)));
 }
 
 #[tokio::test]
 async fn held_pod_delays_every_creation() {
     for set in [web(), web().parallel()] {
-        let mut cluster = changed(&set).await;
-        cluster.step().await;
+        let mut world = changed(&set).await;
+        world.step().await;
         // A finalizer holds the pod.
-        cluster.put(&pod(&set, 1).terminating());
-        cluster.now += jiff::SignedDuration::from_mins(1);
-        let before = cluster.conditions();
+        world.put(&pod(&set, 1).terminating());
+        world.now += jiff::SignedDuration::from_mins(1);
+        let before = world.conditions();
         for _ in 0..3 {
-            assert_eq!(cluster.step().await, old_pod("web-1"));
-            assert_eq!(cluster.pods(), ["web-1"]);
-            assert_eq!(cluster.conditions(), before);
+            assert_eq!(world.step().await, old_pod("web-1"));
+            assert_eq!(world.pods(), ["web-1"]);
+            assert_eq!(world.conditions(), before);
         }
-        cluster.remove("web-1");
-        cluster.step().await;
-        assert_ne!(cluster.pods(), [""; 0]);
-        let after = cluster.conditions();
+        world.remove("web-1");
+        world.step().await;
+        assert_ne!(world.pods(), [""; 0]);
+        let after = world.conditions();
         assert_eq!(after[0]["message"], WAITING[2]);
         assert_eq!(
             after[0]["lastTransitionTime"],
@@ -153,86 +153,80 @@ async fn held_pod_delays_every_creation() {
 #[tokio::test]
 async fn failed_deletion_ends_the_wave_after_its_batch() {
     let set = web().replicas(7);
-    let cluster = changed(&set).await;
-    let done = cluster.objects.delete_pod_tracker.requests();
-    cluster
-        .objects
-        .delete_pod_tracker
-        .fail_after(done + 1, boom);
-    let outcome = cluster.sync().await;
+    let world = changed(&set).await;
+    let done = world.objects.delete_pod_tracker.requests();
+    world.objects.delete_pod_tracker.fail_after(done + 1, boom);
+    let outcome = world.sync().await;
     assert_eq!(outcome.error.unwrap().to_string(), "boom");
     // Of the second batch, pod 2 fails and pod 1 is deleted.
-    assert_eq!(
-        cluster.pods(),
-        ["web-2", "web-3", "web-4", "web-5", "web-6"]
-    );
+    assert_eq!(world.pods(), ["web-2", "web-3", "web-4", "web-5", "web-6"]);
     // The condition is that of the sync before.
-    assert_eq!(cluster.progress(), Some(DONE.map(str::to_owned)));
-    assert_eq!(cluster.step().await, old_pod("web-2"));
-    assert_eq!(cluster.pods(), [""; 0]);
+    assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
+    assert_eq!(world.step().await, old_pod("web-2"));
+    assert_eq!(world.pods(), [""; 0]);
 }
 
 #[tokio::test]
 async fn missing_pod_is_no_failure() {
-    let cluster = changed(&web()).await;
-    let done = cluster.objects.delete_pod_tracker.requests();
+    let world = changed(&web()).await;
+    let done = world.objects.delete_pod_tracker.requests();
     let gone = || ApiError::api(404, "NotFound", "gone");
-    cluster.objects.delete_pod_tracker.fail_after(done, gone);
-    assert_eq!(cluster.step().await, old_pod("web-0"));
-    assert_eq!(cluster.progress(), Some(IN_PROGRESS.map(str::to_owned)));
+    world.objects.delete_pod_tracker.fail_after(done, gone);
+    assert_eq!(world.step().await, old_pod("web-0"));
+    assert_eq!(world.progress(), Some(IN_PROGRESS.map(str::to_owned)));
 }
 
 #[tokio::test]
 async fn condemned_pod_of_the_update_revision_outlives_the_wave() {
     let set = web().image(NEW).generation(2);
-    let cluster = recreating(&set.clone().replicas(1));
+    let world = recreating(&set.clone().replicas(1));
     for (ordinal, image) in [(0, "registry.example/app:1"), (1, NEW), (2, NEWEST)] {
         let revision = new_revision(image);
-        cluster.put(&builders::pod(&set.build(), ordinal).revision(&revision));
+        world.put(&builders::pod(&set.build(), ordinal).revision(&revision));
     }
-    assert_eq!(cluster.step().await, old_pod("web-0"));
-    assert_eq!(cluster.pods(), ["web-1"]);
-    assert_eq!(cluster.step().await, created("web-0"));
-    cluster.run("web-0");
+    assert_eq!(world.step().await, old_pod("web-0"));
+    assert_eq!(world.pods(), ["web-1"]);
+    assert_eq!(world.step().await, created("web-0"));
+    world.run("web-0");
     let scaled = Waiting::ScaledDown {
         pod: "web-1".into(),
     };
-    assert_eq!(cluster.step().await, Some(scaled));
-    assert_eq!(cluster.pods(), ["web-0"]);
+    assert_eq!(world.step().await, Some(scaled));
+    assert_eq!(world.pods(), ["web-0"]);
 }
 
 #[tokio::test]
 async fn broken_old_pods_are_deleted_without_repair() {
     let set = web().replicas(4).claim_template("data");
-    let cluster = recreating(&set.clone().image(NEW).generation(2));
-    cluster.put(&pod(&set, 0).phase("Failed"));
-    cluster.put(&pod(&set, 1).phase("Succeeded"));
-    cluster.put(&pod(&set, 2).pending());
+    let world = recreating(&set.clone().image(NEW).generation(2));
+    world.put(&pod(&set, 0).phase("Failed"));
+    world.put(&pod(&set, 1).phase("Succeeded"));
+    world.put(&pod(&set, 2).pending());
     // An adopted orphan without a revision.
-    cluster.put(&builders::pod(&set.build(), 3));
-    assert_eq!(cluster.step().await, old_pod("web-0"));
-    assert_eq!(cluster.pods(), [""; 0]);
-    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 4);
-    assert_eq!(cluster.objects.create_claim_tracker.requests(), 0);
+    world.put(&builders::pod(&set.build(), 3));
+    assert_eq!(world.step().await, old_pod("web-0"));
+    assert_eq!(world.pods(), [""; 0]);
+    assert_eq!(world.objects.delete_pod_tracker.requests(), 4);
+    assert_eq!(world.objects.create_claim_tracker.requests(), 0);
 }
 
 #[tokio::test]
 async fn deletions_leave_kept_claims() {
     let set = web().claim_template("data").retention("Delete", "Retain");
-    let cluster = changed(&set).await;
+    let world = changed(&set).await;
     for ordinal in [0, 1] {
         let (name, uid) = (format!("web-{ordinal}"), format!("web-{ordinal}-uid"));
-        cluster.put(&pod(&set, ordinal));
+        world.put(&pod(&set, ordinal));
         let owner = builders::owner_reference(("v1", "Pod"), &name, &uid, Some(true));
         let claim = builders::claim(&set.build(), "data", ordinal).owner(owner);
-        cluster.objects.claims.put(claim.json());
+        world.objects.claims.put(claim.json());
     }
     // This pod terminates already, so that its claim would go with it.
-    cluster.put(&pod(&set, 1).terminating());
-    assert_eq!(cluster.step().await, old_pod("web-0"));
-    assert_eq!(cluster.pods(), ["web-1"]);
+    world.put(&pod(&set, 1).terminating());
+    assert_eq!(world.step().await, old_pod("web-0"));
+    assert_eq!(world.pods(), ["web-1"]);
     for claim in ["data-web-0", "data-web-1"] {
-        let claim = cluster.objects.claims.json("ns", claim).unwrap();
+        let claim = world.objects.claims.json("ns", claim).unwrap();
         assert!(
             claim["metadata"].get("ownerReferences").is_none(),
             "{claim}"
@@ -243,34 +237,34 @@ async fn deletions_leave_kept_claims() {
 #[tokio::test]
 async fn condemned_pod_with_claims_needs_the_live_set() {
     let set = web().claim_template("data").retention("Delete", "Retain");
-    let cluster = changed(&set).await;
-    cluster.change(&set.clone().image(NEW).generation(3).replicas(2));
-    cluster.objects.read_set_tracker.fail_after(0, boom);
-    let error = cluster.sync().await.error.unwrap().to_string();
+    let world = changed(&set).await;
+    world.change(&set.clone().image(NEW).generation(3).replicas(2));
+    world.objects.read_set_tracker.fail_after(0, boom);
+    let error = world.sync().await.error.unwrap().to_string();
     assert!(
         error.starts_with("will not delete pod web-2, with which its claims"),
         "{error}"
     );
-    assert_eq!(cluster.pods(), ["web-2"]);
+    assert_eq!(world.pods(), ["web-2"]);
 }
 
 #[tokio::test]
 async fn template_change_midway_replaces_half_created_pods() {
     for set in [web(), web().parallel()] {
-        let cluster = changed(&set).await;
-        cluster.step().await;
-        cluster.step().await;
-        let half = cluster.pods();
+        let world = changed(&set).await;
+        world.step().await;
+        world.step().await;
+        let half = world.pods();
         assert!(!half.is_empty());
         for pod in &half {
-            cluster.run(pod);
+            world.run(pod);
         }
-        cluster.change(&set.clone().image(NEWEST).generation(3));
-        assert_eq!(cluster.step().await, old_pod("web-0"));
-        assert_eq!(cluster.pods(), [""; 0]);
-        cluster.settle().await;
+        world.change(&set.clone().image(NEWEST).generation(3));
+        assert_eq!(world.step().await, old_pod("web-0"));
+        assert_eq!(world.pods(), [""; 0]);
+        world.settle().await;
         assert!(
-            cluster
+            world
                 .revisions()
                 .iter()
                 .all(|it| *it == new_revision(NEWEST))
@@ -284,23 +278,23 @@ async fn return_to_the_first_template_keeps_terminating_pods_out_of_the_wave() {
         (web(), vec!["web-0"]),
         (web().parallel(), vec!["web-0", "web-1", "web-2"]),
     ] {
-        let cluster = changed(&set).await;
-        cluster.step().await;
-        cluster.put(&pod(&set, 0).terminating());
-        cluster.change(&set.clone().generation(3));
-        cluster.step().await;
+        let world = changed(&set).await;
+        world.step().await;
+        world.put(&pod(&set, 0).terminating());
+        world.change(&set.clone().generation(3));
+        world.step().await;
         // An ordered set waits for the pod before it creates the others.
-        assert_eq!(cluster.pods(), others);
-        assert_eq!(cluster.revisions()[0], revision_name(&web()));
+        assert_eq!(world.pods(), others);
+        assert_eq!(world.revisions()[0], revision_name(&web()));
     }
 }
 
 #[tokio::test]
 async fn set_without_pods_completes_at_once() {
-    let cluster = changed(&web().replicas(0)).await;
-    assert_eq!(cluster.step().await, None);
-    assert_eq!(cluster.progress(), Some(DONE.map(str::to_owned)));
-    assert_eq!(*cluster.set().status.current_revision, *new_revision(NEW));
+    let world = changed(&web().replicas(0)).await;
+    assert_eq!(world.step().await, None);
+    assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
+    assert_eq!(*world.set().status.current_revision, *new_revision(NEW));
 }
 
 #[tokio::test]
@@ -309,19 +303,19 @@ async fn disabled_gate_freezes_the_set() {
                    StatefulSetRecreateStrategy is disabled";
     for set in [web(), web().terminating()] {
         let set = set.with("spec.revisionHistoryLimit", 0);
-        let cluster = with_gates(&set, gates("", 37));
+        let world = with_gates(&set, gates("", 37));
         let data = RevisionData::new(&set.clone().image(NEW).build().spec.template).unwrap();
         let old = builders::revision(&set.build(), "web-old", 1, data.recorded());
         let old: Value = serde_json::from_str(&old.text()).unwrap();
-        cluster.history.revisions.put(old);
-        let outcome = cluster.sync().await;
+        world.history.revisions.put(old);
+        let outcome = world.sync().await;
         assert_eq!(outcome.error.unwrap().to_string(), message);
         assert_eq!((outcome.status, outcome.waiting), (None, None));
         let event = format!("Warning UnknownStrategy {message}");
-        assert_eq!(cluster.recorder.drain(), [event]);
-        assert_eq!(cluster.status.update_tracker.requests(), 0);
-        assert!(cluster.pods().is_empty());
-        let revisions = cluster.control.list_revisions(&cluster.set()).unwrap();
+        assert_eq!(world.recorder.drain(), [event]);
+        assert_eq!(world.status.update_tracker.requests(), 0);
+        assert!(world.pods().is_empty());
+        let revisions = world.control.list_revisions(&world.set()).unwrap();
         let names: Vec<&str> = revisions.iter().map(|it| &*it.name).collect();
         assert_eq!(names, [revision_name(&set)], "the history is truncated");
     }
@@ -332,17 +326,17 @@ async fn earlier_versions_treat_recreate_like_an_unknown_type() {
     let unknown = super::web().with("spec.updateStrategy", json!({"type": "Later"}));
     let mut traces = Vec::new();
     for set in [web(), unknown] {
-        let cluster = with_gates(&set, gates("", 36));
-        cluster.settle().await;
-        cluster.change(&set.clone().image(NEW).generation(2));
+        let world = with_gates(&set, gates("", 36));
+        world.settle().await;
+        world.change(&set.clone().image(NEW).generation(2));
         let mut trace = Vec::new();
         for _ in 0..6 {
-            trace.push((cluster.step().await, cluster.counts(), cluster.conditions()));
-            for pod in cluster.pods() {
-                cluster.run(&pod);
+            trace.push((world.step().await, world.counts(), world.conditions()));
+            for pod in world.pods() {
+                world.run(&pod);
             }
         }
-        assert_eq!(cluster.pods().len(), 3);
+        assert_eq!(world.pods().len(), 3);
         traces.push(trace);
     }
     assert_eq!(traces[0], traces[1]);
@@ -354,27 +348,27 @@ async fn conditions_of_others_survive_every_strategy() {
     for set in [web(), super::web(), super::web().on_delete()] {
         let set = set.with("status.conditions", json!([theirs]));
         for (settings, minor) in [("StatefulSetRecreateStrategy=true", 37), ("", 36)] {
-            let cluster = with_gates(&set, gates(settings, minor));
-            cluster.settle().await;
-            assert_eq!(cluster.counts(), [3, 3, 3, 3, 3]);
-            assert_eq!(cluster.conditions()[0], theirs);
+            let world = with_gates(&set, gates(settings, minor));
+            world.settle().await;
+            assert_eq!(world.counts(), [3, 3, 3, 3, 3]);
+            assert_eq!(world.conditions()[0], theirs);
         }
     }
 }
 
 #[tokio::test]
 async fn progress_outlives_the_strategy_until_an_earlier_version_removes_it() {
-    let cluster = changed(&web()).await;
-    cluster.settle().await;
+    let world = changed(&web()).await;
+    world.settle().await;
     let rolling = super::web().image(NEW).generation(3);
-    cluster.change(&rolling);
-    assert_eq!(cluster.step().await, None);
-    assert_eq!(cluster.progress(), Some(DONE.map(str::to_owned)));
+    world.change(&rolling);
+    assert_eq!(world.step().await, None);
+    assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
 
     let theirs = json!({"type": "Theirs", "status": "True"});
-    let mut conditions = cluster.conditions();
+    let mut conditions = world.conditions();
     conditions.push(theirs.clone());
-    let status = serde_json::to_value(&*cluster.set().status).unwrap();
+    let status = serde_json::to_value(&*world.set().status).unwrap();
     let stored = rolling
         .with("status", status)
         .with("status.conditions", conditions);

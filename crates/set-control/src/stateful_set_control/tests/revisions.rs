@@ -5,35 +5,35 @@ use statefulset_client::feature_gates::KubeVersion;
 use super::*;
 
 /// Stores a revision with other data than the set's.
-fn load(cluster: &Cluster, name: &str, number: i64) {
+fn load(world: &World, name: &str, number: i64) {
     let data = format!(
         r#"{{"spec":{{"template":{{"$patch":"replace","metadata":{{"name":"{name}"}},"spec":{{"containers":null}}}}}}}}"#
     );
-    let revision = builders::revision(&cluster.set(), name, number, &data);
+    let revision = builders::revision(&world.set(), name, number, &data);
     let revision = serde_json::from_str(&revision.text()).unwrap();
-    cluster.history.revisions.put(revision);
+    world.history.revisions.put(revision);
 }
 
-fn names(cluster: &Cluster) -> Vec<String> {
-    let revisions = cluster.history.revisions.cache().list();
+fn names(world: &World) -> Vec<String> {
+    let revisions = world.history.revisions.cache().list();
     revisions
         .iter()
         .map(|revision| revision.name.to_string())
         .collect()
 }
 
-/// A cluster with the revisions a…e: `b` is current, and a pod has `d`.
-fn with_history(limit: i32) -> Cluster {
+/// A world with the revisions a…e: `b` is current, and a pod has `d`.
+fn with_history(limit: i32) -> World {
     let set = web()
         .replicas(1)
         .with("spec.revisionHistoryLimit", limit)
         .with("status.currentRevision", "b");
-    let cluster = cluster(&set);
+    let world = world(&set);
     for (number, name) in (1..).zip(["a", "b", "c", "d", "e"]) {
-        load(&cluster, name, number);
+        load(&world, name, number);
     }
-    cluster.put(&pod(&set, 0).revision("d").unready());
-    cluster
+    world.put(&pod(&set, 0).revision("d").unready());
+    world
 }
 
 #[tokio::test]
@@ -45,23 +45,23 @@ async fn oldest_unused_revisions_past_the_limit_are_deleted() {
         (3, vec!["a", "b", "c", "d", "e"]),
         (-1, vec!["a", "b", "c", "d", "e"]),
     ] {
-        let cluster = with_history(limit);
+        let world = with_history(limit);
         let update = revision_name(&web());
-        cluster.step().await;
+        world.step().await;
         let mut expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
         expected.push(update);
-        assert_eq!(names(&cluster), expected, "{limit}");
+        assert_eq!(names(&world), expected, "{limit}");
     }
 }
 
 #[tokio::test]
 async fn failed_sync_truncates_the_history_too() {
-    let cluster = with_history(0);
-    cluster.history.create_tracker.fail_after(0, boom);
-    let outcome = cluster.sync().await;
+    let world = with_history(0);
+    world.history.create_tracker.fail_after(0, boom);
+    let outcome = world.sync().await;
     assert_eq!(outcome.error.unwrap().to_string(), "boom");
     assert_eq!(
-        names(&cluster),
+        names(&world),
         ["d"],
         "the current revision is unknown after the failure"
     );
@@ -69,21 +69,21 @@ async fn failed_sync_truncates_the_history_too() {
 
 #[tokio::test]
 async fn failed_revision_deletion_fails_the_sync() {
-    let cluster = with_history(0);
-    cluster.history.delete_tracker.fail_after(1, boom);
-    let outcome = cluster.sync().await;
+    let world = with_history(0);
+    world.history.delete_tracker.fail_after(1, boom);
+    let outcome = world.sync().await;
     assert_eq!(outcome.error.unwrap().to_string(), "boom");
     assert!(outcome.status.is_some());
-    assert_eq!(names(&cluster)[..4], ["b", "c", "d", "e"]);
+    assert_eq!(names(&world)[..4], ["b", "c", "d", "e"]);
 }
 
 #[tokio::test]
 async fn sync_and_history_failures_are_both_returned() {
-    let cluster = with_history(0);
+    let world = with_history(0);
     let forbidden = || ApiError::api(403, "Forbidden", "no");
-    cluster.history.delete_tracker.fail_after(0, forbidden);
-    cluster.history.create_tracker.fail_after(0, boom);
-    let outcome = cluster.sync().await;
+    world.history.delete_tracker.fail_after(0, forbidden);
+    world.history.create_tracker.fail_after(0, boom);
+    let outcome = world.sync().await;
     assert_eq!(outcome.error.unwrap().to_string(), "[boom, no]");
 }
 
@@ -91,15 +91,15 @@ async fn sync_and_history_failures_are_both_returned() {
 async fn batch_and_history_failures_form_one_list() {
     let set = web().parallel().claim_template("data");
     let set = set.with("spec.revisionHistoryLimit", 0);
-    let cluster = cluster(&set);
-    load(&cluster, "a", 1);
+    let world = world(&set);
+    load(&world, "a", 1);
     for ordinal in [1, 2] {
         let claim = builders::claim(&set.build(), "data", ordinal).terminating();
-        cluster.objects.claims.put(claim.json());
+        world.objects.claims.put(claim.json());
     }
-    cluster.history.delete_tracker.fail_after(0, boom);
+    world.history.delete_tracker.fail_after(0, boom);
     assert_eq!(
-        cluster.sync().await.error.unwrap().to_string(),
+        world.sync().await.error.unwrap().to_string(),
         "[pvc data-web-1 is being deleted, pvc data-web-2 is being deleted, boom]"
     );
 }
@@ -107,9 +107,9 @@ async fn batch_and_history_failures_form_one_list() {
 #[tokio::test]
 async fn new_revision_is_not_truncated() {
     let set = web().with("spec.revisionHistoryLimit", 0);
-    let cluster = cluster(&set);
-    cluster.step().await;
-    assert_eq!(names(&cluster), [revision_name(&set)]);
+    let world = world(&set);
+    world.step().await;
+    assert_eq!(names(&world), [revision_name(&set)]);
 }
 
 #[tokio::test]
@@ -119,17 +119,17 @@ async fn gate_reuses_a_semantically_equal_revision() {
             stateful_set_semantic_revision_comparison: gate,
             ..FeatureGates::default()
         };
-        let cluster = with_gates(&web(), gates);
-        let recorded = RevisionData::new(&cluster.set().spec.template).unwrap();
+        let world = with_gates(&web(), gates);
+        let recorded = RevisionData::new(&world.set().spec.template).unwrap();
         let mut recorded: Value = serde_json::from_str(recorded.recorded()).unwrap();
         recorded["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
-        let older = builders::revision(&cluster.set(), "older", 1, &recorded.to_string());
+        let older = builders::revision(&world.set(), "older", 1, &recorded.to_string());
         let older = serde_json::from_str(&older.text()).unwrap();
-        cluster.history.revisions.put(older);
-        cluster.step().await;
-        let taken = &*cluster.set().status.update_revision == "older";
+        world.history.revisions.put(older);
+        world.step().await;
+        let taken = &*world.set().status.update_revision == "older";
         assert_eq!(
-            (taken, names(&cluster).len()),
+            (taken, names(&world).len()),
             (gate, if gate { 1 } else { 2 })
         );
     }
@@ -150,10 +150,10 @@ fn recorded_by(version: KubeVersion, set: &StatefulSet) -> String {
 async fn new_revision_has_the_emulated_versions_form() {
     for minor in 33..=36 {
         let version = KubeVersion::v1(minor);
-        let cluster = with_gates(&web(), FeatureGates::at(version));
-        cluster.step().await;
-        let set = cluster.set();
-        let revisions = cluster.history.revisions.cache().list();
+        let world = with_gates(&web(), FeatureGates::at(version));
+        world.step().await;
+        let set = world.set();
+        let revisions = world.history.revisions.cache().list();
         assert_eq!(revisions.len(), 1);
         assert_eq!(
             revisions[0].data.to_str(),
@@ -173,30 +173,30 @@ async fn emulated_versions_reuse_each_others_revisions() {
     for recorded in 33..=36 {
         for emulated in 33..=36 {
             let gates = FeatureGates::at(KubeVersion::v1(emulated));
-            let cluster = with_gates(&web(), gates);
-            let data = recorded_by(KubeVersion::v1(recorded), &cluster.set());
-            let theirs = builders::revision(&cluster.set(), "theirs", 1, &data);
+            let world = with_gates(&web(), gates);
+            let data = recorded_by(KubeVersion::v1(recorded), &world.set());
+            let theirs = builders::revision(&world.set(), "theirs", 1, &data);
             let theirs = serde_json::from_str(&theirs.text()).unwrap();
-            cluster.history.revisions.put(theirs);
-            cluster.step().await;
+            world.history.revisions.put(theirs);
+            world.step().await;
             let case = format!("recorded by 1.{recorded}, now 1.{emulated}");
-            assert_eq!(names(&cluster), ["theirs"], "{case}");
-            assert_eq!(&*cluster.set().status.update_revision, "theirs", "{case}");
+            assert_eq!(names(&world), ["theirs"], "{case}");
+            assert_eq!(&*world.set().status.update_revision, "theirs", "{case}");
         }
     }
 }
 #[tokio::test]
 async fn list_returns_revisions_by_selector_and_owner() {
-    let cluster = cluster(&web());
-    load(&cluster, "own", 1);
-    let set = cluster.set();
+    let world = world(&web());
+    load(&world, "own", 1);
+    let set = world.set();
     let orphan = builders::revision(&set, "orphan", 1, "{}").orphan();
     let other = builders::revision(&set, "other", 1, "{}").label("app", "db");
     for revision in [orphan, other] {
         let revision = serde_json::from_str(&revision.text()).unwrap();
-        cluster.history.revisions.put(revision);
+        world.history.revisions.put(revision);
     }
-    let listed = cluster.control.list_revisions(&set).unwrap();
+    let listed = world.control.list_revisions(&set).unwrap();
     let mut listed: Vec<&str> = listed.iter().map(|revision| &*revision.name).collect();
     listed.sort_unstable();
     assert_eq!(listed, ["orphan", "own"]);
@@ -204,15 +204,15 @@ async fn list_returns_revisions_by_selector_and_owner() {
 
 #[tokio::test]
 async fn adoption_stops_at_the_first_failure() {
-    let cluster = cluster(&web());
-    let set = cluster.set();
-    let stored = &cluster.history.revisions;
+    let world = world(&web());
+    let set = world.set();
+    let stored = &world.history.revisions;
     let revision = |name: &str| builders::revision(&set, name, 1, "{}");
     let orphans = ["c", "b", "a"].map(|name| revision(name).orphan());
     let [c, b, a] = orphans.map(|orphan| stored.put(orphan.json()));
     let mut revisions = [c, b, a, Arc::new(revision("owned").build())];
     stored.delete("ns", "b").unwrap();
-    let adopted = cluster.control.adopt_orphan_revisions(&set, &mut revisions);
+    let adopted = world.control.adopt_orphan_revisions(&set, &mut revisions);
     assert!(matches!(adopted.await, Err(Error::History(error)) if error.is_not_found()));
     let names = revisions.iter().map(|revision| &*revision.name);
     assert!(names.eq(["a", "b", "c", "owned"]));

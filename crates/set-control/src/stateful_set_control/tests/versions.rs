@@ -7,23 +7,23 @@ use super::*;
 
 const NEW: &str = "registry.example/app:2";
 
-fn at(set: &Builder<StatefulSet>, minor: u32) -> Cluster {
+fn at(set: &Builder<StatefulSet>, minor: u32) -> World {
     with_gates(set, FeatureGates::at(KubeVersion::v1(minor)))
 }
 
 #[tokio::test]
 async fn on_delete_set_completes_from_1_37_on() {
-    let surplus: fn(&Cluster, &Builder<StatefulSet>, &str) = |cluster, set, revision| {
-        cluster.put(
+    let surplus: fn(&World, &Builder<StatefulSet>, &str) = |world, set, revision| {
+        world.put(
             &builders::pod(&set.build(), 3)
                 .terminating()
                 .revision(revision),
         );
     };
-    let unready: fn(&Cluster, &Builder<StatefulSet>, &str) = |cluster, set, revision| {
-        cluster.put(&builders::pod(&set.build(), 2).unready().revision(revision));
+    let unready: fn(&World, &Builder<StatefulSet>, &str) = |world, set, revision| {
+        world.put(&builders::pod(&set.build(), 2).unready().revision(revision));
     };
-    let nothing: fn(&Cluster, &Builder<StatefulSet>, &str) = |_, _, _| ();
+    let nothing: fn(&World, &Builder<StatefulSet>, &str) = |_, _, _| ();
     for (minor, change, completes) in [
         (36, nothing, false),
         (37, nothing, true),
@@ -31,17 +31,17 @@ async fn on_delete_set_completes_from_1_37_on() {
         (37, unready, false),
     ] {
         let set = web().on_delete();
-        let cluster = at(&set, minor);
-        cluster.settle().await;
+        let world = at(&set, minor);
+        world.settle().await;
         let set = set.image(NEW).generation(2);
-        cluster.change(&set);
+        world.change(&set);
         let (old, new) = (revision_name(&web()), revision_name(&set));
         for ordinal in 0..3 {
-            cluster.put(&builders::pod(&set.build(), ordinal).revision(&new));
+            world.put(&builders::pod(&set.build(), ordinal).revision(&new));
         }
-        change(&cluster, &set, &new);
-        cluster.step().await;
-        let status = &cluster.set().status;
+        change(&world, &set, &new);
+        world.step().await;
+        let status = &world.set().status;
         let expected = if completes { &new } else { &old };
         assert_eq!(*status.current_revision, **expected, "{minor} {completes}");
         assert_eq!(status.current_replicas, if completes { 3 } else { 0 });
@@ -52,11 +52,11 @@ async fn on_delete_set_completes_from_1_37_on() {
 async fn max_unavailable_is_on_from_1_37_on() {
     for (minor, deleted) in [(35, 1), (36, 1), (37, 2)] {
         let set = web().max_unavailable(2);
-        let cluster = at(&set, minor);
-        cluster.settle().await;
-        cluster.change(&set.image(NEW).generation(2));
-        let outcome = cluster.sync().await;
-        assert_eq!(cluster.pods().len(), 3 - deleted, "{minor}");
+        let world = at(&set, minor);
+        world.settle().await;
+        world.change(&set.image(NEW).generation(2));
+        let outcome = world.sync().await;
+        assert_eq!(world.pods().len(), 3 - deleted, "{minor}");
         let counted = outcome.unavailable_replicas;
         assert_eq!(counted, (minor == 37).then_some(0), "{minor}");
     }
@@ -66,16 +66,16 @@ async fn max_unavailable_is_on_from_1_37_on() {
 #[tokio::test]
 async fn failed_outdated_pod_is_deleted_twice_by_parallel_sets() {
     let set = web().parallel().image(NEW).generation(2);
-    let cluster = at(&set, 37);
+    let world = at(&set, 37);
     for ordinal in 0..3 {
-        cluster.put(&pod(&web(), ordinal));
+        world.put(&pod(&web(), ordinal));
     }
-    cluster.put(&pod(&web(), 0).phase("Failed").unready());
-    let outcome = cluster.sync().await;
+    world.put(&pod(&web(), 0).phase("Failed").unready());
+    let outcome = world.sync().await;
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
     // Its place counts as unavailable, so no available pod goes.
-    assert_eq!(cluster.pods(), ["web-1", "web-2"]);
-    assert_eq!(cluster.objects.delete_pod_tracker.requests(), 2);
+    assert_eq!(world.pods(), ["web-1", "web-2"]);
+    assert_eq!(world.objects.delete_pod_tracker.requests(), 2);
 }
 
 /// Without `rollingUpdate`, a hole below the stored count gets the current revision.
@@ -84,14 +84,14 @@ async fn hole_of_a_bare_parallel_set_is_filled_and_emptied_in_one_sync() {
     let set = web()
         .parallel()
         .with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
-    let cluster = at(&set, 37);
-    cluster.settle().await;
-    cluster.objects.pods.delete("ns", "web-0").unwrap();
-    cluster.change(&set.image(NEW).generation(2));
-    let created = cluster.objects.create_pod_tracker.requests();
-    cluster.step().await;
-    assert_eq!(cluster.objects.create_pod_tracker.requests(), created + 1);
-    assert_eq!(cluster.pods(), ["web-1", "web-2"]);
+    let world = at(&set, 37);
+    world.settle().await;
+    world.objects.pods.delete("ns", "web-0").unwrap();
+    world.change(&set.image(NEW).generation(2));
+    let created = world.objects.create_pod_tracker.requests();
+    world.step().await;
+    assert_eq!(world.objects.create_pod_tracker.requests(), created + 1);
+    assert_eq!(world.pods(), ["web-1", "web-2"]);
 }
 
 #[tokio::test]
@@ -107,14 +107,14 @@ async fn full_quota_blocks_a_parallel_scale_down_only_without_the_preview() {
         let set = if parallel { web().parallel() } else { web() };
         let set = set.replicas(2);
         let gates = FeatureGates::parse(settings, KubeVersion::v1(37)).unwrap();
-        let cluster = with_gates(&set, gates);
+        let world = with_gates(&set, gates);
         for ordinal in [0, 3] {
-            cluster.put(&pod(&set, ordinal));
+            world.put(&pod(&set, ordinal));
         }
-        cluster.objects.create_pod_tracker.fail_after(0, full);
-        let error = cluster.sync().await.error.unwrap().to_string();
+        world.objects.create_pod_tracker.fail_after(0, full);
+        let error = world.sync().await.error.unwrap().to_string();
         assert_eq!(error, "exceeded quota");
-        assert_eq!(cluster.pods(), left, "{settings} {parallel}");
+        assert_eq!(world.pods(), left, "{settings} {parallel}");
     }
 }
 
@@ -122,11 +122,11 @@ async fn full_quota_blocks_a_parallel_scale_down_only_without_the_preview() {
 async fn failed_scale_down_of_the_preview_creates_nothing() {
     let set = web().parallel().replicas(2);
     let gates = FeatureGates::parse("PreviewParallelScaleDownFirst=1", KubeVersion::v1(37));
-    let cluster = with_gates(&set, gates.unwrap());
-    cluster.put(&pod(&set, 3));
-    cluster.objects.delete_pod_tracker.fail_after(0, boom);
-    assert_eq!(cluster.sync().await.error.unwrap().to_string(), "boom");
-    assert_eq!(cluster.pods(), ["web-3"]);
+    let world = with_gates(&set, gates.unwrap());
+    world.put(&pod(&set, 3));
+    world.objects.delete_pod_tracker.fail_after(0, boom);
+    assert_eq!(world.sync().await.error.unwrap().to_string(), "boom");
+    assert_eq!(world.pods(), ["web-3"]);
 }
 
 /// The set as an API server of this version returns it: 1.37 adds a default to rolling updates.
@@ -139,15 +139,15 @@ fn served(set: &Builder<StatefulSet>, minor: u32) -> Builder<StatefulSet> {
 }
 
 /// Replaces the controller by one that emulates another version.
-fn take_over(cluster: &mut Cluster, minor: u32) {
+fn take_over(world: &mut World, minor: u32) {
     let settings = match minor {
         37 => "StatefulSetRecreateStrategy=true",
         _ => "",
     };
-    cluster.control = DefaultStatefulSetControl::new(
-        Arc::clone(&cluster.pods),
-        Arc::<crate::fake::FakeStatusUpdater>::clone(&cluster.status),
-        Arc::<statefulset_history::fake::FakeHistory>::clone(&cluster.history),
+    world.control = DefaultStatefulSetControl::new(
+        Arc::clone(&world.pods),
+        Arc::<crate::fake::FakeStatusUpdater>::clone(&world.status),
+        Arc::<statefulset_history::fake::FakeHistory>::clone(&world.history),
         FeatureGates::parse(settings, KubeVersion::v1(minor)).unwrap(),
     );
 }
@@ -155,40 +155,40 @@ fn take_over(cluster: &mut Cluster, minor: u32) {
 /// Rolls a set out while server and controller are of 1.37 from one sync to another, and of 1.36
 /// before and after.
 async fn roll_across(set: &Builder<StatefulSet>, newer: std::ops::Range<usize>) {
-    let mut cluster = at(set, 36);
-    cluster.settle().await;
-    let created = cluster.objects.create_pod_tracker.requests();
-    let deleted = cluster.objects.delete_pod_tracker.requests();
+    let mut world = at(set, 36);
+    world.settle().await;
+    let created = world.objects.create_pod_tracker.requests();
+    let deleted = world.objects.delete_pod_tracker.requests();
     let set = set.clone().image(NEW).generation(2);
     let update = revision_name(&set);
     let is_on_delete =
         set.build().spec.update_strategy.strategy_type == UpdateStrategyType::OnDelete;
     for step in 0..20 {
         let minor = if newer.contains(&step) { 37 } else { 36 };
-        take_over(&mut cluster, minor);
-        cluster.change(&served(&set, minor));
-        cluster.step().await;
-        let mut pods = cluster.pods().into_iter();
-        if is_on_delete && let Some(old) = pods.find(|pod| cluster.pod_revision(pod) != update) {
+        take_over(&mut world, minor);
+        world.change(&served(&set, minor));
+        world.step().await;
+        let mut pods = world.pods().into_iter();
+        if is_on_delete && let Some(old) = pods.find(|pod| world.pod_revision(pod) != update) {
             // The user deletes it.
-            cluster.objects.pods.delete("ns", &old).unwrap();
+            world.objects.pods.delete("ns", &old).unwrap();
         }
-        for pod in cluster.pods() {
-            cluster.run(&pod);
+        for pod in world.pods() {
+            world.run(&pod);
         }
     }
-    let pods = cluster.pods();
+    let pods = world.pods();
     assert_eq!(pods, ["web-0", "web-1", "web-2"]);
-    assert!(pods.iter().all(|pod| cluster.pod_revision(pod) == update));
-    let creations = cluster.objects.create_pod_tracker.requests() - created;
-    let deletions = cluster.objects.delete_pod_tracker.requests() - deleted;
+    assert!(pods.iter().all(|pod| world.pod_revision(pod) == update));
+    let creations = world.objects.create_pod_tracker.requests() - created;
+    let deletions = world.objects.delete_pod_tracker.requests() - deleted;
     assert_eq!(
         (creations, deletions),
         (3, if is_on_delete { 0 } else { 3 })
     );
-    let revisions = cluster.control.list_revisions(&cluster.set()).unwrap();
+    let revisions = world.control.list_revisions(&world.set()).unwrap();
     assert_eq!(revisions.len(), 2);
-    let conditions = cluster.set().status.conditions.clone();
+    let conditions = world.set().status.conditions.clone();
     assert_eq!(conditions, None, "1.36 leaves no condition behind");
 }
 

@@ -20,7 +20,7 @@ use crate::stateful_set_control::{DefaultStatefulSetControl, StatefulSetControl}
 /// fakes.
 ///
 /// Upstream: `setupController`.
-pub struct Cluster {
+pub struct World {
     /// Pods, claims and sets.
     pub objects: Arc<FakeObjectManager>,
     /// Revisions.
@@ -37,7 +37,7 @@ pub struct Cluster {
     pub now: Timestamp,
 }
 
-impl Cluster {
+impl World {
     /// Creates an empty cluster.
     pub fn new(gates: FeatureGates) -> Self {
         let objects = Arc::new(FakeObjectManager::default());
