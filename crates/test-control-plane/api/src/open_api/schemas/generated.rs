@@ -10,6 +10,7 @@ use k8s_openapi::api::events::v1 as events;
 use k8s_openapi::api::policy::v1 as policy;
 use k8s_openapi::api::rbac::v1 as rbac;
 use k8s_openapi::api::storage::v1 as storage;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use k8s_openapi::schemars::generate::SchemaSettings;
 use k8s_openapi::schemars::{JsonSchema, SchemaGenerator};
@@ -102,6 +103,9 @@ pub(super) fn of(group: &str, version: &str) -> Map<String, Value> {
 fn add(types: &mut Types, kind: GroupVersionKind<'_>) {
     match kind {
         ("", "v1", name) => add_core(types, kind, name),
+        ("apiextensions.k8s.io", "v1", "CustomResourceDefinition") => {
+            types.add_listed::<apiextensions::CustomResourceDefinition>(kind);
+        }
         ("apps", "v1", "ControllerRevision") => types.add_listed::<apps::ControllerRevision>(kind),
         ("apps", "v1", "DaemonSet") => types.add_listed::<apps::DaemonSet>(kind),
         ("apps", "v1", "Deployment") => types.add_listed::<apps::Deployment>(kind),
