@@ -4,7 +4,7 @@ use crate::cli::{self, Cli, Command};
 use crate::output::render;
 use crate::server::Server;
 use crate::session::{Reply, Session};
-use crate::{diff, history, plan, revisions, timeline, watch, why};
+use crate::{diff, history, plan, preflight, revisions, timeline, watch, why};
 
 /// Answers a question.
 ///
@@ -13,7 +13,7 @@ use crate::{diff, history, plan, revisions, timeline, watch, why};
 /// The cluster can't be reached, a right is missing, or an object doesn't exist.
 pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
     let server = Server::new(session.client.clone());
-    let (mut is_dangerous, mut is_settled) = (false, false);
+    let (mut has_objection, mut is_settled) = (false, false);
     let text = match &cli.command {
         Command::History { name } => {
             let found = revisions::read(&server, &session.namespace, name).await?;
@@ -34,7 +34,7 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
         }
         Command::Plan(arguments) => {
             let plan = plan::plan(&server, session, arguments).await?;
-            is_dangerous = plan.is_dangerous();
+            has_objection = plan.is_dangerous();
             render(cli.output, &plan, |plan| plan.text(session.style))
         }
         Command::Timeline { name, svg } => {
@@ -52,11 +52,16 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
             is_settled = status.is_settled();
             render(cli.output, &status, |status| status.text(session.style))
         }
+        Command::Preflight => {
+            let checklist = preflight::preflight(&server, session).await;
+            has_objection = checklist.has_objection();
+            render(cli.output, &checklist, |list| list.text(session.style))
+        }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
     }?;
     Ok(Reply {
         text,
-        is_dangerous,
+        has_objection,
         is_settled,
     })
 }

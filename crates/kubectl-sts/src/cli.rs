@@ -82,6 +82,10 @@ pub enum Command {
         #[arg(long)]
         once: bool,
     },
+    /// Checks whether the cluster may switch to this controller, before and after
+    ///
+    /// The exit code is 2 if something is left to do, or couldn't be read.
+    Preflight,
     /// Prints the completions of a shell
     Completion {
         /// The shell

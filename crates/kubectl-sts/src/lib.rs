@@ -24,6 +24,7 @@ mod history;
 pub mod model;
 pub mod output;
 mod plan;
+mod preflight;
 mod revisions;
 pub mod server;
 mod session;

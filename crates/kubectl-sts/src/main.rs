@@ -3,7 +3,7 @@
 //! # Exit codes
 //!
 //! 0 after an answer; 1 after an error, with one line `error: …` on stderr; 2 after a plan that
-//! deletes data or takes down every pod at once.
+//! deletes data or takes down every pod at once, and for a cluster that may not switch yet.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -20,8 +20,8 @@ use statefulset_client::clock::{Clock as _, SystemClock};
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 /// Clears a terminal.
 const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
-/// Exit code of a plan that deletes data or takes down every pod at once.
-const DANGEROUS: u8 = 2;
+/// Exit code of a dangerous plan, and of a cluster that may not switch yet.
+const OBJECTION: u8 = 2;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Err(usage) => {
             // With the stream closed, the text is lost.
             let _ = usage.print();
-            // clap's own exit code is that of dangerous plans.
+            // clap's own exit code is that of objections.
             let is_answer = usage.exit_code() == 0;
             return if is_answer {
                 ExitCode::SUCCESS
@@ -63,8 +63,8 @@ fn start(cli: &Cli) -> anyhow::Result<ExitCode> {
         Color::Auto | Color::Never => Style::Plain,
     };
     let reply = runtime.block_on(answer(cli, style))?;
-    Ok(if reply.is_dangerous {
-        ExitCode::from(DANGEROUS)
+    Ok(if reply.has_objection {
+        ExitCode::from(OBJECTION)
     } else {
         ExitCode::SUCCESS
     })

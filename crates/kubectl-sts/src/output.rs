@@ -95,6 +95,12 @@ pub fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// A number with its noun.
+pub fn counted(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
 /// Cuts a text to a number of characters.
 pub fn brief(text: &str, length: usize) -> String {
     if text.chars().count() <= length {

@@ -7,6 +7,7 @@ use http::Request;
 use kube::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Objects in one page of a list.
@@ -40,6 +41,44 @@ pub const CLAIMS: Resource =
 pub const EVENTS: Resource = Resource::new("/api/v1", "events", "Event");
 /// Nodes.
 pub const NODES: Resource = Resource::new("/api/v1", "nodes", "Node");
+/// Leases.
+pub const LEASES: Resource = Resource::new("/apis/coordination.k8s.io/v1", "leases", "Lease");
+/// Cluster roles.
+pub const CLUSTER_ROLES: Resource = Resource::new(
+    "/apis/rbac.authorization.k8s.io/v1",
+    "clusterroles",
+    "ClusterRole",
+);
+/// Bindings of cluster roles.
+pub const CLUSTER_ROLE_BINDINGS: Resource = Resource::new(
+    "/apis/rbac.authorization.k8s.io/v1",
+    "clusterrolebindings",
+    "ClusterRoleBinding",
+);
+/// Flow schemas.
+pub const FLOW_SCHEMAS: Resource = Resource::new(
+    "/apis/flowcontrol.apiserver.k8s.io/v1",
+    "flowschemas",
+    "FlowSchema",
+);
+/// Configurations of validating webhooks.
+pub const VALIDATING_WEBHOOKS: Resource = Resource::new(
+    "/apis/admissionregistration.k8s.io/v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+);
+/// Configurations of mutating webhooks.
+pub const MUTATING_WEBHOOKS: Resource = Resource::new(
+    "/apis/admissionregistration.k8s.io/v1",
+    "mutatingwebhookconfigurations",
+    "MutatingWebhookConfiguration",
+);
+/// Validating admission policies.
+pub const VALIDATING_POLICIES: Resource = Resource::new(
+    "/apis/admissionregistration.k8s.io/v1",
+    "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicy",
+);
 
 /// A page of a list.
 #[derive(Deserialize)]
@@ -114,6 +153,32 @@ impl Server {
         }
     }
 
+    /// Reads and decodes one object; `None` if it doesn't exist.
+    ///
+    /// # Errors
+    ///
+    /// The object can't be decoded, the right is missing, or the server doesn't answer.
+    pub async fn get_value(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> anyhow::Result<Option<Value>> {
+        let text = self.get(resource, namespace, name).await?;
+        let object = text.map(|text| serde_json::from_str(&text)).transpose();
+        object.with_context(|| format!("decode {} {name}", resource.kind))
+    }
+
+    /// Reads the server's version.
+    ///
+    /// # Errors
+    ///
+    /// The server doesn't answer, or not with a version.
+    pub async fn version(&self) -> anyhow::Result<Value> {
+        let text = self.read("/version").await.context("read the version")?;
+        serde_json::from_str(&text).context("decode the version")
+    }
+
     /// Reads one object that must exist.
     ///
     /// # Errors
@@ -181,6 +246,9 @@ impl Server {
         loop {
             let page = self.read(&format!("{path}?limit={PAGE}{position}")).await;
             let text = page.map_err(|error| {
+                if matches!(&error, kube::Error::Api(status) if status.code == 404) {
+                    return anyhow!("the server doesn't serve this resource");
+                }
                 let advice = advice(&error, "list", resource, namespace);
                 let error = anyhow::Error::new(error);
                 if advice.is_empty() {

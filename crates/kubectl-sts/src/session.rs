@@ -21,8 +21,9 @@ pub struct Session {
 pub struct Reply {
     /// The text, with a line break at the end.
     pub text: String,
-    /// True if a planned change would delete data or take down every pod at once.
-    pub is_dangerous: bool,
+    /// True if a planned change would delete data or take down every pod at once, or if the cluster
+    /// may not switch yet.
+    pub has_objection: bool,
     /// True if a watched set is settled.
     pub is_settled: bool,
 }

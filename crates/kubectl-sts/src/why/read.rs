@@ -63,6 +63,12 @@ pub(crate) async fn sets(
     Ok(sets)
 }
 
+/// Reads the sets of all namespaces.
+pub(crate) async fn all(server: &Server) -> anyhow::Result<Vec<Stored<Set>>> {
+    let keep = |text: &str| Ok(Some(Stored::new(decode(text)?, text)));
+    server.list(&STATEFUL_SETS, None, keep).await
+}
+
 /// The sets of each namespace.
 pub(crate) fn by_namespace(sets: Vec<Stored<Set>>) -> Vec<Vec<Stored<Set>>> {
     let mut groups: BTreeMap<String, Vec<Stored<Set>>> = BTreeMap::new();
@@ -243,6 +249,11 @@ impl Snapshot {
             warnings: BTreeMap::new(),
             nodes: Vec::new(),
         }
+    }
+
+    /// The number of pods.
+    pub(crate) fn pod_count(&self) -> usize {
+        self.pods.len()
     }
 
     /// A pod by its name.

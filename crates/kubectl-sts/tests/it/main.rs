@@ -3,6 +3,7 @@
 mod history;
 mod kubectl;
 mod plan;
+mod preflight;
 mod program;
 mod stage;
 mod stuck;

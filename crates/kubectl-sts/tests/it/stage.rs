@@ -89,6 +89,11 @@ impl Stage {
         });
     }
 
+    /// Ends the controllers at once.
+    pub(crate) fn stop_controller(&mut self) {
+        self.controllers = JoinSet::new();
+    }
+
     /// Runs the program as this user and returns its output, or its error line.
     pub(crate) async fn sts_as(&self, user: kube::Client, line: &str) -> String {
         let words = std::iter::once("kubectl-sts").chain(line.split_whitespace());
@@ -103,7 +108,7 @@ impl Stage {
             style: Style::Plain,
         };
         match run(&cli, &session).await {
-            Ok(reply) if reply.is_dangerous => reply.text + "exit code 2\n",
+            Ok(reply) if reply.has_objection => reply.text + "exit code 2\n",
             Ok(reply) => reply.text,
             Err(error) => format!("error: {error:#}\n"),
         }

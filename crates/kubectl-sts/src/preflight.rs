@@ -1,0 +1,72 @@
+//! The check whether a cluster may switch to this controller, or back.
+//!
+//! Each check judges a few objects and never writes. A check without the right to read them stays open.
+
+mod admission;
+mod check;
+mod controller;
+mod flow_control;
+mod rights;
+mod sets;
+mod version;
+
+use serde::Serialize;
+
+use crate::Session;
+use crate::output::{Style, counted};
+use crate::server::Server;
+use check::{Check, Verdict};
+
+/// Name of the controller's account, role binding, lease and flow schema in the shipped manifests.
+const SHIPPED: &str = "statefulset-controller-manager";
+
+/// The checklist.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Preflight {
+    /// True if nothing is left to do before the switch.
+    is_ready: bool,
+    checks: Vec<Check>,
+}
+
+/// Checks the cluster.
+pub(crate) async fn preflight(server: &Server, session: &Session) -> Preflight {
+    let mut checks = vec![
+        version::check(server).await,
+        controller::check(server, session.now).await,
+        rights::check(server).await,
+        admission::check(server).await,
+        flow_control::check(server).await,
+    ];
+    checks.extend(sets::check(server, session.now).await);
+    Preflight {
+        is_ready: checks.iter().all(Check::is_passed),
+        checks,
+    }
+}
+
+impl Preflight {
+    /// True if something is left to do before the switch.
+    pub(crate) fn has_objection(&self) -> bool {
+        !self.is_ready
+    }
+
+    /// One line for each check, its details below it, and the conclusion.
+    pub(crate) fn text(&self, style: Style) -> String {
+        let text: String = self.checks.iter().map(|check| check.text(style)).collect();
+        let stops = self.count(Verdict::Stop);
+        let open = self.count(Verdict::Todo) + self.count(Verdict::Unseen);
+        let conclusion = match (stops, open) {
+            (0, 0) => "the cluster may switch".to_owned(),
+            (0, open) => format!("{} before the switch", counted(open, "open point")),
+            (1, _) => "1 check forbids the switch".to_owned(),
+            (stops, _) => format!("{stops} checks forbid the switch"),
+        };
+        text + &conclusion + "\n"
+    }
+
+    fn count(&self, verdict: Verdict) -> usize {
+        let found = self.checks.iter().filter(|check| check.verdict == verdict);
+        found.count()
+    }
+}

@@ -1,0 +1,205 @@
+//! The controllers at work: the built-in one, and this one.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::SHIPPED;
+use super::check::{Check, Verdict};
+use crate::server::{LEASES, PODS, Server, decode};
+
+const NAME: &str = "controller";
+/// Namespace and name of the built-in controllers' lease, and the label of their pods.
+const SYSTEM: &str = "kube-system";
+const BUILT_IN: &str = "kube-controller-manager";
+/// The value that disables the built-in controller, in the flag `--controllers`.
+const DISABLED: &str = "-statefulset-controller";
+/// Flags with a counterpart here.
+const COPIED: [&str; 4] = [
+    "--concurrent-statefulset-syncs",
+    "--feature-gates",
+    "--kube-api-burst",
+    "--kube-api-qps",
+];
+
+pub(super) async fn check(server: &Server, now: Timestamp) -> Check {
+    match read(server).await {
+        Ok((leases, pods)) => judge(&leases, &pods, now),
+        Err(error) => Check::unseen(NAME, &error),
+    }
+}
+
+/// Reads the leases of both controllers, and the pods of the built-in one.
+async fn read(server: &Server) -> anyhow::Result<(Vec<Value>, Vec<Value>)> {
+    let named = |name: &'static str| {
+        move |text: &str| {
+            let object: Value = decode(text)?;
+            let found = object.pointer("/metadata/name").and_then(Value::as_str);
+            Ok((found == Some(name)).then_some(object))
+        }
+    };
+    let mut leases = server.list(&LEASES, None, named(SHIPPED)).await?;
+    leases.extend(server.get_value(&LEASES, Some(SYSTEM), BUILT_IN).await?);
+    let keep = |text: &str| {
+        let pod: Value = decode(text)?;
+        let component = pod.pointer("/metadata/labels/component");
+        Ok((component.and_then(Value::as_str) == Some(BUILT_IN)).then_some(pod))
+    };
+    let pods = server.list(&PODS, Some(SYSTEM), keep).await?;
+    Ok((leases, pods))
+}
+
+/// The state of the built-in controller, as far as its flags show it.
+#[derive(Debug, PartialEq, Eq)]
+enum BuiltIn {
+    Enabled,
+    Disabled,
+    /// No pod shows its flags: the control plane is hosted, or runs outside pods.
+    Hidden,
+}
+
+fn judge(leases: &[Value], pods: &[Value], now: Timestamp) -> Check {
+    let holder = |name: &str| leases.iter().find_map(|lease| holder(lease, name, now));
+    let commands: Vec<Vec<&str>> = pods.iter().map(command).collect();
+    let ours = holder(SHIPPED);
+    let built_in = state(&commands);
+    let disable = format!("--controllers=*,{DISABLED}");
+    let (verdict, text) = match (&built_in, &ours) {
+        (BuiltIn::Disabled, Some(holder)) => (
+            Verdict::Ok,
+            format!("this controller leads ({holder}), the built-in one is disabled"),
+        ),
+        (BuiltIn::Disabled, None) => (
+            Verdict::Ok,
+            "the built-in controller is disabled; no controller serves the sets until this one \
+             starts"
+                .to_owned(),
+        ),
+        (BuiltIn::Enabled, Some(holder)) => (
+            Verdict::Stop,
+            format!(
+                "two controllers are at work: this one leads ({holder}), and the built-in one is \
+                 enabled; start every {BUILT_IN} with {disable}"
+            ),
+        ),
+        (BuiltIn::Enabled, None) => (
+            Verdict::Todo,
+            format!("the built-in controller is enabled: start every {BUILT_IN} with {disable}"),
+        ),
+        (BuiltIn::Hidden, _) => (
+            Verdict::Todo,
+            format!(
+                "no pod shows the flags of {BUILT_IN}: make sure that every instance runs with \
+                 {disable}"
+            ),
+        ),
+    };
+    let leads = holder(BUILT_IN).map(|holder| format!("{BUILT_IN} is led by {holder}"));
+    let mut copied: Vec<String> = commands.iter().flatten().filter_map(copied).collect();
+    copied.sort();
+    copied.dedup();
+    let copied = copied
+        .into_iter()
+        .map(|flag| format!("set here too: {flag}"));
+    Check::new(NAME, verdict, text).with(leads.into_iter().chain(copied))
+}
+
+/// The holder of a lease of this name, unless it has expired.
+fn holder(lease: &Value, name: &str, now: Timestamp) -> Option<String> {
+    if lease.pointer("/metadata/name")?.as_str()? != name {
+        return None;
+    }
+    let spec = lease.get("spec")?;
+    let holder = spec.get("holderIdentity")?.as_str()?;
+    let renewed: Timestamp = spec.get("renewTime")?.as_str()?.parse().ok()?;
+    let duration = SignedDuration::from_secs(spec.get("leaseDurationSeconds")?.as_i64()?);
+    let is_held = !holder.is_empty() && now.duration_since(renewed) <= duration;
+    is_held.then(|| holder.to_owned())
+}
+
+/// The command line of a pod's containers.
+fn command(pod: &Value) -> Vec<&str> {
+    let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
+    let containers = containers.into_iter().flatten();
+    let words = containers.flat_map(|container| {
+        let lists = [container.get("command"), container.get("args")];
+        lists.into_iter().flatten().filter_map(Value::as_array)
+    });
+    words.flatten().filter_map(Value::as_str).collect()
+}
+
+fn state(commands: &[Vec<&str>]) -> BuiltIn {
+    let is_disabled = |command: &Vec<&str>| {
+        let mut lists = command
+            .iter()
+            .filter_map(|word| word.strip_prefix("--controllers="));
+        lists.any(|list| list.split(',').any(|name| name == DISABLED))
+    };
+    if commands.is_empty() {
+        BuiltIn::Hidden
+    } else if commands.iter().all(is_disabled) {
+        BuiltIn::Disabled
+    } else {
+        BuiltIn::Enabled
+    }
+}
+
+/// The flag, if it has a counterpart here.
+fn copied(word: &&str) -> Option<String> {
+    let name = word.split('=').next()?;
+    COPIED.contains(&name).then(|| (*word).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const NOW: &str = "2026-03-01T12:00:00Z";
+
+    fn lease(name: &str, renewed: &str) -> Value {
+        json!({
+            "metadata": {"name": name},
+            "spec": {"holderIdentity": "it", "renewTime": renewed, "leaseDurationSeconds": 15},
+        })
+    }
+
+    fn pod(flags: &[&str]) -> Value {
+        json!({"spec": {"containers": [{"command": [BUILT_IN], "args": flags}]}})
+    }
+
+    fn judged(leases: &[Value], pods: &[Value]) -> Check {
+        judge(leases, pods, NOW.parse().unwrap())
+    }
+
+    #[test]
+    fn two_controllers_at_work_stop_the_switch() {
+        let (enabled, disabled) = (
+            pod(&["--kube-api-qps=40", "--leader-elect=true"]),
+            pod(&["--controllers=*,bootstrapsigner,-statefulset-controller"]),
+        );
+        let held = lease(SHIPPED, "2026-03-01T11:59:50.000000Z");
+        let expired = lease(SHIPPED, "2026-03-01T11:59:40.000000Z");
+        let pods = [enabled.clone(), disabled.clone()];
+        assert_eq!(judged(&[held.clone()], &pods).verdict, Verdict::Stop);
+        let open = judged(&[expired], &pods);
+        assert_eq!(open.verdict, Verdict::Todo);
+        assert_eq!(open.details, ["set here too: --kube-api-qps=40"]);
+        let done = judged(&[held], &[disabled.clone()]);
+        assert!(
+            done.text.starts_with("this controller leads (it)"),
+            "{}",
+            done.text
+        );
+        assert!(done.is_passed());
+        assert!(judged(&[], &[disabled]).is_passed());
+    }
+
+    #[test]
+    fn hidden_flags_are_left_to_the_user() {
+        let leads = lease(BUILT_IN, "2026-03-01T11:59:50.000000Z");
+        let check = judged(&[leads], &[]);
+        assert_eq!(check.verdict, Verdict::Todo);
+        assert_eq!(check.details, ["kube-controller-manager is led by it"]);
+    }
+}

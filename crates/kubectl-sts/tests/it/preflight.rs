@@ -1,0 +1,70 @@
+//! The checklist before a switch.
+
+use kube_test_control_plane::auth::Identity;
+use serde_json::{Value, json};
+
+use crate::stage::{SETS, Stage, web};
+
+/// Runs the check and returns it by the names of its points.
+async fn checks(stage: &Stage) -> Value {
+    let text = stage.sts("preflight -o json").await;
+    let text = text.trim_end_matches("exit code 2\n");
+    let answer: Value = serde_json::from_str(text).unwrap();
+    let points = answer["checks"].as_array().unwrap().iter();
+    let points = points.map(|check| (check["check"].as_str().unwrap().to_owned(), check.clone()));
+    Value::Object(points.collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn settled_sets_of_the_controller_would_not_change() {
+    let stage = Stage::start().await;
+    stage.create(SETS, &web(3)).await;
+    stage.pass(60).await;
+    let checks = checks(&stage).await;
+    assert_eq!(checks["server"]["verdict"], "ok", "{checks}");
+    assert_eq!(checks["sets"]["verdict"], "ok", "{checks}");
+    assert_eq!(
+        checks["sets"]["text"],
+        "the controller would change none of 1 set"
+    );
+    let memory = "about 22 MiB for 1 set and 3 pods; the shipped limit is 1024 MiB";
+    assert_eq!(checks["memory"]["text"], memory);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changed_template_behind_a_settled_status_stops_the_switch() {
+    let mut stage = Stage::start().await;
+    stage.create(SETS, &web(2)).await;
+    stage.pass(60).await;
+    stage.stop_controller();
+    let path = "/api/v1/namespaces/default/pods/web-1";
+    let labels = json!({"controller-revision-hash": "web-0"});
+    stage
+        .patch(path, &json!({"metadata": {"labels": labels}}))
+        .await;
+    let text = stage.sts("preflight").await;
+    let line = "stop    sets          1 of 1 set would lose or get a pod";
+    assert!(text.contains(line), "{text}");
+    assert!(text.contains("default/web: delete pods web-1"), "{text}");
+    assert!(
+        text.ends_with("1 check forbids the switch\nexit code 2\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_rights_leave_points_open() {
+    let stage = Stage::start().await;
+    let jane = stage.plane.client_as(Identity::user("jane"));
+    let text = stage.sts_as(jane, "preflight").await;
+    let unseen =
+        "unseen  sets          not seen: list statefulsets: (needs the right to list statefulsets)";
+    assert!(text.contains(unseen), "{text}");
+    assert!(text.ends_with("exit code 2\n"), "{text}");
+    let writes = stage
+        .plane
+        .server()
+        .audit()
+        .matching(|it| it.is_write() && it.user == "jane");
+    assert!(writes.is_empty(), "{writes:?}");
+}
