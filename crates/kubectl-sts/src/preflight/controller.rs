@@ -181,11 +181,14 @@ mod tests {
         let held = lease(SHIPPED, "2026-03-01T11:59:50.000000Z");
         let expired = lease(SHIPPED, "2026-03-01T11:59:40.000000Z");
         let pods = [enabled.clone(), disabled.clone()];
-        assert_eq!(judged(&[held.clone()], &pods).verdict, Verdict::Stop);
+        assert_eq!(
+            judged(std::slice::from_ref(&held), &pods).verdict,
+            Verdict::Stop
+        );
         let open = judged(&[expired], &pods);
         assert_eq!(open.verdict, Verdict::Todo);
         assert_eq!(open.details, ["set here too: --kube-api-qps=40"]);
-        let done = judged(&[held], &[disabled.clone()]);
+        let done = judged(&[held], std::slice::from_ref(&disabled));
         assert!(
             done.text.starts_with("this controller leads (it)"),
             "{}",

@@ -1,5 +1,6 @@
 //! Main part of a sync: create and repair pods, delete excess pods, replace outdated ones.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use kube_apimachinery::int_or_string::IntOrString;
@@ -284,7 +285,15 @@ impl Sync {
             .rolling_update()
             .map_or(0, |rolling| number(rolling, "/partition"));
         let least = usize::try_from(least).unwrap_or(0);
-        let is_old = |pod: &Value| label(pod, REVISION) != update && !is_deleting(pod);
+        // A pod that waits for the end of an old claim doesn't exist, so nothing names it.
+        let is_absent = |pod: &&Value| {
+            self.rules.deletions_name_objects && !is_created(pod) && self.has_stale_claim(pod)
+        };
+        let absent = replicas.iter().filter(is_absent).map(name);
+        let absent: BTreeSet<String> = absent.map(str::to_owned).collect();
+        let is_old = |pod: &Value| {
+            label(pod, REVISION) != update && !is_deleting(pod) && !absent.contains(name(pod))
+        };
         let is_unavailable = |pod: &Value, sync: &Self| set.is_unavailable(pod, sync.now);
         if !self.max_unavailable_gate {
             for pod in replicas.iter().skip(least).rev() {
