@@ -224,9 +224,13 @@ impl ReplicaProcessor<'_> {
         if processed.is_err() || matches!(processed, Ok(Some(_)) if monotonic) {
             let not_started = replicas.wanted.get(started.into_inner()..);
             let not_started = not_started.unwrap_or_default();
-            let released = self
-                .release_kept_claims(not_started, &replicas.condemned)
-                .await;
+            // Condemned pods that were processed first are owners only by the policy.
+            let condemned = if scales_down_first {
+                &[]
+            } else {
+                replicas.condemned.as_slice()
+            };
+            let released = self.release_kept_claims(not_started, condemned).await;
             return processed.and_then(|waiting| released.map(|()| waiting));
         }
         let waiting = processed?;
