@@ -11,6 +11,9 @@ pub trait LabelSet {
     fn label(&self, key: &str) -> Option<&str>;
 }
 
+/// The largest number of labels that are searched one by one.
+const FEW: usize = 8;
+
 /// A compact label map: sorted pairs in one allocation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Labels(Box<[(Box<str>, Box<str>)]>);
@@ -18,6 +21,11 @@ pub struct Labels(Box<[(Box<str>, Box<str>)]>);
 impl Labels {
     /// The value of the label `key`, if present.
     pub fn get(&self, key: &str) -> Option<&str> {
+        if self.0.len() <= FEW {
+            // Keys mostly differ in length, so that few are compared.
+            let found = self.0.iter().find(|(k, _)| **k == *key);
+            return found.map(|(_, value)| &**value);
+        }
         let index = self.0.binary_search_by(|(k, _)| k.as_ref().cmp(key)).ok()?;
         self.0.get(index).map(|(_, value)| &**value)
     }

@@ -9,9 +9,12 @@ use crate::stage::{SETS, Stage, web};
 async fn checks(stage: &Stage) -> Value {
     let text = stage.sts("preflight -o json").await;
     let text = text.trim_end_matches("exit code 2\n");
-    let answer: Value = serde_json::from_str(text).unwrap();
-    let points = answer["checks"].as_array().unwrap().iter();
-    let points = points.map(|check| (check["check"].as_str().unwrap().to_owned(), check.clone()));
+    let answer: Value = serde_json::from_str(text).expect("the answer is JSON");
+    let points = answer["checks"].as_array().into_iter().flatten();
+    let points = points.map(|point| {
+        let name = point["check"].as_str().expect("a point has a name");
+        (name.to_owned(), point.clone())
+    });
     Value::Object(points.collect())
 }
 

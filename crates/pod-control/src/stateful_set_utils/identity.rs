@@ -77,14 +77,41 @@ pub fn ordinal(pod_name: &str) -> Option<Ordinal> {
 ///
 /// Upstream: `getPodName`.
 pub fn pod_name(set: &StatefulSet, ordinal: Ordinal) -> String {
-    format!("{}-{ordinal}", set.name())
+    let ordinal = ordinal.0.to_string();
+    [set.name(), "-", &ordinal].concat()
 }
 
 /// Returns the name of the claim from a template for the set's pod with this ordinal.
 ///
 /// Upstream: `getPersistentVolumeClaimName`.
 pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: Ordinal) -> String {
-    format!("{template}-{}-{ordinal}", set.name())
+    let ordinal = ordinal.0.to_string();
+    [template, "-", set.name(), "-", &ordinal].concat()
+}
+
+/// True for the name of the claim from a template for the set's pod with this ordinal.
+pub(super) fn is_persistent_volume_claim_name(
+    claim: &str,
+    set: &StatefulSet,
+    template: &str,
+    ordinal: Ordinal,
+) -> bool {
+    if ordinal.0 < 0 {
+        return claim == persistent_volume_claim_name(set, template, ordinal);
+    }
+    let of_set = claim
+        .strip_prefix(template)
+        .and_then(|rest| rest.strip_prefix('-'));
+    let number = of_set
+        .and_then(|rest| rest.strip_prefix(set.name()))
+        .and_then(|rest| rest.strip_prefix('-'));
+    number.is_some_and(|digits| is_canonical(digits) && digits.parse() == Ok(ordinal.0))
+}
+
+/// True for digits without leading zeros.
+fn is_canonical(digits: &str) -> bool {
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && (digits == "0" || !digits.starts_with('0'))
 }
 
 /// Relation of a pod's name to the set. A member's name is the set's name, a dash, and the ordinal
@@ -92,11 +119,14 @@ pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: 
 ///
 /// Upstream: `isMemberOf`, which takes malformed names for members.
 pub fn membership(set: &StatefulSet, pod: &Pod) -> Membership {
-    match parent_name_and_ordinal(&pod.name) {
-        Some((parent, ordinal)) if parent == set.name() => match ordinal {
-            Some(ordinal) if pod_name(set, ordinal) == *pod.name => Membership::Member,
-            _ => Membership::Malformed,
-        },
+    match split_name(&pod.name) {
+        Some((parent, digits)) if parent == set.name() => {
+            if is_canonical(digits) && digits.parse::<i32>().is_ok() {
+                Membership::Member
+            } else {
+                Membership::Malformed
+            }
+        }
         _ => Membership::Stranger,
     }
 }

@@ -7,10 +7,15 @@ use serde_json::{Map, Value, json};
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimTemplate, StatefulSet};
 
-use super::identity::{Ordinal, object_member, persistent_volume_claim_name};
+use super::identity::{
+    Ordinal, is_persistent_volume_claim_name, object_member, persistent_volume_claim_name,
+};
 
 #[cfg(test)]
 mod tests;
+
+/// The largest number of volumes that are searched one by one.
+const FEW: usize = 8;
 
 /// A claim before its creation.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,15 +92,23 @@ pub(crate) fn claim_names(set: &StatefulSet, ordinal: Ordinal) -> impl Iterator<
 ///
 /// Upstream: `storageMatches`.
 pub fn storage_matches(set: &StatefulSet, ordinal: Ordinal, pod: &Pod) -> bool {
-    let volumes: BTreeMap<&str, &str> = pod
-        .claim_volumes
-        .iter()
-        .map(|volume| (&*volume.name, &*volume.claim_name))
-        .collect();
-    set.spec.claim_templates.iter().all(|template| {
-        let claim = persistent_volume_claim_name(set, &template.name, ordinal);
-        volumes.get(&*template.name) == Some(&claim.as_str())
-    })
+    let is_right = |template: &ClaimTemplate, claim: Option<&str>| {
+        claim.is_some_and(|claim| {
+            is_persistent_volume_claim_name(claim, set, &template.name, ordinal)
+        })
+    };
+    let mut templates = set.spec.claim_templates.iter();
+    let volumes = pod.claim_volumes.iter();
+    let volumes = volumes.map(|volume| (&*volume.name, &*volume.claim_name));
+    // Of volumes with the same name the last one counts.
+    if pod.claim_volumes.len() <= FEW {
+        return templates.all(|template| {
+            let found = volumes.clone().rfind(|(name, _)| **name == *template.name);
+            is_right(template, found.map(|(_, claim)| claim))
+        });
+    }
+    let volumes: BTreeMap<&str, &str> = volumes.collect();
+    templates.all(|template| is_right(template, volumes.get(&*template.name).copied()))
 }
 
 /// Replaces the volumes in a pod's JSON: one per claim template first, then those with other names.

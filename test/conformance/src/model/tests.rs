@@ -55,10 +55,12 @@ fn compare_generated(version: &str) {
     let only = std::env::var(SEED_VARIABLE).ok();
     let only: Option<u64> = only.map(|seed| seed.parse().expect("the seed is a number"));
     let seeds = match only {
-        Some(seed) => (seed..seed + 1).step_by(1),
-        None => (0..rounds * count).step_by(stride),
+        Some(seed) => vec![seed],
+        None => (0..rounds * count).step_by(stride).collect(),
     };
-    let cases = seeds.map(|seed| (seed, &recorded[usize::try_from(seed % count).unwrap()]));
+    let cases = seeds
+        .into_iter()
+        .map(|seed| (seed, &recorded[usize::try_from(seed % count).unwrap()]));
     let (mut differing, mut total) = (Vec::new(), 0);
     for (seed, line) in cases {
         total += 1;

@@ -1,15 +1,16 @@
-//! The cache's trees, without a lock.
+//! The cache's tables, without a lock.
 
 use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use super::{CachedObject, IndexKey};
 
 /// Objects by name, buckets of objects by index, and the last stored version.
 pub(super) struct Store<K> {
-    objects: BTreeSet<Entry<K>>,
+    /// A sync looks up every claim of its set, so a lookup must not compare names along a tree.
+    objects: HashSet<Entry<K>>,
     /// Each bucket is sorted by namespace and name, and never empty.
     indexes: BTreeMap<IndexKey, Vec<Arc<K>>>,
     version: Arc<str>,
@@ -18,7 +19,7 @@ pub(super) struct Store<K> {
 impl<K> Default for Store<K> {
     fn default() -> Self {
         Self {
-            objects: BTreeSet::new(),
+            objects: HashSet::new(),
             indexes: BTreeMap::new(),
             version: "".into(),
         }
@@ -36,10 +37,10 @@ impl<K: CachedObject> Store<K> {
     }
 
     pub(super) fn list(&self) -> Vec<Arc<K>> {
-        self.objects
-            .iter()
-            .map(|entry| Arc::clone(&entry.0))
-            .collect()
+        let objects = self.objects.iter().map(|entry| Arc::clone(&entry.0));
+        let mut objects: Vec<Arc<K>> = objects.collect();
+        objects.sort_by(|one, other| full_name(&**one).cmp(&full_name(&**other)));
+        objects
     }
 
     pub(super) fn len(&self) -> usize {
@@ -116,21 +117,24 @@ fn index_keys<K: CachedObject>(object: &K) -> Vec<IndexKey> {
 
 /// Finds the object with the same name in a bucket, or the position to insert it at.
 fn position<K: CachedObject>(bucket: &[Arc<K>], object: &K) -> Result<usize, usize> {
-    let wanted = (object.namespace(), object.name());
-    bucket.binary_search_by(|entry| (entry.namespace(), entry.name()).cmp(&wanted))
+    bucket.binary_search_by(|entry| full_name(&**entry).cmp(&full_name(object)))
 }
 
-/// An object ordered by its namespace and name, so that the tree needs no separate key.
+fn full_name<K: CachedObject>(object: &K) -> (&str, &str) {
+    (object.namespace(), object.name())
+}
+
+/// An object known by its namespace and name, so that the table needs no separate key.
 struct Entry<K>(Arc<K>);
 
-/// The tree's ordering; allows lookups with borrowed strings.
+/// The table's key; allows lookups with borrowed strings.
 trait Named {
     fn full_name(&self) -> (&str, &str);
 }
 
 impl<K: CachedObject> Named for Entry<K> {
     fn full_name(&self) -> (&str, &str) {
-        (self.0.namespace(), self.0.name())
+        full_name(&*self.0)
     }
 }
 
@@ -154,15 +158,9 @@ impl PartialEq for dyn Named + '_ {
 
 impl Eq for dyn Named + '_ {}
 
-impl PartialOrd for dyn Named + '_ {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for dyn Named + '_ {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.full_name().cmp(&other.full_name())
+impl Hash for dyn Named + '_ {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.full_name().hash(state);
     }
 }
 
@@ -174,14 +172,8 @@ impl<K: CachedObject> PartialEq for Entry<K> {
 
 impl<K: CachedObject> Eq for Entry<K> {}
 
-impl<K: CachedObject> PartialOrd for Entry<K> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<K: CachedObject> Ord for Entry<K> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.full_name().cmp(&other.full_name())
+impl<K: CachedObject> Hash for Entry<K> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.full_name().hash(state);
     }
 }
