@@ -1,6 +1,5 @@
 //! A set's pods by slot: wanted replicas and condemned pods.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -96,7 +95,8 @@ impl Replicas {
         now: Timestamp,
     ) -> Result<Self, Error> {
         let replica_count = usize::try_from(set.spec.replicas).unwrap_or(0);
-        let mut places: BTreeMap<usize, PodSlot> = BTreeMap::new();
+        // A set may want billions of pods, so only those that exist have a place.
+        let mut places: Vec<(usize, Option<PodSlot>)> = Vec::with_capacity(pods.len());
         let mut condemned = Vec::new();
         for pod in pods {
             let Some(ordinal) = ordinal(&pod.name) else {
@@ -104,27 +104,41 @@ impl Replicas {
             };
             let slot = PodSlot::Existing(ordinal, Arc::clone(pod));
             match ordinal.index_in(set) {
-                Some(index) if pod.is_created() => drop(places.insert(index, slot)),
-                Some(index) => drop(places.remove(&index)),
+                Some(index) => places.push((index, pod.is_created().then_some(slot))),
                 None => condemned.push(slot),
             }
         }
+        places.sort_by_key(|(index, _)| *index);
+        // Of pods with the same ordinal the last one counts.
+        places.dedup_by(|later, earlier| {
+            let is_same = later.0 == earlier.0;
+            if is_same {
+                earlier.1 = later.1.take();
+            }
+            is_same
+        });
+        let mut wanted: Vec<(usize, PodSlot)> = places
+            .into_iter()
+            .filter_map(|(index, slot)| Some((index, slot?)))
+            .collect();
         // A monotonic sync stops at the first missing pod anyway.
         let missing_max = if set.spec.allows_burst() {
             MISSING_PODS_MAX
         } else {
             1
         };
+        let mut existing = wanted.iter().map(|(index, _)| *index).peekable();
         let missing: Vec<usize> = (0..replica_count)
-            .filter(|index| !places.contains_key(index))
+            .filter(|index| existing.next_if_eq(index).is_none())
             .take(missing_max)
             .collect();
         for index in missing {
             let ordinal = Ordinal::of_index(set, index);
             let pod = new_versioned_stateful_set_pod(set, current, update, ordinal)?;
-            places.insert(index, PodSlot::Missing(pod));
+            wanted.push((index, PodSlot::Missing(pod)));
         }
-        let wanted: Vec<PodSlot> = places.into_values().collect();
+        wanted.sort_by_key(|(index, _)| *index);
+        let wanted: Vec<PodSlot> = wanted.into_iter().map(|(_, slot)| slot).collect();
         condemned.sort_by_key(|slot| std::cmp::Reverse(slot.ordinal()));
         let first_unavailable = wanted
             .iter()

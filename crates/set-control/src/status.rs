@@ -33,10 +33,11 @@ pub(crate) fn update_status<'a>(
             }
         }
         if !pod.is_terminating() {
-            if *pod.revision() == *status.current_revision {
+            let revision = pod.revision();
+            if *revision == *status.current_revision {
                 status.current_replicas += 1;
             }
-            if *pod.revision() == *status.update_revision {
+            if *revision == *status.update_revision {
                 status.updated_replicas += 1;
             }
         }
