@@ -44,10 +44,6 @@ fn field_ownership_matches_the_recordings() {
 
 /// The recorded cases of custom resources that differ, with the reason.
 const CUSTOM_DIFFERENCES: &[(&str, &str)] = &[
-    (
-        "apply-status",
-        "writes of /scale take no ownership of the replicas",
-    ),
     ("cel-costs", "definitions with rules are refused"),
     (
         "cel-invalid-expressions",
