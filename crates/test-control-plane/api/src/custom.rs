@@ -2,6 +2,7 @@
 
 mod complete;
 mod definition;
+mod embedded;
 mod names;
 mod pattern;
 mod priority;

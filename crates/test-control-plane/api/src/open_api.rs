@@ -1,5 +1,6 @@
 //! `OpenAPI` v3 documents: one per group version, built on the first request.
 
+mod custom;
 mod paths;
 mod schemas;
 
@@ -9,7 +10,7 @@ use bytes::Bytes;
 use ring::digest;
 use serde_json::{Map, Value, json};
 
-use crate::kinds;
+use crate::kinds::{self, KINDS, Kind};
 
 /// The document of a group version.
 #[derive(Debug)]
@@ -23,34 +24,73 @@ pub struct Document {
 }
 
 /// A group version and its document, once it is built.
-type Slot = ((&'static str, &'static str), OnceLock<Document>);
+#[derive(Debug)]
+struct Slot {
+    group: &'static str,
+    version: &'static str,
+    rows: Vec<&'static Kind>,
+    document: OnceLock<Document>,
+}
 
-/// The rows never change, so the documents don't either.
-static DOCUMENTS: LazyLock<Vec<Slot>> = LazyLock::new(|| {
-    let served = kinds::group_versions().into_iter();
-    served.map(|served| (served, OnceLock::new())).collect()
-});
+impl Slot {
+    fn document(&self) -> &Document {
+        self.document
+            .get_or_init(|| Document::of(self.group, self.version, &self.rows))
+    }
+}
 
-/// Returns the document URLs by group version, as JSON.
-pub fn index() -> String {
-    let served = DOCUMENTS.iter().filter_map(|((group, version), _)| {
-        let document = document(group, version)?;
-        let url = json!({"serverRelativeURL": document.url});
-        Some((name(group, version), url))
+/// The documents of some rows of the table of kinds.
+#[derive(Debug, Default)]
+pub struct Documents(Vec<Slot>);
+
+/// The built-in rows never change, so their documents don't either.
+static BUILT_IN: LazyLock<Documents> = LazyLock::new(|| Documents::of(KINDS.iter()));
+
+impl Documents {
+    /// Makes the documents of rows. Each is built on its first request.
+    pub fn of(rows: impl Iterator<Item = &'static Kind>) -> Self {
+        let rows: Vec<&'static Kind> = rows.collect();
+        let served = kinds::group_versions_of(&rows).into_iter();
+        let slots = served.map(|(group, version)| {
+            let rows = rows.iter().copied();
+            Slot {
+                group,
+                version,
+                rows: rows
+                    .filter(|row| row.group == group && row.version == version)
+                    .collect(),
+                document: OnceLock::new(),
+            }
+        });
+        Self(slots.collect())
+    }
+
+    fn get(&self, group: &str, version: &str) -> Option<&Document> {
+        let mut slots = self.0.iter();
+        slots
+            .find(|slot| slot.group == group && slot.version == version)
+            .map(Slot::document)
+    }
+}
+
+/// Returns the URLs of the documents of built-in and of custom resources by group version, as JSON.
+pub fn index(of_custom: &Documents) -> String {
+    let served = BUILT_IN.0.iter().chain(&of_custom.0).map(|slot| {
+        let url = json!({"serverRelativeURL": slot.document().url});
+        (name(slot.group, slot.version), url)
     });
     json!({"paths": served.collect::<Map<_, _>>()}).to_string()
 }
 
 /// Returns the document of a group version, if it is served.
-pub fn document(group: &str, version: &str) -> Option<&'static Document> {
-    let mut slots = DOCUMENTS.iter();
-    let (served, slot) = slots.find(|((g, v), _)| *g == group && *v == version)?;
-    Some(slot.get_or_init(|| Document::of(served.0, served.1)))
+pub fn document<'a>(of_custom: &'a Documents, group: &str, version: &str) -> Option<&'a Document> {
+    let built_in = BUILT_IN.get(group, version);
+    built_in.or_else(|| of_custom.get(group, version))
 }
 
 impl Document {
-    fn of(group: &str, version: &str) -> Self {
-        let text = assemble(group, version).to_string();
+    fn of(group: &str, version: &str, rows: &[&'static Kind]) -> Self {
+        let text = assemble(group, version, rows).to_string();
         let hash = hash(text.as_bytes());
         Self {
             url: format!("/openapi/v3/{}?hash={hash}", name(group, version)),
@@ -60,12 +100,19 @@ impl Document {
     }
 }
 
-fn assemble(group: &str, version: &str) -> Value {
-    let schemas = schemas::of(group, version);
+fn assemble(group: &str, version: &str, rows: &[&'static Kind]) -> Value {
+    let mut schemas = schemas::of(group, version, rows);
+    let mut info = json!({"title": "Kubernetes", "version": "v1.36.2"});
+    for kind in rows {
+        if let Some(resource) = kind.custom {
+            custom::add(&mut schemas, kind, resource);
+            info = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
+        }
+    }
     json!({
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "v1.36.2"},
-        "paths": paths::of(group, version, &schemas),
+        "info": info,
+        "paths": paths::of(rows, &schemas),
         "components": {"schemas": schemas},
     })
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use kube_test_control_plane_api::custom::{DEFINITIONS, Definition};
 use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::object::Object;
+use kube_test_control_plane_api::open_api::Documents;
 use kube_test_control_plane_store::store::Store;
 use serde_json::{Value, json};
 
@@ -17,6 +18,7 @@ pub(crate) struct CustomKinds(RwLock<Arc<CustomIndex>>);
 pub(crate) struct CustomIndex {
     revision: u64,
     definitions: Vec<Indexed>,
+    documents: Documents,
 }
 
 /// A definition with its rows.
@@ -45,10 +47,14 @@ impl CustomKinds {
 impl CustomIndex {
     fn rebuilt(&self, store: &Store, revision: u64) -> Self {
         let (_, objects) = store.list(DEFINITIONS, "");
-        let definitions = objects.iter().map(|object| self.indexed(object)).collect();
+        let indexed = objects.iter().map(|object| self.indexed(object));
+        let definitions: Vec<Indexed> = indexed.collect();
+        let rows = definitions.iter().flat_map(|one| one.rows.iter());
+        let documents = Documents::of(rows.copied());
         Self {
             revision,
             definitions,
+            documents,
         }
     }
 
@@ -84,6 +90,11 @@ impl CustomIndex {
     pub(crate) fn rows(&self) -> impl Iterator<Item = &'static Kind> + '_ {
         let all = self.definitions.iter().flat_map(|one| one.rows.iter());
         all.copied()
+    }
+
+    /// Returns the `OpenAPI` documents.
+    pub(crate) fn documents(&self) -> &Documents {
+        &self.documents
     }
 
     /// Returns the row of a resource.

@@ -93,8 +93,8 @@ pub(crate) fn route_among(
         ["openid", "v1", "jwks"] => Ok(Route::TokenKeys),
         ["metrics"] => Ok(Route::Metrics),
         ["openapi", "v3"] => Ok(Route::OpenApi(None)),
-        ["openapi", "v3", "api", version] => Ok(open_api("", version)),
-        ["openapi", "v3", "apis", group, version] => Ok(open_api(group, version)),
+        ["openapi", "v3", "api", version] => Ok(open_api(custom, "", version)),
+        ["openapi", "v3", "apis", group, version] => Ok(open_api(custom, group, version)),
         ["api"] => Ok(Route::CoreVersions),
         ["apis"] => Ok(Route::Groups),
         ["apis", group] => {
@@ -113,8 +113,10 @@ pub(crate) fn route_among(
     }
 }
 
-fn open_api(group: &str, version: &str) -> Route {
-    kinds::group_version(group, Some(version)).map_or(Route::Unknown, |gv| Route::OpenApi(Some(gv)))
+fn open_api(custom: &CustomIndex, group: &str, version: &str) -> Route {
+    let served = kinds::group_version(group, Some(version));
+    let served = served.or_else(|| custom.group_version(group, Some(version)));
+    served.map_or(Route::Unknown, |gv| Route::OpenApi(Some(gv)))
 }
 
 fn below(

@@ -261,6 +261,86 @@ async fn applied_lists_merge_by_the_keys_of_the_schema() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn documents_follow_the_definitions() {
+    let plane = plane().await;
+    let index = plane.get("/openapi/v3").await;
+    let url = |index: &Value, name: &str| -> Option<String> {
+        let url = index["paths"][name]["serverRelativeURL"].as_str();
+        url.map(str::to_owned)
+    };
+    let before = url(&index, "apis/example.com/v1").unwrap();
+    let document = plane.get(&before).await;
+    assert_eq!(document["info"]["title"], "Kubernetes CRD Swagger");
+    let schemas = &document["components"]["schemas"];
+    let widget = &schemas["com.example.v1.Widget"];
+    let size = &widget["properties"]["spec"]["properties"]["size"];
+    assert_eq!(size, &json!({"type": "integer", "minimum": 1}));
+    assert_eq!(widget["properties"]["kind"]["type"], "string");
+    let field = json!([{"fieldPath": "spec.color"}]);
+    assert_eq!(widget["x-kubernetes-selectable-fields"], field);
+    let list = &schemas["com.example.v1.WidgetList"];
+    let kind = json!([{"group": "example.com", "version": "v1", "kind": "WidgetList"}]);
+    assert_eq!(list["x-kubernetes-group-version-kind"], kind);
+    let paths = &document["paths"];
+    let item = &paths["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"];
+    let id = &item["get"]["operationId"];
+    assert_eq!(id, "readExampleComV1NamespacedWidget");
+    let patches = item["patch"]["requestBody"]["content"].as_object().unwrap();
+    assert!(!patches.contains_key("application/strategic-merge-patch+json"));
+    assert!(patches.contains_key("application/apply-patch+yaml"));
+    // Another schema gives another document; a withdrawn version has none.
+    let mut versions = definition()["spec"]["versions"].clone();
+    versions[0]["schema"]["openAPIV3Schema"]["description"] = json!("A widget.");
+    versions[1]["served"] = json!(false);
+    merge(&plane, DEFINITION, &json!({"spec": {"versions": versions}})).await;
+    let index = plane.get("/openapi/v3").await;
+    let after = url(&index, "apis/example.com/v1").unwrap();
+    assert_ne!(before, after);
+    let document = plane.get(&after).await;
+    let widget = &document["components"]["schemas"]["com.example.v1.Widget"];
+    assert_eq!(widget["description"], "A widget.");
+    assert_eq!(url(&index, "apis/example.com/v1beta1"), None);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn metadata_of_embedded_resources_has_its_own_type() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut embedding = definition();
+    for version in embedding["spec"]["versions"].as_array_mut().unwrap() {
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["pod"] = json!({
+            "type": "object",
+            "x-kubernetes-embedded-resource": true,
+            "x-kubernetes-preserve-unknown-fields": true,
+        });
+    }
+    plane.create(DEFINITIONS, &embedding).await;
+    let pod = |metadata: Value| {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "any": 1});
+        widget("w", &json!({"size": 1, "pod": pod}))
+    };
+    let server = plane.0.server();
+    let strict = format!("{WIDGETS}?fieldValidation=Strict");
+    let body = pod(json!({"name": "p", "more": 1})).to_string();
+    let json_type = [("Content-Type", "application/json")];
+    let answer = exchange(server, Method::POST, &strict, &json_type, body).await;
+    assert_eq!(answer.code, 400);
+    let unknown = "unknown field \\\"spec.pod.metadata.more\\\"";
+    assert!(answer.text().contains(unknown), "{}", answer.text());
+    let body = pod(json!({"labels": {"a": 5}})).to_string();
+    let answer = exchange(server, Method::POST, WIDGETS, &json_type, body).await;
+    assert_eq!(answer.code, 400);
+    let place = "spec.pod.metadata: Invalid value";
+    assert!(answer.text().contains(place), "{}", answer.text());
+    let body = pod(json!({"name": "p", "more": 1}));
+    plane.create(WIDGETS, &body).await;
+    let found = plane.get(&format!("{WIDGETS}/w")).await;
+    assert_eq!(found["spec"]["pod"]["metadata"], json!({"name": "p"}));
+    assert_eq!(found["spec"]["pod"]["any"], 1);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn rules_are_refused_and_never_skipped() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let mut ruled = definition();

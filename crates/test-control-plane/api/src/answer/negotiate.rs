@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::answer::represent::Representation;
 use crate::answer::table::IncludeObject;
-use crate::kinds::Verb;
+use crate::kinds::{Kind, Verb};
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
 
@@ -76,11 +76,14 @@ fn plain_clause(accept: &str) -> Option<Wanted> {
 /// # Errors
 ///
 /// 406 if the server supports none of the requested formats; 400 for a bad `includeObject`.
-pub fn objects(accept: &str, verb: Verb, query: &Query) -> ApiResult<Wanted> {
+pub fn objects(kind: &Kind, accept: &str, verb: Verb, query: &Query) -> ApiResult<Wanted> {
     if accept.is_empty() {
         return Ok(Wanted::default());
     }
-    check_route(accept, matches!(verb, Verb::List | Verb::Watch))?;
+    // Routes of custom resources take any media type; only their handlers negotiate.
+    if kind.custom.is_none() {
+        check_route(accept, matches!(verb, Verb::List | Verb::Watch))?;
+    }
     let clauses = clauses(accept);
     let find = |wanted: fn(&Clause<'_>, Representation) -> Option<Wanted>| {
         let mut clauses = clauses.iter();
@@ -241,12 +244,13 @@ fn form(clause: &Clause<'_>) -> Option<Representation> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::KINDS;
 
     const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
     const FOO: &str = "application/json;as=Foo;v=v1;g=meta.k8s.io";
 
     fn asked(accept: &str, verb: Verb) -> ApiResult<Wanted> {
-        objects(accept, verb, &Query::default())
+        objects(&KINDS[0], accept, verb, &Query::default())
     }
 
     #[test]

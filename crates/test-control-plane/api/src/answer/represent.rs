@@ -54,7 +54,10 @@ impl Representation {
             return Ok(body);
         };
         let items = value.get("items").and_then(Value::as_array);
-        let items = items.filter(|_| shown.strip_suffix("List") == Some(kind.kind));
+        let items = items.filter(|_| match kind.custom {
+            Some(custom) => shown == custom.list_kind,
+            None => shown.strip_suffix("List") == Some(kind.kind),
+        });
         let form = match (self, items) {
             (Self::Whole, _) => return Ok(body),
             (Self::Table { version, include }, _) => {
@@ -67,7 +70,7 @@ impl Representation {
             (Self::MetadataList { version }, Some(items)) => json!({
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": version,
-                "metadata": value.get("metadata"),
+                "metadata": list_metadata(&value),
                 "items": items.iter().map(|item| metadata(version, item)).collect::<Vec<_>>(),
             }),
             (Self::Metadata { .. }, Some(_)) => {
@@ -96,6 +99,17 @@ fn go_package(kind: &Kind) -> &'static str {
         "" | "events.k8s.io" => "core",
         group => group.split('.').next().unwrap_or_default(),
     }
+}
+
+/// Returns the metadata of a list. An empty token, which lists of custom resources have, isn't shown.
+fn list_metadata(list: &Value) -> Option<Value> {
+    let mut metadata = list.get("metadata")?.clone();
+    if let Some(members) = metadata.as_object_mut()
+        && members.get("continue").is_some_and(|token| token == "")
+    {
+        members.remove("continue");
+    }
+    Some(metadata)
 }
 
 fn metadata(version: &str, object: &Value) -> Value {

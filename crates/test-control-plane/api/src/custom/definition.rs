@@ -67,7 +67,15 @@ impl<'a> Definition<'a> {
 ///
 /// Upstream: `SetDefaults_CustomResourceDefinition` and `SetDefaults_CustomResourceDefinitionSpec`
 pub fn set_defaults(definition: &mut Value) {
-    let Some(spec) = definition.get_mut("spec").and_then(Value::as_object_mut) else {
+    let Some(members) = definition.as_object_mut() else {
+        return;
+    };
+    // An absent spec has defaults like an empty one.
+    let spec = members.entry("spec").or_insert_with(|| json!({}));
+    if spec.is_null() {
+        *spec = json!({});
+    }
+    let Some(spec) = spec.as_object_mut() else {
         return;
     };
     if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {

@@ -1,5 +1,7 @@
 //! A served version of a custom resource.
 
+use std::convert::Infallible;
+
 use kube_apimachinery::schema;
 use serde_json::{Map, Value, json};
 
@@ -24,6 +26,8 @@ pub struct CustomResource {
     /// True if the definition is being deleted.
     pub terminating: bool,
     pub(crate) schema: Schema,
+    /// The schema as the definition has it, for documents.
+    pub(crate) published: Value,
     /// The schema of the stored version, if it is another one.
     pub(super) stored_schema: Option<Schema>,
 }
@@ -105,6 +109,10 @@ impl CustomResource {
             warning: warning(definition, version),
             terminating: definition.is_deleting(),
             schema: schema(version),
+            published: version
+                .pointer("/schema/openAPIV3Schema")
+                .cloned()
+                .unwrap_or_default(),
             stored_schema: (!is_stored).then(|| schema(stored)),
         }
     }
@@ -149,7 +157,16 @@ impl CustomResource {
                 .collect();
         }
         unknown.extend(schema.prune(&mut found));
-        unknown
+        let visited = schema.each_metadata(&mut found, "", &mut |metadata, path| {
+            if metadata.is_object() {
+                let members = schema::unknown_members("ObjectMeta", metadata).into_iter();
+                unknown.extend(members.map(|(member, _)| format!("{path}.{member}")));
+            }
+            Ok::<(), Infallible>(())
+        });
+        match visited {
+            Ok(()) => unknown,
+        }
     }
 
     /// Returns true if writes of the object change its generation.

@@ -28,14 +28,19 @@ pub static SCALE: Kind = Kind {
     custom: None,
 };
 
-/// Returns the path of the replicas field, which both kinds share.
-fn replicas() -> [PathElement; 2] {
-    [PathElement::field("spec"), PathElement::field("replicas")]
+/// The path of the wanted replicas in a scale and in built-in objects.
+const REPLICAS: &str = ".spec.replicas";
+
+/// Returns the path of the wanted replicas in objects of a kind.
+fn replicas(kind: &Kind) -> Vec<PathElement> {
+    let custom = kind.custom.and_then(|custom| custom.scale.as_ref());
+    let path = custom.map_or(REPLICAS, |scale| &scale.spec);
+    path.split('.').skip(1).map(PathElement::field).collect()
 }
 
-fn only_replicas(api_version: String, applied: bool) -> Fields {
+fn only(path: &[PathElement], api_version: String, applied: bool) -> Fields {
     let mut set = Set::EMPTY;
-    set.insert(&replicas());
+    set.insert(path);
     Fields {
         set,
         api_version,
@@ -47,10 +52,11 @@ fn only_replicas(api_version: String, applied: bool) -> Fields {
 pub fn to_subresource(kind: &Kind, parent: Option<&Value>) -> Value {
     let parent = Managed::decode(parent).unwrap_or_default();
     let version = kind.api_version();
+    let (own, in_scale) = (replicas(kind), replicas(&SCALE));
     let mut scale = Managed::default();
     for (id, fields) in &parent.fields {
-        if fields.api_version == version && fields.set.has(&replicas()) {
-            let owned = only_replicas(SCALE.api_version(), fields.applied);
+        if fields.api_version == version && fields.set.has(&own) {
+            let owned = only(&in_scale, SCALE.api_version(), fields.applied);
             scale.fields.insert(id.clone(), owned);
             if let Some(time) = parent.times.get(id) {
                 scale.times.insert(id.clone(), time.clone());
@@ -66,13 +72,14 @@ pub fn to_parent(kind: &Kind, parent: Option<&Value>, scale: Option<&Value>) -> 
     let parent = Managed::decode(parent).unwrap_or_default();
     let mut scale = Managed::decode(scale).unwrap_or_default().fields;
     let version = kind.api_version();
+    let (own, in_scale) = (replicas(kind), replicas(&SCALE));
     let mut managed = Managed::default();
     for (id, mut fields) in parent.fields {
         if fields.api_version != version {
             continue;
         }
-        if fields.set.has(&replicas()) && scale.remove(&id).is_none() {
-            let replicas = only_replicas(String::new(), false).set;
+        if fields.set.has(&own) && scale.remove(&id).is_none() {
+            let replicas = only(&own, String::new(), false).set;
             fields.set = fields.set.difference(&replicas);
         }
         if !fields.set.is_empty() {
@@ -83,12 +90,12 @@ pub fn to_parent(kind: &Kind, parent: Option<&Value>, scale: Option<&Value>) -> 
         }
     }
     for (id, fields) in scale {
-        if fields.set.has(&replicas()) {
+        if fields.set.has(&in_scale) {
             // The reference looks the time up among the object's managers, which rarely have it.
             if let Some(time) = parent.times.get(&id) {
                 managed.times.insert(id.clone(), time.clone());
             }
-            let owned = only_replicas(version.clone(), fields.applied);
+            let owned = only(&own, version.clone(), fields.applied);
             managed.fields.insert(id, owned);
         }
     }

@@ -1,6 +1,6 @@
 //! Custom resources in requests.
 
-use kube_apimachinery::schema::{self, UnknownMembers};
+use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
 use serde_json::Value;
 
 use crate::custom::CustomResource;
@@ -15,30 +15,34 @@ use crate::status::{ApiError, ApiResult};
 /// 400 for metadata of the wrong type.
 pub(super) fn complete(custom: &CustomResource, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     let value = &mut draft.value;
+    let refused = |why: &str| {
+        ApiError::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: {why}",
+            kind.kind, kind.version, kind.kind
+        ))
+    };
     if let Some(metadata) = value.get_mut("metadata") {
-        let sent = metadata.take();
-        *metadata = schema::normalize_owned("ObjectMeta", sent, UnknownMembers::Drop, "").map_err(
-            |err| {
-                ApiError::bad_request(format!(
-                    "{} in version {:?} cannot be handled as a {}: {err}",
-                    kind.kind, kind.version, kind.kind
-                ))
-            },
-        )?;
+        coerce(metadata).map_err(|err| refused(&err.to_string()))?;
     }
-    without_null_time(value);
     custom.apply_schema(value);
-    Ok(())
+    custom
+        .schema
+        .each_metadata(value, "", &mut |metadata, path| {
+            let sent = metadata.to_string();
+            coerce(metadata)
+                .map_err(|err| refused(&format!("{path}: Invalid value: {sent}: {err}")))
+        })
 }
 
-/// Removes the null creation time that the type of metadata writes.
-fn without_null_time(value: &mut Value) {
-    let metadata = value.get_mut("metadata").and_then(Value::as_object_mut);
-    if let Some(metadata) = metadata
-        && metadata
-            .get("creationTimestamp")
-            .is_some_and(Value::is_null)
+/// Drops unknown members of metadata, and the null creation time that its type writes.
+fn coerce(metadata: &mut Value) -> Result<(), DecodeError> {
+    let sent = metadata.take();
+    *metadata = schema::normalize_owned("ObjectMeta", sent, UnknownMembers::Drop, "")?;
+    let members = metadata.as_object_mut();
+    if let Some(members) = members
+        && members.get("creationTimestamp").is_some_and(Value::is_null)
     {
-        metadata.remove("creationTimestamp");
+        members.remove("creationTimestamp");
     }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::schemas;
-use crate::kinds::{self, Kind, Subresource, Verb};
+use crate::kinds::{Kind, Subresource, Verb};
 
 /// The content types of patches.
 const PATCHES: [&str; 4] = [
@@ -13,12 +13,18 @@ const PATCHES: [&str; 4] = [
     "application/strategic-merge-patch+json",
 ];
 
+/// The content types of patches of custom resources.
+const CUSTOM_PATCHES: [&str; 3] = [PATCHES[0], PATCHES[1], PATCHES[2]];
+
 /// The media types of objects.
 const OBJECTS: [&str; 3] = [
     "application/json",
     "application/vnd.kubernetes.protobuf",
     "application/yaml",
 ];
+
+/// The media types of custom resources.
+const CUSTOM_OBJECTS: [&str; 2] = [OBJECTS[0], OBJECTS[2]];
 
 /// The type of all patches.
 const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
@@ -32,12 +38,9 @@ struct Operations<'a> {
 }
 
 /// Returns the paths of all resources of a group version.
-pub(super) fn of(group: &str, version: &str, schemas: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn of(rows: &[&'static Kind], schemas: &Map<String, Value>) -> Map<String, Value> {
     let mut paths = Map::new();
-    for kind in kinds::KINDS
-        .iter()
-        .filter(|k| k.group == group && k.version == version)
-    {
+    for kind in rows {
         let namespace = if kind.namespaced { "{namespace}" } else { "" };
         let own = Operations {
             schemas,
@@ -99,7 +102,14 @@ impl Operations<'_> {
 
     fn operation(&self, verb: Verb, path: &str, part: Option<Subresource>) -> Value {
         let (group, version, kind) = self.shown;
-        let list = format!("{kind}List");
+        let list = match self.kind.custom {
+            Some(custom) => custom.list_kind.clone(),
+            None => format!("{kind}List"),
+        };
+        let (objects, patches): (&[&str], &[&str]) = match self.kind.custom {
+            Some(_) => (&CUSTOM_OBJECTS, &CUSTOM_PATCHES),
+            None => (&OBJECTS, &PATCHES),
+        };
         let answered = match verb {
             Verb::List => self.reference(&list),
             Verb::Delete | Verb::DeleteCollection => self.reference_to("", "v1", "Status"),
@@ -110,7 +120,7 @@ impl Operations<'_> {
             "tags": [tag(self.kind)],
             "parameters": parameters(verb),
             "responses": {
-                "200": {"description": "OK", "content": content(&OBJECTS, &answered)},
+                "200": {"description": "OK", "content": content(objects, &answered)},
                 "401": {"description": "Unauthorized"},
             },
             "x-kubernetes-action": action(verb),
@@ -119,14 +129,11 @@ impl Operations<'_> {
             },
         });
         let body = match verb {
-            Verb::Create | Verb::Update => content(&OBJECTS, &self.reference(kind)),
-            Verb::Patch => content(&PATCHES, &self.known(PATCH)),
+            Verb::Create | Verb::Update => content(objects, &self.reference(kind)),
+            Verb::Patch => content(patches, &self.known(PATCH)),
             Verb::Delete | Verb::DeleteCollection => {
                 let (group, version) = (self.kind.group, self.kind.version);
-                content(
-                    &OBJECTS,
-                    &self.reference_to(group, version, "DeleteOptions"),
-                )
+                content(objects, &self.reference_to(group, version, "DeleteOptions"))
             }
             _ => return operation,
         };
@@ -148,8 +155,7 @@ impl Operations<'_> {
             other => other.name(),
         };
         let version = capital(self.kind.version);
-        let group = capital(self.kind.group.split('.').next().unwrap_or_default());
-        let group = if group.is_empty() { "Core" } else { &*group };
+        let group = capital(&group_word(self.kind));
         let kind = self.kind.kind;
         let part = part.map(|part| capital(part.name())).unwrap_or_default();
         let is_namespaced = path.contains("{namespace}");
@@ -266,9 +272,18 @@ fn parameter(name: &str, place: &str, of: &str) -> Value {
 
 /// Returns a tag such as `apps_v1`.
 fn tag(kind: &Kind) -> String {
-    let group = kind.group.split('.').next().unwrap_or_default();
-    let group = if group.is_empty() { "core" } else { group };
-    format!("{group}_{}", kind.version)
+    format!("{}_{}", group_word(kind), kind.version)
+}
+
+/// Returns the word for a group: the first label of a built-in one, all labels of a custom one.
+fn group_word(kind: &Kind) -> String {
+    let mut labels = kind.group.split('.');
+    let first = labels.next().unwrap_or_default();
+    match kind.custom {
+        None if first.is_empty() => "core".to_owned(),
+        None => first.to_owned(),
+        Some(_) => labels.fold(first.to_owned(), |word, label| word + &capital(label)),
+    }
 }
 
 fn capital(text: &str) -> String {

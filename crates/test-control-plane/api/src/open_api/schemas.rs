@@ -10,18 +10,20 @@ mod overlay;
 
 use serde_json::{Map, Value};
 
+use crate::kinds::Kind;
+
 /// Returns the schemas of a group version's kinds and subresources and of all types they contain,
 /// by name.
 #[cfg(feature = "openapi")]
-pub(super) fn of(group: &str, version: &str) -> Map<String, Value> {
-    let mut schemas = generated::of(group, version);
+pub(super) fn of(group: &str, version: &str, rows: &[&'static Kind]) -> Map<String, Value> {
+    let mut schemas = generated::of(group, version, rows);
     overlay::apply(&mut schemas);
     schemas
 }
 
 /// Returns no schemas.
 #[cfg(not(feature = "openapi"))]
-pub(super) fn of(_group: &str, _version: &str) -> Map<String, Value> {
+pub(super) fn of(_group: &str, _version: &str, _rows: &[&'static Kind]) -> Map<String, Value> {
     Map::new()
 }
 

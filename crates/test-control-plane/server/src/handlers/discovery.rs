@@ -31,6 +31,7 @@ impl ApiServer {
             Route::OpenApi(document) => {
                 return Ok(super::open_api::answer(
                     *document,
+                    self.custom_kinds().documents(),
                     incoming,
                     self.clock().now(),
                 ));

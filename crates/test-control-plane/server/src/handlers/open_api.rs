@@ -6,7 +6,7 @@ use http::header::{
 use http::{HeaderName, HeaderValue, StatusCode};
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use kube_test_control_plane_api::answer::negotiate;
-use kube_test_control_plane_api::open_api;
+use kube_test_control_plane_api::open_api::{self, Documents};
 
 use super::discovery::unknown_path;
 use crate::incoming::Incoming;
@@ -15,13 +15,14 @@ use crate::reply::{self, Reply};
 /// Returns the index, or the document of a group version.
 pub(crate) fn answer(
     wanted: Option<(&'static str, &'static str)>,
+    of_custom: &Documents,
     incoming: &Incoming,
     now: Timestamp,
 ) -> Reply {
     let Some((group, version)) = wanted else {
-        return reply::plain(StatusCode::OK, open_api::index());
+        return reply::plain(StatusCode::OK, open_api::index(of_custom));
     };
-    let Some(document) = open_api::document(group, version) else {
+    let Some(document) = open_api::document(of_custom, group, version) else {
         return unknown_path();
     };
     let accept = incoming.header(ACCEPT);

@@ -75,7 +75,7 @@ impl ApiServer {
             negotiate::logs(accept)?;
             negotiate::plain(accept)
         } else {
-            negotiate::objects(accept, request.verb, query)?
+            negotiate::objects(request.kind, accept, request.verb, query)?
         };
         let representation = wanted.representation;
         if request.verb != Verb::Watch {

@@ -10,13 +10,13 @@ use k8s_openapi::api::events::v1 as events;
 use k8s_openapi::api::policy::v1 as policy;
 use k8s_openapi::api::rbac::v1 as rbac;
 use k8s_openapi::api::storage::v1 as storage;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api_extensions;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use k8s_openapi::schemars::generate::SchemaSettings;
 use k8s_openapi::schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use crate::kinds;
+use crate::kinds::Kind;
 
 /// Group, version and kind.
 type GroupVersionKind<'a> = (&'a str, &'a str, &'a str);
@@ -64,18 +64,19 @@ impl Types {
 }
 
 /// Returns the schemas of a group version's kinds and subresources and of all types they contain.
-pub(super) fn of(group: &str, version: &str) -> Map<String, Value> {
+pub(super) fn of(group: &str, version: &str, rows: &[&'static Kind]) -> Map<String, Value> {
     let mut types = Types {
         generator: SchemaGenerator::new(SchemaSettings::openapi3()),
         kinds: Vec::new(),
     };
-    for kind in kinds::KINDS
-        .iter()
-        .filter(|k| k.group == group && k.version == version)
-    {
+    for kind in rows {
         let subresources = kind.subresources.iter().map(|s| s.responds(kind));
         for responds in subresources.chain([(kind.group, kind.version, kind.kind)]) {
             add(&mut types, responds);
+        }
+        if kind.custom.is_some() {
+            types.generator.subschema_for::<meta::ListMeta>();
+            types.generator.subschema_for::<meta::ObjectMeta>();
         }
     }
     types.add::<meta::DeleteOptions>((group, version, "DeleteOptions"));
@@ -104,7 +105,7 @@ fn add(types: &mut Types, kind: GroupVersionKind<'_>) {
     match kind {
         ("", "v1", name) => add_core(types, kind, name),
         ("apiextensions.k8s.io", "v1", "CustomResourceDefinition") => {
-            types.add_listed::<apiextensions::CustomResourceDefinition>(kind);
+            types.add_listed::<api_extensions::CustomResourceDefinition>(kind);
         }
         ("apps", "v1", "ControllerRevision") => types.add_listed::<apps::ControllerRevision>(kind),
         ("apps", "v1", "DaemonSet") => types.add_listed::<apps::DaemonSet>(kind),
