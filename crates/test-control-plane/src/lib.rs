@@ -6,7 +6,7 @@ pub use kube_test_control_plane_api::{kinds, object, status};
 #[cfg(feature = "client")]
 pub use kube_test_control_plane_cluster::cluster;
 pub use kube_test_control_plane_cluster::control_plane::{
-    StartError, TestControlPlane, TestControlPlaneBuilder,
+    ManifestError, StartError, TestControlPlane, TestControlPlaneBuilder,
 };
 pub use kube_test_control_plane_cluster::{control_plane, kubeconfig};
 pub use kube_test_control_plane_server::config::{

@@ -1,6 +1,7 @@
 //! The embedded control plane for tests and demos.
 
 mod access;
+mod apply;
 mod builder;
 
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
+pub use crate::manifests::ManifestError;
 pub use access::AccessError;
 pub use builder::{StartError, TestControlPlaneBuilder};
 

@@ -4,3 +4,4 @@
 pub mod cluster;
 pub mod control_plane;
 pub mod kubeconfig;
+mod manifests;

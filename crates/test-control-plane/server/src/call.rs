@@ -9,6 +9,9 @@ use serde_json::Value;
 use crate::auth::Identity;
 use crate::server::ApiServer;
 
+/// The content type of server-side apply.
+const APPLY: &str = "application/apply-patch+yaml";
+
 impl ApiServer {
     /// Sends a request as the administrator with a JSON body, or none if it is null; patches are
     /// strategic. Returns the status code and body: 0 and null if a fault dropped the connection.
@@ -36,6 +39,13 @@ impl ApiServer {
             .await
     }
 
+    /// Sends a server-side apply as the administrator. Returns the status code and body: 0 and null
+    /// if a fault dropped the connection.
+    pub async fn apply_json(&self, path: &str, user_agent: &str, body: &Value) -> (u16, Value) {
+        self.send(None, (Method::PATCH, APPLY), path, user_agent, body)
+            .await
+    }
+
     async fn send_json(
         &self,
         identity: Option<Identity>,
@@ -49,6 +59,18 @@ impl ApiServer {
         } else {
             "application/json"
         };
+        self.send(identity, (method, content_type), path, user_agent, body)
+            .await
+    }
+
+    async fn send(
+        &self,
+        identity: Option<Identity>,
+        (method, content_type): (Method, &str),
+        path: &str,
+        user_agent: &str,
+        body: &Value,
+    ) -> (u16, Value) {
         let bytes = if body.is_null() {
             Bytes::new()
         } else {

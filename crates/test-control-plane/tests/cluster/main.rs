@@ -11,6 +11,7 @@ mod actors;
 mod choosing;
 mod existing;
 mod failing;
+mod manifests;
 #[cfg(feature = "cli")]
 mod running;
 mod stand_ins;

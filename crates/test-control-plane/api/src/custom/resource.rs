@@ -111,6 +111,7 @@ impl CustomResource {
             schema: schema(version),
             published: version
                 .pointer("/schema/openAPIV3Schema")
+                .filter(|schema| schema.is_object())
                 .cloned()
                 .unwrap_or_default(),
             stored_schema: (!is_stored).then(|| schema(stored)),

@@ -1,6 +1,7 @@
 //! Configures and starts a control plane.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use http::Method;
@@ -16,10 +17,14 @@ use kube_test_control_plane_server::config::{FeatureGates, ServerConfig, Unknown
 use kube_test_control_plane_server::server::ApiServer;
 use kube_test_control_plane_server::tls::{self, ListenError};
 use kube_test_control_plane_store::clock::{Clock, TokioClock};
+#[cfg(feature = "client")]
+use serde_json::Value;
 use serde_json::json;
 use tokio::task::JoinSet;
 
+use super::apply::apply_all;
 use super::{Endpoint, TestControlPlane};
+use crate::manifests::{self, Manifest, ManifestError};
 
 /// The namespaces of every cluster.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -33,6 +38,9 @@ pub enum StartError {
     /// Opening the port failed.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// A definition can't be installed.
+    #[error(transparent)]
+    Definition(#[from] ManifestError),
 }
 
 /// Builds a [`TestControlPlane`].
@@ -45,6 +53,37 @@ pub struct TestControlPlaneBuilder {
     listen: Option<SocketAddr>,
     serving_certificate: Option<ServingCertificate>,
     client_authorities: Option<ClientAuthorities>,
+    definitions: Vec<Definitions>,
+}
+
+/// Definitions of custom resources to install at the start.
+#[derive(Clone, Debug)]
+enum Definitions {
+    /// The definition of a Rust type.
+    #[cfg(feature = "client")]
+    OfType(Value),
+    /// Those of a file or a folder.
+    In(PathBuf),
+}
+
+impl Definitions {
+    fn read(self) -> Result<Vec<Manifest>, ManifestError> {
+        match self {
+            #[cfg(feature = "client")]
+            Self::OfType(value) => Ok(vec![Manifest {
+                place: "crd()".to_owned(),
+                value,
+            }]),
+            Self::In(path) => {
+                let mut found = manifests::read(&path)?;
+                found.retain(Manifest::is_definition);
+                if found.is_empty() {
+                    return Err(ManifestError::NoDefinition { path });
+                }
+                Ok(found)
+            }
+        }
+    }
 }
 
 /// The cluster IP of the API server: the first address of the service range.
@@ -209,11 +248,30 @@ impl TestControlPlaneBuilder {
         self
     }
 
+    /// Serves the custom resource of a type, such as one with `#[derive(CustomResource)]`.
+    #[cfg(feature = "client")]
+    #[must_use]
+    pub fn crd<K: kube::CustomResourceExt>(mut self) -> Self {
+        // A definition that can't be encoded is refused at the start, as an object without a name.
+        let value = serde_json::to_value(K::crd()).unwrap_or_default();
+        self.definitions.push(Definitions::OfType(value));
+        self
+    }
+
+    /// Serves the custom resources whose definitions are in a YAML or JSON file, or in all such
+    /// files of a folder. Other objects in them are left out.
+    #[must_use]
+    pub fn crds_from(mut self, path: impl Into<PathBuf>) -> Self {
+        self.definitions.push(Definitions::In(path.into()));
+        self
+    }
+
     /// Starts the control plane. Must be called inside a tokio runtime.
     ///
     /// # Panics
     ///
-    /// Panics if the port can't be opened; [`try_start`](Self::try_start) returns the error.
+    /// Panics if the port can't be opened or a definition can't be installed;
+    /// [`try_start`](Self::try_start) returns the error.
     pub async fn start(self) -> TestControlPlane {
         match self.try_start().await {
             Ok(plane) => plane,
@@ -225,7 +283,7 @@ impl TestControlPlaneBuilder {
     ///
     /// # Errors
     ///
-    /// The port can't be opened.
+    /// The port can't be opened, or a definition can't be installed.
     pub async fn try_start(self) -> Result<TestControlPlane, StartError> {
         let epoch = Timestamp::from_second(EPOCH_SECONDS).unwrap_or_default();
         let base = self.now.unwrap_or(epoch);
@@ -261,6 +319,9 @@ impl TestControlPlaneBuilder {
             publish_client_ca(&server, &endpoint.tls.client_ca_pem()).await;
         }
         server.install_stock_policy();
+        for definitions in self.definitions {
+            apply_all(&server, definitions.read()?).await?;
+        }
         let actors = actors::start(
             &ActorServer::Embedded(server.clone()),
             self.actors,
