@@ -44,20 +44,7 @@ fn field_ownership_matches_the_recordings() {
 
 /// The recorded cases of custom resources that differ, with the reason.
 const CUSTOM_DIFFERENCES: &[(&str, &str)] = &[
-    ("cel-costs", "definitions with rules are refused"),
-    (
-        "cel-invalid-expressions",
-        "definitions with rules are refused",
-    ),
-    ("cel-invalid-rules", "definitions with rules are refused"),
-    ("cel-ratcheting", "definitions with rules are refused"),
-    ("cel-root", "definitions with rules are refused"),
-    ("cel-rules", "definitions with rules are refused"),
-    ("cel-runtime-errors", "definitions with rules are refused"),
-    ("cel-transitions", "definitions with rules are refused"),
-    ("cel-types", "definitions with rules are refused"),
-    ("crd-defaults-invalid", "definitions with rules are refused"),
-    ("openapi-v3", "definitions with rules are refused"),
+    ("openapi-v3", "documents have descriptions of their own"),
     (
         "openapi-v3-scale",
         "documents have descriptions of their own",

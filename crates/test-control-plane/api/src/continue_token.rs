@@ -5,7 +5,7 @@ use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, NO_PAD};
 use serde_json::{Value, json};
 
-use crate::go_json;
+use crate::go;
 use crate::object::Key;
 
 /// The format version of tokens.
@@ -78,7 +78,7 @@ impl Position {
         let bytes = BASE64
             .decode(token.trim_end_matches('='))
             .map_err(|_| wrong(&illegal_base64(token)))?;
-        if let Some(why) = go_json::syntax_error(&bytes) {
+        if let Some(why) = go::json::syntax_error(&bytes) {
             return Err(wrong(&why));
         }
         let value: Value = serde_json::from_slice(&bytes).map_err(|err| wrong(&err.to_string()))?;

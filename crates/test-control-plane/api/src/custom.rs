@@ -4,17 +4,19 @@ mod complete;
 mod definition;
 mod embedded;
 mod names;
-mod pattern;
 mod priority;
 mod resource;
+#[cfg(feature = "cel")]
+mod rules;
 mod scale;
 mod schema;
 mod settle;
 
 pub use definition::{Definition, note_stored_version, set_defaults};
-pub(crate) use pattern::compile as compile_pattern;
 pub use priority::by_priority;
 pub use resource::{Column, CustomResource};
+#[cfg(feature = "cel")]
+pub(crate) use rules::{Rule, field_path, read_value, shape};
 pub use scale::Scale;
 pub(crate) use scale::found;
 pub(crate) use schema::{AdditionalProperties, ListType, Schema, SchemaType, flag, texts};

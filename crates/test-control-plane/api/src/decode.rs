@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::answer::negotiate::MEDIA_TYPES;
-use crate::go_json;
+use crate::go;
 use crate::kinds::{self, Kind};
 use crate::object::Draft;
 use crate::status::{ApiError, ApiResult};
@@ -64,7 +64,7 @@ impl BodyFormat {
 pub fn as_utf8(content_type: &str, body: &Bytes) -> Bytes {
     let media_type = media_type(content_type);
     let is_json = media_type.is_empty() || media_type.ends_with("json");
-    if !is_json || std::str::from_utf8(body).is_ok() || go_json::syntax_error(body).is_some() {
+    if !is_json || std::str::from_utf8(body).is_ok() || go::json::syntax_error(body).is_some() {
         return body.clone();
     }
     replace_invalid_utf8(body).into()
@@ -132,7 +132,7 @@ pub fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
     }
     match format {
         BodyFormat::Json => serde_json::from_slice(body).map_err(|err| {
-            let why = go_json::syntax_error(body).unwrap_or_else(|| err.to_string());
+            let why = go::json::syntax_error(body).unwrap_or_else(|| err.to_string());
             ApiError::bad_request(why)
         }),
         BodyFormat::Yaml => yaml(body).map_err(ApiError::bad_request),
@@ -217,13 +217,13 @@ fn beginning(body: &[u8]) -> String {
 
 /// Returns the reason why the kind of JSON text can't be read, or `None` if it can.
 fn type_error(text: &[u8]) -> Option<String> {
-    if let Some(message) = go_json::syntax_error(text) {
+    if let Some(message) = go::json::syntax_error(text) {
         return Some(message);
     }
     if let Ok(members) = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(text) {
         ["apiVersion", "kind"].iter().find_map(|member| {
             let raw = members.get(*member)?.get();
-            let found = go_json::type_name(raw);
+            let found = go::json::type_name(raw);
             (!matches!(found, "string" | "null")).then(|| {
                 format!(
                     "json: cannot unmarshal {found} into Go struct field .{member} of type string"
@@ -231,7 +231,7 @@ fn type_error(text: &[u8]) -> Option<String> {
             })
         })
     } else {
-        let found = go_json::type_name(&String::from_utf8_lossy(text));
+        let found = go::json::type_name(&String::from_utf8_lossy(text));
         Some(format!(
             "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
              \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \

@@ -1,13 +1,14 @@
 //! Kubernetes objects in a test API server: decoding, defaults, validation, answers.
 
 pub mod answer;
+#[cfg(feature = "cel")]
+mod cel;
 pub mod continue_token;
 pub mod custom;
 pub mod decode;
 pub mod defaults;
 pub mod events;
-mod go_format;
-mod go_json;
+mod go;
 pub mod kinds;
 pub mod list_options;
 pub mod managed_fields;

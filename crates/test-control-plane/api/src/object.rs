@@ -6,10 +6,10 @@ use kube_apimachinery::labels::Labels;
 use kube_apimachinery::schema::{self, Type};
 use serde_json::{Map, Value, json};
 
-use crate::go_json::cursor::Cursor;
-use crate::go_json::held;
-use crate::go_json::raw::compact;
-use crate::go_json::read::{self, Expect, Place, Twice};
+use crate::go::json::cursor::Cursor;
+use crate::go::json::held;
+use crate::go::json::raw::compact;
+use crate::go::json::read::{self, Expect, Place, Twice};
 use crate::kinds::type_of;
 use crate::kinds::{Field, Kind, Trait};
 use crate::members::{at, object_mut};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::go_json;
+use crate::go;
 use crate::managed_fields::{check_field_manager, manager_of};
 use crate::query::Query;
 use crate::status::FieldError;
@@ -235,7 +235,7 @@ impl Raw {
     fn of_body(body: &Value) -> Result<Self, String> {
         let member = |pointer: &str| body.pointer(pointer).filter(|value| !value.is_null());
         let wrong = |value: &Value, field: &str, wanted: &str| {
-            let found = go_json::type_name(&value.to_string());
+            let found = go::json::type_name(&value.to_string());
             format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
         };
         let text = |pointer: &str, field: &str, wanted: &str| {

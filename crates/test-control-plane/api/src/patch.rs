@@ -6,10 +6,10 @@ use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
 use serde_json::{Value, json};
 
 use crate::decode;
-use crate::go_json::cursor::{Cursor, is_huge, numbers};
-use crate::go_json::held;
-use crate::go_json::raw::compact;
-use crate::go_json::read::{Expect, Place, Twice, read, read_checked};
+use crate::go::json::cursor::{Cursor, is_huge, numbers};
+use crate::go::json::held;
+use crate::go::json::raw::compact;
+use crate::go::json::read::{Expect, Place, Twice, read, read_checked};
 use crate::kinds::type_of;
 use crate::kinds::{Kind, Trait};
 use crate::object::{Draft, raw_member};

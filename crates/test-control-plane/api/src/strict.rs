@@ -6,7 +6,7 @@ mod walk;
 use serde_json::{Value, json};
 
 use crate::decode::as_warnings;
-use crate::go_format;
+use crate::go;
 use crate::kinds::Kind;
 use crate::kinds::stored;
 use crate::kinds::type_of;
@@ -162,7 +162,7 @@ pub fn undecodable(
 fn shown(kind: &Kind, patch: &Patch, new: Option<&Value>) -> Option<String> {
     let of = type_of(kind);
     Some(match patch {
-        Patch::Strategic(patch) => go_format::value(patch),
+        Patch::Strategic(patch) => go::format::value(patch),
         Patch::Merge(patch) => struct_order::patched(of, new?, Some(patch)),
         Patch::Json(operations) => struct_order::patched(of, new?, Some(&reached(operations))),
     })

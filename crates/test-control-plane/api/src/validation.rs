@@ -58,8 +58,26 @@ pub struct Subject<'a> {
     pub gates: FeatureGates,
 }
 
-/// Returns all errors of a write.
-pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
+/// Errors and warnings of a write.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Errors, which reject the write.
+    pub errors: Vec<FieldError>,
+    /// Warnings for the client.
+    pub warnings: Vec<String>,
+}
+
+impl From<Vec<FieldError>> for Findings {
+    fn from(errors: Vec<FieldError>) -> Self {
+        Self {
+            errors,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// Returns the errors and warnings of a write.
+pub fn validate(subject: Subject<'_>) -> Findings {
     let place = &Place::root(
         &subject.new.value,
         subject.old.map(|old| &old.value),
@@ -96,7 +114,7 @@ pub fn validate(subject: Subject<'_>) -> Vec<FieldError> {
     if is_status && subject.kind.storage == "namespaces" {
         namespaces::phase(subject, errors);
     }
-    all
+    Findings::from(all)
 }
 
 /// Returns true if the text is a DNS subdomain, the syntax of most object names.

@@ -126,9 +126,18 @@ fn drop_zeros(schema: &mut Value) {
             ("allOf" | "anyOf" | "oneOf", Value::Array(inner)) => {
                 inner.iter_mut().for_each(drop_zeros);
             }
+            ("x-kubernetes-validations", Value::Array(rules)) => {
+                let rules = rules.iter_mut().filter_map(Value::as_object_mut);
+                rules.for_each(drop_zeros_of_rule);
+            }
             _ => {}
         }
     }
+}
+
+fn drop_zeros_of_rule(rule: &mut Map<String, Value>) {
+    let is_kept = |name: &str| name == "rule" || name == "reason";
+    rule.retain(|name, value| !value.is_null() && (value != "" || is_kept(name)));
 }
 
 fn fill(members: &mut Map<String, Value>, name: &str, value: String) {

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::Value;
 
-use super::pattern;
+#[cfg(feature = "cel")]
+use super::rules::Rule;
+use crate::go::pattern;
 use crate::members::text;
 
 /// The type in a schema.
@@ -113,6 +115,9 @@ pub(crate) struct Schema {
     pub(crate) atomic_map: bool,
     /// The value validations.
     pub(crate) checks: Checks,
+    /// `x-kubernetes-validations`.
+    #[cfg(feature = "cel")]
+    pub(crate) rules: Vec<Rule>,
 }
 
 /// The value validations of a schema.
@@ -202,6 +207,8 @@ impl Schema {
                 one_of: schemas("oneOf"),
                 not: boxed("not"),
             },
+            #[cfg(feature = "cel")]
+            rules: Rule::read_all(from),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::go_json;
+use crate::go;
 use crate::kinds::Kind;
 use crate::members::text;
 use crate::object::Draft;
@@ -36,7 +36,7 @@ pub(super) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     }
     let metadata = value.get("metadata").filter(|found| !found.is_null());
     if let Some(metadata) = metadata.filter(|found| !found.is_object()) {
-        let found = go_json::type_name(&metadata.to_string());
+        let found = go::json::type_name(&metadata.to_string());
         return Err(wrong_metadata(kind, found));
     }
     if metadata.is_none() {

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::path::{PathElement, PathError};
 use super::set::Set;
-use crate::go_json::cursor::Cursor;
-use crate::go_json::held;
+use crate::go::json::cursor::Cursor;
+use crate::go::json::held;
 
 /// The mark of a field that is in the set besides its children.
 const SELF: &str = ".";

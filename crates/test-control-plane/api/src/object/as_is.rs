@@ -5,9 +5,9 @@ use kube_apimachinery::schema;
 use serde_json::Value;
 
 use super::{Draft, Key, Object, raw_member};
-use crate::go_json::cursor::Cursor;
-use crate::go_json::read::{Expect, Place, Twice, read_checked};
-use crate::go_json::syntax_error;
+use crate::go::json::cursor::Cursor;
+use crate::go::json::read::{Expect, Place, Twice, read_checked};
+use crate::go::json::syntax_error;
 use crate::kinds::{self, Kind, Trait};
 
 /// A reason why a text can't be stored as an object.

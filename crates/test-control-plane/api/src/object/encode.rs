@@ -5,8 +5,8 @@ use kube_apimachinery::json::{write_go, write_go_str};
 use kube_apimachinery::schema::{Kind, Type};
 use serde_json::{Map, Value};
 
-use crate::go_json::held;
-use crate::go_json::read::Expect;
+use crate::go::json::held;
+use crate::go::json::read::Expect;
 use crate::managed_fields::sorted_fields;
 
 /// The text of an object, and a flag for held raw text in it.

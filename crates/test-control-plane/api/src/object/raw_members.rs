@@ -4,8 +4,8 @@ use kube_apimachinery::schema::Kind as ValueKind;
 use serde_json::Value;
 
 use super::Draft;
-use crate::go_json::held::has_huge_number;
-use crate::go_json::read::Expect;
+use crate::go::json::held::has_huge_number;
+use crate::go::json::read::Expect;
 use crate::kinds::{Kind, type_of};
 
 /// Returns true if raw text in the object, except its own field sets, has a number that overflows a

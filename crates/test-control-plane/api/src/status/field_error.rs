@@ -25,6 +25,15 @@ impl FieldError {
         Self::invalid_text(field, &value.to_string(), detail)
     }
 
+    /// A value that is not shown is invalid.
+    pub fn invalid_object(field: impl Into<String>, detail: &str) -> Self {
+        Self::new(
+            "FieldValueInvalid",
+            field,
+            format!("Invalid value: {detail}"),
+        )
+    }
+
     /// A value, formatted by the caller, is invalid.
     pub fn invalid_text(field: impl Into<String>, value: &str, detail: &str) -> Self {
         let message = with_detail(&format!("Invalid value: {value}"), detail);
@@ -54,6 +63,11 @@ impl FieldError {
     pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
         let message = format!("Duplicate value: {value}");
         Self::new("FieldValueDuplicate", field, message)
+    }
+
+    /// A value that is not shown is repeated.
+    pub fn duplicate_object(field: impl Into<String>) -> Self {
+        Self::new("FieldValueDuplicate", field, "Duplicate value".to_owned())
     }
 
     /// A value, formatted by the caller, is repeated.

@@ -5,9 +5,9 @@ use std::fmt;
 
 use kube_apimachinery::schema::Kind as ValueKind;
 
-use crate::go_json::cursor::{Cursor, push_index};
-use crate::go_json::read::Expect;
-use crate::go_json::syntax_error;
+use crate::go::json::cursor::{Cursor, push_index};
+use crate::go::json::read::Expect;
+use crate::go::json::syntax_error;
 use crate::kinds::Kind;
 use crate::kinds::type_of;
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::place::{Errors, Place};
 use super::{Subject, names, rules};
-use crate::go_json;
+use crate::go;
 use crate::status::FieldError;
 
 /// Maximum total size of the values, in bytes.
@@ -104,9 +104,9 @@ fn not_json(data: Option<&Map<String, Value>>, key: &str) -> Option<FieldError> 
         Ok(Value::Object(_) | Value::Null) => return None,
         Ok(other) => format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            go_json::type_name(&other.to_string())
+            go::json::type_name(&other.to_string())
         ),
-        Err(err) => go_json::syntax_error(&text).unwrap_or_else(|| err.to_string()),
+        Err(err) => go::json::syntax_error(&text).unwrap_or_else(|| err.to_string()),
     };
     let (field, value) = (format!("data[{key}]"), "\"<secret contents redacted>\"");
     Some(FieldError::invalid_text(field, value, &detail))

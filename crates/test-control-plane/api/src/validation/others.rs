@@ -4,8 +4,8 @@ use kube_apimachinery::json::replace_invalid_utf8;
 
 use super::place::{Errors, Place};
 use super::{Subject, rules};
-use crate::go_json::held;
-use crate::go_json::raw::compact;
+use crate::go::json::held;
+use crate::go::json::raw::compact;
 use crate::status::FieldError;
 
 pub(super) fn controller_revision(subject: Subject<'_>, errors: &mut Errors) {

@@ -59,7 +59,10 @@ impl ApiServer {
             let old = handled_form(stored(request.kind), &current);
             let new = self.applied(request, &old, config, options)?;
             match self.commit_update(request, &current, &old, new, options)? {
-                Outcome::Done(text) => return Ok(reply::json_text(StatusCode::OK, text)),
+                Outcome::Done(written) => {
+                    let reply = reply::json_text(StatusCode::OK, written.text);
+                    return reply::with_warnings(Ok(reply), &written.warnings);
+                }
                 Outcome::Raced if names_version(config) => {
                     return Err(ApiError::modified(stored(request.kind), &request.name));
                 }

@@ -89,7 +89,7 @@ impl ApiServer {
             gates: self.config().feature_gates,
         };
         self.check_escalation(request, &draft, None)?;
-        let errors = validation::validate(subject);
+        let errors = validation::validate(subject).errors;
         let name = draft.metadata().name().to_owned();
         if !errors.is_empty() {
             return Err(ApiError::invalid_object(kind, &draft.value, &name, &errors));

@@ -73,8 +73,8 @@ impl ApiServer {
                 ..options.clone()
             };
             match self.update(&whole, &Source::Put(draft), &options) {
-                Ok((text, _)) => {
-                    let updated = Draft::parse(kind, &text).map_err(|err| {
+                Ok(written) => {
+                    let updated = Draft::parse(kind, &written.text).map_err(|err| {
                         ApiError::internal(format!("reading the updated object: {err}"))
                     })?;
                     return Ok(scale_of(kind, &updated).to_string().into());

@@ -13,7 +13,7 @@ use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::patch::Patch;
 use kube_test_control_plane_api::status::FieldError;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::validation::{self, Subject};
+use kube_test_control_plane_api::validation::{self, Findings, Subject};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
@@ -34,20 +34,40 @@ pub enum Source {
     Patch(Patch),
 }
 
+/// An object after a write.
+pub struct Written {
+    /// The object as JSON.
+    pub text: Bytes,
+    /// True if the write created it.
+    pub created: bool,
+    /// Warnings for the client.
+    pub warnings: Vec<String>,
+}
+
 /// Outcome of one attempt to commit.
 pub(crate) enum Outcome {
-    Done(Bytes),
+    Done(Written),
     Raced,
 }
 
+impl Outcome {
+    fn updated(text: Bytes, warnings: Vec<String>) -> Self {
+        Self::Done(Written {
+            text,
+            created: false,
+            warnings,
+        })
+    }
+}
+
 impl ApiServer {
-    /// Updates an object. Returns its text, and true if it was created.
+    /// Updates an object, or creates it where a PUT may.
     pub fn update(
         &self,
         request: &ResourceRequest,
         source: &Source,
         options: &WriteOptions,
-    ) -> ApiResult<(Bytes, bool)> {
+    ) -> ApiResult<Written> {
         let kind = stored(request.kind);
         let key = Self::key(request);
         if let Source::Put(draft) = source {
@@ -60,14 +80,18 @@ impl ApiServer {
                 {
                     let mut draft = draft.clone();
                     draft.metadata_mut().remove("resourceVersion");
-                    return Ok((self.create(request, draft, options)?, true));
+                    return Ok(Written {
+                        text: self.create(request, draft, options)?,
+                        created: true,
+                        warnings: Vec::new(),
+                    });
                 }
                 return Err(ApiError::not_found(kind, &request.name));
             };
             let old = handled_form(kind, &current);
             let (new, unconditional) = self.changed(request, source, &old, options)?;
             match self.commit_update(request, &current, &old, new, options)? {
-                Outcome::Done(text) => return Ok((text, false)),
+                Outcome::Done(written) => return Ok(written),
                 // The concurrent write has made progress, so this terminates.
                 Outcome::Raced if unconditional => {}
                 Outcome::Raced => return Err(ApiError::modified(kind, &request.name)),
@@ -163,7 +187,8 @@ impl ApiServer {
             self.complete(request, old, &mut new);
         }
         if new == *old {
-            return Ok(Outcome::Done(served_text(request.kind, current)));
+            let text = served_text(request.kind, current);
+            return Ok(Outcome::updated(text, Vec::new()));
         }
         let subject = Subject {
             kind,
@@ -174,7 +199,7 @@ impl ApiServer {
             gates: self.config().feature_gates,
         };
         self.check_escalation(request, &new, Some(old))?;
-        let errors = validation::validate(subject);
+        let Findings { errors, warnings } = validation::validate(subject);
         if !errors.is_empty() {
             return Err(ApiError::invalid_object(
                 kind,
@@ -198,13 +223,13 @@ impl ApiServer {
         };
         self.note_phase(kind, &mut new, old);
         if options.dry_run {
-            return Ok(Outcome::Done(served_draft(request.kind, new)));
+            return Ok(Outcome::updated(served_draft(request.kind, new), warnings));
         }
         let version = current.resource_version;
         if is_finalized(kind, &new, old) {
             return Ok(
                 match self.store().delete(kind, current.key.clone(), version) {
-                    Ok(_) => Outcome::Done(served_draft(request.kind, new)),
+                    Ok(_) => Outcome::updated(served_draft(request.kind, new), warnings),
                     Err(_) => Outcome::Raced,
                 },
             );
@@ -215,7 +240,7 @@ impl ApiServer {
         let stored = self.store().put(kind, key, Expect::Version(version), new);
         drop(allocated);
         Ok(match stored {
-            Ok(object) => Outcome::Done(served_text(request.kind, &object)),
+            Ok(object) => Outcome::updated(served_text(request.kind, &object), warnings),
             Err(_) => Outcome::Raced,
         })
     }

@@ -94,19 +94,20 @@ impl ApiServer {
             (Source::Put(draft), found)
         };
         let updated = self.update(request, &source, &options);
-        if let Ok((text, _)) = &updated
-            && warnings::has_rules(request.kind)
-        {
-            let object: Value = serde_json::from_slice(text).unwrap_or_default();
-            warnings.extend(warnings::of_object(request.kind, &object));
+        if let Ok(written) = &updated {
+            warnings.extend_from_slice(&written.warnings);
+            if warnings::has_rules(request.kind) {
+                let object: Value = serde_json::from_slice(&written.text).unwrap_or_default();
+                warnings.extend(warnings::of_object(request.kind, &object));
+            }
         }
-        let reply = updated.map(|(text, created)| {
-            let code = if created {
+        let reply = updated.map(|written| {
+            let code = if written.created {
                 StatusCode::CREATED
             } else {
                 StatusCode::OK
             };
-            reply::json_text(code, text)
+            reply::json_text(code, written.text)
         });
         reply::with_warnings(reply, &warnings)
     }

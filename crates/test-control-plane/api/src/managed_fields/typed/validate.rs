@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::items;
 use super::types::{Form, ListType, MapType, Relation, Scalar, TypeRef};
-use crate::go_format;
+use crate::go;
 use crate::managed_fields::path::PathElement;
 
 /// The treatment of members outside the schema.
@@ -88,13 +88,13 @@ impl Walk {
             (Form::Map(map), Value::Object(members)) => self.members(map, members),
             (Form::Map(_), value) => vec![error(format!(
                 "expected map, got &{{{}}}",
-                go_format::value(value)
+                go::format::value(value)
             ))],
             (Form::List(list), Value::Array(items)) => self.elements(list, items),
             (Form::List(_), value) => {
                 vec![error(format!(
                     "expected list, got &{{{}}}",
-                    go_format::value(value)
+                    go::format::value(value)
                 ))]
             }
         }
@@ -153,18 +153,18 @@ fn scalar(scalar: Scalar, value: &Value) -> Option<TypeError> {
         (Scalar::Numeric, value) => {
             format!(
                 "expected numeric (int or float), got {}",
-                go_format::type_name(value)
+                go::format::type_name(value)
             )
         }
         (Scalar::String, value) => {
-            let value = go_format::syntax(value);
+            let value = go::format::syntax(value);
             format!("expected string, got &value.valueUnstructured{{Value:{value}}}")
         }
         (Scalar::Boolean, value) => {
-            format!("expected boolean, got &{{{}}}", go_format::value(value))
+            format!("expected boolean, got &{{{}}}", go::format::value(value))
         }
         (Scalar::Untyped, value) => {
-            format!("expected any scalar, got &{{{}}}", go_format::value(value))
+            format!("expected any scalar, got &{{{}}}", go::format::value(value))
         }
     };
     Some(error(message))

@@ -4,6 +4,8 @@
 
 mod names;
 mod parts;
+#[cfg(feature = "cel")]
+mod rules;
 mod structural;
 
 use serde_json::{Value, json};

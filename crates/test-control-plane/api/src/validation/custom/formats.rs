@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 
-use crate::custom::compile_pattern;
+use crate::go::pattern;
 use crate::validation::{dns_label, is_subdomain};
 
 /// Patterns by format.
@@ -60,7 +60,7 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     ];
     sources
         .into_iter()
-        .filter_map(|(format, source)| Some((format, compile_pattern(source).ok()?)))
+        .filter_map(|(format, source)| Some((format, pattern::compile(source).ok()?)))
         .collect()
 });
 

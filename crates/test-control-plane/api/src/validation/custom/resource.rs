@@ -6,6 +6,8 @@
 mod embedded;
 mod junctors;
 mod lists;
+#[cfg(feature = "cel")]
+mod rules;
 mod scale;
 mod values;
 
@@ -15,7 +17,7 @@ use crate::custom::{AdditionalProperties, CustomResource, ListType, Schema, Sche
 use crate::kinds::{Subresource, Target};
 use crate::members::text;
 use crate::status::FieldError;
-use crate::validation::Subject;
+use crate::validation::{Findings, Subject};
 
 /// A value under validation.
 #[derive(Clone, Copy)]
@@ -35,22 +37,23 @@ struct Validation {
     visited: usize,
 }
 
-/// Returns all errors of a write, given those of the metadata.
+/// Returns the errors and warnings of a write, given the errors of its metadata.
 pub(in crate::validation) fn validate(
     custom: &CustomResource,
     subject: Subject<'_>,
     of_metadata: Vec<FieldError>,
-) -> Vec<FieldError> {
+) -> Findings {
     let value = &subject.new.value;
     let found = text(value, "kind");
     if found != subject.kind.kind {
         let detail = format!("must be {}", subject.kind.kind);
-        return vec![FieldError::invalid("kind", &json!(found), &detail)];
+        return Findings::from(vec![FieldError::invalid("kind", &json!(found), &detail)]);
     }
     let (found, wanted) = (text(value, "apiVersion"), subject.kind.api_version());
     if found != wanted {
         let detail = format!("must be {wanted}");
-        return vec![FieldError::invalid("apiVersion", &json!(found), &detail)];
+        let error = FieldError::invalid("apiVersion", &json!(found), &detail);
+        return Findings::from(vec![error]);
     }
     let mut validation = Validation {
         errors: of_metadata,
@@ -73,8 +76,8 @@ pub(in crate::validation) fn validate(
             );
         }
     } else {
-        let old = old.filter(|old| *old != value);
-        validation.root(&custom.schema, value, old);
+        let changed = old.filter(|old| *old != value);
+        validation.root(&custom.schema, value, changed);
     }
     let mut errors = validation.errors;
     if let Some(scale) = &custom.scale {
@@ -85,7 +88,10 @@ pub(in crate::validation) fn validate(
     if old.is_none_or(|old| lists::duplicates(&custom.schema, old, "").is_empty()) {
         errors.extend(lists::duplicates(&custom.schema, value, ""));
     }
-    errors
+    let findings = Findings::from(errors);
+    #[cfg(feature = "cel")]
+    let findings = rules::validate(&custom.schema, value, old, findings);
+    findings
 }
 
 impl Validation {
@@ -272,6 +278,10 @@ pub(super) fn errors_of_default(schema: &Schema, value: &Value, field: &str) -> 
     };
     validation.root(schema, value, None);
     let mut errors = validation.errors;
+    #[cfg(feature = "cel")]
+    if errors.is_empty() {
+        errors = rules::errors_of_default(schema, value);
+    }
     for error in errors.iter_mut().filter(|error| error.field != "<nil>") {
         error.field = if error.field.starts_with('[') {
             format!("{field}{}", error.field)

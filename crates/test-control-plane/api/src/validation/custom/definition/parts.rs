@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+#[cfg(feature = "cel")]
+use super::rules;
 use super::structural;
 use crate::members::{list, text};
 use crate::status::FieldError;
@@ -28,7 +30,7 @@ const SELECTABLE_MAX: usize = 8;
 /// schema's holder.
 pub(super) fn check(version: &Value, at: &str, at_schema: &str, errors: &mut Vec<FieldError>) {
     if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
-        structural::check_root(schema, &format!("{at_schema}.openAPIV3Schema"), errors);
+        check_schema(schema, &format!("{at_schema}.openAPIV3Schema"), errors);
     }
     if let Some(scale) = version
         .pointer("/subresources/scale")
@@ -44,6 +46,16 @@ pub(super) fn check(version: &Value, at: &str, at_schema: &str, errors: &mut Vec
         );
     }
     check_selectable(version, &format!("{at}.selectableFields"), errors);
+}
+
+fn check_schema(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let mut found = Vec::new();
+    structural::check_root(schema, at, &mut found);
+    #[cfg(feature = "cel")]
+    if found.is_empty() {
+        rules::check(schema, at, &mut found);
+    }
+    errors.append(&mut found);
 }
 
 /// Upstream: `ValidateCustomResourceDefinitionSubresources`

@@ -88,20 +88,26 @@ fn supported(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
         let field = format!("{at}.type");
         errors.push(FieldError::not_supported(field, &json!(of), &names));
     }
+    #[cfg(not(feature = "cel"))]
+    no_rules(schema, at, errors);
+    each_inner(schema, at, &mut |inner, at| supported(inner, at, errors));
+}
+
+#[cfg(not(feature = "cel"))]
+fn no_rules(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
     let rules = schema
         .get("x-kubernetes-validations")
         .and_then(Value::as_array);
     if rules.is_some_and(|rules| !rules.is_empty()) {
-        let detail = "this server can't evaluate rules, so the objects would go unchecked; remove \
-                      the rules from the definition for this test";
+        let detail = "this server is built without rules, so the objects would go unchecked: \
+                      enable the feature cel of kube-test-control-plane, or remove the rules";
         let field = format!("{at}.x-kubernetes-validations");
         errors.push(FieldError::forbidden(field, detail));
     }
-    each_inner(schema, at, &mut |inner, at| supported(inner, at, errors));
 }
 
 /// Calls `visit` for each schema directly inside, with its path.
-fn each_inner(schema: &Value, at: &str, visit: &mut dyn FnMut(&Value, &str)) {
+pub(super) fn each_inner(schema: &Value, at: &str, visit: &mut dyn FnMut(&Value, &str)) {
     let members = |name: &str| schema.get(name).and_then(Value::as_object);
     for (name, inner) in members("properties").into_iter().flatten() {
         visit(inner, &format!("{at}.properties[{name}]"));

@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 
 use super::each_inner;
-use crate::custom::{Schema, compile_pattern};
+use crate::custom::Schema;
+use crate::go::pattern;
 use crate::members::text;
 use crate::status::FieldError;
 use crate::validation::custom::resource::errors_of_default;
 
 pub(super) fn check(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let pattern = text(schema, "pattern");
-    if let Err(error) = compile_pattern(pattern) {
+    let source = text(schema, "pattern");
+    if let Err(error) = pattern::compile(source) {
         // The last line gives the reason; those before it show the place.
         let shown = error.to_string();
         let why = shown.lines().last().unwrap_or_default();
@@ -18,7 +19,7 @@ pub(super) fn check(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
         let detail = format!("must be a valid regular expression, but isn't: {why}");
         errors.push(FieldError::invalid(
             format!("{at}.pattern"),
-            &json!(pattern),
+            &json!(source),
             &detail,
         ));
     }

@@ -1,0 +1,387 @@
+//! Static type check of an expression.
+//!
+//! Upstream: `checker` of cel-go
+
+use std::collections::HashMap;
+
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr,
+    SelectExpr, operators,
+};
+
+use super::overloads::{self, Overload, UNKNOWNS};
+use super::types::{Type, Unknowns, is_wider};
+
+/// The types of an expression's parts, by their ids.
+pub(super) type Types = HashMap<u64, Type>;
+
+/// A fault of an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The part at fault.
+    pub(super) id: u64,
+    /// The text.
+    pub(super) text: String,
+}
+
+/// The state of a check.
+struct Checker {
+    /// Variables with their types, the innermost last.
+    scope: Vec<(String, Type)>,
+    unknowns: Unknowns,
+    types: Types,
+    faults: Vec<Fault>,
+}
+
+/// Returns the types of an expression's parts, given those of its variables, or its faults.
+pub(super) fn check(
+    expression: &IdedExpr,
+    variables: &[(&str, Type)],
+) -> Result<Types, Vec<Fault>> {
+    let mut checker = Checker {
+        scope: variables
+            .iter()
+            .map(|(name, of)| ((*name).to_owned(), of.clone()))
+            .collect(),
+        unknowns: Unknowns::default(),
+        types: HashMap::new(),
+        faults: Vec::new(),
+    };
+    checker.check(expression);
+    if !checker.faults.is_empty() {
+        return Err(checker.faults);
+    }
+    let Checker {
+        unknowns, types, ..
+    } = checker;
+    let settled = types.into_iter();
+    Ok(settled.map(|(id, of)| (id, unknowns.settle(&of))).collect())
+}
+
+impl Checker {
+    fn fault(&mut self, id: u64, text: String) -> Type {
+        self.faults.push(Fault { id, text });
+        Type::Error
+    }
+
+    fn check(&mut self, part: &IdedExpr) -> Type {
+        let of = match &part.expr {
+            Expr::Literal(value) => of_literal(value),
+            Expr::Ident(name) => self.name(part.id, name),
+            Expr::Select(select) => self.select(part, select),
+            Expr::Call(call) => self.call(part.id, call),
+            Expr::List(list) => self.list(list),
+            Expr::Map(map) => self.map(map),
+            Expr::Comprehension(loop_) => self.comprehension(loop_),
+            Expr::Struct(made) => {
+                let text = format!(
+                    "undeclared reference to '{}' (in container '')",
+                    made.type_name
+                );
+                self.fault(part.id, text)
+            }
+            Expr::Unspecified => Type::Error,
+        };
+        self.types.insert(part.id, of.clone());
+        of
+    }
+
+    /// Returns the type of a variable or of a type's name.
+    fn find(&self, name: &str) -> Option<Type> {
+        let variable = self.scope.iter().rev().find(|(known, _)| known == name);
+        if let Some((_, of)) = variable {
+            return Some(of.clone());
+        }
+        overloads::type_named(name).map(|of| Type::Meta(Box::new(of)))
+    }
+
+    fn name(&mut self, id: u64, name: &str) -> Type {
+        match self.find(name) {
+            Some(of) => of,
+            None => self.undeclared(id, name),
+        }
+    }
+
+    fn undeclared(&mut self, id: u64, name: &str) -> Type {
+        self.fault(
+            id,
+            format!("undeclared reference to '{name}' (in container '')"),
+        )
+    }
+
+    fn select(&mut self, part: &IdedExpr, select: &SelectExpr) -> Type {
+        if !select.test
+            && let Some(name) = qualified_name(part)
+            && let Some(of) = self.find(&name)
+        {
+            return of;
+        }
+        let operand = self.check(&select.operand);
+        let field = self.field(part.id, &operand, &select.field);
+        if select.test { Type::Bool } else { field }
+    }
+
+    /// Returns the type of a member.
+    ///
+    /// Upstream: `checkSelectField`
+    fn field(&mut self, id: u64, operand: &Type, name: &str) -> Type {
+        let operand = self.unknowns.resolve(operand);
+        let (inner, is_optional) = match &operand {
+            Type::Optional(inner) => (inner.as_ref(), true),
+            other => (other, false),
+        };
+        let found = match inner {
+            Type::Map(_, value) => value.as_ref().clone(),
+            Type::Object(fields) => match fields.get(name) {
+                Some(of) => of.clone(),
+                None => self.fault(id, format!("undefined field '{name}'")),
+            },
+            Type::Unknown(_) => {
+                self.unknowns.fit(&Type::Dyn, inner);
+                Type::Dyn
+            }
+            open if open.is_open() => Type::Dyn,
+            other => {
+                let text = format!("type '{other}' does not support field selection");
+                self.fault(id, text);
+                Type::Dyn
+            }
+        };
+        if is_optional {
+            Type::optional(found)
+        } else {
+            found
+        }
+    }
+
+    fn call(&mut self, id: u64, call: &CallExpr) -> Type {
+        if call.func_name == operators::OPT_SELECT {
+            return self.optional_select(id, call);
+        }
+        let global = call.target.as_deref().and_then(qualified_name);
+        let global = global.map(|prefix| format!("{prefix}.{}", call.func_name));
+        let global = global.filter(|name| !overloads::named(name).is_empty());
+        let target = call.target.as_deref().filter(|_| global.is_none());
+        let mut arguments: Vec<Type> = Vec::new();
+        let of_arguments: Vec<Type> = call.args.iter().map(|part| self.check(part)).collect();
+        if let Some(target) = target {
+            arguments.push(self.check(target));
+        }
+        arguments.extend(of_arguments);
+        let name = global.as_deref().unwrap_or(&call.func_name);
+        let known = overloads::named(name);
+        if known.is_empty() && is_absent(call) {
+            return self.fault(
+                id,
+                format!(
+                    "this server lacks the function '{name}' of Kubernetes: leave the rule out"
+                ),
+            );
+        }
+        if known.is_empty() {
+            return self.undeclared(id, name);
+        }
+        let is_method = target.is_some();
+        self.resolve(known, &arguments, is_method)
+            .unwrap_or_else(|| {
+                let shown = self.signature(&arguments, is_method);
+                let text = format!("found no matching overload for '{name}' applied to '{shown}'");
+                self.fault(id, text)
+            })
+    }
+
+    /// Returns the result of the overloads that fit.
+    ///
+    /// Upstream: `resolveOverload`
+    fn resolve(&mut self, known: &[Overload], arguments: &[Type], is_method: bool) -> Option<Type> {
+        let mut result: Option<Type> = None;
+        for overload in known {
+            if overload.is_method != is_method || overload.parameters.len() != arguments.len() {
+                continue;
+            }
+            let fresh: Vec<Type> = (0..UNKNOWNS).map(|_| self.unknowns.add()).collect();
+            let mut own = |number: usize| fresh.get(number).cloned().unwrap_or(Type::Dyn);
+            let parameters = overload.parameters.iter();
+            let pairs: Vec<(Type, Type)> = arguments
+                .iter()
+                .cloned()
+                .zip(parameters.map(|of| of.replaced(&mut own)))
+                .collect();
+            if !self.unknowns.fit_all(&pairs) {
+                continue;
+            }
+            let found = overload.result.replaced(&mut own);
+            let found = self.unknowns.resolve(&found);
+            result = Some(match result {
+                None => found,
+                Some(before) if before == found => before,
+                Some(_) => Type::Dyn,
+            });
+        }
+        result
+    }
+
+    fn signature(&self, arguments: &[Type], is_method: bool) -> String {
+        let shown: Vec<String> = arguments
+            .iter()
+            .map(|of| self.unknowns.settle(of).to_string())
+            .collect();
+        match shown.split_first() {
+            Some((receiver, rest)) if is_method => format!("{receiver}.({})", rest.join(", ")),
+            _ => format!("({})", shown.join(", ")),
+        }
+    }
+
+    /// Returns the type of `operand.?member`.
+    fn optional_select(&mut self, id: u64, call: &CallExpr) -> Type {
+        let [operand, member] = call.args.as_slice() else {
+            return Type::Error;
+        };
+        let Expr::Literal(LiteralValue::String(name)) = &member.expr else {
+            return self.fault(id, "unsupported optional field selection".to_owned());
+        };
+        self.types.insert(member.id, Type::String);
+        let operand = self.check(operand);
+        match self.field(id, &operand, name.inner()) {
+            Type::Optional(of) => Type::Optional(of),
+            of => Type::optional(of),
+        }
+    }
+
+    fn list(&mut self, list: &ListExpr) -> Type {
+        let mut element: Option<Type> = None;
+        for (index, part) in list.elements.iter().enumerate() {
+            let found = self.check(part);
+            let is_optional = list.optional_indices.contains(&index);
+            let found = self.unwrapped(part.id, found, is_optional);
+            element = Some(self.join(element, found));
+        }
+        Type::list(element.unwrap_or_else(|| self.unknowns.add()))
+    }
+
+    fn map(&mut self, map: &MapExpr) -> Type {
+        let (mut keys, mut values) = (None, None);
+        for entry in &map.entries {
+            let EntryExpr::MapEntry(entry) = &entry.expr else {
+                continue;
+            };
+            let key = self.check(&entry.key);
+            keys = Some(self.join(keys, key));
+            let value = self.check(&entry.value);
+            let value = self.unwrapped(entry.value.id, value, entry.optional);
+            values = Some(self.join(values, value));
+        }
+        let key = keys.unwrap_or_else(|| self.unknowns.add());
+        Type::map(key, values.unwrap_or_else(|| self.unknowns.add()))
+    }
+
+    /// Returns the type of an element marked with `?`.
+    fn unwrapped(&mut self, id: u64, found: Type, is_optional: bool) -> Type {
+        if !is_optional {
+            return found;
+        }
+        match self.unknowns.resolve(&found) {
+            Type::Optional(inner) => *inner,
+            open if open.is_open() => open,
+            other => {
+                let text = format!("expected type 'optional_type(dyn)' but found '{other}'");
+                self.fault(id, text)
+            }
+        }
+    }
+
+    /// Returns the type of elements so far and another.
+    fn join(&mut self, before: Option<Type>, found: Type) -> Type {
+        match before {
+            None => found,
+            Some(before) if self.unknowns.fit(&before, &found) => {
+                if is_wider(&before, &found) {
+                    before
+                } else {
+                    found
+                }
+            }
+            Some(_) => Type::Dyn,
+        }
+    }
+
+    fn comprehension(&mut self, of: &ComprehensionExpr) -> Type {
+        let found = self.check(&of.iter_range);
+        let range = self.unknowns.resolve(&found);
+        let (one, two) = match &range {
+            Type::List(element) => (element.as_ref().clone(), None),
+            Type::Map(key, value) => (key.as_ref().clone(), Some(value.as_ref().clone())),
+            Type::Unknown(_) => {
+                self.unknowns.fit(&Type::Dyn, &range);
+                (Type::Dyn, None)
+            }
+            open if open.is_open() => (Type::Dyn, None),
+            other => {
+                let text = format!(
+                    "expression of type '{other}' cannot be range of a comprehension (must be \
+                     list, map, or dynamic)"
+                );
+                (self.fault(of.iter_range.id, text), None)
+            }
+        };
+        let accumulated = self.check(&of.accu_init);
+        let outer = self.scope.len();
+        self.scope.push((of.accu_var.clone(), accumulated.clone()));
+        let inner = self.scope.len();
+        if let Some(name) = &of.iter_var2 {
+            let (key, value) = two.map_or((Type::Int, one.clone()), |value| (one.clone(), value));
+            self.scope.push((of.iter_var.clone(), key));
+            self.scope.push((name.clone(), value));
+        } else {
+            self.scope.push((of.iter_var.clone(), one));
+        }
+        let condition = self.check(&of.loop_cond);
+        self.expect(of.loop_cond.id, &condition, &Type::Bool);
+        let step = self.check(&of.loop_step);
+        self.expect(of.loop_step.id, &step, &accumulated);
+        self.scope.truncate(inner);
+        let result = self.check(&of.result);
+        self.scope.truncate(outer);
+        self.unknowns.resolve(&result)
+    }
+
+    fn expect(&mut self, id: u64, found: &Type, wanted: &Type) {
+        if !self.unknowns.fit(found, wanted) {
+            let found = self.unknowns.settle(found);
+            let wanted = self.unknowns.settle(wanted);
+            let text = format!("expected type '{wanted}' but found '{found}'");
+            self.fault(id, text);
+        }
+    }
+}
+
+fn of_literal(value: &LiteralValue) -> Type {
+    match value {
+        LiteralValue::Boolean(_) => Type::Bool,
+        LiteralValue::Bytes(_) => Type::Bytes,
+        LiteralValue::Double(_) => Type::Double,
+        LiteralValue::Int(_) => Type::Int,
+        LiteralValue::Null => Type::Null,
+        LiteralValue::String(_) => Type::String,
+        LiteralValue::UInt(_) => Type::Uint,
+    }
+}
+
+/// Returns true for calls of Kubernetes' functions that this server lacks.
+fn is_absent(call: &CallExpr) -> bool {
+    let prefix = call.target.as_deref().and_then(qualified_name);
+    let full = prefix.map(|prefix| format!("{prefix}.{}", call.func_name));
+    overloads::is_absent(&call.func_name) || full.as_deref().is_some_and(overloads::is_absent)
+}
+
+/// Returns the dotted name that an expression spells.
+pub(super) fn qualified_name(part: &IdedExpr) -> Option<String> {
+    match &part.expr {
+        Expr::Ident(name) => Some(name.clone()),
+        Expr::Select(select) if !select.test => {
+            let prefix = qualified_name(&select.operand)?;
+            Some(format!("{prefix}.{}", select.field))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,263 @@
+//! Addresses and networks.
+//!
+//! Upstream: `IP` and `CIDR` of `k8s.io/apiserver/pkg/cel/library`
+
+use std::any::Any;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use cel::common::types::{CelBool, CelInt, CelString, Type};
+use cel::common::value::{StaticVal, Val};
+use cel::{DeclarationError, Env, ExecutionError, add_member_overload, add_overload};
+
+static ADDRESS: Type = Type::new_unspecified_type("net.IP");
+static NETWORK: Type = Type::new_unspecified_type("net.CIDR");
+
+/// An address.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Address(IpAddr);
+
+/// A network: an address and the length of its prefix in bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Network {
+    address: IpAddr,
+    length: u32,
+}
+
+impl Val for Address {
+    fn get_type(&self) -> &Type {
+        &ADDRESS
+    }
+
+    fn cel_type() -> &'static Type {
+        &ADDRESS
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        other.downcast_ref::<Self>() == Some(self)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+        Box::new(*self)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Address {}
+
+impl Val for Network {
+    fn get_type(&self) -> &Type {
+        &NETWORK
+    }
+
+    fn cel_type() -> &'static Type {
+        &NETWORK
+    }
+
+    fn equals(&self, other: &dyn Val) -> bool {
+        other.downcast_ref::<Self>() == Some(self)
+    }
+
+    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+        Box::new(*self)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+impl StaticVal for Network {}
+
+impl Network {
+    fn read(text: &str) -> Option<Self> {
+        let (address, length) = text.split_once('/')?;
+        let address = read_address(address)?;
+        let is_number = length.bytes().all(|digit| digit.is_ascii_digit());
+        let is_plain = length == "0" || !length.starts_with('0');
+        let length: u32 = length.parse().ok().filter(|_| is_number && is_plain)?;
+        (length <= bits(address)).then_some(Self { address, length })
+    }
+
+    /// Returns the network with the bits behind the prefix cleared.
+    fn clear(self) -> Self {
+        let address = match self.address {
+            IpAddr::V4(address) => {
+                let mask = u32::MAX.checked_shl(32 - self.length).unwrap_or(0);
+                IpAddr::V4(Ipv4Addr::from(u32::from(address) & mask))
+            }
+            IpAddr::V6(address) => {
+                let mask = u128::MAX.checked_shl(128 - self.length).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from(u128::from(address) & mask))
+            }
+        };
+        Self { address, ..self }
+    }
+
+    fn contains(self, address: IpAddr) -> bool {
+        let other = Self { address, ..self };
+        bits(address) == bits(self.address) && other.clear() == self.clear()
+    }
+}
+
+fn bits(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(_) => 32,
+        IpAddr::V6(_) => 128,
+    }
+}
+
+/// Reads an address. Those of IPv4 in the form of IPv6 are refused, as are zones.
+fn read_address(text: &str) -> Option<IpAddr> {
+    let address: IpAddr = text.parse().ok()?;
+    match address {
+        IpAddr::V6(inner) if inner.to_ipv4_mapped().is_some() => None,
+        other => Some(other),
+    }
+}
+
+pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
+    environment.add_type(ADDRESS.to_owned())?;
+    environment.add_type(NETWORK.to_owned())?;
+    add_overload!(environment, fn ip: (CelString<'_>) -> Result<Address>)?;
+    add_overload!(environment, fn is_ip: (CelString<'_>) -> CelBool, name = "isIP")?;
+    add_overload!(environment,
+        fn is_canonical: (CelString<'_>) -> Result<CelBool>, name = "ip.isCanonical")?;
+    add_overload!(environment, fn show_address: (Address) -> CelString<'_>, name = "string")?;
+    add_overload!(environment, fn cidr: (CelString<'_>) -> Result<Network>)?;
+    add_overload!(environment, fn is_cidr: (CelString<'_>) -> CelBool, name = "isCIDR")?;
+    add_overload!(environment, fn show_network: (Network) -> CelString<'_>, name = "string")?;
+    of_addresses(environment)?;
+    of_networks(environment)
+}
+
+fn of_addresses(environment: &mut Env) -> Result<(), DeclarationError> {
+    add_member_overload!(environment, fn family: (Address) -> CelInt)?;
+    add_member_overload!(environment, fn is_unspecified: (Address) -> CelBool)?;
+    add_member_overload!(environment, fn is_loopback: (Address) -> CelBool)?;
+    add_member_overload!(environment, fn is_link_local_multicast: (Address) -> CelBool)?;
+    add_member_overload!(environment, fn is_link_local_unicast: (Address) -> CelBool)?;
+    add_member_overload!(environment, fn is_global_unicast: (Address) -> CelBool)
+}
+
+fn of_networks(environment: &mut Env) -> Result<(), DeclarationError> {
+    add_member_overload!(environment,
+        fn contains_address: (Network, Address) -> CelBool, name = "containsIP")?;
+    add_member_overload!(environment,
+        fn contains_ip: (Network, CelString<'_>) -> Result<CelBool>, name = "containsIP")?;
+    add_member_overload!(environment,
+        fn contains_network: (Network, Network) -> CelBool, name = "containsCIDR")?;
+    add_member_overload!(environment,
+        fn contains_cidr: (Network, CelString<'_>) -> Result<CelBool>, name = "containsCIDR")?;
+    add_member_overload!(environment, fn address_of: (Network) -> Address, name = "ip")?;
+    add_member_overload!(environment, fn masked: (Network) -> Network)?;
+    add_member_overload!(environment, fn prefix_length: (Network) -> CelInt)
+}
+
+fn ip(text: &CelString<'_>) -> Result<Address, ExecutionError> {
+    let text = text.inner();
+    read_address(text).map(Address).ok_or_else(|| {
+        let message = format!("IP Address {text:?} parse error during conversion from string");
+        ExecutionError::function_error("ip", message)
+    })
+}
+
+fn is_ip(text: &CelString<'_>) -> CelBool {
+    read_address(text.inner()).is_some().into()
+}
+
+fn is_canonical(text: &CelString<'_>) -> Result<CelBool, ExecutionError> {
+    let address = ip(text)?.0.to_string();
+    Ok((address == text.inner()).into())
+}
+
+fn show_address<'v>(address: &Address) -> CelString<'v> {
+    CelString::from(address.0.to_string())
+}
+
+fn cidr(text: &CelString<'_>) -> Result<Network, ExecutionError> {
+    Network::read(text.inner()).ok_or_else(|| {
+        let message = "network address parse error during conversion from string";
+        ExecutionError::function_error("cidr", message)
+    })
+}
+
+fn is_cidr(text: &CelString<'_>) -> CelBool {
+    Network::read(text.inner()).is_some().into()
+}
+
+fn show_network<'v>(network: &Network) -> CelString<'v> {
+    CelString::from(format!("{}/{}", network.address, network.length))
+}
+
+fn family(address: &Address) -> CelInt {
+    CelInt::from(if address.0.is_ipv4() { 4 } else { 6 })
+}
+
+fn is_unspecified(address: &Address) -> CelBool {
+    address.0.is_unspecified().into()
+}
+
+fn is_loopback(address: &Address) -> CelBool {
+    address.0.is_loopback().into()
+}
+
+fn is_link_local_multicast(address: &Address) -> CelBool {
+    let is_one = match address.0 {
+        IpAddr::V4(address) => address.octets().starts_with(&[224, 0, 0]),
+        IpAddr::V6(address) => address.segments()[0] & 0xff0f == 0xff02,
+    };
+    is_one.into()
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+fn is_link_local_unicast(address: &Address) -> CelBool {
+    is_link_local(address.0).into()
+}
+
+/// Upstream: `IsGlobalUnicast` of Go's net/netip
+fn is_global_unicast(address: &Address) -> CelBool {
+    let address = address.0;
+    let is_global = address != IpAddr::V4(Ipv4Addr::BROADCAST)
+        && !address.is_unspecified()
+        && !address.is_loopback()
+        && !address.is_multicast()
+        && !is_link_local(address);
+    is_global.into()
+}
+
+fn contains_address(network: &Network, address: &Address) -> CelBool {
+    network.contains(address.0).into()
+}
+
+fn contains_ip(network: &Network, text: &CelString<'_>) -> Result<CelBool, ExecutionError> {
+    Ok(contains_address(network, &ip(text)?))
+}
+
+fn contains_network(network: &Network, other: &Network) -> CelBool {
+    (network.length <= other.length && network.contains(other.address)).into()
+}
+
+fn contains_cidr(network: &Network, text: &CelString<'_>) -> Result<CelBool, ExecutionError> {
+    Ok(contains_network(network, &cidr(text)?))
+}
+
+fn address_of(network: &Network) -> Address {
+    Address(network.address)
+}
+
+fn masked(network: &Network) -> Network {
+    network.clear()
+}
+
+fn prefix_length(network: &Network) -> CelInt {
+    CelInt::from(i64::from(network.length))
+}

@@ -1,0 +1,267 @@
+//! Compiled expressions.
+
+use std::sync::{Arc, LazyLock};
+
+use cel::common::ast::IdedExpr;
+use cel::common::types::{CelBool, CelString};
+use cel::common::value::CowVal;
+use cel::{Context, Env, ExecutionError, extensions};
+
+use super::check::{self, Fault};
+use super::picture::{self, Place};
+use super::shape::Shape;
+use super::types::Type;
+use super::values::Value;
+use super::{cost, library, literals};
+
+/// The variable of the value before an update.
+const OLD: &str = "oldSelf";
+
+/// The variable of the value.
+const OWN: &str = "self";
+
+/// The largest length of an expression, in characters.
+const LENGTH_MAX: usize = 10_000;
+
+/// The largest nesting of an expression.
+///
+/// Upstream: `maxRecursionDepth` of cel-go's parser
+const DEPTH_MAX: usize = 250;
+
+/// The stack, in bytes, for an expression of any nesting.
+const PARSER_STACK: usize = 64 << 20;
+
+/// The stack for an accepted expression that is deep, and the nesting from which it is.
+const DEEP_STACK: usize = 32 << 20;
+const DEEP: usize = 24;
+
+/// The functions of rules.
+static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
+    let mut environment = Env::stdlib();
+    let added = environment
+        .add_extension(extensions::strings)
+        .and_then(|()| environment.add_extension(extensions::lists))
+        .and_then(|()| library::add(&mut environment));
+    debug_assert_eq!(added, Ok(()), "functions have different names");
+    Arc::new(environment)
+});
+
+/// The type of an expression's result, as far as rules need it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Bool,
+    Text,
+    Other,
+}
+
+/// A checked expression.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked {
+    /// The type of the result.
+    pub(crate) kind: Kind,
+    /// The largest cost, in units of the reference.
+    pub(crate) cost: u64,
+}
+
+/// The result of an evaluation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Bool(bool),
+    Text(String),
+    Other,
+}
+
+/// The values of a rule's variables.
+#[derive(Debug)]
+pub(crate) struct Variables<'a> {
+    /// The value.
+    pub(crate) own: &'a Value,
+    /// The value before an update.
+    pub(crate) old: Option<&'a Value>,
+}
+
+/// A parsed expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    parsed: Arc<cel::Program>,
+    source: Arc<str>,
+    is_deep: bool,
+}
+
+impl Program {
+    /// Parses an expression.
+    ///
+    /// # Errors
+    ///
+    /// The syntax is wrong; the text shows where.
+    pub(crate) fn parse(source: &str) -> Result<Self, String> {
+        let first = Place { line: 1, column: 1 };
+        let length = source.chars().count();
+        if length > LENGTH_MAX {
+            let text = format!(
+                "expression code point size exceeds limit: size: {length}, limit {LENGTH_MAX}"
+            );
+            return Err(picture::one("", first, &text));
+        }
+        stacker::grow(PARSER_STACK, || {
+            let found = Self::parse_any(source)?;
+            let depth = depth(found.parsed.expression());
+            if depth > DEPTH_MAX {
+                let text = format!("expression recursion limit exceeded: {DEPTH_MAX}");
+                return Err(picture::one(source, first, &text));
+            }
+            let is_deep = depth > DEEP;
+            Ok(Self { is_deep, ..found })
+        })
+    }
+
+    /// Runs a function that recurses into the expression.
+    fn on_stack<T>(&self, run: impl FnOnce() -> T) -> T {
+        if self.is_deep {
+            stacker::grow(DEEP_STACK, run)
+        } else {
+            run()
+        }
+    }
+
+    /// Parses an expression of any nesting.
+    fn parse_any(source: &str) -> Result<Self, String> {
+        let program = ENVIRONMENT.compile(source).map_err(|faults| {
+            let drawn: Vec<String> = faults
+                .errors
+                .iter()
+                .map(|fault| {
+                    let (line, column) = fault.pos;
+                    let place = Place {
+                        line: usize::try_from(line).unwrap_or(1).max(1),
+                        column: usize::try_from(column).unwrap_or(1).max(1),
+                    };
+                    picture::one(source, place, &fault.msg)
+                })
+                .collect();
+            drawn.join("\n")
+        })?;
+        Ok(Self {
+            parsed: Arc::new(program),
+            source: source.into(),
+            is_deep: true,
+        })
+    }
+
+    /// Returns true if the expression reads the value before an update.
+    pub(crate) fn reads_old(&self) -> bool {
+        self.parsed.references().has_variable(OLD)
+    }
+
+    /// Checks types and literals, with variables of this shape. The value before an update is
+    /// optional where `is_optional` is true.
+    ///
+    /// # Errors
+    ///
+    /// An expression doesn't fit; the text shows where.
+    pub(crate) fn check(&self, shape: &Shape, is_optional: bool) -> Result<Checked, String> {
+        self.on_stack(|| self.check_here(shape, is_optional))
+    }
+
+    fn check_here(&self, shape: &Shape, is_optional: bool) -> Result<Checked, String> {
+        let old = if is_optional {
+            Type::optional(shape.of.clone())
+        } else {
+            shape.of.clone()
+        };
+        let root = self.parsed.expression();
+        let variables = [(OWN, shape.of.clone()), (OLD, old)];
+        let types = check::check(root, &variables).map_err(|faults| self.draw(&faults))?;
+        let mut faults = Vec::new();
+        literals::check(root, &types, &mut faults);
+        if !faults.is_empty() {
+            return Err(self.draw(&faults));
+        }
+        let kind = match types.get(&root.id) {
+            Some(Type::Bool) => Kind::Bool,
+            Some(Type::String) => Kind::Text,
+            _ => Kind::Other,
+        };
+        let cost = cost::largest(root, &types, shape);
+        Ok(Checked { kind, cost })
+    }
+
+    fn draw(&self, faults: &[Fault]) -> String {
+        picture::draw(&self.source, faults, |fault| {
+            let place = self.parsed.source_info().offset_for(fault.id);
+            let start = place.and_then(|(start, _)| usize::try_from(start).ok());
+            Place::of(&self.source, start.unwrap_or(0))
+        })
+    }
+
+    /// Evaluates the expression.
+    ///
+    /// # Errors
+    ///
+    /// The text is that of the reference, such as `no such key: x`.
+    pub(crate) fn evaluate(&self, variables: &Variables<'_>) -> Result<Outcome, String> {
+        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
+        context.add_variable_as_val(OWN, variables.own.clone_as_boxed());
+        if let Some(old) = variables.old {
+            context.add_variable_as_val(OLD, old.clone_as_boxed());
+        }
+        self.on_stack(|| self.evaluate_here(&context))
+    }
+
+    fn evaluate_here(&self, context: &Context<'_, '_>) -> Result<Outcome, String> {
+        let found = cel::Value::resolve_val(self.parsed.expression(), context);
+        let found = found.map_err(|error| text_of(&error))?;
+        let is_true = found.downcast_ref::<CelBool>().map(|found| *found.inner());
+        let text = found.downcast_ref::<CelString<'_>>();
+        Ok(match (is_true, text) {
+            (Some(is_true), _) => Outcome::Bool(is_true),
+            (None, Some(text)) => Outcome::Text(text.inner().to_owned()),
+            (None, None) => Outcome::Other,
+        })
+    }
+}
+
+/// Returns the nesting of an expression.
+fn depth(part: &IdedExpr) -> usize {
+    let mut deepest = 0;
+    literals::each_inner(part, &mut |inner| deepest = deepest.max(depth(inner)));
+    deepest + 1
+}
+
+/// Returns true if an expression without variables has a value.
+pub(super) fn has_value(part: &IdedExpr) -> bool {
+    let context = Context::with_env(Arc::clone(&ENVIRONMENT));
+    cel::Value::resolve_val(part, &context).is_ok()
+}
+
+/// Returns a text as a value of another type, by the function of this name.
+pub(super) fn converted(function: &str, text: &str) -> Option<Value> {
+    let arguments = vec![CowVal::owned(CelString::from(text.to_owned()))];
+    let convert = ENVIRONMENT.find_overload(function, &arguments)?;
+    let found = convert(arguments).ok()?;
+    Some(found.clone_as_boxed())
+}
+
+/// Returns the reference's text for an error.
+fn text_of(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),
+        ExecutionError::RemainderByZero(_) => "modulus by zero".to_owned(),
+        ExecutionError::Overflow(..) => "integer overflow".to_owned(),
+        ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+        ExecutionError::IndexOutOfBounds(cel::Value::Int(index)) => {
+            format!("index out of bounds: {index}")
+        }
+        ExecutionError::NoSuchOverload(_)
+        | ExecutionError::UnexpectedType { .. }
+        | ExecutionError::ValuesNotComparable(..)
+        | ExecutionError::UnsupportedBinaryOperator(..) => "no such overload".to_owned(),
+        ExecutionError::FunctionError { function, .. }
+            if ["bool", "double", "int", "uint"].contains(&function.as_str()) =>
+        {
+            format!("type conversion error from 'string' to '{function}'")
+        }
+        ExecutionError::FunctionError { message, .. } => message.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,280 @@
+//! Static types.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// A static type.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Type {
+    Dyn,
+    /// The type of a faulty expression, which fits everywhere.
+    Error,
+    Null,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    String,
+    Bytes,
+    Timestamp,
+    Duration,
+    List(Box<Type>),
+    Map(Box<Type>, Box<Type>),
+    Optional(Box<Type>),
+    /// The type of a type's name.
+    Meta(Box<Type>),
+    /// A library's own type.
+    Opaque(&'static str),
+    /// An object with declared fields.
+    Object(Arc<BTreeMap<String, Type>>),
+    /// An unknown type, by number.
+    Unknown(usize),
+}
+
+impl Type {
+    pub(super) fn list(of: Self) -> Self {
+        Self::List(Box::new(of))
+    }
+
+    pub(super) fn map(key: Self, value: Self) -> Self {
+        Self::Map(Box::new(key), Box::new(value))
+    }
+
+    pub(super) fn optional(of: Self) -> Self {
+        Self::Optional(Box::new(of))
+    }
+
+    /// Returns true if values of the type count as one unit in costs.
+    pub(super) fn is_scalar(&self) -> bool {
+        matches!(
+            self,
+            Self::Bool | Self::Double | Self::Duration | Self::Int | Self::Timestamp | Self::Uint
+        )
+    }
+
+    /// Returns true if anything is possible.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Self::Dyn | Self::Error)
+    }
+
+    /// Returns the parameters.
+    fn parameters(&self) -> Vec<&Self> {
+        match self {
+            Self::List(of) | Self::Optional(of) | Self::Meta(of) => vec![of],
+            Self::Map(key, value) => vec![key, value],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the type with `replace` applied to each unknown type.
+    pub(super) fn replaced(&self, replace: &mut dyn FnMut(usize) -> Self) -> Self {
+        match self {
+            Self::Unknown(number) => replace(*number),
+            Self::List(of) => Self::list(of.replaced(replace)),
+            Self::Optional(of) => Self::optional(of.replaced(replace)),
+            Self::Meta(of) => Self::Meta(Box::new(of.replaced(replace))),
+            Self::Map(key, value) => {
+                let key = key.replaced(replace);
+                Self::map(key, value.replaced(replace))
+            }
+            other => other.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dyn => f.write_str("dyn"),
+            Self::Error => f.write_str("!error!"),
+            Self::Null => f.write_str("null"),
+            Self::Bool => f.write_str("bool"),
+            Self::Int => f.write_str("int"),
+            Self::Uint => f.write_str("uint"),
+            Self::Double => f.write_str("double"),
+            Self::String => f.write_str("string"),
+            Self::Bytes => f.write_str("bytes"),
+            Self::Timestamp => f.write_str("timestamp"),
+            Self::Duration => f.write_str("duration"),
+            Self::List(of) => write!(f, "list({of})"),
+            Self::Map(key, value) => write!(f, "map({key}, {value})"),
+            Self::Optional(of) => write!(f, "optional_type({of})"),
+            Self::Meta(of) => write!(f, "type({of})"),
+            Self::Opaque(name) => f.write_str(name),
+            Self::Object(_) => f.write_str("object"),
+            Self::Unknown(number) => write!(f, "_var{number}"),
+        }
+    }
+}
+
+/// Unknown types, and the types found for them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Unknowns {
+    known: Vec<Option<Type>>,
+}
+
+impl Unknowns {
+    /// Returns a new unknown type.
+    pub(super) fn add(&mut self) -> Type {
+        self.known.push(None);
+        Type::Unknown(self.known.len() - 1)
+    }
+
+    /// Returns the type with its known parts in place.
+    pub(super) fn resolve(&self, of: &Type) -> Type {
+        of.replaced(&mut |number| match self.known.get(number) {
+            Some(Some(found)) => self.resolve(found),
+            _ => Type::Unknown(number),
+        })
+    }
+
+    /// Returns the type with `dyn` for its unknown parts.
+    pub(super) fn settle(&self, of: &Type) -> Type {
+        self.resolve(of).replaced(&mut |_| Type::Dyn)
+    }
+
+    /// Fits one type to another. A failure changes nothing.
+    ///
+    /// Upstream: `isAssignable` of cel-go
+    pub(super) fn fit(&mut self, from: &Type, to: &Type) -> bool {
+        self.fit_all(&[(from.clone(), to.clone())])
+    }
+
+    /// Fits several pairs of types, all or none.
+    pub(super) fn fit_all(&mut self, pairs: &[(Type, Type)]) -> bool {
+        let mut tried = self.clone();
+        let fits = pairs.iter().all(|(from, to)| tried.fits(from, to));
+        if fits {
+            *self = tried;
+        }
+        fits
+    }
+
+    fn fits(&mut self, from: &Type, to: &Type) -> bool {
+        if let Type::Unknown(number) = to {
+            match self.substitute(*number, from) {
+                Some(true) => return true,
+                Some(false) if self.is_known(*number) => return false,
+                _ => {}
+            }
+        }
+        if let Type::Unknown(number) = from {
+            return self.substitute(*number, to) == Some(true);
+        }
+        match (from, to) {
+            (found, wanted) if found.is_open() || wanted.is_open() => true,
+            (Type::Null, other) | (other, Type::Null) => matches!(
+                other,
+                Type::Null
+                    | Type::Timestamp
+                    | Type::Duration
+                    | Type::Object(_)
+                    | Type::Opaque(_)
+                    | Type::Optional(_)
+            ),
+            (Type::Meta(_), Type::Meta(_)) => true,
+            (Type::List(_), Type::List(_))
+            | (Type::Map(..), Type::Map(..))
+            | (Type::Optional(_), Type::Optional(_)) => {
+                let (from, to) = (from.parameters(), to.parameters());
+                from.into_iter()
+                    .zip(to)
+                    .all(|(from, to)| self.fits(from, to))
+            }
+            (from, to) => from == to,
+        }
+    }
+
+    fn is_known(&self, number: usize) -> bool {
+        matches!(self.known.get(number), Some(Some(_)))
+    }
+
+    /// Takes a type for an unknown one. Returns `None` if nothing follows.
+    fn substitute(&mut self, number: usize, with: &Type) -> Option<bool> {
+        if *with == Type::Unknown(number) {
+            return Some(true);
+        }
+        let Some(Some(known)) = self.known.get(number).cloned() else {
+            if self.contains(with, number) {
+                return None;
+            }
+            *self.known.get_mut(number)? = Some(with.clone());
+            return Some(true);
+        };
+        if known == *with {
+            return Some(true);
+        }
+        if !self.fits(with, &known) {
+            return Some(false);
+        }
+        let wider = if is_wider(with, &known) {
+            with.clone()
+        } else {
+            known
+        };
+        if !self.contains(&wider, number) {
+            *self.known.get_mut(number)? = Some(wider);
+        }
+        Some(true)
+    }
+
+    /// Returns true if a type depends on an unknown one.
+    fn contains(&self, of: &Type, number: usize) -> bool {
+        let mut found = false;
+        self.resolve(of).replaced(&mut |inner| {
+            found |= inner == number;
+            Type::Unknown(inner)
+        });
+        found
+    }
+}
+
+/// Returns true if the first type accepts all values of the second.
+pub(super) fn is_wider(one: &Type, other: &Type) -> bool {
+    match (one, other) {
+        (Type::Dyn | Type::Error | Type::Unknown(_), _) => true,
+        (Type::List(_), Type::List(_))
+        | (Type::Map(..), Type::Map(..))
+        | (Type::Optional(_), Type::Optional(_))
+        | (Type::Meta(_), Type::Meta(_)) => one
+            .parameters()
+            .into_iter()
+            .zip(other.parameters())
+            .all(|(one, other)| is_wider(one, other)),
+        _ => one == other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_types_take_the_first_type() {
+        let mut unknowns = Unknowns::default();
+        let element = unknowns.add();
+        let list = Type::list(element.clone());
+        assert!(unknowns.fit(&Type::list(Type::Int), &list));
+        assert_eq!(unknowns.resolve(&list), Type::list(Type::Int));
+        assert!(!unknowns.fit(&Type::String, &element));
+        assert_eq!(unknowns.settle(&element), Type::Int);
+    }
+
+    #[test]
+    fn unknown_types_never_contain_themselves() {
+        let mut unknowns = Unknowns::default();
+        let one = unknowns.add();
+        assert!(!unknowns.fit(&Type::list(one.clone()), &one));
+        assert_eq!(unknowns.settle(&one), Type::Dyn);
+    }
+
+    #[test]
+    fn failure_changes_nothing() {
+        let mut unknowns = Unknowns::default();
+        let one = unknowns.add();
+        let pairs = [(Type::Int, one.clone()), (Type::String, Type::Bool)];
+        assert!(!unknowns.fit_all(&pairs));
+        assert_eq!(unknowns.resolve(&one), one);
+    }
+}

@@ -1,0 +1,224 @@
+//! Evaluation of the rules of a schema.
+//!
+//! Upstream: `Validator` of `k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`
+
+use serde_json::Value;
+
+use super::{Node, join, lists};
+use crate::cel::{Outcome, Program, Variables, values};
+use crate::custom::{AdditionalProperties, ListType, Rule, Schema, field_path, read_value};
+use crate::status::FieldError;
+use crate::validation::Findings;
+
+/// Reasons of errors after which no rule is evaluated.
+const BLOCKING: [&str; 5] = [
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+];
+
+/// Adds the failures of all rules to those of the other checks, unless one of these makes rules
+/// meaningless.
+pub(super) fn validate(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+    mut findings: Findings,
+) -> Findings {
+    if !has_rules(schema) {
+        return findings;
+    }
+    let mut errors = findings.errors.iter();
+    if errors.any(|error| BLOCKING.contains(&error.reason)) {
+        let detail = "some validation rules were not checked because the object was invalid; \
+                      correct the existing errors to complete validation";
+        let error = FieldError::invalid("<nil>", &Value::Null, detail);
+        findings.errors.push(error);
+        return findings;
+    }
+    let path = "";
+    check(schema, Node { value, old, path }, true, &mut findings);
+    findings
+}
+
+/// Returns the failures of the rules for a default.
+pub(super) fn errors_of_default(schema: &Schema, value: &Value) -> Vec<FieldError> {
+    let mut findings = Findings::default();
+    let node = Node {
+        value,
+        old: None,
+        path: "",
+    };
+    check(schema, node, schema.embedded, &mut findings);
+    for error in &mut findings.errors {
+        if error.field == "<nil>" {
+            error.field.clear();
+        }
+    }
+    findings.errors
+}
+
+fn has_rules(schema: &Schema) -> bool {
+    let additional = match &schema.additional {
+        AdditionalProperties::Of(inner) => has_rules(inner),
+        AdditionalProperties::Any | AdditionalProperties::None => false,
+    };
+    !schema.rules.is_empty()
+        || additional
+        || schema.items.as_deref().is_some_and(has_rules)
+        || schema.properties.values().any(has_rules)
+}
+
+/// Checks a value, then those in it.
+fn check(schema: &Schema, node: Node<'_>, is_root: bool, findings: &mut Findings) {
+    if node.value.is_null() {
+        return;
+    }
+    own_rules(schema, node, is_root, findings);
+    match node.value {
+        Value::Array(items) => {
+            let Some(inner) = schema.items.as_deref() else {
+                return;
+            };
+            let old = node.old.and_then(Value::as_array);
+            let old = old.filter(|_| schema.list_type == ListType::Map);
+            for (index, item) in items.iter().enumerate() {
+                let mut before = old.into_iter().flatten();
+                let keys = &schema.list_keys;
+                let node = Node {
+                    value: item,
+                    old: before.find(|old| lists::has_same_keys(keys, old, item)),
+                    path: &format!("{}[{index}]", node.path),
+                };
+                check(inner, node, inner.embedded, findings);
+            }
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                let (inner, path) = match (schema.properties.get(name), &schema.additional) {
+                    (Some(inner), _) => (inner, join(node.path, name)),
+                    (None, AdditionalProperties::Of(inner)) => {
+                        (inner.as_ref(), format!("{}[{name}]", node.path))
+                    }
+                    (None, _) => continue,
+                };
+                let old = node.old.and_then(|old| old.get(name));
+                let path = path.as_str();
+                check(inner, Node { value, old, path }, inner.embedded, findings);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The variables of a value's rules.
+struct Values {
+    own: values::Value,
+    old: Option<values::Value>,
+}
+
+/// Evaluates the rules of a value itself.
+fn own_rules(schema: &Schema, node: Node<'_>, is_root: bool, findings: &mut Findings) {
+    if schema.rules.is_empty() {
+        return;
+    }
+    let old = node.old.filter(|old| !old.is_null());
+    let values = Values {
+        own: read_value(schema, node.value, is_root),
+        old: old.map(|old| read_value(schema, old, is_root)),
+    };
+    let is_unchanged = node.old == Some(node.value);
+    for rule in &schema.rules {
+        let Some(program) = rule.program() else {
+            continue;
+        };
+        let reads_old = program.reads_old();
+        if reads_old && old.is_none() && rule.optional_old != Some(true) {
+            continue;
+        }
+        let Some(error) = failure(schema, rule, program, node, &values) else {
+            continue;
+        };
+        if is_unchanged && !reads_old {
+            let text = format!("{}: {}", error.field, error.message);
+            findings.warnings.push(text);
+        } else {
+            findings.errors.push(error);
+        }
+    }
+}
+
+/// Returns the failure of a rule, if it fails.
+fn failure(
+    schema: &Schema,
+    rule: &Rule,
+    program: &Program,
+    node: Node<'_>,
+    values: &Values,
+) -> Option<FieldError> {
+    let evaluate = |program: &Program| {
+        if rule.optional_old == Some(true) {
+            let old = values.old.as_ref().map(|old| old.clone_as_boxed());
+            let old = values::optional(old);
+            let (own, old) = (&values.own, Some(&old));
+            return program.evaluate(&Variables { own, old });
+        }
+        let (own, old) = (&values.own, values.old.as_ref());
+        program.evaluate(&Variables { own, old })
+    };
+    let at = if node.path.is_empty() {
+        "<nil>"
+    } else {
+        node.path
+    };
+    match evaluate(program) {
+        Ok(Outcome::Bool(true)) => return None,
+        Ok(_) => {}
+        Err(error) => {
+            let named = match rule.message.trim() {
+                "" => rule.source.trim(),
+                message => message,
+            };
+            let detail = if error.starts_with("no such overload") {
+                format!(
+                    "'{error}': call arguments did not match a supported operator, function or \
+                     macro signature for rule: {named}"
+                )
+            } else {
+                format!("{error} evaluating rule: {named}")
+            };
+            let of = schema.of.map_or("", |of| of.name());
+            return Some(FieldError::invalid(at, &Value::from(of), &detail));
+        }
+    }
+    let computed = rule.message_program().map(evaluate);
+    let detail = match computed {
+        Some(Ok(Outcome::Text(text))) if is_line(&text) => text.trim().to_owned(),
+        _ => rule.failure(),
+    };
+    let steps = field_path(&rule.field_path, schema).unwrap_or_default();
+    let path = steps
+        .iter()
+        .fold(node.path.to_owned(), |path, step| step.after(&path));
+    let path = if path.is_empty() { at.to_owned() } else { path };
+    Some(error_of(rule, path, node.value, &detail))
+}
+
+/// Returns true for a message that can be shown.
+fn is_line(text: &str) -> bool {
+    !text.trim().is_empty() && !text.trim().contains(['\n', '\r'])
+}
+
+fn error_of(rule: &Rule, path: String, value: &Value, detail: &str) -> FieldError {
+    let is_whole = matches!(value, Value::Array(_) | Value::Object(_));
+    match rule.reason.as_deref() {
+        Some("FieldValueForbidden") => FieldError::forbidden(path, detail),
+        Some("FieldValueRequired") => FieldError::required(path, detail),
+        Some("FieldValueDuplicate") if is_whole => FieldError::duplicate_object(path),
+        Some("FieldValueDuplicate") => FieldError::duplicate(path, value),
+        _ if is_whole => FieldError::invalid_object(path, detail),
+        _ => FieldError::invalid(path, value, detail),
+    }
+}
