@@ -78,11 +78,25 @@ impl ActorClient {
             Method::PATCH => "?fieldValidation=Ignore",
             _ => "",
         };
-        let path = format!("{}{subresource}{query}", path(key));
+        let path = format!("{}{subresource}{query}", self.path(key));
         let (code, _) = self.ask(method, &path, body).await;
         // An injected fault may answer 404 for an object that still exists.
         let is_gone = || self.get(key).is_none_or(|object| *object.uid != *uid);
         (200..300).contains(&code) || code == 404 && is_gone()
+    }
+
+    fn path(&self, key: &Key) -> String {
+        let kind = self.server.kind_stored_as(key.storage);
+        let path = kind.map(|kind| kind.object_path(&key.namespace, &key.name));
+        path.unwrap_or_default()
+    }
+
+    /// Reads the object with this uid, as clients see it.
+    pub(super) async fn read(&self, (key, uid): (&Key, &str)) -> Option<Value> {
+        let path = self.path(key);
+        let (code, value) = self.ask(Method::GET, &path, &Value::Null).await;
+        let found = value.pointer("/metadata/uid").and_then(Value::as_str);
+        (code == 200 && found == Some(uid)).then_some(value)
     }
 
     /// Deletes an object. Returns true on success, or if the object no longer exists.
@@ -109,7 +123,7 @@ fn with_uid(mut patch: Value, uid: &str) -> Value {
     patch
 }
 
-/// Returns the URL of an object, or an empty string if its kind is unknown.
+/// Returns the URL of a built-in object, or an empty string if its kind is unknown.
 pub(super) fn path(key: &Key) -> String {
     kinds::by_storage(key.storage)
         .map(|kind| kind.object_path(&key.namespace, &key.name))

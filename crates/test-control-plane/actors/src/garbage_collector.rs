@@ -12,6 +12,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use futures::FutureExt;
+use http::Method;
+use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::object::{FOREGROUND, ORPHAN};
 use kube_test_control_plane_store::store::{Change, LogEntry};
@@ -103,7 +105,7 @@ impl GarbageCollector {
     fn collect(&self, object: &Object, draft: &Draft) -> Option<Work<()>> {
         let owners = references::classify(&self.client, object, draft)?;
         let work = self.collect_among(object, draft, &owners)?;
-        let absent = references::absent(&owners, &object.key.namespace);
+        let absent = references::absent(&self.client, &owners, &object.key.namespace);
         let client = self.client.clone();
         let checked = async move {
             for owner in absent {
@@ -174,13 +176,49 @@ impl GarbageCollector {
     }
 
     fn drop_references(&self, object: &Object, changes: &[Value]) -> Work<()> {
+        if is_custom(object) {
+            let changes = changes.to_vec();
+            return self.replace(object, move |metadata| {
+                references::apply_changes(metadata, &changes);
+            });
+        }
         let patch = json!({"metadata": {"ownerReferences": changes}});
         self.patch(object, patch)
     }
 
     fn remove_finalizer(&self, object: &Object, finalizer: &str) -> Work<()> {
+        if is_custom(object) {
+            let finalizer = finalizer.to_owned();
+            return self.replace(object, move |metadata| {
+                let finalizers = metadata.get_mut("finalizers");
+                if let Some(finalizers) = finalizers.and_then(Value::as_array_mut) {
+                    finalizers.retain(|found| *found != *finalizer);
+                }
+            });
+        }
         let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [finalizer]}});
         self.patch(object, patch)
+    }
+
+    /// Writes an object with other metadata, unless it was changed in between. Custom resources
+    /// have no strategic merge patch.
+    fn replace(
+        &self,
+        object: &Object,
+        change: impl FnOnce(&mut Value) + Send + 'static,
+    ) -> Work<()> {
+        let client = self.client.clone();
+        let (key, uid) = (object.key.clone(), object.uid.clone());
+        async move {
+            // Its stored version may be another one than that of its path.
+            let mut value = client.read((&key, &uid)).await?;
+            if let Some(metadata) = value.get_mut("metadata") {
+                change(metadata);
+            }
+            let sent = client.send(Method::PUT, (&key, &uid), "", &value).await;
+            sent.then_some(())
+        }
+        .boxed()
     }
 
     fn patch(&self, object: &Object, patch: Value) -> Work<()> {
@@ -231,6 +269,11 @@ impl GarbageCollector {
         let is_free = waiting.blocking.is_empty();
         is_free.then(|| self.remove_finalizer(owner, FOREGROUND))
     }
+}
+
+/// Returns true for objects of a custom resource.
+fn is_custom(object: &Object) -> bool {
+    kinds::by_storage(object.key.storage).is_none()
 }
 
 impl Actor for GarbageCollector {

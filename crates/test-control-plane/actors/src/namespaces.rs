@@ -113,9 +113,12 @@ impl Emptying {
     async fn empty(&self, namespace: &str) -> (Remaining, bool) {
         let mut remaining = Remaining::default();
         let mut accepted = true;
-        let (pods, others): (Vec<&Kind>, Vec<&Kind>) = kinds::KINDS
-            .iter()
-            .filter(|k| k.namespaced && !k.has(Trait::View) && !k.has(Trait::Virtual))
+        let custom = self.client.server.custom_kinds();
+        let built_in = kinds::KINDS.iter();
+        let built_in = built_in.filter(|k| !k.has(Trait::View) && !k.has(Trait::Virtual));
+        let (pods, others): (Vec<&Kind>, Vec<&Kind>) = built_in
+            .chain(custom)
+            .filter(|kind| kind.namespaced)
             .partition(|kind| kind.storage == "pods");
         for group in [pods, others] {
             for kind in group {

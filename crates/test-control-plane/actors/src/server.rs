@@ -5,6 +5,9 @@ use std::sync::Arc;
 use http::Method;
 use jiff::Timestamp;
 use kube_apimachinery::time;
+#[cfg(feature = "client")]
+use kube_test_control_plane_api::kinds;
+use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_server::server::ApiServer;
 use kube_test_control_plane_store::store::{Compacted, LogEntry};
@@ -104,6 +107,33 @@ impl ActorServer {
             Self::Embedded(server) => server.call_json(method, path, agent, body).await,
             #[cfg(feature = "client")]
             Self::Real(mirror) => mirror.call_json(method, path, agent, body).await,
+        }
+    }
+
+    /// Finds the row of a kind in a body. The copy of a real server has no custom resources.
+    pub(super) fn kind_of(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+        match self {
+            Self::Embedded(server) => server.kind_of(api_version, kind),
+            #[cfg(feature = "client")]
+            Self::Real(_) => kinds::by_kind(api_version, kind),
+        }
+    }
+
+    /// Finds a row that stores objects under this storage name.
+    pub(super) fn kind_stored_as(&self, storage: &str) -> Option<&'static Kind> {
+        match self {
+            Self::Embedded(server) => server.kind_stored_as(storage),
+            #[cfg(feature = "client")]
+            Self::Real(_) => kinds::by_storage(storage),
+        }
+    }
+
+    /// Returns one row of each custom resource.
+    pub(super) fn custom_kinds(&self) -> Vec<&'static Kind> {
+        match self {
+            Self::Embedded(server) => server.stored_custom_kinds(),
+            #[cfg(feature = "client")]
+            Self::Real(_) => Vec::new(),
         }
     }
 

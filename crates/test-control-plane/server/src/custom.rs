@@ -108,6 +108,18 @@ impl CustomIndex {
             .find(|row| row.group == group && row.version == version && row.plural == plural)
     }
 
+    /// Returns the row of a kind in a body.
+    pub(crate) fn by_kind(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+        self.rows()
+            .find(|row| row.kind == kind && row.api_version() == api_version)
+    }
+
+    /// Returns one row of each definition with objects.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = &'static Kind> + '_ {
+        let first = self.definitions.iter().map(|one| one.rows.first());
+        first.flatten().copied()
+    }
+
     /// Returns a row that serves the objects of a definition.
     pub(crate) fn by_storage(&self, storage: &str) -> Option<&'static Kind> {
         self.rows().find(|row| row.storage == storage)

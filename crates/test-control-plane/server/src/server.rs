@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube_test_control_plane_api::custom::DEFINITIONS;
+use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::object::{AsIs, StoreAsIsError};
 use kube_test_control_plane_store::clock::{Clock, SkewedClock};
 use kube_test_control_plane_store::store::Store;
@@ -141,6 +142,23 @@ impl ApiServer {
     /// Returns the index of the roles and bindings.
     pub(crate) fn policy_index(&self) -> Arc<RbacIndex> {
         self.0.policy.index(&self.0.store)
+    }
+
+    /// Finds the row of a kind in a body, custom resources included.
+    pub fn kind_of(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+        let built_in = kinds::by_kind(api_version, kind);
+        built_in.or_else(|| self.custom_kinds().by_kind(api_version, kind))
+    }
+
+    /// Finds a row that stores objects under this storage name, custom resources included.
+    pub fn kind_stored_as(&self, storage: &str) -> Option<&'static Kind> {
+        let built_in = kinds::by_storage(storage);
+        built_in.or_else(|| self.custom_kinds().by_storage(storage))
+    }
+
+    /// Returns one row of each served custom resource.
+    pub fn stored_custom_kinds(&self) -> Vec<&'static Kind> {
+        self.custom_kinds().stored().collect()
     }
 
     /// Returns the rows of the custom resources.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{Plane, eventually};
+use crate::support::{Plane, define_widgets, eventually};
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::GarbageCollectorConfig;
@@ -299,5 +299,79 @@ async fn compacted_log_loses_no_dependent() {
     // The collector has seen none of these writes and never will.
     store.compact(store.revision());
     eventually(|| async { store.list("configmaps", "default").1.is_empty() }).await;
+    plane.stop().await;
+}
+
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+fn widget(name: &str, owner: Option<&Value>) -> Value {
+    let mut widget = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name},
+    });
+    if let Some(owner) = owner {
+        widget["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": owner["apiVersion"],
+            "kind": owner["kind"],
+            "name": owner["metadata"]["name"],
+            "uid": owner["metadata"]["uid"],
+            "blockOwnerDeletion": true,
+        }]);
+    }
+    widget
+}
+
+#[tokio::test(start_paused = true)]
+async fn custom_resources_own_and_are_owned() {
+    for policy in ["Background", "Foreground"] {
+        let plane = collecting().await;
+        define_widgets(&plane).await;
+        let owner = plane.create(WIDGETS, &widget("owner", None)).await;
+        let middle = plane.create(WIDGETS, &widget("middle", Some(&owner))).await;
+        let mut last = widget("last", Some(&middle));
+        last["apiVersion"] = json!("v1");
+        last["kind"] = json!("ConfigMap");
+        plane.create(MAPS, &last).await;
+        let options = json!({"propagationPolicy": policy});
+        plane
+            .call(Method::DELETE, &format!("{WIDGETS}/owner"), &options)
+            .await;
+        for path in [
+            format!("{MAPS}/last"),
+            format!("{WIDGETS}/middle"),
+            format!("{WIDGETS}/owner"),
+        ] {
+            eventually(|| async { plane.code(&path).await == 404 }).await;
+        }
+        plane.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn orphaned_custom_resources_lose_the_reference() {
+    let plane = collecting().await;
+    define_widgets(&plane).await;
+    let owner = plane.create(WIDGETS, &widget("owner", None)).await;
+    plane.create(WIDGETS, &widget("kept", Some(&owner))).await;
+    let options = json!({"propagationPolicy": "Orphan"});
+    plane
+        .call(Method::DELETE, &format!("{WIDGETS}/owner"), &options)
+        .await;
+    eventually(|| async { plane.code(&format!("{WIDGETS}/owner")).await == 404 }).await;
+    let kept = plane.get(&format!("{WIDGETS}/kept")).await;
+    let references = kept["metadata"].get("ownerReferences");
+    assert!(references.is_none_or(|list| *list == json!([])), "{kept}");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn custom_resource_without_its_owner_is_collected() {
+    let plane = collecting().await;
+    define_widgets(&plane).await;
+    let gone = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": "gone", "uid": "no-such-uid"},
+    });
+    plane.create(WIDGETS, &widget("lonely", Some(&gone))).await;
+    eventually(|| async { plane.code(&format!("{WIDGETS}/lonely")).await == 404 }).await;
     plane.stop().await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::support::{Plane, eventually};
+use crate::support::{Plane, define_widgets, eventually};
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{
@@ -226,5 +226,40 @@ async fn namespace_deletion_covers_every_kind() {
     eventually(|| async { plane.code(NAMESPACE).await == 404 }).await;
     let (_, left) = plane.0.server().store().all();
     assert!(left.iter().all(|object| &*object.key.namespace != "n"));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn custom_resources_end_with_their_namespace() {
+    let plane = Plane::new(
+        TestControlPlane::builder()
+            .namespace_controller()
+            .start()
+            .await,
+    );
+    define_widgets(&plane).await;
+    plane
+        .create("/api/v1/namespaces", &json!({"metadata": {"name": "n"}}))
+        .await;
+    let widgets = "/apis/example.com/v1/namespaces/n/widgets";
+    let widget = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": "w", "finalizers": ["example.com/hold"]},
+    });
+    plane.create(widgets, &widget).await;
+    plane.call(Method::DELETE, NAMESPACE, &json!({})).await;
+    let path = format!("{widgets}/w");
+    eventually(|| async { plane.is_deleting(&path).await }).await;
+    eventually(|| async { plane.get(NAMESPACE).await["status"]["conditions"].is_array() }).await;
+    let found = conditions(&plane.get(NAMESPACE).await);
+    let remaining = "Some resources are remaining: widgets.example.com has 1 resource instances";
+    assert!(
+        found.iter().any(|(_, _, _, text)| text == remaining),
+        "{found:?}"
+    );
+    let mut widget = plane.get(&path).await;
+    widget["metadata"]["finalizers"] = json!([]);
+    plane.call(Method::PUT, &path, &widget).await;
+    eventually(|| async { plane.code(NAMESPACE).await == 404 }).await;
     plane.stop().await;
 }

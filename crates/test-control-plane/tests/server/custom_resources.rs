@@ -340,12 +340,35 @@ async fn metadata_of_embedded_resources_has_its_own_type() {
     plane.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn rules_are_refused_and_never_skipped() {
-    let plane = Plane::new(TestControlPlane::builder().start().await);
+/// Returns the definition with a rule for its whole object.
+fn with_rule(rule: &str) -> Value {
     let mut ruled = definition();
     ruled["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["x-kubernetes-validations"] =
-        json!([{"rule": "self.spec.size > 1"}]);
+        json!([{"rule": rule}]);
+    ruled
+}
+
+#[cfg(feature = "cel")]
+#[tokio::test(start_paused = true)]
+async fn rules_are_evaluated() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    plane
+        .create(DEFINITIONS, &with_rule("self.spec.size > 1"))
+        .await;
+    plane
+        .create(WIDGETS, &widget("two", &json!({"size": 2})))
+        .await;
+    let small = widget("one", &json!({"size": 1}));
+    let causes = plane.refused(Method::POST, WIDGETS, &small).await;
+    let wanted = "Invalid value: failed rule: self.spec.size > 1";
+    assert!(causes[0].ends_with(wanted), "{causes:?}");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn rules_that_cannot_be_evaluated_are_refused() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let ruled = with_rule("isURL(self.kind)");
     let causes = plane.refused(Method::POST, DEFINITIONS, &ruled).await;
     assert_eq!(causes.len(), 1, "{causes:?}");
     assert!(causes[0].contains("x-kubernetes-validations"), "{causes:?}");

@@ -1,6 +1,5 @@
 //! Owner references and the state of their owners.
 
-use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::object::FOREGROUND;
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use serde_json::{Value, json};
@@ -18,9 +17,9 @@ pub(super) struct OwnerKey {
 impl OwnerKey {
     /// Returns the owner named by a reference in a namespace, or `None` if the reference can't be
     /// resolved.
-    fn of(reference: &Value, namespace: &str) -> Option<Self> {
+    fn of(client: &ActorClient, reference: &Value, namespace: &str) -> Option<Self> {
         let text = |member: &str| reference.get(member).and_then(Value::as_str).unwrap_or("");
-        let kind = kinds::by_kind(text("apiVersion"), text("kind"))?;
+        let kind = client.server.kind_of(text("apiVersion"), text("kind"))?;
         if kind.namespaced && namespace.is_empty() {
             return None;
         }
@@ -66,15 +65,19 @@ pub(super) fn classify<'a>(
 }
 
 /// Returns the owners in these references that are absent.
-pub(super) fn absent(owners: &[(&Value, Owner)], namespace: &str) -> Vec<OwnerKey> {
+pub(super) fn absent(
+    client: &ActorClient,
+    owners: &[(&Value, Owner)],
+    namespace: &str,
+) -> Vec<OwnerKey> {
     let absent = owners.iter().filter(|(_, owner)| *owner == Owner::Absent);
     absent
-        .filter_map(|(reference, _)| OwnerKey::of(reference, namespace))
+        .filter_map(|(reference, _)| OwnerKey::of(client, reference, namespace))
         .collect()
 }
 
 fn follow(client: &ActorClient, reference: &Value, namespace: &str) -> Option<Owner> {
-    let OwnerKey { key, uid } = OwnerKey::of(reference, namespace)?;
+    let OwnerKey { key, uid } = OwnerKey::of(client, reference, namespace)?;
     let owner = client.get(&key).filter(|owner| *owner.uid == *uid);
     Some(match owner {
         None => Owner::Absent,
@@ -98,6 +101,28 @@ pub(super) fn blocks(object: &Object, owner_uid: &str) -> bool {
 
 fn is_blocking(reference: &Value) -> bool {
     reference.get("blockOwnerDeletion") == Some(&Value::Bool(true))
+}
+
+/// Applies the changes of a strategic merge patch to an object's references.
+pub(super) fn apply_changes(metadata: &mut Value, changes: &[Value]) {
+    let Some(references) = metadata.get_mut("ownerReferences") else {
+        return;
+    };
+    let Some(references) = references.as_array_mut() else {
+        return;
+    };
+    for change in changes {
+        let is_meant = |reference: &Value| reference.get("uid") == change.get("uid");
+        if change.get("$patch").is_some() {
+            references.retain(|reference| !is_meant(reference));
+            continue;
+        }
+        for reference in references.iter_mut().filter(|found| is_meant(found)) {
+            if let Some(blocks) = change.get("blockOwnerDeletion") {
+                reference["blockOwnerDeletion"] = blocks.clone();
+            }
+        }
+    }
 }
 
 /// Returns patches that make an object's references stop blocking.

@@ -174,3 +174,21 @@ pub(crate) async fn exchange(
 pub(crate) async fn get_as(server: &ApiServer, path: &str, accept: &str) -> Answer {
     exchange(server, Method::GET, path, &[("Accept", accept)], "").await
 }
+
+/// Creates the definition of `widgets.example.com`.
+pub(crate) async fn define_widgets(plane: &Plane) {
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let version = json!({
+        "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+    });
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "versions": [version],
+            "names": {"plural": "widgets", "kind": "Widget"},
+        },
+    });
+    plane.create(definitions, &definition).await;
+}
