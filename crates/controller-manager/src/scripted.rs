@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use statefulset_client::config::{ClientOptions, layered};
@@ -21,13 +21,18 @@ pub(crate) fn client(script: impl Fn(&str) -> Said + Send + Sync + 'static) -> R
 pub(crate) fn asked_client(
     script: impl Fn(&str, &str) -> Said + Send + Sync + 'static,
 ) -> RestClient {
+    client_of(move |uri, body| script(uri.path(), body))
+}
+
+/// Client of a server whose script maps a URI and a body to a response.
+pub(crate) fn client_of(script: impl Fn(&Uri, &str) -> Said + Send + Sync + 'static) -> RestClient {
     let script = Arc::new(script);
     let service = service_fn(move |request: Request<Body>| {
         let script = Arc::clone(&script);
         async move {
             let (parts, body) = request.into_parts();
             let body = body.collect().await?.to_bytes();
-            let answer = script(parts.uri.path(), &String::from_utf8_lossy(&body));
+            let answer = script(&parts.uri, &String::from_utf8_lossy(&body));
             let (code, body) = answer.map_err(BoxError::from)?;
             let response = Response::builder()
                 .status(code)

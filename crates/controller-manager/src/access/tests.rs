@@ -6,7 +6,7 @@ use statefulset_client::fake::CapturedLog;
 use tracing::Level;
 
 use super::*;
-use crate::scripted::{Said, client, failure};
+use crate::scripted::{Said, client, client_of, failure};
 
 /// Waits for a server that answers each list from the script, which receives the whole seconds
 /// since the start and the path. Returns the duration and the log lines.
@@ -49,6 +49,15 @@ async fn granted_access_is_not_logged() {
             "/apis/apps/v1/controllerrevisions",
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_ask_for_one_object() {
+    let client = client_of(|uri, _| match uri.query() {
+        Some("limit=1") => Ok(empty()),
+        other => panic!("{other:?}"),
+    });
+    wait_for_access(&client, &ApiHealthLog::default(), Needs::default()).await;
 }
 
 #[tokio::test(start_paused = true)]

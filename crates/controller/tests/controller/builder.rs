@@ -1,11 +1,20 @@
 //! Controllers built from a kube client, with upstream's defaults.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use http::Method;
+use kube_test_control_plane::faults::RequestMatcher;
+use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
+use statefulset_client::clock::TokioClock;
+use statefulset_client::config::ClientOptions;
+use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{LeaderElectionConfig, LeaseName};
 use statefulset_controller::{BuildError, LeaderElection, RunError, StatefulSetController};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::{PODS, SETS, Setup};
 
@@ -57,6 +66,51 @@ async fn elected_controller_ends_when_it_loses_its_lease() {
     let lost = r#"the lease is lost: "another" has taken it"#;
     assert!(matches!(&ended, Err(RunError::LeaseLost(_))));
     assert_eq!(ended.unwrap_err().to_string(), lost);
+}
+
+#[tokio::test(start_paused = true)]
+async fn election_replaces_the_fence_of_the_options() {
+    let setup = Setup::new().await;
+    setup.create_set("web", 1).await;
+    let closed = ClientOptions {
+        fence: Some(Fence::new(Arc::new(TokioClock::new()))),
+        ..ClientOptions::default()
+    };
+    let controller = StatefulSetController::builder(setup.plane.client())
+        .client_options(closed)
+        .leader_election(election())
+        .build()
+        .unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let watching = async {
+        setup.rest().await;
+        assert_eq!(setup.pods().await, ["web-0"]);
+        stop.send(()).unwrap();
+    };
+    let stopped = stopped.map(|_| ());
+    let (ended, ()) = tokio::join!(controller.run(stopped), watching);
+    ended.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_timeout_ends_a_sync_that_never_does() {
+    let mut setup = Setup::new().await;
+    setup.create_set("web", 1).await;
+    let creations = RequestMatcher::any().verb(Verb::Create).resource("pods");
+    let gate = setup.plane.server().faults().gate(creations);
+    let builder = setup
+        .builder()
+        .shutdown_timeout(Some(Duration::from_secs(7)));
+    let controller = builder.build().unwrap();
+    let shutdown = setup.cancelled.clone().cancelled_owned();
+    let running = tokio::spawn(controller.run(shutdown));
+    gate.arrived(1).await;
+    let begin = Instant::now();
+    setup.cancelled.cancel();
+    let ended = running.await.unwrap();
+    assert!(matches!(ended, Err(RunError::ShutdownTimeout)), "{ended:?}");
+    assert_eq!(begin.elapsed().as_secs(), 7);
+    setup.end().await;
 }
 
 #[tokio::test]

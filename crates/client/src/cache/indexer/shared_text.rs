@@ -219,6 +219,7 @@ mod tests {
         let pool = TextPool::default();
         let text = SharedText::from(noise(1, LONG - 1));
         assert!(text.shared(&pool).is_none());
+        assert!(!text.is_empty() && SharedText::default().is_empty());
         assert!(pool.is_empty());
     }
 
@@ -234,6 +235,11 @@ mod tests {
         assert!(chunks == *text.as_str());
         assert_ne!(chunks, SharedText::from(text.replace('ä', "ü")));
         assert!(chunks.shared(&pool).is_none());
+        // As many chunks, and as long.
+        let mut other = text.clone();
+        other.pop();
+        other.push('!');
+        assert_ne!(chunks, shared(&other, &pool));
         for range in [0..1, 0..50_003, 50_001..60_000, 100_005..100_005, 7..7] {
             assert_eq!(chunks.get(range.clone()), text[range.clone()], "{range:?}");
             assert_eq!(whole.get(range.clone()), text[range]);

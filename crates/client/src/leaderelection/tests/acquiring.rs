@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::support::{Candidate, Fault, Server};
+use crate::backoff::SeededJitter;
 use crate::fake::CapturedLog;
-use crate::leaderelection::LeaderElectionConfig;
+use crate::leaderelection::{ElectorParts, LeaderElectionConfig, LeaderElector};
 
 /// Returns a lease with a holder.
 fn held(holder: &str, seconds: u64) -> Value {
@@ -88,6 +89,24 @@ async fn rival_lease_is_taken_after_its_duration_without_change() {
         assert_eq!(server.spec("acquireTime"), "2026-01-02T03:04:11.678901Z");
         assert_eq!(server.spec("leaseDurationSeconds"), 15);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn jitter_lengthens_pauses_between_attempts() {
+    let server = Server::with(held("other", 600));
+    let mut candidate = Candidate::new(&server, "a");
+    candidate.elector = LeaderElector::new(
+        LeaderElectionConfig::default(),
+        ElectorParts {
+            jitter: Arc::new(SeededJitter::new(1)),
+            ..Candidate::parts(&server, "a")
+        },
+    )
+    .unwrap();
+    candidate.run_for(100.0).await;
+    // Without jitter, there is one attempt in two seconds.
+    let attempts = server.log().len();
+    assert!((20..40).contains(&attempts), "{attempts}");
 }
 
 #[tokio::test(start_paused = true)]
