@@ -50,7 +50,7 @@ fn arguments_resolve_to_options() {
         change(&mut options);
         options
     };
-    let table: [(&[&str], Options); 13] = [
+    let table: [(&[&str], Options); 14] = [
         (&[], default_options()),
         (
             &["--kubeconfig=a/b", "--master", "https://h"],
@@ -117,6 +117,7 @@ fn arguments_resolve_to_options() {
             &["--kube-api-content-type=application/json"],
             default_options(),
         ),
+        (&["--kube-api-content-type="], default_options()),
         (
             &["--kube-api-content-type=application/vnd.kubernetes.protobuf"],
             with(|options| {

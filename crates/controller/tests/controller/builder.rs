@@ -94,7 +94,7 @@ async fn election_replaces_the_fence_of_the_options() {
 
 #[tokio::test(start_paused = true)]
 async fn shutdown_timeout_ends_a_sync_that_never_does() {
-    let mut setup = Setup::new().await;
+    let setup = Setup::new().await;
     setup.create_set("web", 1).await;
     let creations = RequestMatcher::any().verb(Verb::Create).resource("pods");
     let gate = setup.plane.server().faults().gate(creations);
@@ -102,15 +102,14 @@ async fn shutdown_timeout_ends_a_sync_that_never_does() {
         .builder()
         .shutdown_timeout(Some(Duration::from_secs(7)));
     let controller = builder.build().unwrap();
-    let shutdown = setup.cancelled.clone().cancelled_owned();
-    let running = tokio::spawn(controller.run(shutdown));
-    gate.arrived(1).await;
-    let begin = Instant::now();
-    setup.cancelled.cancel();
-    let ended = running.await.unwrap();
+    let stopping = async {
+        gate.arrived(1).await;
+        setup.cancelled.cancel();
+        Instant::now()
+    };
+    let (ended, begin) = tokio::join!(controller.run(setup.cancelled.cancelled()), stopping);
     assert!(matches!(ended, Err(RunError::ShutdownTimeout)), "{ended:?}");
     assert_eq!(begin.elapsed().as_secs(), 7);
-    setup.end().await;
 }
 
 #[tokio::test]

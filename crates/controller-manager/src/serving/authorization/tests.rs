@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use serde_json::json;
 use tokio::time::advance;
 
 use super::*;
@@ -125,6 +126,19 @@ async fn oversized_requests_are_not_cached() {
             .authorize(&user("jane", "a"), "get", &path)
             .await;
         assert_eq!(decision.unwrap(), NOBODY);
+        assert_eq!(count.load(Ordering::Relaxed), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn reasons_longer_than_the_cache_are_not_cached() {
+    let reason = "x".repeat(CACHE_BYTES_MAX + 1);
+    let status = json!({"allowed": false, "reason": reason}).to_string();
+    let (authorization, count) = scripted(status.leak());
+    let jane = user("jane", "a");
+    for expected in 1..=2 {
+        let decision = authorization.authorize(&jane, "get", "/metrics").await;
+        assert_eq!(decision.unwrap(), Decision::Deny(reason.clone()));
         assert_eq!(count.load(Ordering::Relaxed), expected);
     }
 }
