@@ -1,6 +1,10 @@
 //! An embedded Kubernetes control plane for tests.
 #![doc = include_str!("../README.md")]
 
+#[cfg(doctest)]
+#[doc = include_str!("../GUIDE.md")]
+mod guide {}
+
 pub use kube_test_control_plane_actors as actors;
 pub use kube_test_control_plane_api::{kinds, object, status};
 #[cfg(feature = "client")]

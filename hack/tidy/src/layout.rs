@@ -59,7 +59,14 @@ pub const CRATES: [(&str, &str); 15] = [
 const CONTROL_PLANE: &str = "crates/test-control-plane/";
 
 /// Files and folders of the facade itself.
-const FACADE: [&str; 5] = ["Cargo.toml", "README.md", "examples", "src", "tests"];
+const FACADE: [&str; 6] = [
+    "Cargo.toml",
+    "GUIDE.md",
+    "README.md",
+    "examples",
+    "src",
+    "tests",
+];
 
 /// The folders of `test/`; `vectors` contains data, the others are packages.
 const TEST_FOLDERS: [&str; 6] = [
