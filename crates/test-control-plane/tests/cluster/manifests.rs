@@ -142,3 +142,111 @@ async fn errors_name_file_document_and_object() {
         "{error}"
     );
 }
+
+/// Returns the members of a value that another lacks or has differently.
+fn missing(wanted: &Value, found: &Value, path: &str) -> Vec<String> {
+    match (wanted, found) {
+        (Value::Object(wanted), Value::Object(found)) => wanted
+            .iter()
+            .flat_map(|(name, wanted)| {
+                let found = found.get(name).unwrap_or(&Value::Null);
+                missing(wanted, found, &format!("{path}.{name}"))
+            })
+            .collect(),
+        (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
+            let pairs = wanted.iter().zip(found).enumerate();
+            pairs
+                .flat_map(|(at, (wanted, found))| missing(wanted, found, &format!("{path}[{at}]")))
+                .collect()
+        }
+        _ if wanted == found => Vec::new(),
+        _ => vec![format!("{path}: {wanted} became {found}")],
+    }
+}
+
+#[cfg(feature = "cel")]
+#[tokio::test]
+async fn definitions_of_operators_are_served_with_their_examples() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/operators");
+    let plane = TestControlPlane::builder().start().await;
+    plane.apply(&folder).await.unwrap();
+    plane.apply(&folder).await.unwrap();
+    for (file, path) in [
+        (
+            "certificates",
+            "certs.example.com/v1/namespaces/default/certificates",
+        ),
+        (
+            "monitors",
+            "monitoring.example.com/v1/namespaces/default/podmonitors",
+        ),
+        (
+            "databases",
+            "databases.example.com/v1/namespaces/default/databaseclusters",
+        ),
+    ] {
+        let text = fs::read_to_string(folder.join(format!("{file}.yaml"))).unwrap();
+        let example = text.rsplit("\n---\n").next().unwrap();
+        let example: Value = serde_saphyr::from_str(example).unwrap();
+        let path = format!("/apis/{path}/example");
+        let (code, stored) = get(&plane, &path).await;
+        assert_eq!(code, 200, "{stored}");
+        assert_eq!(missing(&example, &stored, ""), [""; 0]);
+        let server = plane.server();
+        let (code, answer) = server.call_json(Method::PUT, &path, "test", &stored).await;
+        assert_eq!((code, &answer), (200, &stored));
+    }
+    plane.stop().await;
+}
+
+#[cfg(feature = "cel")]
+#[tokio::test]
+async fn rules_of_operators_are_evaluated() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/operators");
+    let plane = TestControlPlane::builder().start().await;
+    plane.apply(&folder).await.unwrap();
+    let path = "/apis/databases.example.com/v1/namespaces/default/databaseclusters/example";
+    let (_, stored) = get(&plane, path).await;
+    for (pointer, value, wanted) in [
+        (
+            "/spec/imageName",
+            json!("postgresql:17"),
+            "spec: Invalid value: imageName and imageCatalogRef are mutually exclusive",
+        ),
+        (
+            "/spec/instances",
+            json!(2),
+            "spec.minSyncReplicas: Invalid value: synchronous replicas need three instances",
+        ),
+        (
+            "/spec/imageCatalogRef/major",
+            json!(18),
+            "spec.imageCatalogRef.major: Invalid value: 18: major is immutable",
+        ),
+        (
+            "/spec/imageCatalogRef/kind",
+            json!("Other"),
+            "spec.imageCatalogRef: Invalid value: only image catalogs are supported",
+        ),
+        (
+            "/spec/bootstrap/initdb/builtinLocale",
+            json!("C"),
+            "spec.bootstrap.initdb: Invalid value: builtinLocale needs the provider builtin",
+        ),
+        (
+            "/spec/storage",
+            json!({}),
+            "spec.storage: Invalid value: the size can't be unset",
+        ),
+    ] {
+        let mut changed = stored.clone();
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        changed.pointer_mut(parent).unwrap()[name] = value;
+        let server = plane.server();
+        let (code, answer) = server.call_json(Method::PUT, path, "test", &changed).await;
+        let message = answer["message"].as_str().unwrap_or_default();
+        assert_eq!(code, 422, "{pointer}: {answer}");
+        assert!(message.ends_with(wanted), "{pointer}: {message}");
+    }
+    plane.stop().await;
+}

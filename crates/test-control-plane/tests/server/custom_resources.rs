@@ -340,6 +340,33 @@ async fn metadata_of_embedded_resources_has_its_own_type() {
     plane.stop().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn choice_of_integer_and_text_goes_with_its_extension() {
+    let choice = json!([{"type": "integer"}, {"type": "string"}]);
+    let reversed = json!([{"type": "string"}, {"type": "integer"}]);
+    for (validation, refused) in [
+        (json!({"anyOf": choice}), 0),
+        (json!({"allOf": [{"anyOf": choice}, {"pattern": "^1"}]}), 0),
+        (json!({"allOf": [{"pattern": "^1"}, {"anyOf": choice}]}), 2),
+        (json!({"anyOf": reversed}), 2),
+        (json!({"oneOf": choice}), 2),
+    ] {
+        let plane = Plane::new(TestControlPlane::builder().start().await);
+        let mut schema = validation.clone();
+        schema["x-kubernetes-int-or-string"] = json!(true);
+        let mut definition = definition();
+        let version = &mut definition["spec"]["versions"][0];
+        version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["port"] = schema;
+        if refused == 0 {
+            plane.create(DEFINITIONS, &definition).await;
+        } else {
+            let causes = plane.refused(Method::POST, DEFINITIONS, &definition).await;
+            assert_eq!(causes.len(), refused, "{validation}: {causes:?}");
+        }
+        plane.stop().await;
+    }
+}
+
 /// Returns the definition with a rule for its whole object.
 fn with_rule(rule: &str) -> Value {
     let mut ruled = definition();

@@ -166,16 +166,33 @@ fn check(schema: &Value, at: &str, level: Level, errors: &mut Vec<FieldError>) {
 
 /// Rejects structure inside of junctors.
 fn value_validations(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let is_open = flag(schema, "x-kubernetes-int-or-string");
     let mut inner = |inner: &Value, at: &str| forbidden_structure(inner, at, errors);
     for name in JUNCTORS {
         let list = schema.get(name).and_then(Value::as_array);
         for (index, found) in list.into_iter().flatten().enumerate() {
-            inner(found, &format!("{at}.{name}[{index}]"));
+            let at = format!("{at}.{name}[{index}]");
+            if is_open && name == "anyOf" && is_int_or_string(schema) {
+                continue;
+            }
+            let mut found = found.clone();
+            let is_first = name == "allOf" && index == 0;
+            if is_open && is_first && is_int_or_string(&found) {
+                found["anyOf"].take();
+            }
+            inner(&found, &at);
         }
     }
     if let Some(not) = schema.get("not").filter(|not| not.is_object()) {
         inner(not, &format!("{at}.not"));
     }
+}
+
+/// Returns true for the choice that goes with `x-kubernetes-int-or-string`.
+///
+/// Upstream: `isIntOrStringAnyOfPattern` and `isIntOrStringAllOfPattern`
+fn is_int_or_string(schema: &Value) -> bool {
+    schema.get("anyOf") == Some(&json!([{"type": "integer"}, {"type": "string"}]))
 }
 
 fn forbidden_structure(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
