@@ -46,3 +46,15 @@ impl From<Waiting> for SyncOutcome {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stopped_sync_has_its_reason_alone() {
+        let outcome = SyncOutcome::from(Waiting::SetGone);
+        assert_eq!(outcome.waiting, Some(Waiting::SetGone));
+        assert!(outcome.error.is_none() && outcome.status.is_none());
+    }
+}

@@ -14,7 +14,7 @@ use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{LeaderElectionConfig, LeaseName};
 use statefulset_controller::{BuildError, LeaderElection, RunError, StatefulSetController};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::{PODS, SETS, Setup};
 
@@ -107,7 +107,9 @@ async fn shutdown_timeout_ends_a_sync_that_never_does() {
         setup.cancelled.cancel();
         Instant::now()
     };
-    let (ended, begin) = tokio::join!(controller.run(setup.cancelled.cancelled()), stopping);
+    let running = async { tokio::join!(controller.run(setup.cancelled.cancelled()), stopping) };
+    let bounded = timeout(Duration::from_secs(60), running).await;
+    let (ended, begin) = bounded.expect("the timeout ends the controller");
     assert!(matches!(ended, Err(RunError::ShutdownTimeout)), "{ended:?}");
     assert_eq!(begin.elapsed().as_secs(), 7);
 }
