@@ -173,10 +173,7 @@ impl From<String> for Document {
 fn lone_surrogates(text: &[u8]) -> Vec<usize> {
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(offset) = text
-        .get(at..)
-        .and_then(|rest| rest.iter().position(|b| *b == b'\\'))
-    {
+    while let Some(offset) = text.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
         at += offset;
         match surrogate(text, at) {
             Some(Surrogate::High) if matches!(surrogate(text, at + 6), Some(Surrogate::Low)) => {

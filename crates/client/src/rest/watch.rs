@@ -97,7 +97,7 @@ impl WatchStream {
     /// Removes the next complete line from the buffer.
     fn next_line(&mut self) -> Option<BytesMut> {
         let unsearched = self.buffer.get(self.searched..)?;
-        let Some(offset) = unsearched.iter().position(|byte| *byte == b'\n') else {
+        let Some(offset) = memchr::memchr(b'\n', unsearched) else {
             self.searched = self.buffer.len();
             return None;
         };
