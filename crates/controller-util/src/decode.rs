@@ -40,7 +40,7 @@ pub(crate) struct RawMeta {
 /// # Errors
 ///
 /// The metadata is not an object.
-pub(crate) fn remove_managed_fields(object: &mut RawObject) -> Result<(), serde_json::Error> {
+pub(crate) fn remove_managed_fields(object: &mut RawObject<'_>) -> Result<(), serde_json::Error> {
     if let Some(metadata) = object.get("metadata") {
         let mut metadata = RawObject::parse(metadata.get())?;
         metadata.remove("managedFields");

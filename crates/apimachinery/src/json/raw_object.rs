@@ -1,5 +1,6 @@
 //! JSON objects whose members can be edited one by one, while all others keep their bytes.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
@@ -18,12 +19,14 @@ use super::encode::write_go_str;
 ///
 /// Values keep every byte. Whitespace between members is dropped, and names are written with Go's
 /// escapes, as an API server writes them. Of repeated names the last wins, as in Go's decoder.
+///
+/// Parsed members are slices of the text.
 #[derive(Clone, Debug, Default)]
-pub struct RawObject {
-    members: Vec<(String, Box<RawValue>)>,
+pub struct RawObject<'a> {
+    members: Vec<(Cow<'a, str>, Cow<'a, RawValue>)>,
 }
 
-impl RawObject {
+impl<'a> RawObject<'a> {
     /// Creates an object without members.
     pub fn new() -> Self {
         Self::default()
@@ -33,8 +36,21 @@ impl RawObject {
     ///
     /// # Errors
     /// The text is not JSON, or not an object.
-    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+    pub fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
+    }
+
+    /// Copies the members, so that the text may go.
+    pub fn into_owned(self) -> RawObject<'static> {
+        let members = self.members.into_iter().map(|(name, value)| {
+            (
+                Cow::Owned(name.into_owned()),
+                Cow::Owned(value.into_owned()),
+            )
+        });
+        RawObject {
+            members: members.collect(),
+        }
     }
 
     /// Returns the value of the member `name`.
@@ -44,8 +60,8 @@ impl RawObject {
     }
 
     /// Replaces the value of the member `name` in place, or appends the member.
-    pub fn set(&mut self, name: impl Into<String>, value: Box<RawValue>) {
-        let name = name.into();
+    pub fn set(&mut self, name: impl Into<Cow<'a, str>>, value: Box<RawValue>) {
+        let (name, value) = (name.into(), Cow::Owned(value));
         match self.members.iter_mut().rfind(|(other, _)| *other == name) {
             Some(member) => member.1 = value,
             None => self.members.push((name, value)),
@@ -53,7 +69,7 @@ impl RawObject {
     }
 
     /// Removes the member `name` and returns its value.
-    pub fn remove(&mut self, name: &str) -> Option<Box<RawValue>> {
+    pub fn remove(&mut self, name: &str) -> Option<Cow<'a, RawValue>> {
         let mut removed = None;
         while let Some(at) = self.position(name) {
             let (_, value) = self.members.remove(at);
@@ -64,9 +80,7 @@ impl RawObject {
 
     /// Returns the members in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
-        self.members
-            .iter()
-            .map(|(name, value)| (name.as_str(), &**value))
+        self.members.iter().map(|(name, value)| (&**name, &**value))
     }
 
     /// Returns true if the object has no members.
@@ -85,10 +99,14 @@ impl RawObject {
     }
 }
 
-impl fmt::Display for RawObject {
+impl fmt::Display for RawObject<'_> {
     /// Writes the JSON text of the object.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::from("{");
+        let lengths = self
+            .iter()
+            .map(|(name, value)| name.len() + value.get().len() + 4);
+        let mut text = String::with_capacity(2 + lengths.sum::<usize>());
+        text.push('{');
         for (index, (name, value)) in self.iter().enumerate() {
             if index > 0 {
                 text.push(',');
@@ -102,7 +120,7 @@ impl fmt::Display for RawObject {
     }
 }
 
-impl Serialize for RawObject {
+impl Serialize for RawObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         RawValue::from_string(self.to_string())
             .map_err(S::Error::custom)?
@@ -110,29 +128,33 @@ impl Serialize for RawObject {
     }
 }
 
-impl<'de> Deserialize<'de> for RawObject {
+impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Members)
     }
 }
 
+/// A member's name; borrowed unless it has escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
 /// Collects the members of an object in their order.
 struct Members;
 
 impl<'de> Visitor<'de> for Members {
-    type Value = RawObject;
+    type Value = RawObject<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<RawObject, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<RawObject<'de>, A::Error> {
         let mut members = Vec::new();
-        while let Some(name) = access.next_key::<String>()? {
+        while let Some(Name(name)) = access.next_key()? {
             let value = access
-                .next_value::<Box<RawValue>>()
+                .next_value::<&'de RawValue>()
                 .map_err(|err| A::Error::custom(format_args!("member {name:?}: {err}")))?;
-            members.push((name, value));
+            members.push((name, Cow::Borrowed(value)));
         }
         Ok(RawObject { members })
     }

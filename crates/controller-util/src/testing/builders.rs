@@ -120,7 +120,8 @@ impl<K: CachedObject> Builder<K> {
 
     /// The complete text.
     pub fn text(&self) -> String {
-        let mut text = RawObject::parse(&self.json.to_string()).expect("an object is being built");
+        let json = self.json.to_string();
+        let mut text = RawObject::parse(&json).expect("an object is being built");
         if let Some(data) = &self.data {
             let data = RawValue::from_string(data.clone()).expect("revision data is JSON");
             text.set("data", data);

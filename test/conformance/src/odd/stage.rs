@@ -234,8 +234,8 @@ impl Stage {
 /// Returns true if an object has a name with this prefix.
 fn has_name(object: &WatchObject, prefix: &str) -> bool {
     let name = || {
-        let metadata = RawObject::parse(object.json()).ok()?;
-        let metadata = RawObject::parse(metadata.get("metadata")?.get()).ok()?;
+        let object = RawObject::parse(object.json()).ok()?;
+        let metadata = RawObject::parse(object.get("metadata")?.get()).ok()?;
         serde_json::from_str(metadata.get("name")?.get()).ok()
     };
     prefix.is_empty() || name().is_some_and(|name: String| name.starts_with(prefix))

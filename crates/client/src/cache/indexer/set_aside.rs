@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube_apimachinery::json::RawObject;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// Maximum length of a reason, in characters. The decoder quotes the text it can't read at full
@@ -39,8 +39,9 @@ pub struct SetAsideOwner {
 impl SetAside {
     /// Reads the readable parts of an object. Returns none if not even its name can be read.
     pub(crate) fn read(json: &str, reason: &serde_json::Error) -> Option<Self> {
-        let metadata: RawObject = member(&RawObject::parse(json).ok()?, "metadata")?;
-        let owners: Vec<Box<RawValue>> = member(&metadata, "ownerReferences").unwrap_or_default();
+        let object = RawObject::parse(json).ok()?;
+        let metadata: RawObject<'_> = member(&object, "metadata")?;
+        let owners: Vec<&RawValue> = member(&metadata, "ownerReferences").unwrap_or_default();
         let owner = |owner: &RawValue| {
             let owner = RawObject::parse(owner.get()).ok()?;
             Some(SetAsideOwner {
@@ -52,7 +53,7 @@ impl SetAside {
             name: member(&metadata, "name").filter(|name: &String| !name.is_empty())?,
             namespace: member(&metadata, "namespace").unwrap_or_default(),
             resource_version: member(&metadata, "resourceVersion").unwrap_or_default(),
-            owners: owners.iter().filter_map(|it| owner(it)).collect(),
+            owners: owners.into_iter().filter_map(owner).collect(),
             reason: Self::reason(reason),
         })
     }
@@ -69,7 +70,7 @@ impl SetAside {
     }
 }
 
-fn member<T: DeserializeOwned>(object: &RawObject, name: &str) -> Option<T> {
+fn member<'a, T: Deserialize<'a>>(object: &'a RawObject<'_>, name: &str) -> Option<T> {
     serde_json::from_str(object.get(name)?.get()).ok()
 }
 

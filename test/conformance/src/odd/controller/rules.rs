@@ -145,7 +145,7 @@ fn is_better(case: &Case, rule: Rule, left: &Left, recorded: &Left) -> bool {
 }
 
 /// Stored objects of a resource.
-fn stored(case: &Case, resource: &str) -> impl Iterator<Item = RawObject> {
+fn stored(case: &Case, resource: &str) -> impl Iterator<Item = RawObject<'static>> {
     let resource = format!("/{resource}/");
     let bodies = case
         .recorded()
@@ -153,14 +153,13 @@ fn stored(case: &Case, resource: &str) -> impl Iterator<Item = RawObject> {
     bodies.filter_map(|object| parse(object.body.as_deref()?))
 }
 
-fn sets(case: &Case) -> impl Iterator<Item = RawObject> {
+fn sets(case: &Case) -> impl Iterator<Item = RawObject<'static>> {
     stored(case, "statefulsets")
 }
 
 /// Stored data of the case's revisions.
-fn revision_data(case: &Case) -> impl Iterator<Item = RawObject> {
-    stored(case, "controllerrevisions")
-        .filter_map(|revision| RawObject::parse(revision.get("data")?.get()).ok())
+fn revision_data(case: &Case) -> impl Iterator<Item = RawObject<'static>> {
+    stored(case, "controllerrevisions").filter_map(|revision| member(&revision, "data"))
 }
 
 /// Data of the revisions in requests, as text.
@@ -174,15 +173,18 @@ fn sent_revision_data(case: &Case) -> impl Iterator<Item = String> {
         .filter_map(|request| Some(parse(&request.body)?.get("data")?.get().to_owned()))
 }
 
-fn parse(body: &[u8]) -> Option<RawObject> {
-    RawObject::parse(Document::new(body.to_vec()).text()).ok()
+fn parse(body: &[u8]) -> Option<RawObject<'static>> {
+    let document = Document::new(body.to_vec());
+    let object = RawObject::parse(document.text()).ok()?;
+    Some(object.into_owned())
 }
 
-fn member(object: &RawObject, name: &str) -> Option<RawObject> {
-    RawObject::parse(object.get(name)?.get()).ok()
+fn member(object: &RawObject<'_>, name: &str) -> Option<RawObject<'static>> {
+    let member = RawObject::parse(object.get(name)?.get()).ok()?;
+    Some(member.into_owned())
 }
 
-fn replicas(set: &RawObject) -> i64 {
+fn replicas(set: &RawObject<'_>) -> i64 {
     let spec = member(set, "spec");
     let replicas = spec.as_ref().and_then(|spec| spec.get("replicas"));
     let number = |replicas: &RawValue| replicas.get().parse().ok();
@@ -190,8 +192,8 @@ fn replicas(set: &RawObject) -> i64 {
 }
 
 /// Returns true if revision data contains more than a pod template.
-fn has_beyond_template(data: &RawObject) -> bool {
-    let beyond = |object: &RawObject, name: &str| object.iter().any(|(other, _)| other != name);
+fn has_beyond_template(data: &RawObject<'_>) -> bool {
+    let beyond = |object: &RawObject<'_>, name: &str| object.iter().any(|(other, _)| other != name);
     beyond(data, "spec") || member(data, "spec").is_some_and(|spec| beyond(&spec, "template"))
 }
 
