@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::resource_version::compare;
+use serde::Deserialize;
 use statefulset_client::cache::indexer::Indexer;
 
 use crate::claim::Claim;
@@ -62,6 +63,22 @@ pub enum StaleCache {
         /// The pod.
         pod: ObjectKey,
     },
+}
+
+/// Returns the version in the response to a write; `None` if it has none, or can't be read. The
+/// rest of the object comes with a watch.
+pub fn written_version(answer: &str) -> Option<Box<str>> {
+    #[derive(Deserialize)]
+    struct Written {
+        metadata: WrittenMeta,
+    }
+    #[derive(Deserialize)]
+    struct WrittenMeta {
+        #[serde(rename = "resourceVersion")]
+        resource_version: Box<str>,
+    }
+    let written: Written = serde_json::from_str(answer).ok()?;
+    Some(written.metadata.resource_version)
 }
 
 /// Tracks the controller's own writes until the caches show them.

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use statefulset_client::backoff::{DEFAULT_RETRY, Jitter};
-use statefulset_client::cache::indexer::{CachedObject, Indexer};
+use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::error::Error;
 use statefulset_client::resource::STATEFUL_SETS;
 use statefulset_client::rest::RestClient;
-use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
+use statefulset_controller_util::consistency::{
+    ConsistencyStore, TrackedResource, written_version,
+};
 use statefulset_controller_util::stateful_set::{Conditions, StatefulSet, StatefulSetStatus};
 
 #[cfg(test)]
@@ -66,11 +68,10 @@ impl RealStatusUpdater {
             .client
             .replace_status(&STATEFUL_SETS, set.namespace(), set.name(), body)
             .await?;
-        if let Ok(written) = StatefulSet::decode(&answer) {
-            let version = &written.metadata.resource_version;
+        if let Some(version) = written_version(&answer) {
             let resource = TrackedResource::StatefulSets;
             self.consistency
-                .wrote_at(&set.key(), set.uid(), resource, version);
+                .wrote_at(&set.key(), set.uid(), resource, &version);
         }
         Ok(())
     }

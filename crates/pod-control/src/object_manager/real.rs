@@ -11,7 +11,9 @@ use statefulset_client::error::Error;
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource};
 use statefulset_client::rest::RestClient;
 use statefulset_controller_util::claim::Claim;
-use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
+use statefulset_controller_util::consistency::{
+    ConsistencyStore, TrackedResource, written_version,
+};
 use statefulset_controller_util::controller_ref_manager::SetReader;
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
@@ -85,18 +87,13 @@ impl RealObjectManager {
         })
     }
 
-    /// Reports the version of a successful write and returns the written object. An undecodable
-    /// response still means success: there is just no version to wait for.
-    fn written<K: CachedObject>(
-        &self,
-        set: &StatefulSet,
-        resource: TrackedResource,
-        answer: &str,
-    ) -> Option<K> {
-        let object = K::decode(answer).ok()?;
-        self.consistency
-            .wrote_at(&set.key(), set.uid(), resource, object.resource_version());
-        Some(object)
+    /// Reports the version of a successful write. An unreadable response still means success: there
+    /// is just no version to wait for.
+    fn written(&self, set: &StatefulSet, resource: TrackedResource, answer: &str) {
+        if let Some(version) = written_version(answer) {
+            self.consistency
+                .wrote_at(&set.key(), set.uid(), resource, &version);
+        }
     }
 }
 
@@ -122,7 +119,13 @@ impl ObjectManager for RealObjectManager {
             Error::InvalidRequest(format!("cannot read the pod template: {error}"))
         })?;
         let answer = self.client.create(&PODS, pod.namespace(), body).await?;
-        let created = self.written::<Pod>(set, TrackedResource::Pods, &answer);
+        let created = Pod::decode(&answer).ok();
+        if let Some(pod) = &created {
+            let version = &pod.resource_version;
+            let resource = TrackedResource::Pods;
+            self.consistency
+                .wrote_at(&set.key(), set.uid(), resource, version);
+        }
         Ok(created.map(Arc::new))
     }
 
@@ -136,7 +139,7 @@ impl ObjectManager for RealObjectManager {
             .client
             .replace(&PODS, namespace, name, to_go_string(&pod.json))
             .await?;
-        self.written::<Pod>(set, TrackedResource::Pods, &answer);
+        self.written(set, TrackedResource::Pods, &answer);
         Ok(())
     }
 
@@ -159,7 +162,7 @@ impl ObjectManager for RealObjectManager {
             .client
             .create(&PERSISTENT_VOLUME_CLAIMS, &claim.namespace, claim.body())
             .await?;
-        self.written::<Claim>(set, TrackedResource::PersistentVolumeClaims, &answer);
+        self.written(set, TrackedResource::PersistentVolumeClaims, &answer);
         Ok(())
     }
 
@@ -178,7 +181,7 @@ impl ObjectManager for RealObjectManager {
             .client
             .replace(&PERSISTENT_VOLUME_CLAIMS, namespace, name, body)
             .await?;
-        self.written::<Claim>(set, TrackedResource::PersistentVolumeClaims, &answer);
+        self.written(set, TrackedResource::PersistentVolumeClaims, &answer);
         Ok(())
     }
 }

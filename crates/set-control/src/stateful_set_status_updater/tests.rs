@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use statefulset_client::backoff::NoJitter;
+use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
 use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders::{self, Builder};
