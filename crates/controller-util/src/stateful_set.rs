@@ -26,7 +26,7 @@ use self::spec::RawSpec;
 use crate::decode::{RawMeta, or_default, remove_managed_fields};
 
 pub use conditions::{Condition, Conditions, RecreateProgress};
-pub use memo::TemplateMemo;
+pub use memo::{AppliedRevision, TemplateMemo};
 pub use selector::SetSelector;
 pub use spec::{
     ClaimRetentionPolicy, ClaimRetentionPolicyType, PodManagementPolicy, RollingUpdate,

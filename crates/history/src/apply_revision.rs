@@ -5,7 +5,7 @@ use kube_apimachinery::schema::{DecodeError, UnknownMembers, normalize};
 use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
 use serde_json::{Map, Value, json};
 use statefulset_controller_util::controller_revision::ControllerRevision;
-use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet, UpdateStrategy};
+use statefulset_controller_util::stateful_set::{AppliedRevision, PodTemplate, StatefulSet};
 
 use crate::data::{DIRECTIVE, TEMPLATE_PATH, TEMPLATE_TYPE};
 use crate::error::Error;
@@ -28,25 +28,33 @@ pub fn apply_revision(
     set: &StatefulSet,
     revision: &ControllerRevision,
 ) -> Result<StatefulSet, Error> {
+    applied_revision(set, revision).map(|applied| applied.on(set))
+}
+
+/// Returns the parts of the set that the revision replaces. They depend on the set's template alone.
+///
+/// # Errors
+///
+/// As of [`apply_revision`].
+pub fn applied_revision(
+    set: &StatefulSet,
+    revision: &ControllerRevision,
+) -> Result<AppliedRevision, Error> {
     let Recorded {
         template,
         replaces_spec,
     } = recorded_template(set, revision)?;
-    let Some(template) = template else {
-        return Ok(set.clone());
-    };
-    let template = normalize(
-        TEMPLATE_TYPE,
-        &template,
-        UnknownMembers::Keep,
-        TEMPLATE_PATH,
-    )?;
-    let mut applied = set.with_template(PodTemplate::from_value(&template));
-    if replaces_spec {
-        // The revision keeps no update strategy, so no sync creates its pods.
-        applied.spec.update_strategy = UpdateStrategy::default();
-    }
-    Ok(applied)
+    let normalized = template.map(|template| {
+        let keep = UnknownMembers::Keep;
+        normalize(TEMPLATE_TYPE, &template, keep, TEMPLATE_PATH)
+    });
+    Ok(AppliedRevision {
+        template: normalized
+            .transpose()?
+            .as_ref()
+            .map(PodTemplate::from_value),
+        replaces_spec,
+    })
 }
 
 /// Decoded contents of a revision.

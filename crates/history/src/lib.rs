@@ -30,7 +30,7 @@ mod new_revision;
 #[cfg(test)]
 mod upstream;
 
-pub use apply_revision::apply_revision;
+pub use apply_revision::{applied_revision, apply_revision};
 pub use compare::{find_equal_revisions, matches_semantically};
 #[cfg(any(test, feature = "testing"))]
 pub use controller_history::MockHistory;

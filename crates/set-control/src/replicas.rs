@@ -10,7 +10,7 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
     ClaimRetentionPolicyType, StatefulSet, UpdateStrategyType,
 };
-use statefulset_history::apply_revision;
+use statefulset_history::applied_revision;
 use statefulset_pod_control::stateful_set_utils::{identity_matches, ordinal, storage_matches};
 use statefulset_pod_control::{NewPod, Ordinal, PodSlot, SetPodControl};
 use tokio::task::coop::consume_budget;
@@ -29,7 +29,7 @@ const MISSING_PODS_MAX: usize = 500;
 /// A set at one of its revisions.
 pub(crate) struct SetRevision<'a> {
     set: &'a StatefulSet,
-    revision: &'a ControllerRevision,
+    revision: &'a Arc<ControllerRevision>,
     /// The set with the revision's template. Only the creation of a pod needs it, and it is the
     /// most expensive part of a sync.
     applied: OnceLock<StatefulSet>,
@@ -50,10 +50,8 @@ impl<'a> SetRevision<'a> {
             revision,
             applied: OnceLock::new(),
         };
-        let memo = set.spec.template.memo();
-        if !memo.is_applicable(revision) {
+        if !set.spec.template.memo().is_applicable(revision) {
             it.applied()?;
-            memo.set_applicable(revision);
         }
         Ok(it)
     }
@@ -62,7 +60,14 @@ impl<'a> SetRevision<'a> {
         if let Some(applied) = self.applied.get() {
             return Ok(applied);
         }
-        let applied = apply_revision(self.set, self.revision)?;
+        let (set, memo) = (self.set, self.set.spec.template.memo());
+        let applied = if let Some(applied) = memo.applied(self.revision) {
+            applied.on(set)
+        } else {
+            let applied = applied_revision(set, self.revision)?;
+            memo.set_applied(self.revision, &applied);
+            applied.on(set)
+        };
         Ok(self.applied.get_or_init(|| applied))
     }
 }

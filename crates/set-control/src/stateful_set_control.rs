@@ -326,6 +326,9 @@ async fn update_stateful_set(
             }
         }
     }
+    if other.is_none() && outcome.waiting.is_none() && outcome.error.is_none() {
+        set.spec.template.memo().forget_applied();
+    }
     Ok((outcome, status))
 }
 

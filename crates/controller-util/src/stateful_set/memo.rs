@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use statefulset_client::feature_gates::FeatureGates;
 
+use super::{PodTemplate, StatefulSet, UpdateStrategy};
 use crate::controller_revision::ControllerRevision;
 
 #[cfg(test)]
@@ -19,12 +20,42 @@ struct Known {
     /// The gates and the sorted history of the last sync whose latest revision held the template.
     /// A weak pointer keeps the address, so no other revision is taken for it.
     latest_equal: Option<(FeatureGates, Box<[Weak<ControllerRevision>]>)>,
-    /// Revisions that could be applied, the newest last.
-    applicable: Vec<Weak<ControllerRevision>>,
+    /// Revisions that could be applied, the newest last, each with its kept parts, if any.
+    applicable: Vec<(Weak<ControllerRevision>, Option<AppliedRevision>)>,
+}
+
+/// The parts of a set that a revision replaces.
+#[derive(Clone, Debug)]
+pub struct AppliedRevision {
+    /// The recorded template; `None` keeps the set's.
+    pub template: Option<PodTemplate>,
+    /// True if the revision replaces or deletes the whole spec, and with it the update strategy.
+    pub replaces_spec: bool,
+}
+
+impl AppliedRevision {
+    /// Returns the set with the revision's parts.
+    pub fn on(&self, set: &StatefulSet) -> StatefulSet {
+        let Some(template) = &self.template else {
+            return set.clone();
+        };
+        let mut applied = set.with_template(template.clone());
+        if self.replaces_spec {
+            // The revision keeps no update strategy, so no sync creates its pods.
+            applied.spec.update_strategy = UpdateStrategy::default();
+        }
+        applied
+    }
+
+    fn bytes(&self) -> usize {
+        self.template.as_ref().map_or(0, PodTemplate::json_len)
+    }
 }
 
 /// The current and the update revision.
 const APPLICABLE_MAX: usize = 2;
+/// Maximum size of a kept template. A larger one is decoded again for each sync that needs it.
+const KEPT_BYTES_MAX: usize = 16 * 1024;
 
 impl TemplateMemo {
     /// Returns true if the latest revision of this sorted history is known to hold the template.
@@ -46,16 +77,36 @@ impl TemplateMemo {
     /// Returns true if the revision is known to be applicable to the template.
     pub fn is_applicable(&self, revision: &Arc<ControllerRevision>) -> bool {
         let known = self.lock();
-        known.applicable.iter().any(|known| is(known, revision))
+        known
+            .applicable
+            .iter()
+            .any(|(known, _)| is(known, revision))
     }
 
-    /// Records that the revision is applicable to the template.
-    pub fn set_applicable(&self, revision: &Arc<ControllerRevision>) {
+    /// Returns the parts that the revision replaces, if they are kept.
+    pub fn applied(&self, revision: &Arc<ControllerRevision>) -> Option<AppliedRevision> {
+        let known = self.lock();
+        let mut known = known.applicable.iter();
+        known.find_map(|(known, applied)| applied.clone().filter(|_| is(known, revision)))
+    }
+
+    /// Records that the revision is applicable to the template, and keeps the result.
+    pub fn set_applied(&self, revision: &Arc<ControllerRevision>, applied: &AppliedRevision) {
+        let kept = (applied.bytes() <= KEPT_BYTES_MAX).then(|| applied.clone());
         let mut known = self.lock();
+        let others = |(known, _): &(Weak<_>, _)| !is(known, revision);
+        known.applicable.retain(others);
         if known.applicable.len() == APPLICABLE_MAX {
             known.applicable.remove(0);
         }
-        known.applicable.push(Arc::downgrade(revision));
+        known.applicable.push((Arc::downgrade(revision), kept));
+    }
+
+    /// Frees the kept results: a complete set needs none.
+    pub fn forget_applied(&self) {
+        for (_, applied) in &mut self.lock().applicable {
+            *applied = None;
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

@@ -7,6 +7,13 @@ use super::*;
 use crate::stateful_set::StatefulSet;
 use crate::testing::builders;
 
+fn unchanged() -> AppliedRevision {
+    AppliedRevision {
+        template: None,
+        replaces_spec: false,
+    }
+}
+
 fn revision() -> Arc<ControllerRevision> {
     Arc::default()
 }
@@ -32,7 +39,7 @@ fn last_two_applicable_revisions_are_known() {
     let revisions = [revision(), revision(), revision()];
     for revision in &revisions {
         assert!(!memo.is_applicable(revision));
-        memo.set_applicable(revision);
+        memo.set_applied(revision, &unchanged());
     }
     let known = revisions.each_ref().map(|it| memo.is_applicable(it));
     assert_eq!(known, [false, true, true]);
@@ -48,7 +55,7 @@ fn next_state_of_a_set_shares_the_memo_of_the_same_template() {
     let web = builders::set("web").image("1");
     let first = web.build();
     let known = revision();
-    first.spec.template.memo().set_applicable(&known);
+    first.spec.template.memo().set_applied(&known, &unchanged());
 
     let scaled = succeed(web.clone().replicas(7).build(), &first);
     assert!(scaled.spec.template.memo().is_applicable(&known));
@@ -56,4 +63,27 @@ fn next_state_of_a_set_shares_the_memo_of_the_same_template() {
     assert!(!rolled.spec.template.memo().is_applicable(&known));
     let applied = first.with_template(rolled.spec.template.clone());
     assert!(!applied.spec.template.memo().is_applicable(&known));
+}
+
+#[test]
+fn results_are_kept_until_forgotten() {
+    let memo = TemplateMemo::default();
+    let (first, second) = (revision(), revision());
+    let template = |length: usize| AppliedRevision {
+        template: Some(PodTemplate::from_value(&"x".repeat(length - 2).into())),
+        replaces_spec: false,
+    };
+    memo.set_applied(&first, &template(KEPT_BYTES_MAX));
+    memo.set_applied(&second, &template(KEPT_BYTES_MAX + 1));
+    assert_eq!(memo.applied(&first).unwrap().bytes(), KEPT_BYTES_MAX);
+    assert!(memo.applied(&second).is_none());
+
+    memo.set_applied(&second, &template(7));
+    assert_eq!(memo.applied(&second).unwrap().bytes(), 7);
+    assert!(memo.is_applicable(&first), "the second has one place");
+
+    memo.forget_applied();
+    for revision in [&first, &second] {
+        assert!(memo.applied(revision).is_none() && memo.is_applicable(revision));
+    }
 }
