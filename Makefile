@@ -6,6 +6,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 MANIFEST ?= docs/examples/web.yaml
 RUN_FLAGS ?=
+LOAD_FLAGS ?=
 SEEDS ?= 1000
 FIRST_SEED ?= 1
 REPEATS ?= 20
@@ -20,7 +21,7 @@ BINARIES := $(TARGET_DIR)/debug
 CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Cargo.toml))
 
 .PHONY: help run build test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
-	check-embedding deny install-deny sbom bench bench-instructions simulate simulate-all simulate-slice fuzz fuzz-controller repeat mutants fmt
+	check-embedding deny install-deny sbom bench bench-load bench-instructions simulate simulate-all simulate-slice fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -108,6 +109,12 @@ bench: ## Run the benchmarks
 	@$(CARGO) build --release --locked --quiet -p kube-test-control-plane \
 		--features kube-test-control-plane/cli
 	@$(CARGO) run --release --locked --quiet -p bench
+
+bench-load: ## Measure the program on an API server; LOAD_FLAGS='--help' lists the choices
+	@$(CARGO) build --release --locked --quiet -p kube-test-control-plane \
+		--features kube-test-control-plane/cli
+	@$(CARGO) build --release --locked --quiet -p statefulset-controller-manager
+	@$(CARGO) run --release --locked --quiet -p bench -- load $(LOAD_FLAGS)
 
 # Instruction counts don't depend on the machine's load.
 bench-instructions: ## Fail if a piece of work takes 5 % more instructions than recorded

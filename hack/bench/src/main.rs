@@ -7,6 +7,7 @@ mod cluster;
 mod control_plane;
 mod instructions;
 mod large_set;
+mod load;
 mod memory;
 mod report;
 mod throughput;
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
         ["control-plane"] => print(&[control_plane::measure]),
         ["large-set"] => print(&[large_set::measure]),
         ["memory"] => print(&[memory::measure]),
+        // A whole cluster.
+        [load::SUBCOMMAND, ..] => load::run(&arguments),
         // Child processes of this program.
         [instructions::CHILD, work] => instructions::child(work),
         [memory::CHILD, kind] => memory::child(kind),
@@ -37,7 +40,8 @@ fn main() -> ExitCode {
         [control_plane::START_CHILD] => control_plane::start_child(),
         [control_plane::IDLE] => control_plane::idle(),
         _ => Err(anyhow::anyhow!(
-            "takes no argument, instructions, record-instructions, control-plane, large-set or memory"
+            "takes no argument, instructions, record-instructions, control-plane, large-set, memory or \
+             load"
         )),
     };
     match outcome {
