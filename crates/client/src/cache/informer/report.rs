@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::fault_log::FaultLog;
 use crate::resource::GroupResource;
 
-/// Maximum number of undecodable objects logged at a time.
+/// Maximum number of undecodable objects logged by name at a time.
 const SET_ASIDE_LOGGED_MAX: usize = 20;
 
 /// Logs one informer's failures, each once until it changes.
@@ -23,6 +23,8 @@ pub(super) struct Reporter {
     failure: FaultLog<String>,
     /// The objects logged as set aside, as `namespace/name`.
     set_aside: BTreeSet<String>,
+    /// True if the log says that more objects are set aside than it names.
+    has_more: bool,
 }
 
 impl Reporter {
@@ -37,6 +39,7 @@ impl Reporter {
             scope,
             failure: FaultLog::default(),
             set_aside: BTreeSet::new(),
+            has_more: false,
         }
     }
 
@@ -56,10 +59,18 @@ impl Reporter {
 
     /// Logs a set-aside object, once.
     pub(super) fn set_aside(&mut self, object: &SetAside) {
-        if self.set_aside.len() >= SET_ASIDE_LOGGED_MAX {
+        let name = full_name(&object.namespace, &object.name);
+        let is_named = self.set_aside.contains(&name);
+        if !is_named && self.set_aside.len() >= SET_ASIDE_LOGGED_MAX {
+            if !std::mem::replace(&mut self.has_more, true) {
+                tracing::warn!(
+                    resource = %self.resource,
+                    object = name,
+                    "cannot decode more than {SET_ASIDE_LOGGED_MAX} objects, logging no more names; the metric informer_objects_set_aside counts them"
+                );
+            }
             return;
         }
-        let name = full_name(&object.namespace, &object.name);
         if self.set_aside.insert(name.clone()) {
             tracing::warn!(
                 resource = %self.resource,
@@ -100,7 +111,9 @@ impl Reporter {
         }
     }
 
-    fn no_longer(&self, object: &str) {
+    /// Logs an object's end, so that the next one is logged by name.
+    fn no_longer(&mut self, object: &str) {
+        self.has_more = false;
         let resource = self.resource;
         tracing::info!(%resource, object, "object can be decoded again, or is gone");
     }

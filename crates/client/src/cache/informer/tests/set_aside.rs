@@ -192,3 +192,29 @@ async fn set_asides_are_counted_and_logged_once() {
         ["+a", "+b", "+c", "-c", "-b", "-a", "+d", "-d"]
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn twenty_set_asides_are_named_and_more_are_mentioned() {
+    let names: Vec<String> = (10..34).map(|number| format!("a{number}")).collect();
+    let odds: Vec<String> = names.iter().map(|name| odd(name, "1")).collect();
+    let log = CapturedLog::at(Level::INFO);
+    let script = vec![
+        list("10", &odds),
+        Answer::Watch(vec![
+            event("MODIFIED", &object("a10", "11")),
+            event("MODIFIED", &odd("a33", "12")),
+            event("MODIFIED", &odd("a32", "13")),
+            Step::Hang,
+        ]),
+    ];
+    run(60, script).await;
+    let log = log.take();
+    let count = |part: &str| log.iter().filter(|line| line.contains(part)).count();
+    assert_eq!(count("cannot decode an object"), 21, "{log:#?}");
+    assert_eq!(count("cannot decode more than 20 objects"), 2, "{log:#?}");
+    let named = log
+        .iter()
+        .filter(|line| line.contains("cannot decode an object"));
+    let last = named.last().unwrap();
+    assert!(last.contains("object=ns/a33"), "{log:#?}");
+}
