@@ -107,6 +107,14 @@ impl WatchStream {
         Some(line)
     }
 
+    /// Returns the error of an event that the next watch would send again: only a list gets past it.
+    fn unusable(&self, problem: fmt::Arguments<'_>) -> Error {
+        Error::Decode {
+            action: self.action.clone(),
+            source: serde::de::Error::custom(problem),
+        }
+    }
+
     fn decode(&self, line: &[u8]) -> Result<WatchEvent, Error> {
         let decode_error = |source| Error::Decode {
             action: self.action.clone(),
@@ -124,8 +132,7 @@ impl WatchStream {
                 return Ok(WatchEvent::Error(status));
             }
             other => {
-                let text = format!("unknown type of watch event {other:?}");
-                return Err(transport_error(&self.action, text.into()));
+                return Err(self.unusable(format_args!("unknown type of watch event {other:?}")));
             }
         };
         let object = line.range_of(frame.object.get()).unwrap_or_default();
@@ -158,8 +165,8 @@ impl Stream for WatchStream {
                     }
                     if this.buffer.len() > EVENT_BYTES_MAX {
                         this.ended = true;
-                        let text = format!("a watch event is longer than {EVENT_BYTES_MAX} bytes");
-                        return Poll::Ready(Some(Err(transport_error(&this.action, text.into()))));
+                        let limit = format_args!("an event is longer than {EVENT_BYTES_MAX} bytes");
+                        return Poll::Ready(Some(Err(this.unusable(limit))));
                     }
                 }
                 Some(Err(err)) => {

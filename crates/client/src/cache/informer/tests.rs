@@ -293,12 +293,20 @@ async fn refused_watch_causes_relist() {
             list("11", &[]),
             Answer::Watch(vec![Step::Line("{broken".to_owned())]),
             list("12", &[]),
+            Answer::Watch(vec![event("RENAMED", &object("a", "13"))]),
+            list("13", &[]),
             Answer::Watch(vec![Step::Hang]),
         ],
     )
     .await;
-    let last = ["watch from 11", "/api/v1/pods?limit=500", "watch from 12"];
-    assert_eq!(asked[asked.len() - 3..], last);
+    let last = [
+        "watch from 11",
+        "/api/v1/pods?limit=500",
+        "watch from 12",
+        "/api/v1/pods?limit=500",
+        "watch from 13",
+    ];
+    assert_eq!(asked[asked.len() - 5..], last);
 }
 
 #[tokio::test(start_paused = true)]
