@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::fence::Fence;
 use crate::resource::Resource;
 use api_health::{ApiHealthLog, Right};
-use call::{Call, object_target, transport_error};
+use call::{AtOnce, Call, object_target, transport_error};
 
 pub use options::{ListOptions, PatchType, WatchOptions};
 pub use watch::{WatchEvent, WatchObject, WatchStream};
@@ -45,6 +45,7 @@ pub struct RestClient {
     body_timeout: Duration,
     health: Arc<ApiHealthLog>,
     fence: Option<Fence>,
+    at_once: Option<AtOnce>,
 }
 
 impl RestClient {
@@ -67,6 +68,18 @@ impl RestClient {
             body_timeout: BODY_TIMEOUT_DEFAULT,
             health: Arc::default(),
             fence: None,
+            at_once: None,
+        }
+    }
+
+    /// Returns a client for writes that depend on a read just before them. Its requests don't wait
+    /// for their token of the rate limit, so that later requests wait longer, and are never sent
+    /// again: an answer with `Retry-After` is the caller's error.
+    #[must_use]
+    pub fn at_once(&self) -> Self {
+        Self {
+            at_once: Some(AtOnce),
+            ..self.clone()
         }
     }
 
@@ -325,7 +338,10 @@ impl RestClient {
     async fn send_unreported(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
         let action = call.action();
         let (method, resource, name) = (call.method.clone(), call.resource, call.name);
-        let request = call.into_request()?;
+        let mut request = call.into_request()?;
+        if let Some(mark) = self.at_once {
+            request.extensions_mut().insert(mark);
+        }
         let sent = self.service.clone().oneshot(request).await;
         let response = sent.map_err(|err| transport_error(&action, err))?;
         let status = response.status();

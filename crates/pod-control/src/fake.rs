@@ -23,7 +23,7 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::{ObjectStore, RequestTracker};
 
-use crate::object_manager::ObjectManager;
+use crate::object_manager::{ObjectManager, Timing};
 use crate::stateful_set_utils::NewClaim;
 use crate::stateful_set_utils::NewPod;
 
@@ -115,7 +115,7 @@ impl ObjectManager for FakeObjectManager {
         self.pods.update(pod)
     }
 
-    async fn delete_pod(&self, _set: &StatefulSet, pod: &Pod) -> Result<(), Error> {
+    async fn delete_pod(&self, _: &StatefulSet, pod: &Pod, _: Timing) -> Result<(), Error> {
         let _request = self.delete_pod_tracker.begin()?;
         tokio::task::yield_now().await;
         if self.pods.read(&pod.namespace, &pod.name)?.object.uid != pod.uid {
@@ -139,7 +139,12 @@ impl ObjectManager for FakeObjectManager {
         self.claims.read(namespace, name)
     }
 
-    async fn update_claim(&self, _set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error> {
+    async fn update_claim(
+        &self,
+        _: &StatefulSet,
+        claim: Live<Claim>,
+        _: Timing,
+    ) -> Result<(), Error> {
         let _request = self.update_claim_tracker.begin()?;
         let incomplete = |owner: &OwnerReference| {
             owner.api_version.is_empty() || owner.kind.is_empty() || owner.name.is_empty()

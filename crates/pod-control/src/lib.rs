@@ -34,6 +34,6 @@ pub use error::Error;
 pub use live_set_check::{LiveSetCheck, Turn};
 #[cfg(any(test, feature = "testing"))]
 pub use object_manager::MockObjectManager;
-pub use object_manager::{ObjectManager, RealObjectManager};
+pub use object_manager::{ObjectManager, RealObjectManager, Timing};
 pub use stateful_pod_control::{SetPodControl, StatefulPodControl};
 pub use stateful_set_utils::{NewClaim, NewPod, Ordinal, PodSlot};

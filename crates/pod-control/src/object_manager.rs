@@ -16,6 +16,15 @@ use crate::stateful_set_utils::{NewClaim, NewPod};
 
 pub use real::RealObjectManager;
 
+/// Timing of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// Waits for the client's rate limit, and is sent again if the server asks for it.
+    Queued,
+    /// Does neither, because it depends on a live read of the set just before it.
+    AtOnce,
+}
+
 /// Reads and writes a set's dependencies. `get_…` reads a cache, `read_…` the API server.
 ///
 /// Upstream: `StatefulPodControlObjectManager`.
@@ -47,7 +56,7 @@ pub trait ObjectManager: SetReader {
     /// # Errors
     ///
     /// An error from the API server or the transport; a conflict if the pod was recreated.
-    async fn delete_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error>;
+    async fn delete_pod(&self, set: &StatefulSet, pod: &Pod, timing: Timing) -> Result<(), Error>;
 
     /// Creates a claim.
     ///
@@ -75,7 +84,12 @@ pub trait ObjectManager: SetReader {
     /// # Errors
     ///
     /// An error from the API server or the transport.
-    async fn update_claim(&self, set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error>;
+    async fn update_claim(
+        &self,
+        set: &StatefulSet,
+        claim: Live<Claim>,
+        timing: Timing,
+    ) -> Result<(), Error>;
 }
 
 #[cfg(any(test, feature = "testing"))]
@@ -100,10 +114,20 @@ mockall::mock! {
         ) -> Result<Option<Arc<Pod>>, Error>;
         async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error>;
         async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error>;
-        async fn delete_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error>;
+        async fn delete_pod(
+            &self,
+            set: &StatefulSet,
+            pod: &Pod,
+            timing: Timing,
+        ) -> Result<(), Error>;
         async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error>;
         fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error>;
         async fn read_claim(&self, namespace: &str, name: &str) -> Result<Live<Claim>, Error>;
-        async fn update_claim(&self, set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error>;
+        async fn update_claim(
+            &self,
+            set: &StatefulSet,
+            claim: Live<Claim>,
+            timing: Timing,
+        ) -> Result<(), Error>;
     }
 }

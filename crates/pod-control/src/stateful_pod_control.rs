@@ -16,7 +16,7 @@ use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, Statef
 
 use crate::error::Error;
 use crate::live_set_check::LiveSetCheck;
-use crate::object_manager::ObjectManager;
+use crate::object_manager::{ObjectManager, Timing};
 use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::{
     identity_matches, storage_matches, update_identity, update_storage,
@@ -192,7 +192,12 @@ impl SetPodControl<'_> {
     ///
     /// Upstream: `DeleteStatefulPod`.
     pub async fn delete_stateful_pod(&self, pod: &Pod) -> Result<(), Error> {
-        let deleted = match self.control.objects.delete_pod(self.set, pod).await {
+        self.delete_pod(pod, Timing::Queued).await
+    }
+
+    async fn delete_pod(&self, pod: &Pod, timing: Timing) -> Result<(), Error> {
+        let deleted = self.control.objects.delete_pod(self.set, pod, timing).await;
+        let deleted = match deleted {
             Err(error) if error.is_not_found() => Ok(()),
             other => other,
         };
@@ -208,16 +213,16 @@ impl SetPodControl<'_> {
     /// The set changed or can't be read; or an error of [`Self::delete_stateful_pod`].
     pub async fn delete_condemned_pod(&self, pod: &Pod) -> Result<(), Error> {
         let policy = self.set.spec.claim_retention_policy;
-        let _turn = if policy.when_scaled == ClaimRetentionPolicyType::Delete {
-            let passed = self.live_set.passes(&*self.control.objects, self.set).await;
-            Some(passed.map_err(|reason| Error::DeleteWithClaims {
-                pod: pod.name.to_string(),
-                reason,
-            })?)
-        } else {
-            None
-        };
-        self.delete_stateful_pod(pod).await
+        if policy.when_scaled != ClaimRetentionPolicyType::Delete {
+            return self.delete_stateful_pod(pod).await;
+        }
+        // No step may come between this check and the deletion.
+        let passed = self.live_set.passes(&*self.control.objects, self.set).await;
+        let _turn = passed.map_err(|reason| Error::DeleteWithClaims {
+            pod: pod.name.to_string(),
+            reason,
+        })?;
+        self.delete_pod(pod, Timing::AtOnce).await
     }
 
     /// Creates a pending pod's missing claims and sets their owners.

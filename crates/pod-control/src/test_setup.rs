@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use statefulset_client::backoff::NoJitter;
 use statefulset_client::cache::indexer::{CachedObject as _, Indexer};
+use statefulset_client::config::{ClientOptions, layered};
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
 use statefulset_client::recorder::{EventRecorder, FakeRecorder};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, STATEFUL_SETS};
+use statefulset_client::rest::RestClient;
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::ConsistencyStore;
 use statefulset_controller_util::pod::Pod;
@@ -56,8 +58,29 @@ pub(crate) fn over_api() -> OverApi {
 
 pub(crate) fn over_api_reporting_to(consistency: Arc<dyn ConsistencyStore>) -> OverApi {
     let api = FakeClientset::new();
+    let client = api.rest_client();
+    over_client(api, client, consistency)
+}
+
+/// A pod control whose requests wait for the tokens of a rate limit without bursts.
+pub(crate) fn over_limited_api(qps: f64) -> OverApi {
+    let api = FakeClientset::new();
+    let options = ClientOptions {
+        qps,
+        burst: 1,
+        ..ClientOptions::default()
+    };
+    let client = layered(api.clone(), &options);
+    over_client(api, client, Arc::new(WriteLog::default()))
+}
+
+fn over_client(
+    api: FakeClientset,
+    client: RestClient,
+    consistency: Arc<dyn ConsistencyStore>,
+) -> OverApi {
     let claims = Arc::new(Indexer::new());
-    let manager = RealObjectManager::new(api.rest_client(), Arc::clone(&claims), consistency);
+    let manager = RealObjectManager::new(client, Arc::clone(&claims), consistency);
     let (recorder, control) = control_over(Arc::new(manager));
     OverApi {
         api,

@@ -388,6 +388,31 @@ async fn retries_are_rate_limited_and_counted() {
     assert_eq!(lines.last().unwrap(), "POST over after 103 Some(4)");
 }
 
+#[tokio::test(start_paused = true)]
+async fn requests_sent_at_once_are_sent_once() {
+    let service = service_fn(|_: Request<Body>| async {
+        let response = Response::builder().status(429).header("Retry-After", "1");
+        response.body(Body::empty()).map_err(BoxError::from)
+    });
+    let counts = Arc::new(Counts::default());
+    let options = ClientOptions {
+        qps: 0.1,
+        burst: 1,
+        metrics: Arc::<Counts>::clone(&counts),
+        ..ClientOptions::default()
+    };
+    let client = layered(service, &options).at_once();
+    for _ in 0..2 {
+        let name = ("ns", "web-0");
+        let deleted = client.delete(&crate::resource::PODS, name.0, name.1, "{}".to_owned());
+        deleted.await.unwrap_err();
+        let lines = counts.take();
+        let sent = lines.iter().filter(|line| *line == "DELETE Some(429)");
+        assert_eq!(sent.count(), 1);
+        assert_eq!(lines.last().unwrap(), "DELETE over after 0 Some(0)");
+    }
+}
+
 #[tokio::test]
 async fn failed_requests_are_observed_and_watches_counted() {
     let service = service_fn(|request: Request<Body>| async move {

@@ -14,6 +14,10 @@ use crate::resource::Resource;
 /// The content type of every body except a patch.
 const JSON: &str = "application/json";
 
+/// Mark of a request that no layer delays or sends again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AtOnce;
+
 /// A request before it is sent.
 pub(super) struct Call<'a> {
     pub(super) method: Method,

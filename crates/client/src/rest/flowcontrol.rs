@@ -9,10 +9,12 @@ use http::Request;
 use tokio::time::Instant;
 use tower::{Layer, Service, ServiceExt as _};
 
+use super::call::AtOnce;
 use super::metrics::{ClientMetrics, is_watch};
 use crate::token_bucket::TokenBucket;
 
-/// Makes each request wait for a token, in order of arrival. Watches don't wait.
+/// Makes each request wait for a token, in order of arrival. Watches don't wait. Requests of
+/// [`RestClient::at_once`](super::RestClient::at_once) take their token in advance.
 ///
 /// Upstream: `flowcontrol.NewTokenBucketRateLimiter`, `Request.tryThrottle`.
 #[derive(Clone)]
@@ -79,7 +81,9 @@ where
         if is_watch(request.uri()) {
             return Box::pin(inner.oneshot(request));
         }
-        let wait = self.limit.reserve();
+        let reserved = self.limit.reserve();
+        let is_at_once = request.extensions().get::<AtOnce>().is_some();
+        let wait = if is_at_once { Duration::ZERO } else { reserved };
         self.limit.metrics.rate_limited(request.method(), wait);
         Box::pin(async move {
             tokio::time::sleep(wait).await;
@@ -107,5 +111,20 @@ mod tests {
         assert_eq!(send("/api/v1/pods").await, 1);
         assert_eq!(send("/api/v1/pods?watch=true").await, 1);
         assert_eq!(send("/api/v1/pods").await, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_sent_at_once_delay_later_ones() {
+        let inner = tower::service_fn(|_: Request<()>| async { Ok::<_, ()>(Instant::now()) });
+        let service = RateLimitLayer::new(1.0, 1, Arc::new(NoopClientMetrics)).layer(inner);
+        let start = Instant::now();
+        let mut at_once = Request::new(());
+        at_once.extensions_mut().insert(AtOnce);
+        let mut seconds = Vec::new();
+        for request in [at_once.clone(), at_once, Request::new(())] {
+            let sent = service.clone().oneshot(request).await.unwrap();
+            seconds.push((sent - start).as_secs());
+        }
+        assert_eq!(seconds, [0, 0, 2]);
     }
 }

@@ -13,6 +13,7 @@ use kube::client::Body;
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
 use crate::error::causes;
+use crate::rest::call::AtOnce;
 use crate::rest::metrics::ClientMetrics;
 
 /// Maximum number of retries.
@@ -22,7 +23,8 @@ pub const RESENDS_MAX: u32 = 10;
 const LOST_CONNECTION_WAIT: Duration = Duration::from_secs(1);
 
 /// Retries a request if the response is 429 or a server error with `Retry-After`, or if a GET lost
-/// its connection. A write with a lost connection is never retried: it may have been applied.
+/// its connection. A write with a lost connection is never retried: it may have been applied. Nor
+/// is a request of [`RestClient::at_once`](super::RestClient::at_once).
 ///
 /// Upstream: `withRetry` of client-go's `rest` package.
 #[derive(Clone)]
@@ -71,6 +73,9 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let Self { inner, metrics } = self.clone();
+        if request.extensions().get::<AtOnce>().is_some() {
+            return Box::pin(inner.oneshot(request));
+        }
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             // Request bodies are in memory, so this takes no time.

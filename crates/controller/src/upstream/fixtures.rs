@@ -19,8 +19,8 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream;
 use statefulset_history::fake::FakeHistory;
-use statefulset_pod_control::ObjectManager as _;
 use statefulset_pod_control::fake::{FakeObjectManager, stateful_set_pod};
+use statefulset_pod_control::{ObjectManager as _, Timing};
 use statefulset_set_control::testing::{World, invariants};
 
 use crate::SyncOutcome;
@@ -241,7 +241,10 @@ impl Controller {
         let pod = self.pod(set, ordinal);
         self.pods.on_update(before, &pod);
         self.work().await.unwrap();
-        self.objects.delete_pod(set, &pod).await.unwrap();
+        self.objects
+            .delete_pod(set, &pod, Timing::Queued)
+            .await
+            .unwrap();
         self.pods.on_delete(&pod, false);
         self.work().await.unwrap();
     }

@@ -6,8 +6,8 @@ use statefulset_client::resource::PODS;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream;
-use statefulset_pod_control::ObjectManager as _;
 use statefulset_pod_control::fake::FakeObjectManager;
+use statefulset_pod_control::{ObjectManager as _, Timing};
 
 use super::fixtures::{Controller, UNBOUNDED, pod};
 
@@ -49,7 +49,11 @@ async fn test_stateful_set_controller_respects_termination() {
     assert_eq!(pods.len(), 5);
     assert_eq!(controller.objects.delete_pod_tracker.requests(), 0);
     for pod in &pods[3..] {
-        controller.objects.delete_pod(&set, pod).await.unwrap();
+        controller
+            .objects
+            .delete_pod(&set, pod, Timing::Queued)
+            .await
+            .unwrap();
     }
     let set = controller.scale(&set, 0);
     controller.scale_down(&set).await;
@@ -68,7 +72,10 @@ async fn scale_past(terminate: impl FnOnce(&FakeObjectManager, &StatefulSet, Tim
     let created = objects.create_pod_tracker.requests();
 
     let going = controller.pod(&set, 0);
-    objects.delete_pod(&set, &going).await.unwrap();
+    objects
+        .delete_pod(&set, &going, Timing::Queued)
+        .await
+        .unwrap();
     controller.sync(&set).await.unwrap();
     let pods = objects.pods_of(&set);
     let names: Vec<&str> = pods.iter().map(|pod| &*pod.name).collect();

@@ -21,7 +21,7 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use tokio::sync::Semaphore;
 use weak_table::WeakValueHashMap;
 
-use super::ObjectManager;
+use super::{ObjectManager, Timing};
 use crate::stateful_set_utils::NewClaim;
 use crate::stateful_set_utils::NewPod;
 
@@ -58,6 +58,13 @@ impl RealObjectManager {
             claims,
             consistency,
             large_pods: Mutex::default(),
+        }
+    }
+
+    fn client(&self, timing: Timing) -> RestClient {
+        match timing {
+            Timing::Queued => self.client.clone(),
+            Timing::AtOnce => self.client.at_once(),
         }
     }
 
@@ -143,13 +150,13 @@ impl ObjectManager for RealObjectManager {
         Ok(())
     }
 
-    async fn delete_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error> {
+    async fn delete_pod(&self, set: &StatefulSet, pod: &Pod, timing: Timing) -> Result<(), Error> {
         let options = json!({
             "kind": "DeleteOptions",
             "apiVersion": "v1",
             "preconditions": {"uid": pod.uid},
         });
-        self.client
+        self.client(timing)
             .delete(&PODS, &pod.namespace, &pod.name, options.to_string())
             .await?;
         self.consistency
@@ -174,11 +181,16 @@ impl ObjectManager for RealObjectManager {
         self.read(&PERSISTENT_VOLUME_CLAIMS, namespace, name).await
     }
 
-    async fn update_claim(&self, set: &StatefulSet, claim: Live<Claim>) -> Result<(), Error> {
+    async fn update_claim(
+        &self,
+        set: &StatefulSet,
+        claim: Live<Claim>,
+        timing: Timing,
+    ) -> Result<(), Error> {
         let (namespace, name) = (&claim.object.namespace, &claim.object.name);
         let body = to_go_string(&claim.json);
         let answer = self
-            .client
+            .client(timing)
             .replace(&PERSISTENT_VOLUME_CLAIMS, namespace, name, body)
             .await?;
         self.written(set, TrackedResource::PersistentVolumeClaims, &answer);

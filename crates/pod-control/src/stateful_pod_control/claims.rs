@@ -7,7 +7,7 @@ use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, ClaimTemplate};
 
-use super::SetPodControl;
+use super::{SetPodControl, Timing};
 use crate::error::Error;
 use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::{
@@ -127,7 +127,7 @@ impl SetPodControl<'_> {
         let change =
             update_claim_owner_ref_for_set_and_pod(&mut live.json, &live.object, set, slot);
         if change == OwnersChange::Removes {
-            return self.write_claim(live).await;
+            return self.write_claim(live, Timing::Queued).await;
         }
         // No step may come between this check and the write.
         let passed = self.live_set.passes(&*self.control.objects, set).await;
@@ -135,7 +135,7 @@ impl SetPodControl<'_> {
             claim: name.to_string(),
             reason,
         })?;
-        self.write_claim(live).await
+        self.write_claim(live, Timing::AtOnce).await
     }
 
     /// Removes the pod from the owners of its claims, so that they outlive it. Changes only the
@@ -168,7 +168,7 @@ impl SetPodControl<'_> {
         let mut live = self.read_same_claim(&claim).await?;
         if owner.has_owner_ref(&live.object) {
             remove_owner_ref(&mut live.json, slot.uid());
-            self.write_claim(live).await?;
+            self.write_claim(live, Timing::Queued).await?;
         }
         Ok(())
     }
@@ -194,9 +194,10 @@ impl SetPodControl<'_> {
         Ok(live)
     }
 
-    async fn write_claim(&self, claim: Live<Claim>) -> Result<(), Error> {
+    async fn write_claim(&self, claim: Live<Claim>, timing: Timing) -> Result<(), Error> {
         let name = claim.object.name.clone();
-        let written = self.control.objects.update_claim(self.set, claim).await;
+        let written = self.control.objects.update_claim(self.set, claim, timing);
+        let written = written.await;
         written.map_err(|source| update_claim(&name, source))
     }
 

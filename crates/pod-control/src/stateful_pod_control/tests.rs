@@ -6,7 +6,9 @@ use statefulset_controller_util::testing::builders::{self, Builder, owner_refere
 
 use super::*;
 use crate::stateful_set_utils::{NewPod, Ordinal};
-use crate::test_setup::{CLAIMS, InMemory, OverApi, boom, existing, in_memory, over_api};
+use crate::test_setup::{
+    CLAIMS, InMemory, OverApi, boom, existing, in_memory, over_api, over_limited_api,
+};
 
 mod create;
 mod delete;

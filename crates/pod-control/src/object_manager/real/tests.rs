@@ -152,7 +152,10 @@ async fn delete_pod_sends_uid_and_reports_deleted_pods_alone() {
     // Waiting for a pod's end that was not observed would stop the set's syncs if the answer is
     // wrong, as one from a proxy may be.
     for gone in [false, true] {
-        let result = setup.objects.delete_pod(&setup.set, &pod).await;
+        let result = setup
+            .objects
+            .delete_pod(&setup.set, &pod, Timing::Queued)
+            .await;
         assert_eq!(result.is_err_and(|error| error.is_not_found()), gone);
         let request = setup.only_request();
         assert_eq!((request.verb, &*request.name), (Verb::Delete, "web-0"));
@@ -172,7 +175,10 @@ async fn failed_deletion_is_not_reported() {
     let rule = FaultRule::new(Verb::Delete, "pods", 1, FaultError::Conflict);
     setup.api.fail(rule);
     let pod = builders::pod(&setup.set, 0).build();
-    let error = setup.objects.delete_pod(&setup.set, &pod).await;
+    let error = setup
+        .objects
+        .delete_pod(&setup.set, &pod, Timing::Queued)
+        .await;
     assert!(error.unwrap_err().is_conflict());
     assert!(setup.log.take().is_empty());
 }
@@ -205,7 +211,11 @@ async fn update_claim_puts_the_whole_live_object() {
     let live = setup.objects.read_claim("ns", "data-web-0").await.unwrap();
     setup.only_request();
     setup.answer(Verb::Update, "persistentvolumeclaims", "44");
-    setup.objects.update_claim(&setup.set, live).await.unwrap();
+    setup
+        .objects
+        .update_claim(&setup.set, live, Timing::Queued)
+        .await
+        .unwrap();
     let request = setup.only_request();
     assert_eq!((request.verb, &*request.name), (Verb::Update, "data-web-0"));
     assert_eq!(request.json(), claim.json());
@@ -268,7 +278,7 @@ async fn failed_writes_are_returned_and_not_reported() {
         objects.create_pod(set, &pod).await.map(drop),
         objects.update_pod(set, live_pod).await,
         objects.create_claim(set, &claim).await,
-        objects.update_claim(set, live_claim).await,
+        objects.update_claim(set, live_claim, Timing::Queued).await,
     ] {
         assert!(result.unwrap_err().is_forbidden());
     }

@@ -524,3 +524,32 @@ async fn stale_claim_lookup_fails_with_the_cache() {
         .unwrap_err();
     assert_eq!(error.to_string(), "boom");
 }
+
+/// At one request in ten seconds, a change of the set could come between a live read and its write.
+#[tokio::test(start_paused = true)]
+async fn checked_writes_follow_the_live_read_at_once() {
+    let (setup, set) = (over_limited_api(0.1), web().retention("Delete", "Delete"));
+    setup.api.load(&STATEFUL_SETS, set.text());
+    let set = set.build();
+    let claim = builders::claim(&set, "data", 5).owner(set_owner());
+    setup.load_claim(&claim);
+    let pod = builders::pod(&set, 5);
+    setup.api.load(&PODS, pod.text());
+
+    let start = tokio::time::Instant::now();
+    apply(&setup, &set).await.unwrap();
+    let owned = [
+        "get persistentvolumeclaims data-web-5",
+        "get statefulsets web",
+        "update persistentvolumeclaims data-web-5",
+    ];
+    assert_eq!(setup.requests(), owned);
+    assert_eq!(start.elapsed().as_secs(), 10, "only the read waited");
+
+    setup.api.clear_actions();
+    let control = setup.control.for_sync(&set);
+    control.delete_condemned_pod(&pod.build()).await.unwrap();
+    let deleted = ["get statefulsets web", "delete pods web-5"];
+    assert_eq!(setup.requests(), deleted);
+    assert_eq!(start.elapsed().as_secs(), 30, "the tokens are owed");
+}
