@@ -137,7 +137,7 @@ simulate-slice:
 fuzz: ## Send malformed requests to the test control plane, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p kube-test-control-plane --example fuzz
 
-fuzz-controller: ## Serve odd objects beside ordinary sets to the controller, for FUZZ_SECONDS (600)
+fuzz-controller: ## Serve odd objects and answers beside ordinary sets to the controller, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p conformance --example fuzz_controller
 
 # Finds tests that depend on each other. Needs cargo-nextest.

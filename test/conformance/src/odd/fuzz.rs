@@ -1,5 +1,6 @@
-//! Random odd objects, shown to the real controller beside ordinary sets.
+//! Random odd objects and answers, shown to the real controller beside ordinary sets.
 
+mod answers;
 mod mutate;
 mod objects;
 mod ordinary;
@@ -28,10 +29,24 @@ const SETTLE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(200);
 /// Maximum number of odd objects in a round.
 const OBJECTS_MAX: usize = 3;
+/// Share of the rounds with odd answers instead of odd objects.
+const ODD_ANSWERS: f64 = 0.2;
 
-/// One round: the odd objects determined by a seed.
+/// One round, determined by a seed.
 #[derive(Debug)]
-pub struct Round {
+pub enum Round {
+    /// The server stores odd objects.
+    Objects(OddObjects),
+    /// The server's answers are odd.
+    Answers {
+        /// The seed.
+        seed: u64,
+    },
+}
+
+/// Odd objects of a round.
+#[derive(Debug)]
+pub struct OddObjects {
     rng: StdRng,
     in_lists: bool,
     objects: Vec<OddObject>,
@@ -50,23 +65,30 @@ impl Round {
     /// Creates the round of a seed.
     pub fn new(seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
+        if rng.random_bool(ODD_ANSWERS) {
+            return Self::Answers { seed };
+        }
         let in_lists = rng.random();
         let number = rng.random_range(1..=OBJECTS_MAX);
         let objects = (0..number).map(|_| OddObject::random(&mut rng)).collect();
-        Self {
+        Self::Objects(OddObjects {
             rng,
             in_lists,
             objects,
-        }
+        })
     }
 
     /// Odd states of all objects, each as a line of printable characters.
     pub fn objects(&self) -> impl Iterator<Item = String> {
-        let states = self.objects.iter().flat_map(|object| &object.states);
+        let objects = match self {
+            Self::Objects(odd) => &*odd.objects,
+            Self::Answers { .. } => &[],
+        };
+        let states = objects.iter().flat_map(|object| &object.states);
         states.map(|state| state.escape_ascii().to_string())
     }
 
-    /// Runs the controller on the round's objects.
+    /// Runs the controller on the round's objects or answers.
     ///
     /// # Errors
     ///
@@ -74,12 +96,18 @@ impl Round {
     /// pods and claims were changed.
     pub fn run(self, panics: &Panics) -> anyhow::Result<()> {
         let before = panics.count();
-        let outcome = paused_runtime()?.block_on(self.play());
+        let runtime = paused_runtime()?;
+        let outcome = match self {
+            Self::Objects(objects) => runtime.block_on(objects.play()),
+            Self::Answers { seed } => runtime.block_on(answers::play(seed)),
+        };
         let seen = panics.since(before);
         ensure!(seen.is_empty(), "panicked: {}", seen.join("; "));
         outcome
     }
+}
 
+impl OddObjects {
     async fn play(mut self) -> anyhow::Result<()> {
         let stage = Stage::with_namespace(NAMESPACE).await?;
         let ordinary = Ordinary::new(&stage, NAMESPACE, "calm");
@@ -182,5 +210,8 @@ mod tests {
         let objects = |seed| Round::new(seed).objects().collect::<Vec<_>>();
         assert_eq!(objects(1), objects(1));
         assert_ne!(objects(1), objects(2));
+        let rounds = (0..100).map(Round::new);
+        let of_answers = rounds.filter(|round| matches!(round, Round::Answers { .. }));
+        assert!((10..30).contains(&of_answers.count()));
     }
 }
