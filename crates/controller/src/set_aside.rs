@@ -1,6 +1,7 @@
 //! Sync delays until an undecodable object of the set can be decoded again.
 
 use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_client::cache::indexer::{CachedObject, Indexer, SetAside, SetAsideOwner};
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use statefulset_controller_util::pod::split_name;
@@ -20,16 +21,27 @@ pub(crate) fn ensure_decoded(caches: &Caches, key: &ObjectKey) -> Result<(), Err
     let is_this =
         |owner: &SetAsideOwner| owner.name == set && (owner.kind == KIND || owner.kind.is_empty());
     let is_owner = |object: &SetAside| object.owners.iter().any(is_this);
-    let was_controlled = |object: &SetAside| {
-        let pod = caches.pods.get(&object.namespace, &object.name);
-        let controller = pod.as_ref().and_then(|pod| pod.controller.as_ref());
+    let is_set = |controller: Option<&OwnerReference>| {
         controller.is_some_and(|controller| *controller.name == *set)
+    };
+    // The last decodable states may have had other owners.
+    let was_pod = |object: &SetAside| {
+        let pod = caches.pods.get(&object.namespace, &object.name);
+        is_set(pod.as_ref().and_then(|pod| pod.controller.as_deref()))
+    };
+    let was_revision = |object: &SetAside| {
+        let revision = caches.revisions.get(&object.namespace, &object.name);
+        is_set(
+            revision
+                .as_ref()
+                .and_then(|revision| revision.controller.as_ref()),
+        )
     };
     check(&caches.sets, TrackedResource::StatefulSets, key, |object| {
         object.name == set
     })?;
     check(&caches.pods, TrackedResource::Pods, key, |object| {
-        is_owner(object) || is_named(&object.name, set) || was_controlled(object)
+        is_owner(object) || is_named(&object.name, set) || was_pod(object)
     })?;
     check(
         &caches.claims,
@@ -41,7 +53,7 @@ pub(crate) fn ensure_decoded(caches: &Caches, key: &ObjectKey) -> Result<(), Err
         &caches.revisions,
         TrackedResource::ControllerRevisions,
         key,
-        |object| is_owner(object) || is_revision_named(&object.name, set),
+        |object| is_owner(object) || is_revision_named(&object.name, set) || was_revision(object),
     )
 }
 
@@ -108,6 +120,8 @@ mod tests {
                 .with("metadata.name", "adopted")
                 .build(),
         );
+        let adopted = builders::revision(&set, "adopted", 1, "{}");
+        caches.revisions.add(adopted.build());
         caches.sets.add(set);
         caches
     }
@@ -144,7 +158,7 @@ mod tests {
                 .claims
                 .set_aside(object(name, owner))));
         }
-        for (name, owner) in [("web-6866c68977", ""), ("x", "web")] {
+        for (name, owner) in [("web-6866c68977", ""), ("adopted", ""), ("x", "web")] {
             assert!(held_back(|caches| caches
                 .revisions
                 .set_aside(object(name, owner))));
