@@ -235,15 +235,19 @@ impl<K: CachedObject> Informer<K> {
         self.reporter
             .set_aside_in_list(&self.indexer.all_set_aside());
         self.count_set_aside();
-        for (index, (old, new)) in replaced.present.iter().enumerate() {
+        let mut turn = Turn::default();
+        for (old, new) in &replaced.present {
+            let begun = Instant::now();
             self.notify(|handler| match old {
                 Some(old) => handler.on_update(old, new),
                 None => handler.on_add(new, initial),
             });
-            yield_sometimes(index).await;
+            turn.share(begun).await;
         }
         for gone in &replaced.gone {
+            let begun = Instant::now();
             self.notify(|handler| handler.on_delete(gone, true));
+            turn.share(begun).await;
         }
         self.processed(start, &list.resource_version);
         if initial {
@@ -316,6 +320,7 @@ impl<K: CachedObject> Informer<K> {
     /// Applies the events of a watch until it ends.
     async fn follow(&mut self, mut stream: WatchStream, resource_version: &mut String) -> Ended {
         let mut events = 0;
+        let mut turn = Turn::default();
         loop {
             let next_resync = self.resync.as_ref().map(|resync| resync.next);
             let event = tokio::select! {
@@ -333,11 +338,13 @@ impl<K: CachedObject> Informer<K> {
                 Some(Err(err)) => return Ended::Broken(err),
                 Some(Ok(event)) => event,
             };
+            let begun = Instant::now();
             match self.apply_event(event, resource_version) {
                 ControlFlow::Continue(()) => events += 1,
                 ControlFlow::Break(ended) => return ended,
             }
             self.reporter.recovered();
+            turn.share(begun).await;
         }
     }
 
@@ -356,9 +363,11 @@ impl<K: CachedObject> Informer<K> {
         if let Some(resync) = &mut self.resync {
             resync.next = Instant::now() + resync.period;
         }
-        for (index, object) in self.indexer.list().into_iter().enumerate() {
+        let mut turn = Turn::default();
+        for object in self.indexer.list() {
+            let begun = Instant::now();
             self.notify(|handler| handler.on_update(&object, &object));
-            yield_sometimes(index).await;
+            turn.share(begun).await;
         }
     }
 
@@ -369,10 +378,28 @@ impl<K: CachedObject> Informer<K> {
     }
 }
 
-/// Yields to other tasks after every 64th object, so that a long list doesn't delay other caches.
-async fn yield_sometimes(index: usize) {
-    if index % 64 == 63 {
-        tokio::task::yield_now().await;
+/// The informer's turn on its thread. An orphan's event costs as much as its namespace has sets, and
+/// other caches and workers must not wait for many of them.
+#[derive(Default)]
+struct Turn {
+    busy: Duration,
+    objects: usize,
+}
+
+impl Turn {
+    /// Maximum number of objects of a turn.
+    const OBJECTS_MAX: usize = 64;
+    /// Maximum time of work in a turn.
+    const BUSY_MAX: Duration = Duration::from_millis(1);
+
+    /// Counts an object and the work on it. Yields to other tasks at the end of the turn.
+    async fn share(&mut self, begun: Instant) {
+        self.objects += 1;
+        self.busy += begun.elapsed();
+        if self.objects >= Self::OBJECTS_MAX || self.busy >= Self::BUSY_MAX {
+            *self = Self::default();
+            tokio::task::yield_now().await;
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tests of list and watch against a scripted server, under paused time.
 
+use std::pin::pin;
 use std::sync::Mutex;
 
 use crate::fake::TestObject;
@@ -332,4 +333,17 @@ async fn resync_resends_all_objects_and_keeps_version() {
     assert_eq!(heard[2..], ["*a:1>1 @10", "*b:2>2 @10"]);
     let (heard, _) = run_with(config, 99, script).await;
     assert_eq!(heard.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn turn_ends_after_a_millisecond_or_64_objects() {
+    let mut turn = Turn::default();
+    let ends = async |turn: &mut Turn, begun| futures::poll!(pin!(turn.share(begun))).is_pending();
+    let begun = Instant::now();
+    tokio::time::advance(Turn::BUSY_MAX / 2).await;
+    assert!(!ends(&mut turn, begun).await);
+    assert!(ends(&mut turn, begun).await, "a millisecond of work");
+    for object in 1..=64 {
+        assert_eq!(ends(&mut turn, Instant::now()).await, object == 64);
+    }
 }
