@@ -7,9 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
-use rcgen::{CertificateParams, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair,
+};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::OFF;
@@ -42,6 +45,16 @@ fn serving(api: &FakeApi, folder: &Path, further: &[&str]) -> (Program, SocketAd
 
 /// Sends a request to the program, whose certificate is in the file; returns the code and the body.
 fn ask(address: SocketAddr, certificate: &Path, path: &str) -> (u16, String) {
+    ask_with(address, certificate, path, None)
+}
+
+/// Sends a request with a client certificate.
+fn ask_with(
+    address: SocketAddr,
+    certificate: &Path,
+    path: &str,
+    client: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+) -> (u16, String) {
     let mut roots = RootCertStore::empty();
     roots
         .add(CertificateDer::from_pem_file(certificate).unwrap())
@@ -50,8 +63,11 @@ fn ask(address: SocketAddr, certificate: &Path, path: &str) -> (u16, String) {
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .with_root_certificates(roots);
+    let config = match client {
+        Some((chain, key)) => config.with_client_auth_cert(vec![chain], key).unwrap(),
+        None => config.with_no_client_auth(),
+    };
     let name = ServerName::try_from("localhost").unwrap();
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
     let stream = TcpStream::connect(address).unwrap();
@@ -175,6 +191,32 @@ fn self_signed() -> (String, String) {
     let key = KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
     (certificate.pem(), key.serialize_pem())
+}
+
+#[test]
+fn client_certificate_authenticates_its_user() {
+    let api = FakeApi::new(Answer::empty_list_or_watch);
+    let folder = tempfile::tempdir().unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    std::fs::write(folder.path().join("ca"), ca.pem()).unwrap();
+    let client_ca = format!("--client-ca-file={}/ca", folder.path().display());
+    let (program, address) = serving(&api, folder.path(), &[&client_ca]);
+
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    let name = &mut params.distinguished_name;
+    name.push(DnType::CommonName, "ops");
+    name.push(DnType::OrganizationName, "system:masters");
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let key = KeyPair::generate().unwrap();
+    let chain = params.signed_by(&key, &ca).unwrap().der().clone();
+    let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+    let certificate = folder.path().join("kube-controller-manager.crt");
+    let metrics = ask_with(address, &certificate, "/metrics", Some((chain, key)));
+    assert_eq!(metrics.0, 200, "{}", metrics.1);
+    program.signal("TERM");
+    assert_eq!(program.wait().code, Some(0));
 }
 
 #[test]
