@@ -42,7 +42,7 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
 
 fn measure_one(report: &mut Report, runtime: &Runtime, templates: usize) -> anyhow::Result<()> {
     let volumes = templates * 10;
-    let api = runtime.block_on(async { anyhow::Ok(FakeClientset::new()) })?;
+    let api = FakeClientset::new();
     let set = set(templates, volumes).to_string();
     api.load(&STATEFUL_SETS, set.as_str());
     let baseline = microseconds(|| drop(serde_json::from_str::<Value>(&set)));
@@ -57,12 +57,9 @@ fn measure_one(report: &mut Report, runtime: &Runtime, templates: usize) -> anyh
         });
     };
 
-    // The first sync creates the revision, the claims and the pod.
     let _guard = runtime.enter();
-    let first = syncer(&api, |_| {})?;
     let start = Instant::now();
-    runtime.block_on(first.sync(&key()))?;
-    let requests = api.actions().len();
+    let requests = create(&api, runtime)?;
     row(
         &format!("the first sync, with {requests} requests"),
         start.elapsed().as_secs_f64() * 1e6,
@@ -79,22 +76,57 @@ fn measure_one(report: &mut Report, runtime: &Runtime, templates: usize) -> anyh
             json!({"phase": "Pending"}),
         ),
     ] {
-        let syncer = syncer(&api, |pod| pod["status"] = pod_status.clone())?;
-        // The status is written once.
-        runtime.block_on(syncer.sync(&key()))?;
-        let syncer = self::syncer(&api, |pod| pod["status"] = pod_status.clone())?;
-        api.clear_actions();
-        let sync = || runtime.block_on(syncer.sync(&key())).is_ok();
-        ensure!(sync(), "{what}: the sync fails");
-        ensure!(api.actions().is_empty(), "{what}: the sync writes");
+        let syncer = quiet_syncer(&api, runtime, &pod_status).context(what)?;
         row(
             what,
             microseconds(|| {
-                black_box(sync());
+                black_box(runtime.block_on(syncer.sync(&key())).is_ok());
             }),
         );
     }
     Ok(())
+}
+
+/// Returns the repeatable sync of a settled set with this many claim templates, and ten times as
+/// many volumes.
+pub(crate) fn settled(
+    runtime: Runtime,
+    templates: usize,
+) -> anyhow::Result<Box<dyn FnMut() -> bool>> {
+    let syncer = {
+        let _guard = runtime.enter();
+        let api = FakeClientset::new();
+        api.load(&STATEFUL_SETS, set(templates, templates * 10).to_string());
+        create(&api, &runtime)?;
+        quiet_syncer(&api, &runtime, &running())?
+    };
+    Ok(Box::new(move || {
+        runtime.block_on(syncer.sync(&key())).is_ok()
+    }))
+}
+
+/// Runs the first sync, which creates the revision, the claims and the pod. Returns the number of
+/// its requests.
+fn create(api: &FakeClientset, runtime: &Runtime) -> anyhow::Result<usize> {
+    let first = syncer(api, |_| {})?;
+    runtime.block_on(first.sync(&key()))?;
+    Ok(api.actions().len())
+}
+
+/// Returns a syncer whose syncs write nothing.
+fn quiet_syncer(
+    api: &FakeClientset,
+    runtime: &Runtime,
+    status: &Value,
+) -> anyhow::Result<SetSyncer> {
+    // The status is written once.
+    let writing = syncer(api, |pod| pod["status"] = status.clone())?;
+    runtime.block_on(writing.sync(&key()))?;
+    let quiet = syncer(api, |pod| pod["status"] = status.clone())?;
+    api.clear_actions();
+    runtime.block_on(quiet.sync(&key()))?;
+    ensure!(api.actions().is_empty(), "the sync writes");
+    Ok(quiet)
 }
 
 fn key() -> ObjectKey {

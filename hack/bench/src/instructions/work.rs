@@ -16,6 +16,7 @@ use statefulset_history::{RevisionData, hash_controller_revision};
 use tokio::runtime::Runtime;
 
 use crate::cluster::{Recorded, World};
+use crate::large_set;
 
 /// Other sets' pods in the namespace of most work.
 const OTHERS: usize = 100;
@@ -34,6 +35,11 @@ pub(crate) enum Work {
     },
     /// The same, of 5 pods with a large template.
     SettledLarge,
+    /// The same, of one pod with this many claim templates and ten times as many volumes.
+    ManyClaims {
+        /// Number of claim templates.
+        templates: usize,
+    },
     /// The data of a new revision and its hash.
     Revision {
         /// Additional environment variables of the template.
@@ -47,7 +53,7 @@ pub(crate) enum Work {
 
 impl Work {
     /// Everything that has a recorded count.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         settled(1, OTHERS),
         settled(5, OTHERS),
         settled(10, OTHERS),
@@ -56,6 +62,7 @@ impl Work {
         settled(10_000, OTHERS),
         settled(5, 50_000),
         Self::SettledLarge,
+        Self::ManyClaims { templates: 1_000 },
         Self::Revision { variables: 0 },
         Self::Revision { variables: LARGE },
         Self::Decode,
@@ -73,6 +80,7 @@ impl Work {
                 let recorded = Recorded::read()?.with_template(with_variables(LARGE))?;
                 sync(|| World::of(&recorded, 5, OTHERS))?
             }
+            Self::ManyClaims { templates } => large_set::settled(runtime()?, templates)?,
             Self::Revision { variables } => {
                 let set = Recorded::read()?.set_of(1)?;
                 let mut template = set.spec.template.to_value()?;
@@ -152,6 +160,12 @@ impl fmt::Display for Work {
                 write!(f, "settled sync of {own} pods among {others} others")
             }
             Self::SettledLarge => f.write_str("settled sync of 5 pods with a large template"),
+            Self::ManyClaims { templates } => {
+                write!(
+                    f,
+                    "settled sync of one pod with {templates} claim templates"
+                )
+            }
             Self::Revision { variables: 0 } => f.write_str("revision of a template"),
             Self::Revision { .. } => f.write_str("revision of a large template"),
             Self::Decode => f.write_str("decode a pod"),
