@@ -45,14 +45,6 @@ pub enum Error {
         #[source]
         source: serde_json::Error,
     },
-    /// A response longer than the caller's limit; the received part was dropped.
-    #[error("{action}: the answer is longer than {bytes_max} bytes")]
-    AnswerTooLong {
-        /// The request.
-        action: String,
-        /// Maximum length of the response.
-        bytes_max: usize,
-    },
     /// A write that was not sent because this process isn't the leader.
     #[error("{action}: {}", crate::fence::NotLeading)]
     NotLeading {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::BodyExt as _;
 use kube::client::Body;
 use kube_apimachinery::json::Document;
 use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
@@ -19,12 +19,14 @@ use crate::resource::Resource;
 use api_health::{ApiHealthLog, Right};
 use call::{AtOnce, Call, object_target, transport_error};
 
+pub use list::{ListMetadata, ListStream};
 pub use options::{ListOptions, PatchType, WatchOptions};
 pub use watch::{WatchEvent, WatchObject, WatchStream};
 
 pub mod api_health;
 mod call;
 pub mod flowcontrol;
+mod list;
 pub mod metrics;
 mod options;
 pub mod retry;
@@ -232,22 +234,22 @@ impl RestClient {
     }
 
     /// Lists one page of a collection. Without a resource version in the options the response is
-    /// consistent: at least as new as any write acknowledged before the call.
-    ///
-    /// # Errors
-    ///
-    /// Returns [`Error::AnswerTooLong`] for a page longer than the options allow.
+    /// consistent: at least as new as any write acknowledged before the call. Returns errors of the
+    /// request itself; the stream returns later ones.
     pub async fn list(
         &self,
         resource: &Resource,
         options: &ListOptions,
-    ) -> Result<Document, Error> {
-        let target = options.target(resource);
-        self.document(Call {
-            answer_bytes_max: options.bytes_max.unwrap_or(usize::MAX),
-            ..Call::new(Method::GET, resource, "", target)
-        })
-        .await
+    ) -> Result<ListStream, Error> {
+        let call = Call::new(Method::GET, resource, "", options.target(resource));
+        let (action, right) = (call.action(), call.right());
+        let response = self.send(call).await?;
+        Ok(ListStream::new(
+            response.into_body(),
+            self.clone(),
+            action,
+            right,
+        ))
     }
 
     /// Opens a watch. Returns errors of the request itself; the stream returns later ones.
@@ -279,27 +281,18 @@ impl RestClient {
     }
 
     async fn document(&self, call: Call<'_>) -> Result<Document, Error> {
-        let (action, right, bytes_max) = (call.action(), call.right(), call.answer_bytes_max);
+        let (action, right) = (call.action(), call.right());
         let response = self.send(call).await?;
-        let body = self.read_body(response, &action, bytes_max).await;
+        let body = self.read_body(response, &action).await;
         let body = body.inspect_err(|err| self.failed(&right, err))?;
         Ok(Document::new(body.into()))
     }
 
-    async fn read_body(
-        &self,
-        response: Response<Body>,
-        action: &str,
-        bytes_max: usize,
-    ) -> Result<Bytes, Error> {
-        let collecting = Limited::new(response.into_body(), bytes_max).collect();
+    async fn read_body(&self, response: Response<Body>, action: &str) -> Result<Bytes, Error> {
+        let collecting = response.into_body().collect();
         match tokio::time::timeout(self.body_timeout, collecting).await {
             Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(err)) if err.is::<LengthLimitError>() => Err(Error::AnswerTooLong {
-                action: action.to_owned(),
-                bytes_max,
-            }),
-            Ok(Err(err)) => Err(transport_error(action, err)),
+            Ok(Err(err)) => Err(transport_error(action, err.into())),
             Err(_) => Err(Error::Timeout {
                 action: action.to_owned(),
                 after: self.body_timeout,
@@ -329,8 +322,7 @@ impl RestClient {
     /// hides the cause.
     fn failed(&self, right: &Right, err: &Error) {
         let is_closed = self.fence.as_ref().is_some_and(|it| it.check().is_err());
-        let is_too_long = matches!(err, Error::AnswerTooLong { .. });
-        if !(is_too_long || is_closed && err.is_transport()) {
+        if !(is_closed && err.is_transport()) {
             self.health.failed(right, err);
         }
     }
@@ -348,7 +340,7 @@ impl RestClient {
         if status.is_success() {
             return Ok(response);
         }
-        let body = self.read_body(response, &action, usize::MAX).await?;
+        let body = self.read_body(response, &action).await?;
         let (code, group_resource) = (status.as_u16(), resource.group_resource());
         Err(Error::from_response(
             code,

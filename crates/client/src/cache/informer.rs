@@ -22,7 +22,7 @@ pub use metrics::{
 pub use relist::Relister;
 
 use backoff::ListBackoff;
-use list::list_all;
+use list::{Decoding, list_all};
 use relist::Lists;
 use report::Reporter;
 
@@ -224,7 +224,7 @@ impl<K: CachedObject> Informer<K> {
             &self.resource,
             &self.namespace,
             self.page_size,
-            &self.texts,
+            &self.decoding(),
         )
         .await?;
         let start = Instant::now();
@@ -345,6 +345,13 @@ impl<K: CachedObject> Informer<K> {
             }
             self.reporter.recovered();
             turn.share(begun).await;
+        }
+    }
+
+    fn decoding(&self) -> Decoding<'_, K> {
+        Decoding {
+            texts: &self.texts,
+            indexer: &self.indexer,
         }
     }
 

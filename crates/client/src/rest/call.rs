@@ -27,8 +27,6 @@ pub(super) struct Call<'a> {
     pub(super) target: String,
     pub(super) body: Vec<u8>,
     pub(super) content_type: &'static str,
-    /// Maximum length of the response, in bytes.
-    pub(super) answer_bytes_max: usize,
 }
 
 impl<'a> Call<'a> {
@@ -45,7 +43,6 @@ impl<'a> Call<'a> {
             target,
             body: Vec::new(),
             content_type: JSON,
-            answer_bytes_max: usize::MAX,
         }
     }
 

@@ -30,8 +30,6 @@ pub struct ListOptions {
     pub limit: u32,
     /// Continue token of the previous page; empty for the first page.
     pub continue_token: String,
-    /// Maximum length of the page, in bytes; none for no limit.
-    pub bytes_max: Option<usize>,
 }
 
 impl ListOptions {

@@ -55,14 +55,8 @@ impl<K: CachedObject> Informer<K> {
 
     /// Decodes an event's object. Returns none if not even its name can be read.
     fn read(&self, json: &WatchObject) -> Option<Result<K, SetAside>> {
-        let source = match K::decode_part(json.document(), json.json()) {
-            Ok(mut object) => {
-                object.share_texts(&self.texts);
-                if let Some(previous) = self.indexer.get(object.namespace(), object.name()) {
-                    object.succeed(&previous);
-                }
-                return Some(Ok(object));
-            }
+        let source = match self.decoding().decode(json.document(), json.json()) {
+            Ok(object) => return Some(Ok(object)),
             Err(source) => source,
         };
         let object = SetAside::read(json.json(), &source);

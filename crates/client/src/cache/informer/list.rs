@@ -6,17 +6,16 @@ use kube_apimachinery::json::Document;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::cache::indexer::{CachedObject, SetAside, TextPool};
+use crate::cache::indexer::{CachedObject, Indexer, SetAside, TextPool};
 use crate::error::Error;
 use crate::resource::Resource;
-use crate::rest::{ListOptions, RestClient};
+use crate::rest::{ListMetadata, ListOptions, ListStream, RestClient};
 
-/// Maximum length of a page, in bytes. It bounds a list's memory in addition to the objects. A page
-/// of one object may be longer.
-const PAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// After a page longer than this, in bytes, the next pages have fewer objects.
+const PAGE_BYTES_LARGE: usize = 16 * 1024 * 1024;
 /// After a page shorter than this, in bytes, the next limit doubles.
 const PAGE_BYTES_SMALL: usize = 4 * 1024 * 1024;
-/// Divisor of the limit after a page that was too long.
+/// Divisor of the limit after a large or slow page.
 const PAGE_CUT: u32 = 8;
 /// Maximum number of times that a list starts over after its pages expired. Then the list fails,
 /// and backoff relieves a server that forgets faster than it answers.
@@ -42,26 +41,34 @@ impl<K> Default for List<K> {
     }
 }
 
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(default)]
-    metadata: PageMetadata,
-    /// Some servers send null for an empty list.
-    #[serde(default, borrow)]
-    items: Option<Vec<&'a RawValue>>,
+/// The decoding of objects that share memory with others.
+pub(super) struct Decoding<'a, K> {
+    pub(super) texts: &'a TextPool,
+    /// The objects' last states.
+    pub(super) indexer: &'a Indexer<K>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct PageMetadata {
-    resource_version: String,
-    #[serde(rename = "continue")]
-    continue_token: String,
+impl<K: CachedObject> Decoding<'_, K> {
+    /// Decodes an object, a part of the document.
+    pub(super) fn decode(&self, document: &Document, json: &str) -> Result<K, serde_json::Error> {
+        let mut object = K::decode_part(document, json)?;
+        object.share_texts(self.texts);
+        if let Some(previous) = self.indexer.get(object.namespace(), object.name()) {
+            object.succeed(&previous);
+        }
+        Ok(object)
+    }
 }
 
 #[derive(Deserialize)]
 struct Bookmark {
-    metadata: PageMetadata,
+    metadata: BookmarkMetadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct BookmarkMetadata {
+    resource_version: String,
 }
 
 /// Returns the version of a bookmark.
@@ -83,7 +90,7 @@ pub(super) async fn list_all<K: CachedObject>(
     resource: &Resource,
     namespace: &str,
     page_size: u32,
-    texts: &TextPool,
+    decoding: &Decoding<'_, K>,
 ) -> Result<List<K>, Error> {
     // A limit of zero would mean no limit.
     let limit = page_size.max(1);
@@ -96,7 +103,7 @@ pub(super) async fn list_all<K: CachedObject>(
     };
     let mut beginnings = 1;
     loop {
-        match list_pages(&mut pages, texts).await {
+        match list_pages(&mut pages, decoding).await {
             Err((err, true)) if err.is_expired() && beginnings < BEGINNINGS_MAX => {
                 let resource = resource.group_resource();
                 tracing::debug!(%resource, error = %err, "pages expired, listing from the beginning");
@@ -110,16 +117,14 @@ pub(super) async fn list_all<K: CachedObject>(
 /// Lists all pages once. The error includes whether any page had arrived.
 async fn list_pages<K: CachedObject>(
     pages: &mut Pages<'_>,
-    texts: &TextPool,
+    decoding: &Decoding<'_, K>,
 ) -> Result<List<K>, (Error, bool)> {
     let mut list = List::default();
     let mut begun = false;
     let mut continue_token = String::new();
     loop {
-        let page = pages.get(&continue_token).await;
-        let page = page.map_err(|err| (err, begun))?;
-        let metadata = read_page(&page, pages.resource, texts, &mut list).await;
-        let metadata = metadata.map_err(|err| (err, begun))?;
+        let page = pages.get(&continue_token, decoding, &mut list).await;
+        let metadata = page.map_err(|err| (err, begun))?;
         if !begun {
             list.resource_version = metadata.resource_version;
         }
@@ -143,51 +148,76 @@ struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// Gets the page after a continue token.
-    async fn get(&mut self, continue_token: &str) -> Result<Document, Error> {
+    /// Adds the page after a continue token to the list. A page that takes too long is requested
+    /// again with fewer objects.
+    async fn get<K: CachedObject>(
+        &mut self,
+        continue_token: &str,
+        decoding: &Decoding<'_, K>,
+        list: &mut List<K>,
+    ) -> Result<ListMetadata, Error> {
+        let before = (list.objects.len(), list.set_aside.len());
         loop {
             let options = ListOptions {
                 namespace: self.namespace.to_owned(),
                 limit: self.limit,
                 continue_token: continue_token.to_owned(),
-                bytes_max: (self.limit > 1).then_some(PAGE_BYTES_MAX),
             };
-            match self.client.list(self.resource, &options).await {
-                Err(Error::AnswerTooLong { .. }) => self.limit = (self.limit / PAGE_CUT).max(1),
+            let mut page = self.client.list(self.resource, &options).await?;
+            match read_items(&mut page, self.resource, decoding, list).await {
+                Err(Error::Timeout { .. }) if self.limit > 1 => {
+                    list.objects.truncate(before.0);
+                    list.set_aside.truncate(before.1);
+                    self.cut();
+                }
                 Err(err) => return Err(err),
-                Ok(page) => {
-                    if page.text().len() < PAGE_BYTES_SMALL {
-                        self.limit = self.limit.saturating_mul(2).min(self.limit_max);
-                    }
-                    return Ok(page);
+                Ok(()) => {
+                    self.adapt_to(page.bytes());
+                    return page.finish();
                 }
             }
         }
     }
+
+    fn adapt_to(&mut self, page_bytes: usize) {
+        if page_bytes > PAGE_BYTES_LARGE {
+            self.cut();
+        } else if page_bytes < PAGE_BYTES_SMALL {
+            self.limit = self.limit.saturating_mul(2).min(self.limit_max);
+        }
+    }
+
+    fn cut(&mut self) {
+        self.limit = (self.limit / PAGE_CUT).max(1);
+    }
 }
 
-/// Decodes a page. An object that can't be decoded is set aside: dropping it would look like a
-/// deletion.
-async fn read_page<K: CachedObject>(
-    document: &Document,
+/// Decodes a page's items. An object that can't be decoded is set aside: dropping it would look like
+/// a deletion.
+///
+/// # Errors
+///
+/// The page breaks off, or an item is no JSON.
+async fn read_items<K: CachedObject>(
+    page: &mut ListStream,
     resource: &Resource,
-    texts: &TextPool,
+    decoding: &Decoding<'_, K>,
     list: &mut List<K>,
-) -> Result<PageMetadata, Error> {
-    let decode_error = |source| {
-        let action = format!("list {}", resource.group_resource());
-        Error::Decode { action, source }
-    };
-    let page: Page<'_> = serde_json::from_str(document.text()).map_err(decode_error)?;
+) -> Result<(), Error> {
     let mut bytes = 0;
-    for item in page.items.unwrap_or_default() {
-        match K::decode_part(document, item.get()) {
-            Ok(mut object) => {
-                object.share_texts(texts);
+    while let Some(item) = page.next().await? {
+        let text = item.text();
+        match decoding.decode(&item, text) {
+            Ok(object) => {
                 list.objects.push(Arc::new(object));
             }
             Err(source) => {
-                if let Some(object) = SetAside::read(item.get(), &source) {
+                // The page is broken rather than the object.
+                serde_json::from_str::<&RawValue>(text).map_err(|source| {
+                    let action = format!("list {}", resource.group_resource());
+                    Error::Decode { action, source }
+                })?;
+                if let Some(object) = SetAside::read(text, &source) {
                     list.set_aside.push(object);
                 } else {
                     let resource = resource.group_resource();
@@ -196,11 +226,11 @@ async fn read_page<K: CachedObject>(
                 }
             }
         }
-        bytes += item.get().len();
+        bytes += text.len();
         if bytes >= YIELD_BYTES {
             bytes = 0;
             tokio::task::yield_now().await;
         }
     }
-    Ok(page.metadata)
+    Ok(())
 }
