@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::uri::Scheme;
 use http::{HeaderValue, Request, Response, Uri, header};
 use kube::client::Body;
@@ -290,11 +291,12 @@ pub fn around(client: kube::Client, options: &ClientOptions) -> RestClient {
 /// Wraps any service with the rate limit, the retries, the timeout and the fence, for example an
 /// API server in the same process. The service should not retry, and must set the `User-Agent`
 /// itself: the option is ignored. Needs a running tokio runtime.
-pub fn layered<S>(service: S, options: &ClientOptions) -> RestClient
+pub fn layered<S, B>(service: S, options: &ClientOptions) -> RestClient
 where
-    S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
     S::Error: Into<BoxError>,
     S::Future: Send,
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     let metrics = || Arc::clone(&options.metrics);
     let service = service.map_err(Into::<BoxError>::into);
@@ -304,11 +306,11 @@ where
     let whole = RequestMetricsLayer::new(metrics());
     let client = if options.qps > 0.0 {
         let limited = RateLimitLayer::new(options.qps, options.burst, metrics()).layer(timed);
-        kube::Client::new(whole.layer(retry.layer(limited)), "default")
+        RestClient::from_service(whole.layer(retry.layer(limited)))
     } else {
-        kube::Client::new(whole.layer(retry.layer(timed)), "default")
+        RestClient::from_service(whole.layer(retry.layer(timed)))
     };
-    RestClient::new(client)
+    client
         .with_api_health(Arc::clone(&options.api_health))
         .with_fence(options.fence.clone())
 }

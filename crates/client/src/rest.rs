@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
+use http_body_util::combinators::UnsyncBoxBody;
 use kube::client::Body;
 use kube_apimachinery::json::Document;
 use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
@@ -43,7 +44,7 @@ pub const BODY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 /// [`ApiHealthLog`] logs faults that affect more than one request, once.
 #[derive(Clone)]
 pub struct RestClient {
-    service: BoxCloneSyncService<Request<Body>, Response<Body>, BoxError>,
+    service: RequestService,
     body_timeout: Duration,
     health: Arc<ApiHealthLog>,
     fence: Option<Fence>,
@@ -59,14 +60,15 @@ impl RestClient {
 
     /// Creates a client that sends through any service, such as an in-process API server. Unlike
     /// [`RestClient::new`], it involves no other task, so an immediate response stays immediate.
-    pub fn from_service<S>(service: S) -> Self
+    pub fn from_service<S, B>(service: S) -> Self
     where
-        S: Service<Request<Body>, Response = Response<Body>, Error = BoxError>,
+        S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
         S: Clone + Send + Sync + 'static,
         S::Future: Send + 'static,
+        B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
         Self {
-            service: BoxCloneSyncService::new(service),
+            service: boxed_service(service),
             body_timeout: BODY_TIMEOUT_DEFAULT,
             health: Arc::default(),
             fence: None,
@@ -288,11 +290,15 @@ impl RestClient {
         Ok(Document::new(body.into()))
     }
 
-    async fn read_body(&self, response: Response<Body>, action: &str) -> Result<Bytes, Error> {
+    async fn read_body(
+        &self,
+        response: Response<AnswerBody>,
+        action: &str,
+    ) -> Result<Bytes, Error> {
         let collecting = response.into_body().collect();
         match tokio::time::timeout(self.body_timeout, collecting).await {
             Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(err)) => Err(transport_error(action, err.into())),
+            Ok(Err(err)) => Err(transport_error(action, err)),
             Err(_) => Err(Error::Timeout {
                 action: action.to_owned(),
                 after: self.body_timeout,
@@ -301,7 +307,7 @@ impl RestClient {
     }
 
     /// Sends a request and returns the response if it succeeds.
-    async fn send(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
+    async fn send(&self, call: Call<'_>) -> Result<Response<AnswerBody>, Error> {
         let right = call.right();
         let mut sending = pin!(self.send_unreported(call));
         let answered = tokio::time::timeout(UNANSWERED_MAX, &mut sending).await;
@@ -327,7 +333,7 @@ impl RestClient {
         }
     }
 
-    async fn send_unreported(&self, call: Call<'_>) -> Result<Response<Body>, Error> {
+    async fn send_unreported(&self, call: Call<'_>) -> Result<Response<AnswerBody>, Error> {
         let action = call.action();
         let (method, resource, name) = (call.method.clone(), call.resource, call.name);
         let mut request = call.into_request()?;
@@ -355,6 +361,26 @@ impl RestClient {
 /// Time after which a request with all its retries is recorded as unanswered. Longer than the
 /// timeout of each response.
 const UNANSWERED_MAX: Duration = Duration::from_secs(60);
+
+/// The body of any response.
+pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// A service that sends requests. No task stands between it and the caller, as a
+/// [`kube::Client`] has one.
+pub(crate) type RequestService = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, BoxError>;
+
+/// Hides the types of a service and of its responses' bodies.
+pub(crate) fn boxed_service<S, B>(service: S) -> RequestService
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
+    S: Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    let boxed =
+        |response: Response<B>| response.map(|body| body.map_err(Into::into).boxed_unsync());
+    BoxCloneSyncService::new(service.map_response(boxed))
+}
 
 /// Returns a kube client as a service with the errors of its own service.
 pub(crate) fn service_of(

@@ -17,11 +17,12 @@ use kube::client::Body;
 use kube::config::{AuthInfo, Config};
 use rustls::AlertDescription;
 use tokio::time::Instant;
-use tower::BoxError;
+use tower::{BoxError, ServiceExt as _};
 
 use crate::error::causes;
 use crate::fault_log::FaultLog;
 use crate::fence::Fence;
+use crate::rest::{AnswerBody, RequestService};
 use connect::connect;
 use exec_plugin::ExecPlugin;
 use token_file::TokenFile;
@@ -59,7 +60,7 @@ struct Shared {
 
 struct State {
     /// None until a credential plugin has returned credentials.
-    client: Option<kube::Client>,
+    client: Option<RequestService>,
     /// The files' contents when the client was created.
     contents: Contents,
     /// The unusable contents of the files.
@@ -149,7 +150,7 @@ impl Transport {
     /// # Errors
     ///
     /// Fails if there is no response.
-    pub async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, BoxError> {
+    pub async fn send(&self, mut request: Request<Body>) -> Result<Response<AnswerBody>, BoxError> {
         let shared = &self.0;
         if shared.is_due() {
             let shared = Arc::clone(shared);
@@ -173,10 +174,7 @@ impl Transport {
         }
         let client = shared.state().client.clone();
         let client = client.ok_or("not connected")?;
-        let result = client.send(request).await.map_err(|err| match err {
-            kube::Error::Service(source) => source,
-            other => other.into(),
-        });
+        let result = client.oneshot(request).await;
         let is_unauthorized = result
             .as_ref()
             .is_ok_and(|response| response.status() == StatusCode::UNAUTHORIZED);

@@ -56,6 +56,10 @@ use crate::secure_port::DebugState;
 
 /// Name of the program.
 const PROGRAM: &str = env!("CARGO_PKG_NAME");
+/// The runtime's own variable for its number of threads. One is the default: further threads cost
+/// memory and wake-ups, and a sync waits more than it computes. The runtime adds a thread for
+/// each large sync in any case.
+const THREADS_VARIABLE: &str = "TOKIO_WORKER_THREADS";
 /// Time limit for remaining tasks at exit: tasks end at their next await, but a blocking file read
 /// may take longer.
 const TASKS_END_MAX: Duration = Duration::from_millis(200);
@@ -101,10 +105,11 @@ fn start(arguments: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> 
         },
         reviews: random()?,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("start the runtime")?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    if std::env::var_os(THREADS_VARIABLE).is_none() {
+        runtime.worker_threads(1);
+    }
+    let runtime = runtime.enable_all().build().context("start the runtime")?;
     let result = runtime.block_on(signals::supervise(|stop| {
         run::run(options, shown, seeds, stop)
     }));

@@ -3,22 +3,21 @@
 mod items;
 
 use http_body_util::BodyExt as _;
-use kube::client::Body;
 use kube_apimachinery::json::Document;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::time::{Instant, timeout_at};
 
-use super::RestClient;
 use super::api_health::Right;
 use super::call::transport_error;
+use super::{AnswerBody, RestClient};
 use crate::error::Error;
 use items::Items;
 
 /// The items of a page in their order, each as soon as it has arrived. Only one item and the bytes
 /// of one frame are in memory at a time.
 pub struct ListStream {
-    body: Body,
+    body: AnswerBody,
     items: Items,
     bytes: usize,
     deadline: Instant,
@@ -54,7 +53,7 @@ struct Metadata {
 }
 
 impl ListStream {
-    pub(super) fn new(body: Body, client: RestClient, action: String, right: Right) -> Self {
+    pub(super) fn new(body: AnswerBody, client: RestClient, action: String, right: Right) -> Self {
         Self {
             body,
             items: Items::default(),
@@ -78,7 +77,7 @@ impl ListStream {
             }
             let frame = match timeout_at(self.deadline, self.body.frame()).await {
                 Ok(None) => return Ok(None),
-                Ok(Some(frame)) => frame.map_err(|err| transport_error(&self.action, err.into())),
+                Ok(Some(frame)) => frame.map_err(|err| transport_error(&self.action, err)),
                 Err(_) => Err(Error::Timeout {
                     action: self.action.clone(),
                     after: self.client.body_timeout,

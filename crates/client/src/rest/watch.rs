@@ -9,11 +9,11 @@ use std::task::{Context, Poll, ready};
 use bytes::BytesMut;
 use futures::Stream;
 use http_body::Body as _;
-use kube::client::Body;
 use kube_apimachinery::json::Document;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::AnswerBody;
 use super::call::transport_error;
 use crate::error::{Error, Status};
 
@@ -66,7 +66,7 @@ impl fmt::Display for WatchObject {
 
 /// The events of one watch. Ends with the server's stream.
 pub struct WatchStream {
-    body: Body,
+    body: AnswerBody,
     /// Bytes received but not yet returned.
     buffer: BytesMut,
     /// Length of the buffer's prefix without a line break.
@@ -84,7 +84,7 @@ struct Frame<'a> {
 }
 
 impl WatchStream {
-    pub(super) fn new(body: Body, action: String) -> Self {
+    pub(super) fn new(body: AnswerBody, action: String) -> Self {
         Self {
             body,
             buffer: BytesMut::new(),
@@ -121,6 +121,9 @@ impl WatchStream {
             source,
         };
         let line = Document::new(line.to_vec());
+        if let Some((event, object)) = frame_as_written(line.text()) {
+            return Ok(event(WatchObject { line, object }));
+        }
         let frame: Frame<'_> = serde_json::from_str(line.text()).map_err(decode_error)?;
         let event = match &*frame.event_type {
             "ADDED" => WatchEvent::Added,
@@ -138,6 +141,22 @@ impl WatchStream {
         let object = line.range_of(frame.object.get()).unwrap_or_default();
         Ok(event(WatchObject { line, object }))
     }
+}
+
+/// Reads the frame of an event as API servers write it, without a look at the object: its decoder
+/// finds everything that isn't part of one.
+fn frame_as_written(line: &str) -> Option<(fn(WatchObject) -> WatchEvent, Range<usize>)> {
+    let rest = line.strip_prefix(r#"{"type":""#)?;
+    let (event_type, rest) = rest.split_once('"')?;
+    let event: fn(WatchObject) -> WatchEvent = match event_type {
+        "ADDED" => WatchEvent::Added,
+        "MODIFIED" => WatchEvent::Modified,
+        "DELETED" => WatchEvent::Deleted,
+        _ => return None,
+    };
+    let object = rest.strip_prefix(r#","object":"#)?.strip_suffix('}')?;
+    let end = line.len() - 1;
+    Some((event, end - object.len()..end))
 }
 
 impl Stream for WatchStream {
@@ -171,7 +190,7 @@ impl Stream for WatchStream {
                 }
                 Some(Err(err)) => {
                     this.ended = true;
-                    return Poll::Ready(Some(Err(transport_error(&this.action, Box::new(err)))));
+                    return Poll::Ready(Some(Err(transport_error(&this.action, err))));
                 }
                 None => this.ended = true,
             }

@@ -19,6 +19,7 @@ use tower::{BoxError, Layer as _, Service, ServiceExt as _, service_fn};
 
 use super::fenced_io::FencedIo;
 use crate::fence::Fence;
+use crate::rest::{RequestService, boxed_service};
 
 /// Time limit for opening a connection, including proxy and TLS.
 /// Upstream: the dialer of `rest.TransportFor`.
@@ -42,7 +43,7 @@ const IDLE_MAX: Duration = Duration::from_secs(90);
 /// # Errors
 ///
 /// Fails if the credentials, the certificates or the proxy are invalid.
-pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<kube::Client, BoxError> {
+pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<RequestService, BoxError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -128,7 +129,7 @@ fn hex_byte(digits: &[u8]) -> Option<u8> {
 }
 
 /// Adds TLS, HTTP and credentials to a connector.
-fn over<C>(config: &Config, connector: C) -> Result<kube::Client, BoxError>
+fn over<C>(config: &Config, connector: C) -> Result<RequestService, BoxError>
 where
     C: Service<Uri> + Clone + Send + Sync + 'static,
     C::Response: Connection + Read + Write + Send + Unpin + 'static,
@@ -161,13 +162,10 @@ where
     let named = config
         .extra_headers_layer()?
         .layer(client.map_err(BoxError::from));
-    let namespace = config.default_namespace.clone();
     let addressed = config.base_uri_layer();
     Ok(match config.auth_layer()? {
-        Some(credentials) => {
-            kube::Client::new(addressed.layer(credentials.layer(named)), namespace)
-        }
-        None => kube::Client::new(addressed.layer(named), namespace),
+        Some(credentials) => boxed_service(addressed.layer(credentials.layer(named))),
+        None => boxed_service(addressed.layer(named)),
     })
 }
 
@@ -241,7 +239,7 @@ mod tests {
             fence.close();
             peer
         };
-        let (sent, peer) = tokio::join!(client.send(request), losing);
+        let (sent, peer) = tokio::join!(client.oneshot(request), losing);
         assert!(sent.is_err());
         let (_, ended) = drain(peer).await;
         assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
@@ -258,9 +256,9 @@ mod tests {
         let request = Request::post("/")
             .body(Body::from(vec![b'x'; 64 << 20]))
             .unwrap();
-        let (sent, peer) = tokio::join!(client.send(request), listener.accept());
+        let (sent, peer) = tokio::join!(client.oneshot(request), listener.accept());
         let error = sent.unwrap_err();
-        let is_timeout = crate::error::causes(&error).any(|cause| {
+        let is_timeout = crate::error::causes(&*error).any(|cause| {
             let error = cause.downcast_ref::<io::Error>();
             error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
         });

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::{Ended, Informer, list};
@@ -21,11 +22,11 @@ impl<K: CachedObject> Informer<K> {
         let start = Instant::now();
         let version = match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                let object = self.read(&object);
+                let object = self.read(&object)?;
                 object.map_or_else(String::new, |object| self.stored(object))
             }
             WatchEvent::Deleted(object) => {
-                let object = self.read(&object);
+                let object = self.read(&object)?;
                 object.map_or_else(String::new, |object| self.deleted(object))
             }
             WatchEvent::Bookmark(object) => {
@@ -53,12 +54,16 @@ impl<K: CachedObject> Informer<K> {
         ControlFlow::Continue(())
     }
 
-    /// Decodes an event's object. Returns none if not even its name can be read.
-    fn read(&self, json: &WatchObject) -> Option<Result<K, SetAside>> {
+    /// Decodes an event's object. Returns none if not even its name can be read. If it is no JSON,
+    /// the watch is broken rather than the object.
+    fn read(&self, json: &WatchObject) -> ControlFlow<Ended, Option<Result<K, SetAside>>> {
         let source = match self.decoding().decode(json.document(), json.json()) {
-            Ok(object) => return Some(Ok(object)),
+            Ok(object) => return ControlFlow::Continue(Some(Ok(object))),
             Err(source) => source,
         };
+        if let Err(source) = serde_json::from_str::<&RawValue>(json.json()) {
+            return ControlFlow::Break(self.undecodable(source));
+        }
         let object = SetAside::read(json.json(), &source);
         if object.is_none() {
             tracing::warn!(
@@ -67,7 +72,7 @@ impl<K: CachedObject> Informer<K> {
                 "dropped a watch event without a readable name"
             );
         }
-        object.map(Err)
+        ControlFlow::Continue(object.map(Err))
     }
 
     /// Stores an object's new state. Returns its version, empty if unreadable.

@@ -287,7 +287,7 @@ async fn silent_watch_is_reopened_at_same_version() {
 #[tokio::test(start_paused = true)]
 async fn refused_watch_causes_relist() {
     let (_, asked) = run(
-        10,
+        60,
         vec![
             list("10", &[]),
             Answer::Refuse(500, "InternalError"),
@@ -296,6 +296,8 @@ async fn refused_watch_causes_relist() {
             list("12", &[]),
             Answer::Watch(vec![event("RENAMED", &object("a", "13"))]),
             list("13", &[]),
+            Answer::Watch(vec![event("ADDED", r#"{"metadata":{}},"#)]),
+            list("14", &[]),
             Answer::Watch(vec![Step::Hang]),
         ],
     )
@@ -306,8 +308,10 @@ async fn refused_watch_causes_relist() {
         "watch from 12",
         "/api/v1/pods?limit=500",
         "watch from 13",
+        "/api/v1/pods?limit=500",
+        "watch from 14",
     ];
-    assert_eq!(asked[asked.len() - 5..], last);
+    assert_eq!(asked[asked.len() - 7..], last);
 }
 
 #[tokio::test(start_paused = true)]

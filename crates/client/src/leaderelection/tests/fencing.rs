@@ -166,7 +166,7 @@ async fn connection_cut_by_fence_is_not_a_server_fault() {
         sleep(Duration::from_secs(5)).await;
         // The error that HTTP/2 makes of the closed fence.
         let error = std::io::Error::other("not sent: this process doesn't hold the lease any more");
-        Err(tower::BoxError::from(error))
+        Err::<http::Response<kube::client::Body>, _>(tower::BoxError::from(error))
     });
     let options = ClientOptions {
         fence: Some(fence.clone()),
