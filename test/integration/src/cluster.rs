@@ -217,10 +217,18 @@ impl Cluster {
 
     /// All objects of a resource, sorted by name.
     pub async fn list(&self, resource: &Resource) -> Vec<Value> {
-        let answer = self.client.list(resource, &ListOptions::default()).await;
-        let answer = answer.unwrap_or_else(|error| panic!("list {}: {error}", resource.kind));
-        let list = parse(answer.text());
-        list["items"].as_array().cloned().unwrap_or_default()
+        let listed = self.try_list(resource).await;
+        listed.unwrap_or_else(|error| panic!("list {}: {error}", resource.kind))
+    }
+
+    async fn try_list(&self, resource: &Resource) -> Result<Vec<Value>, Error> {
+        let mut list = self.client.list(resource, &ListOptions::default()).await?;
+        let mut objects = Vec::new();
+        while let Some(item) = list.next().await? {
+            objects.push(parse(item.text()));
+        }
+        list.finish()?;
+        Ok(objects)
     }
 
     /// Status of a set.

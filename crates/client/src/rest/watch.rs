@@ -143,12 +143,15 @@ impl WatchStream {
     }
 }
 
+/// Makes an event of its object.
+type EventOf = fn(WatchObject) -> WatchEvent;
+
 /// Reads the frame of an event as API servers write it, without a look at the object: its decoder
 /// finds everything that isn't part of one.
-fn frame_as_written(line: &str) -> Option<(fn(WatchObject) -> WatchEvent, Range<usize>)> {
+fn frame_as_written(line: &str) -> Option<(EventOf, Range<usize>)> {
     let rest = line.strip_prefix(r#"{"type":""#)?;
     let (event_type, rest) = rest.split_once('"')?;
-    let event: fn(WatchObject) -> WatchEvent = match event_type {
+    let event: EventOf = match event_type {
         "ADDED" => WatchEvent::Added,
         "MODIFIED" => WatchEvent::Modified,
         "DELETED" => WatchEvent::Deleted,

@@ -36,7 +36,7 @@ const ODD_ANSWERS: f64 = 0.2;
 #[derive(Debug)]
 pub enum Round {
     /// The server stores odd objects.
-    Objects(OddObjects),
+    Objects(Box<OddObjects>),
     /// The server's answers are odd.
     Answers {
         /// The seed.
@@ -71,11 +71,11 @@ impl Round {
         let in_lists = rng.random();
         let number = rng.random_range(1..=OBJECTS_MAX);
         let objects = (0..number).map(|_| OddObject::random(&mut rng)).collect();
-        Self::Objects(OddObjects {
+        Self::Objects(Box::new(OddObjects {
             rng,
             in_lists,
             objects,
-        })
+        }))
     }
 
     /// Odd states of all objects, each as a line of printable characters.

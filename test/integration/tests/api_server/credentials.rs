@@ -7,12 +7,14 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{Request, Response};
+use http_body_util::BodyExt as _;
 use kube::client::Body;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::auth::{Identity, Tokens};
 use serde_json::{Value, json};
 use statefulset_client::config::{ClientOptions, Source, load};
 use statefulset_client::resource::Resource;
+use statefulset_client::rest::AnswerBody;
 use statefulset_client::transport::Transport;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
@@ -122,7 +124,7 @@ async fn connect(folder: &Path) -> Transport {
 }
 
 /// Requests the user's own identity.
-async fn ask_who(transport: &Transport) -> Result<Response<Body>, BoxError> {
+async fn ask_who(transport: &Transport) -> Result<Response<AnswerBody>, BoxError> {
     let review =
         json!({"apiVersion": "authentication.k8s.io/v1", "kind": SELF_SUBJECT_REVIEWS.kind});
     let request = Request::post(SELF_SUBJECT_REVIEWS.collection_path(""))
@@ -135,7 +137,7 @@ async fn ask_who(transport: &Transport) -> Result<Response<Body>, BoxError> {
 async fn who(transport: &Transport) -> (http::Version, String) {
     let response = ask_who(transport).await.unwrap();
     let version = response.version();
-    let body = response.into_body().collect_bytes().await.unwrap();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
     let review: Value = serde_json::from_slice(&body).unwrap();
     let name = review["status"]["userInfo"]["username"].as_str();
     (version, name.unwrap_or_default().to_owned())

@@ -157,12 +157,8 @@ impl Items {
     /// Reads a token that isn't empty; returns its length.
     fn step(&mut self, rest: &[u8]) -> (usize, Token) {
         match (self.string, rest.first()) {
-            (Some(StringPart::Escape), _) => {
-                self.string = Some(StringPart::Text);
-                (1, Token::Other)
-            }
             (Some(StringPart::Text), _) => self.step_in_string(rest),
-            (None, Some(b'"')) => {
+            (Some(StringPart::Escape), _) | (None, Some(b'"')) => {
                 self.string = Some(StringPart::Text);
                 (1, Token::Other)
             }

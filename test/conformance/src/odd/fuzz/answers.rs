@@ -17,6 +17,7 @@ use rand::{Rng as _, SeedableRng as _};
 use serde_json::Value;
 use statefulset_client::leaderelection::LeaseName;
 use statefulset_controller::{LeaderElection, StatefulSetController};
+use tokio::task::JoinSet;
 use tower::BoxError;
 
 use super::NAMESPACE;
@@ -42,12 +43,13 @@ pub(super) async fn play(seed: u64) -> anyhow::Result<()> {
     let stage = Stage::with_namespace(NAMESPACE).await?;
     let set = Ordinary::new(&stage, NAMESPACE, "calm");
     let rng = Arc::new(Mutex::new(StdRng::seed_from_u64(seed)));
-    let program = tokio::spawn(lead_again_and_again(client(&stage, &rng), seed));
+    let mut program = JoinSet::new();
+    program.spawn(lead_again_and_again(client(&stage, &rng), seed));
     // Odd answers may delay or change this set.
     let _ = set.create(1).await;
     tokio::time::sleep(LASTS).await;
-    ensure!(!program.is_finished(), "the program has ended");
-    program.abort();
+    ensure!(program.try_join_next().is_none(), "the program has ended");
+    program.shutdown().await;
 
     let calm = Program::start(&stage);
     set.scale(2).await.context("after the odd answers")?;
@@ -147,9 +149,10 @@ mod tests {
         }
         assert!((10..40).contains(&odd), "{odd}");
 
-        let program = tokio::spawn(lead_again_and_again(client, 1));
+        let mut program = JoinSet::new();
+        program.spawn(lead_again_and_again(client, 1));
         tokio::time::sleep(LASTS).await;
-        program.abort();
+        program.shutdown().await;
         let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/lease");
         let lease = stage.get(&lease).await.unwrap();
         assert_eq!(lease.status, 200);
