@@ -123,6 +123,20 @@ impl Recorded {
         Ok(self)
     }
 
+    /// The recorded revision with another number, and under another name unless it is empty.
+    pub(crate) fn revision_of(
+        &self,
+        name: &str,
+        number: i64,
+    ) -> anyhow::Result<ControllerRevision> {
+        let mut revision: Value = serde_json::from_str(self.revision.get())?;
+        revision["revision"] = json!(number);
+        if !name.is_empty() {
+            revision["metadata"]["name"] = json!(name);
+        }
+        Ok(ControllerRevision::decode(&revision.to_string())?)
+    }
+
     /// The recorded set with this number of pods, all existing.
     pub(crate) fn set_of(&self, pods: usize) -> anyhow::Result<StatefulSet> {
         let mut set: Value = serde_json::from_str(self.set.get())?;
@@ -177,6 +191,7 @@ pub(crate) struct World {
     pub(crate) key: ObjectKey,
     pub(crate) set: StatefulSet,
     pub(crate) pods: Arc<Indexer<Pod>>,
+    pub(crate) revisions: Arc<Indexer<ControllerRevision>>,
     pub(crate) api: FakeClientset,
     pub(crate) pod: ObjectKey,
 }
@@ -230,6 +245,7 @@ impl World {
             revisions: filled(revisions),
         };
         let pods = Arc::clone(&caches.pods);
+        let revisions = Arc::clone(&caches.revisions);
         let key = set.key();
         let moment = first
             .readiness
@@ -250,6 +266,7 @@ impl World {
             key,
             set,
             pods,
+            revisions,
             api,
             pod,
         })

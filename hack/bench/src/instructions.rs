@@ -1,6 +1,7 @@
 //! Costs in instructions, counted by callgrind.
 
 mod work;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

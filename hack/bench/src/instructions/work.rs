@@ -15,11 +15,12 @@ use statefulset_controller_util::stateful_set::PodTemplate;
 use statefulset_history::{RevisionData, hash_controller_revision};
 use tokio::runtime::Runtime;
 
+use super::writing;
 use crate::cluster::{Recorded, World};
 use crate::large_set;
 
 /// Other sets' pods in the namespace of most work.
-const OTHERS: usize = 100;
+pub(super) const OTHERS: usize = 100;
 /// Environment variables of a large template.
 const LARGE: usize = 5_000;
 
@@ -45,6 +46,10 @@ pub(crate) enum Work {
         /// Additional environment variables of the template.
         variables: usize,
     },
+    /// A pod's creation: the sync with its requests and answers, and the event.
+    Created,
+    /// A pod's replacement: both syncs with their requests and answers, and the events.
+    Rolled,
     /// A pod's event, from JSON to the cached object.
     Decode,
     /// A key through the work queue.
@@ -53,7 +58,7 @@ pub(crate) enum Work {
 
 impl Work {
     /// Everything that has a recorded count.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 15] = [
         settled(1, OTHERS),
         settled(5, OTHERS),
         settled(10, OTHERS),
@@ -65,6 +70,8 @@ impl Work {
         Self::ManyClaims { templates: 1_000 },
         Self::Revision { variables: 0 },
         Self::Revision { variables: LARGE },
+        Self::Created,
+        Self::Rolled,
         Self::Decode,
         Self::Queue,
     ];
@@ -93,6 +100,8 @@ impl Work {
                     data.is_ok_and(|data| !black_box(hash(&data)).is_empty())
                 })
             }
+            Self::Created => writing::created()?,
+            Self::Rolled => writing::rolled()?,
             Self::Decode => {
                 let text = Recorded::read()?.numbered_pod_json(0);
                 Box::new(move || black_box(Pod::decode(&text)).is_ok())
@@ -118,7 +127,7 @@ const fn settled(own: usize, others: usize) -> Work {
     Work::Settled { own, others }
 }
 
-fn runtime() -> anyhow::Result<Runtime> {
+pub(super) fn runtime() -> anyhow::Result<Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()?)
@@ -168,6 +177,8 @@ impl fmt::Display for Work {
             }
             Self::Revision { variables: 0 } => f.write_str("revision of a template"),
             Self::Revision { .. } => f.write_str("revision of a large template"),
+            Self::Created => f.write_str("create a pod"),
+            Self::Rolled => f.write_str("replace a pod"),
             Self::Decode => f.write_str("decode a pod"),
             Self::Queue => f.write_str("work queue: add, get and done of a key"),
         }
