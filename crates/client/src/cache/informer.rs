@@ -57,6 +57,9 @@ pub trait EventHandler<K>: Send + Sync {
     /// this is the last state seen. Later changes, and other objects of the same name, may have
     /// been missed.
     fn on_delete(&self, object: &Arc<K>, final_state_unknown: bool);
+    /// Called after a list other than the first, and after its changes: an object may have come and
+    /// gone without any other call. By default it does nothing.
+    fn on_relisted(&self) {}
 }
 
 /// Settings of an informer.
@@ -254,6 +257,8 @@ impl<K: CachedObject> Informer<K> {
             let objects = replaced.present.len();
             tracing::debug!(resource = %self.resource.group_resource(), objects, "cache is filled");
             self.synced.send_replace(true);
+        } else {
+            self.notify(|handler| handler.on_relisted());
         }
         self.lists.made(wanted);
         Ok(list.resource_version)

@@ -108,4 +108,11 @@ impl EventHandler<Pod> for PodHandler {
     fn on_delete(&self, pod: &Arc<Pod>, _final_state_unknown: bool) {
         self.delete_pod(pod);
     }
+
+    /// A set may wait for the event of a pod that came and went before the list.
+    fn on_relisted(&self) {
+        for set in self.sets.list() {
+            self.queue.add(set.key());
+        }
+    }
 }

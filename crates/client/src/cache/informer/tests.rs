@@ -60,6 +60,10 @@ impl EventHandler<TestObject> for Listener {
             object.resource_version()
         ));
     }
+
+    fn on_relisted(&self) {
+        self.note("relisted");
+    }
 }
 
 /// Runs an informer against a script for some seconds. Returns the handler's events and the
@@ -208,6 +212,7 @@ async fn relist_reports_missed_changes() {
             "*kept:2>2 @50",
             "+new:45 @50",
             "-gone:1 unknown @50",
+            "relisted @50",
         ]);
         assert_eq!(asked.last().unwrap(), "watch from 50");
     }
@@ -225,7 +230,7 @@ async fn older_list_moves_version_back() {
         ],
     )
     .await;
-    assert_eq!(heard, ["+a:40 initial @50", "*a:40>20 @30"]);
+    assert_eq!(heard, ["+a:40 initial @50", "*a:40>20 @30", "relisted @30"]);
 }
 
 #[tokio::test(start_paused = true)]

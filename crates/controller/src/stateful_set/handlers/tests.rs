@@ -380,3 +380,12 @@ async fn sets_for_pod_are_found_by_selector() {
     let names: Vec<_> = selecting.iter().map(|set| set.name()).collect();
     assert_eq!(names, ["other", "web"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn repeated_list_of_pods_enqueues_all_sets() {
+    let setup = setup([set("web", "web"), set("db", "db")]);
+    setup.pods.on_relisted();
+    let mut keys = setup.drain();
+    keys.sort();
+    assert_eq!(keys, ["ns/db", "ns/web"]);
+}

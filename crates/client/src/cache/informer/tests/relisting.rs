@@ -31,7 +31,12 @@ async fn relist_lists_immediately() {
         assert_eq!(start.elapsed(), Duration::ZERO);
         assert_eq!(
             heard.lock().unwrap()[2..],
-            ["*kept:2>2 @50", "+new:45 @50", "-gone:1 unknown @50"]
+            [
+                "*kept:2>2 @50",
+                "+new:45 @50",
+                "-gone:1 unknown @50",
+                "relisted @50"
+            ]
         );
         sleep(Duration::from_secs(20)).await;
         token.cancel();

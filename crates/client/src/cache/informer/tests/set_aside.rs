@@ -69,6 +69,7 @@ async fn last_good_state_stays_until_deletion() {
             "+b:8 initial @10",
             "+c:9 initial @10",
             "-c:9 unknown @20",
+            "relisted @20",
             "-a:7 unknown @21",
         ]
     );
