@@ -41,17 +41,30 @@ impl<T> Versions<T> {
     }
 
     /// Returns the changes of an object after one revision and up to another.
-    pub fn changes(
-        &self,
+    pub fn changes<'h>(
+        &'h self,
         key: &SetKey,
         after: u64,
         until: u64,
-    ) -> impl Iterator<Item = (u64, Option<&Arc<T>>)> {
+    ) -> impl Iterator<Item = (u64, Option<&'h Arc<T>>)> + use<'h, T> {
         let versions = self.0.get(key).map_or(&[][..], Vec::as_slice);
         let from = versions.partition_point(|(at, _)| *at <= after);
         let to = versions.partition_point(|(at, _)| *at <= until);
         let changes = versions.get(from..to).unwrap_or_default();
         changes.iter().map(|(at, object)| (*at, object.as_ref()))
+    }
+
+    /// Returns the versions of an object from one revision to another, both included.
+    pub fn during<'h>(
+        &'h self,
+        key: &SetKey,
+        from: u64,
+        until: u64,
+    ) -> impl Iterator<Item = &'h Arc<T>> + use<'h, T> {
+        let later = self.changes(key, from, until);
+        self.at(key, from)
+            .into_iter()
+            .chain(later.filter_map(|(_, object)| object))
     }
 
     /// Returns all objects that ever existed.

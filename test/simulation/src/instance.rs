@@ -1,9 +1,11 @@
 //! Instances: the shipped controller, from its library entry.
 
 use std::num::NonZeroUsize;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::clock::TokioClock;
 use statefulset_client::config::ClientOptions;
@@ -18,7 +20,7 @@ use crate::agent::Process;
 use crate::clock::SkewedClock;
 use crate::network::{Network, Signal};
 use crate::plan::Settings;
-use crate::record::{Recorder, Seen};
+use crate::record::{PANICS, Recorder};
 use crate::seed;
 
 /// The lease that the instances compete for.
@@ -35,15 +37,14 @@ struct SyncProbe {
 
 impl SetMetrics for SyncProbe {
     fn sync_started(&self, set: &ObjectKey, caches: &Caches) {
-        let version = |text: Arc<str>| text.parse().unwrap_or_default();
-        let seen = Seen {
-            sets: version(caches.sets.last_sync_resource_version()),
-            pods: version(caches.pods.last_sync_resource_version()),
-            claims: version(caches.claims.last_sync_resource_version()),
-            revisions: version(caches.revisions.last_sync_resource_version()),
-        };
         let key = (set.namespace().to_owned(), set.name().to_owned());
-        self.recorder.sync_started(self.process, key, seen);
+        self.recorder.sync_started(self.process, key, caches);
+    }
+
+    fn sync_panicked(&self) {
+        let process = self.process;
+        self.recorder
+            .note(format!("process {process}: a sync{PANICS}"));
     }
 
     fn stale_sync_skipped(&self, _: TrackedResource) {
@@ -101,8 +102,12 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         .unwrap_or_else(|error| panic!("{error}"));
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
-        let ended = controller.run(std::future::pending()).await;
-        let why = ended.map_or_else(|error| error.to_string(), |()| "finished".to_owned());
+        let run = AssertUnwindSafe(controller.run(std::future::pending()));
+        let why = match run.catch_unwind().await {
+            Ok(Ok(())) => "finished".to_owned(),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("it{PANICS}"),
+        };
         // The run that receives the signal outlives its processes.
         let _ = signals.send(Signal::Ended(process, why));
     });

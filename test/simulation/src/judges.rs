@@ -4,16 +4,23 @@
 //! of the caches when the sync began. A rule of the truth compares it with the API server's
 //! stored objects. The rules' names are those of docs/reliability.md.
 
+mod bodies;
 mod budget;
 mod case;
+mod conditions;
 mod end_state;
 mod identity;
+mod leases;
+mod losses;
 mod order;
 mod ownership;
 mod process;
 mod revisions;
+mod settled;
 mod status;
 mod volumes;
+mod work;
+mod write;
 
 use std::fmt;
 use std::time::Duration;
@@ -21,7 +28,8 @@ use std::time::Duration;
 use crate::history::History;
 use crate::plan::Plan;
 use crate::record::Record;
-pub use case::{Case, View, Write, belongs};
+pub use case::{Case, View, belongs};
+pub use write::Write;
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +59,13 @@ pub struct Verdict {
     /// Number of those whose spec a user changed in the last moment: after the controller looked
     /// and before the API server got the write.
     pub outrun: usize,
+    /// The time from the look at the set to the write, in the API server, of each of them that
+    /// arrived.
+    pub windows: Vec<Duration>,
+    /// Number of claims that the garbage collector removed.
+    pub removed: usize,
+    /// Number of those that the stored spec wanted again by then.
+    pub removed_kept: usize,
 }
 
 impl Verdict {
@@ -74,6 +89,8 @@ pub fn judge_case(case: &Case<'_>) -> Verdict {
     let mut verdict = Verdict::default();
     for write in case.writes() {
         identity::judge(case, &write, &mut verdict);
+        conditions::judge(case, &write, &mut verdict);
+        bodies::judge(case, &write, &mut verdict);
         order::judge(case, &write, &mut verdict);
         budget::judge(case, &write, &mut verdict);
         revisions::judge(case, &write, &mut verdict);
@@ -81,9 +98,18 @@ pub fn judge_case(case: &Case<'_>) -> Verdict {
         ownership::judge(case, &write, &mut verdict);
         status::judge(case, &write, &mut verdict);
     }
+    identity::judge_strays(case, &mut verdict);
+    ownership::judge_orphans(case, &mut verdict);
+    losses::judge_removals(case, &mut verdict);
+    losses::judge_kept_claims(case, &mut verdict);
     budget::judge_disruptions(case, &mut verdict);
+    status::judge_syncs(case, &mut verdict);
+    revisions::judge_syncs(case, &mut verdict);
+    leases::judge(case, &mut verdict);
     process::judge(case, &mut verdict);
+    work::judge(case, &mut verdict);
     end_state::judge(case, &mut verdict);
+    end_state::judge_settled_syncs(case, &mut verdict);
     for message in &case.record.plane_violations {
         verdict.broken("I-2", case.record.length, message.clone());
     }

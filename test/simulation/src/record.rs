@@ -10,12 +10,22 @@ use kube_test_control_plane::faults::RequestFacts;
 use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::store::LogEntry;
 use serde_json::Value;
+use statefulset_controller_util::consistency::Caches;
 use tokio::time::Instant;
 
 use crate::agent::Process;
 
 /// Resources whose writes don't concern sets.
 const BESIDE: [&str; 2] = ["leases", "events"];
+
+/// Part of the note of a process that ended by itself.
+pub const ENDS: &str = " ends: ";
+
+/// Part of the note of a process that ended because it lost its lease.
+pub const ENDS_WELL: &str = " ends: the lease is lost";
+
+/// Part of the note of a panic.
+pub const PANICS: &str = " panics";
 
 /// Namespace and name of a set.
 pub type SetKey = (String, String);
@@ -31,6 +41,30 @@ pub struct Seen {
     pub claims: u64,
     /// ControllerRevisions.
     pub revisions: u64,
+}
+
+impl Seen {
+    /// Reads the versions of caches.
+    fn of(caches: &Caches) -> Self {
+        let version = |text: Arc<str>| text.parse().unwrap_or_default();
+        Self {
+            sets: version(caches.sets.last_sync_resource_version()),
+            pods: version(caches.pods.last_sync_resource_version()),
+            claims: version(caches.claims.last_sync_resource_version()),
+            revisions: version(caches.revisions.last_sync_resource_version()),
+        }
+    }
+
+    /// Returns the newer of each version.
+    #[must_use]
+    pub fn max_each(self, other: Self) -> Self {
+        Self {
+            sets: self.sets.max(other.sets),
+            pods: self.pods.max(other.pods),
+            claims: self.claims.max(other.claims),
+            revisions: self.revisions.max(other.revisions),
+        }
+    }
 }
 
 impl fmt::Display for Seen {
@@ -68,6 +102,8 @@ pub struct Request {
     pub process: Process,
     /// The sync that sent it.
     pub sync: Option<usize>,
+    /// The versions of the caches when it was sent.
+    pub seen: Seen,
     /// Time when it was sent.
     pub sent: Duration,
     /// Time when its answer arrived.
@@ -109,10 +145,31 @@ impl Request {
         is_write(self.verb, &self.resource)
     }
 
+    /// Names the request in a message.
+    pub fn named(&self) -> String {
+        let Self {
+            process,
+            verb,
+            resource,
+            subresource,
+            name,
+            ..
+        } = self;
+        let verb = verb.map_or("?", Verb::name);
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        format!("process {process}: {verb} {resource}{slash}{subresource} {name}")
+    }
+
     /// Returns the body as JSON; null if it is none.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
+}
+
+/// Reports whether a request creates or renews a lease.
+pub fn is_lease_write(request: &Request) -> bool {
+    let writes = [Verb::Create, Verb::Update, Verb::Patch];
+    request.resource == "leases" && request.verb.is_some_and(|verb| writes.contains(&verb))
 }
 
 /// Reports whether a request writes something that concerns a set.
@@ -171,6 +228,8 @@ struct Inner {
     syncs: Vec<Sync>,
     /// The latest sync of each set in each process.
     latest: BTreeMap<Process, BTreeMap<SetKey, usize>>,
+    /// The caches of each process.
+    caches: BTreeMap<Process, Caches>,
     writes: u64,
     postponed: usize,
     notes: Vec<(Duration, String)>,
@@ -184,6 +243,7 @@ impl Recorder {
             requests: Vec::new(),
             syncs: Vec::new(),
             latest: BTreeMap::new(),
+            caches: BTreeMap::new(),
             writes: 0,
             postponed: 0,
             notes: Vec::new(),
@@ -200,8 +260,13 @@ impl Recorder {
     }
 
     /// Records the start of a sync.
-    pub fn sync_started(&self, process: Process, set: SetKey, seen: Seen) {
+    pub fn sync_started(&self, process: Process, set: SetKey, caches: &Caches) {
+        let seen = Seen::of(caches);
         let mut inner = self.lock();
+        inner
+            .caches
+            .entry(process)
+            .or_insert_with(|| caches.clone());
         let id = inner.syncs.len();
         let at = inner.began.elapsed();
         inner
@@ -233,9 +298,11 @@ impl Recorder {
             .latest
             .get(&process)
             .and_then(|syncs| sync_of(syncs, &facts.resource, &facts.namespace, &name));
+        let seen = inner.caches.get(&process).map(Seen::of);
         let request = Request {
             process,
             sync: set,
+            seen: seen.unwrap_or_default(),
             sent: inner.began.elapsed(),
             answered: None,
             status: None,

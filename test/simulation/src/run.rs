@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::store::LogEntry;
 use tokio::sync::mpsc;
@@ -15,7 +16,7 @@ use crate::entropy;
 use crate::network::Signal;
 use crate::plan::{Action, Plan, Trigger};
 use crate::record::{Commit, Processed, Record, Recorder};
-use crate::world::World;
+use crate::world::{BEGIN, World};
 
 /// Time from the last step to the end of all faults.
 const LAST_FAULTS: Duration = Duration::from_secs(60);
@@ -133,12 +134,11 @@ fn assemble(plane: &TestControlPlane, commits: Vec<LogEntry>, recorder: &Recorde
     let entries = plane.server().audit().entries();
     let (mut requests, syncs, notes) = recorder.take();
     let mut trace = DefaultHasher::new();
-    let began = entries.first().map(|entry| entry.received);
+    let began: Timestamp = BEGIN.parse().unwrap_or_default();
     let mut by_revision = BTreeMap::new();
     let requests_served = entries.len();
     for entry in &entries {
-        let at = began.map(|began| entry.received.duration_since(began).unsigned_abs());
-        let at = at.unwrap_or_default();
+        let at = entry.received.duration_since(began).unsigned_abs();
         let agent: Option<Agent> = entry.user_agent.parse().ok();
         let request = agent.map(|agent| agent.request);
         (

@@ -24,6 +24,13 @@ fn number(value: &Value, pointer: &str) -> i64 {
     found.unwrap_or_default()
 }
 
+/// Reads a list of texts at a JSON pointer.
+fn texts(value: &Value, pointer: &str) -> Vec<String> {
+    let list = value.pointer(pointer).and_then(Value::as_array);
+    let texts = list.into_iter().flatten().filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
+}
+
 /// Reports whether an object is being deleted.
 fn is_terminating(value: &Value) -> bool {
     value.pointer("/metadata/deletionTimestamp").is_some()
@@ -43,8 +50,7 @@ fn owners(value: &Value) -> Vec<Owner> {
         .collect()
 }
 
-/// Returns the uid of the controlling StatefulSet; none without a controller, or with another kind
-/// of controller.
+/// Returns the controlling owner.
 fn controller(value: &Value) -> Option<Owner> {
     owners(value).into_iter().find(|owner| owner.controller)
 }

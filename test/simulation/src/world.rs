@@ -26,7 +26,7 @@ use crate::clock::SkewedClock;
 use crate::instance;
 use crate::network::{Faults, Network, Signal};
 use crate::plan::{Action, Fault, Settings, Span};
-use crate::record::Recorder;
+use crate::record::{ENDS, Recorder};
 use crate::seed;
 use user::User;
 
@@ -192,7 +192,7 @@ impl World {
                 return;
             }
             Signal::Crash(process) => (process, format!("process {process} crashes")),
-            Signal::Ended(process, why) => (process, format!("process {process} ends: {why}")),
+            Signal::Ended(process, why) => (process, format!("process {process}{ENDS}{why}")),
         };
         let is_current = self
             .instances

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube_test_control_plane::route::Verb;
 
-use super::Verdict;
-use super::case::{Case, Write};
+use super::{Case, Verdict, Write};
 use crate::record::SetKey;
 
 /// B-1 and B-2: what one sync deletes for an update.
@@ -23,28 +22,19 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
             .is_some_and(|pod| pod.is_healthy(set.min_ready_seconds, write.now))
     };
     let unhealthy: Vec<u32> = set.range().filter(|it| !is_healthy(*it)).collect();
-    let earlier = write.earlier.iter().filter(|it| {
-        it.resource == "pods"
-            && it.verb == Some(Verb::Delete)
-            && super::case::ordinal(&it.name, &set.name).is_some_and(|it| set.range().contains(&it))
-    });
-    // Ended pods that the sync deleted before are among the unavailable ones.
-    let ended = |name: &str| {
-        let ordinal = super::case::ordinal(name, &set.name);
-        let pod = ordinal.and_then(|ordinal| members.get(&ordinal));
-        pod.is_some_and(|pod| pod.has_ended())
-    };
-    let before = earlier.filter(|it| !ended(&it.name)).count();
+    let earlier = updated_before(write);
     let mut broken = |rule, why: String| {
         let message = format!("{}: {why}", write.named());
         verdict.broken(rule, at, message);
     };
-    if !set.parallel && !case.plan.settings.max_unavailable && !unhealthy.is_empty() {
+    let gate = case.plan.settings.max_unavailable;
+    if !set.parallel && !gate && !unhealthy.is_empty() {
         broken("B-1", format!("pods {unhealthy:?} are not available"));
     }
-    if case.plan.settings.max_unavailable {
+    let rule = if gate { "B-2" } else { "B-1" };
+    if gate {
         let budget = set.max_unavailable(true).saturating_sub(unhealthy.len());
-        if before >= budget {
+        if earlier.len() >= budget {
             broken(
                 "B-2",
                 format!("budget {budget}, pods {unhealthy:?} are not available"),
@@ -55,16 +45,79 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         if let Some(above) = above.clone().find(|it| !is_healthy(*it)) {
             broken("B-1", format!("pod {above} above it is not available"));
         }
-        if before > 0 {
+        if !earlier.is_empty() {
             broken("B-1", "the second deletion of its sync".to_owned());
         }
     }
+    if let Some(next) = next_outdated(case, write, &earlier).filter(|next| *next != ordinal) {
+        broken(rule, format!("pod {next} is to be updated first"));
+    }
+}
+
+/// Returns the pods that the sync deleted before for the update. Ended ones that it replaced are
+/// among the unavailable ones.
+fn updated_before(write: &Write<'_>) -> BTreeSet<u32> {
+    let (set, members) = (write.view.set, &write.view.members);
+    let deleted = write
+        .earlier
+        .iter()
+        .filter(|it| it.resource == "pods" && it.verb == Some(Verb::Delete));
+    let ordinals = deleted.filter_map(|it| super::write::ordinal(&it.name, &set.name));
+    let is_update = |it: &u32| {
+        let ended = members.get(it).is_some_and(|pod| pod.has_ended());
+        set.range().contains(it) && !ended
+    };
+    ordinals.filter(is_update).collect()
+}
+
+/// Returns the highest outdated pod that the sync hasn't deleted yet. Ended ones are passed over:
+/// they may go as such.
+fn next_outdated(case: &Case<'_>, write: &Write<'_>, deleted: &BTreeSet<u32>) -> Option<u32> {
+    let (set, members) = (write.view.set, &write.view.members);
+    let update = super::revisions::update_of(case, write)?;
+    let from = set.start.saturating_add(set.partition).max(set.start);
+    let mut candidates = (from..set.range().end.max(from)).rev();
+    candidates.find(|it| {
+        let pod = members.get(it);
+        let outdated = pod
+            .is_some_and(|pod| pod.revision != update.name && !pod.terminating && !pod.has_ended());
+        outdated && !deleted.contains(it)
+    })
 }
 
 /// B-4: at no time more pods are down because of updates than the budget allows.
 pub(super) fn judge_disruptions(case: &Case<'_>, verdict: &mut Verdict) {
     let mut down: BTreeMap<SetKey, Down> = BTreeMap::new();
-    let mut deletions: BTreeMap<u64, Deletion> = BTreeMap::new();
+    let deletions = deletions(case);
+    for commit in &case.record.commits {
+        let at = commit.entry.revision;
+        let key = &commit.entry.object.key;
+        if key.storage == "pods" {
+            let pod = (key.namespace.to_string(), key.name.to_string());
+            let set = pod.1.rsplit_once('-').map(|(set, _)| set.to_owned());
+            let set = set.map(|set| (pod.0.clone(), set));
+            if let Some(down) = set.and_then(|set| down.get_mut(&set)) {
+                // Its last version may have become available meanwhile.
+                down.forget_available(case, &pod.0, at.saturating_sub(1), commit.at);
+            }
+        }
+        if let Some(deletion) = deletions.get(&at) {
+            let (namespace, name) = &deletion.set;
+            let down = down.entry(deletion.set.clone()).or_default();
+            down.name.clone_from(name);
+            down.forget_available(case, namespace, at.saturating_sub(1), commit.at);
+            if let Some(max) = down.add(case, deletion, at) {
+                let pods: Vec<&u32> = down.pods.keys().collect();
+                let message = format!("{name}: pods {pods:?} are down for an update, limit {max}");
+                verdict.broken("B-4", commit.at, message);
+            }
+        }
+    }
+}
+
+/// Returns the deletions for updates, by their revisions of the store.
+fn deletions(case: &Case<'_>) -> BTreeMap<u64, Deletion> {
+    let mut deletions = BTreeMap::new();
     for write in case.writes() {
         let (Some((ordinal, pod)), Some(processed)) =
             (write.deleted_pod(), write.request.processed)
@@ -77,47 +130,20 @@ pub(super) fn judge_disruptions(case: &Case<'_>, verdict: &mut Verdict) {
             let deletion = Deletion {
                 set: write.sync.set.clone(),
                 ordinal,
-                seen: write.sync.seen.sets,
+                uid: pod.uid.clone(),
+                seen: write.seen.sets,
             };
-            deletions.insert(processed.after, deletion);
+            deletions.insert(processed.before + 1, deletion);
         }
     }
-    for commit in &case.record.commits {
-        let at = commit.entry.revision;
-        let key = &commit.entry.object.key;
-        if let Some(deletion) = deletions.get(&at) {
-            let down = down.entry(deletion.set.clone()).or_default();
-            if let Some(max) = down.add(case, deletion, at) {
-                let Down { pods, .. } = down;
-                let name = &deletion.set.1;
-                let message = format!("{name}: pods {pods:?} are down for an update, limit {max}");
-                verdict.broken("B-4", commit.at, message);
-            }
-        }
-        if key.storage == "pods" {
-            let pod_key = (key.namespace.to_string(), key.name.to_string());
-            let Some(pod) = case.history.pods.at(&pod_key, at) else {
-                continue;
-            };
-            let Some((set, _)) = pod.name.rsplit_once('-') else {
-                continue;
-            };
-            let set_key = (pod_key.0.clone(), set.to_owned());
-            let Some(down) = down.get_mut(&set_key) else {
-                continue;
-            };
-            // A time later than now makes the pod count as available once its seconds are over.
-            if pod.ready.is_some() && !pod.terminating {
-                down.pods.retain(|it| Some(*it) != pod.ordinal(set));
-            }
-        }
-    }
+    deletions
 }
 
 /// A pod that was deleted for an update.
 struct Deletion {
     set: SetKey,
     ordinal: u32,
+    uid: String,
     /// The version of the set that the sync knew.
     seen: u64,
 }
@@ -125,18 +151,43 @@ struct Deletion {
 /// The pods of a set that are down for an update.
 #[derive(Default)]
 struct Down {
-    pods: BTreeSet<u32>,
+    /// The set.
+    name: String,
+    /// The ordinals, with the uids of the deleted pods.
+    pods: BTreeMap<u32, String>,
     /// The generation for which they are down.
     generation: i64,
 }
 
 impl Down {
+    /// Drops the pods whose replacements are available at this time.
+    fn forget_available(
+        &mut self,
+        case: &Case<'_>,
+        namespace: &str,
+        revision: u64,
+        at: std::time::Duration,
+    ) {
+        let name = &self.name;
+        let key = (namespace.to_owned(), name.clone());
+        let seconds = case
+            .history
+            .sets
+            .at(&key, revision)
+            .map_or(0, |set| set.min_ready_seconds);
+        // The instance's clock may be ahead.
+        let now = case.clock_at(at + case.skew_max);
+        self.pods.retain(|ordinal, uid| {
+            let pod = (namespace.to_owned(), format!("{name}-{ordinal}"));
+            let pod = case.history.pods.at(&pod, revision);
+            !pod.is_some_and(|pod| pod.uid != *uid && pod.is_healthy(seconds, now))
+        });
+    }
+
     /// Adds a pod. Returns the limit if there are more now.
     fn add(&mut self, case: &Case<'_>, deletion: &Deletion, at: u64) -> Option<usize> {
         let (sets, key) = (&case.history.sets, &deletion.set);
-        let changes = sets.changes(key, deletion.seen, at);
-        let known = changes.filter_map(|(_, set)| set);
-        let known: Vec<_> = known.chain(sets.at(key, deletion.seen)).collect();
+        let known: Vec<_> = sets.during(key, deletion.seen, at).collect();
         let gate = case.plan.settings.max_unavailable;
         let newest = sets.at(key, deletion.seen)?;
         // Without the gate a parallel set replaces a pod of its new template even if a lower pod
@@ -146,8 +197,8 @@ impl Down {
         }
         self.generation = newest.generation;
         let wanted = |it: &u32| known.iter().any(|set| set.range().contains(it));
-        self.pods.retain(wanted);
-        self.pods.insert(deletion.ordinal);
+        self.pods.retain(|it, _| wanted(it));
+        self.pods.insert(deletion.ordinal, deletion.uid.clone());
         let max = known.iter().map(|set| set.max_unavailable(gate)).max()?;
         (self.pods.len() > max).then_some(max)
     }

@@ -8,9 +8,11 @@ use jiff::Timestamp;
 use kube_test_control_plane::route::Verb;
 use serde_json::Value;
 
+use super::leases::Leases;
+use super::write::Write;
 use crate::history::History;
 use crate::plan::{Action, Fault, Plan};
-use crate::record::{Record, Request, SetKey, Sync};
+use crate::record::{Commit, Record, Request, Seen, Sync};
 use crate::views::{Claim, Pod, Revision, Set};
 use crate::world::BEGIN;
 
@@ -22,24 +24,15 @@ pub struct Case<'a> {
     pub record: &'a Record,
     /// The history.
     pub history: &'a History,
+    /// The lease.
+    pub(super) leases: Leases,
     began: Timestamp,
-    skew_max: Duration,
+    /// The largest skew of an instance's clock, in either direction.
+    pub skew_max: Duration,
     /// The requests of each sync, in the order of sending.
     by_sync: BTreeMap<usize, Vec<usize>>,
-}
-
-/// A write of a sync.
-pub struct Write<'a> {
-    /// The request.
-    pub request: &'a Request,
-    /// Its sync.
-    pub sync: &'a Sync,
-    /// The requests of the sync before it.
-    pub earlier: Vec<&'a Request>,
-    /// The knowledge of the sync.
-    pub view: View<'a>,
-    /// The latest time that the sync's clock can have shown.
-    pub now: Timestamp,
+    /// The next sync of the same set in the same process.
+    next: BTreeMap<usize, usize>,
 }
 
 /// Objects as a sync knew them.
@@ -63,6 +56,13 @@ impl<'a> Case<'a> {
                 by_sync.entry(sync).or_default().push(number);
             }
         }
+        let mut next = BTreeMap::new();
+        let mut latest = BTreeMap::new();
+        for (number, sync) in record.syncs.iter().enumerate() {
+            if let Some(before) = latest.insert((sync.process, &sync.set), number) {
+                next.insert(before, number);
+            }
+        }
         let skews = plan.steps.iter().filter_map(|step| match &step.action {
             Action::Fault {
                 fault: Fault::Skew { millis, .. },
@@ -74,10 +74,34 @@ impl<'a> Case<'a> {
             plan,
             record,
             history,
+            leases: Leases::read(record, plan.settings.lease),
             began: BEGIN.parse().unwrap_or_default(),
             skew_max: Duration::from_millis(skews.max().unwrap_or_default()),
             by_sync,
+            next,
         }
+    }
+
+    /// Returns the syncs that came to an end while their process might write: the same process
+    /// began another one of the set in time.
+    pub fn ended_syncs(&self) -> impl Iterator<Item = (usize, &'a Sync)> {
+        let syncs = self.record.syncs.iter().enumerate();
+        syncs.filter(|(number, sync)| {
+            let answered = self.requests_of(*number).filter_map(|it| it.answered);
+            let Some(ended) = self
+                .next
+                .get(number)
+                .map(|next| self.record.syncs[*next].at)
+            else {
+                return false;
+            };
+            let times = [sync.at, ended].into_iter().chain(answered);
+            let may_write = |at: Duration| {
+                let until = self.leases.writes_until(sync.process, at);
+                until.is_some_and(|until| at < until)
+            };
+            times.into_iter().all(may_write)
+        })
     }
 
     /// Returns the time of the cluster's clock.
@@ -93,8 +117,8 @@ impl<'a> Case<'a> {
 
     /// Returns the writes of all syncs whose set was known.
     pub fn writes(&self) -> impl Iterator<Item = Write<'a>> {
-        self.by_sync.iter().flat_map(move |(sync, numbers)| {
-            let sync = &self.record.syncs[*sync];
+        self.by_sync.iter().flat_map(move |(number, numbers)| {
+            let (number, sync) = (*number, &self.record.syncs[*number]);
             let requests: Vec<&Request> = numbers
                 .iter()
                 .filter_map(|number| self.record.requests.get(*number))
@@ -107,20 +131,52 @@ impl<'a> Case<'a> {
                 Some(Write {
                     request,
                     sync,
+                    seen: self.decided(number, sync),
                     earlier: requests[..nth].to_vec(),
-                    view: self.view(sync)?,
+                    view: self.view(number)?,
                     now: self.clock_at(request.sent + self.skew_max),
+                    newest: self.revision_at(request.sent),
                 })
             });
             writes.collect::<Vec<_>>()
         })
     }
 
+    /// Returns the writes that no sync of a known set explains.
+    pub fn strays(&self) -> impl Iterator<Item = &'a Request> {
+        let writes = self.record.requests.iter().filter(|it| it.is_write());
+        writes.filter(|it| {
+            let sync = it.sync.and_then(|sync| self.record.syncs.get(sync));
+            sync.is_none_or(|sync| self.set(sync).is_none())
+        })
+    }
+
+    /// Returns the set that a sync knew.
+    pub fn set(&self, sync: &Sync) -> Option<&'a Arc<Set>> {
+        self.history.sets.at(&sync.set, sync.seen.sets)
+    }
+
+    /// Returns the versions of the caches when a sync decided: it reads its pods once it has adopted
+    /// revisions, which takes time.
+    pub fn decided(&self, number: usize, sync: &Sync) -> Seen {
+        let is_adoption =
+            |it: &Request| it.verb == Some(Verb::Patch) && it.resource == "controllerrevisions";
+        let requests: Vec<&Request> = self.requests_of(number).collect();
+        let adopted = requests.iter().rposition(|it| is_adoption(it));
+        let next = adopted.and_then(|adopted| requests.get(adopted + 1));
+        Seen {
+            pods: next.map_or(sync.seen.pods, |it| it.seen.pods),
+            ..sync.seen
+        }
+    }
+
     /// Returns what a sync knew; none if it knew no set.
-    pub fn view(&self, sync: &Sync) -> Option<View<'a>> {
+    pub fn view(&self, number: usize) -> Option<View<'a>> {
+        let sync = self.record.syncs.get(number)?;
         let (namespace, name) = &sync.set;
-        let set = self.history.sets.at(&sync.set, sync.seen.sets)?;
-        let pods = self.history.pods.all_at(namespace, sync.seen.pods);
+        let seen = self.decided(number, sync);
+        let set = self.set(sync)?;
+        let pods = self.history.pods.all_at(namespace, seen.pods);
         let members = pods
             .filter(|pod| belongs(set, pod))
             .filter_map(|pod| Some((pod.ordinal(name)?, pod)))
@@ -151,6 +207,13 @@ impl<'a> Case<'a> {
         last.map_or(0, |commit| commit.entry.revision)
     }
 
+    /// Returns the commit with this revision of the store.
+    pub fn commit(&self, revision: u64) -> Option<&'a Commit> {
+        let commits = &self.record.commits;
+        let found = commits.binary_search_by_key(&revision, |commit| commit.entry.revision);
+        found.ok().and_then(|found| commits.get(found))
+    }
+
     /// Returns a claim as of a revision of the store.
     pub fn claim(&self, namespace: &str, name: &str, revision: u64) -> Option<&'a Arc<Claim>> {
         let key = (namespace.to_owned(), name.to_owned());
@@ -162,7 +225,7 @@ impl<'a> Case<'a> {
 pub fn belongs(set: &Set, pod: &Pod) -> bool {
     let matches = pod.app == set.app;
     match &pod.controller {
-        Some(owner) => owner.uid == set.uid && (matches || set.terminating),
+        Some(owner) => owner.uid == set.uid && matches,
         None => matches && !pod.terminating && !set.terminating,
     }
 }
@@ -186,64 +249,4 @@ pub(super) fn template_of(revision: &Revision) -> Value {
         members.remove("$patch");
     }
     template
-}
-
-impl<'a> Write<'a> {
-    /// Reports whether it creates an object of this resource.
-    pub fn creates(&self, resource: &str) -> bool {
-        self.is(Verb::Create, resource)
-    }
-
-    /// Reports whether it deletes an object of this resource.
-    pub fn deletes(&self, resource: &str) -> bool {
-        self.is(Verb::Delete, resource)
-    }
-
-    /// Reports whether it changes an object of this resource.
-    pub fn changes(&self, resource: &str) -> bool {
-        self.is(Verb::Update, resource) || self.is(Verb::Patch, resource)
-    }
-
-    fn is(&self, verb: Verb, resource: &str) -> bool {
-        let request = self.request;
-        request.verb == Some(verb) && request.resource == resource
-    }
-
-    /// Returns the ordinal of the written pod; none if the name has none.
-    pub fn ordinal(&self) -> Option<u32> {
-        ordinal(&self.request.name, &self.view.set.name)
-    }
-
-    /// Returns the key of the written object.
-    pub fn key(&self) -> SetKey {
-        (self.request.namespace.clone(), self.request.name.clone())
-    }
-
-    /// Names the write in a message.
-    pub fn named(&self) -> String {
-        let Request {
-            process,
-            verb,
-            resource,
-            subresource,
-            name,
-            ..
-        } = self.request;
-        let verb = verb.map_or("?", Verb::name);
-        let slash = if subresource.is_empty() { "" } else { "/" };
-        format!("process {process}: {verb} {resource}{slash}{subresource} {name}")
-    }
-
-    /// Returns the pod that a deletion hits, as the sync knew it.
-    pub fn deleted_pod(&self) -> Option<(u32, &'a Arc<Pod>)> {
-        let ordinal = self.deletes("pods").then(|| self.ordinal())??;
-        Some((ordinal, *self.view.members.get(&ordinal)?))
-    }
-}
-
-/// Returns the ordinal in a pod's name.
-pub(super) fn ordinal(pod: &str, set: &str) -> Option<u32> {
-    let digits = pod.strip_prefix(set)?.strip_prefix('-')?;
-    let ordinal: u32 = digits.parse().ok()?;
-    (ordinal.to_string() == digits).then_some(ordinal)
 }

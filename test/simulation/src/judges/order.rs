@@ -1,7 +1,6 @@
 //! Order: creation upwards, deletion downwards, claims first.
 
-use super::Verdict;
-use super::case::{Case, Write};
+use super::{Case, Verdict, Write};
 use crate::views::Set;
 
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
@@ -53,7 +52,7 @@ fn judge_claims(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut 
     let (set, request) = (write.view.set, write.request);
     for template in &set.claims {
         let name = format!("{template}-{}-{ordinal}", set.name);
-        let seen = case.claim(&request.namespace, &name, write.sync.seen.claims);
+        let seen = case.claim(&request.namespace, &name, write.seen.claims);
         let Some(processed) = request.processed else {
             continue;
         };
@@ -84,7 +83,7 @@ fn was_not_deleted(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
         .request
         .processed
         .map_or(0, |processed| processed.before);
-    let since = write.sync.seen.claims;
+    let since = write.seen.claims;
     let mut changes = case.history.claims.changes(&key, since, until);
     !changes.any(|(_, claim)| claim.is_none())
 }

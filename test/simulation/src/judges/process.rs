@@ -1,28 +1,17 @@
-//! Processes: their own writes, their predecessors' writes, and the lease.
+//! Processes: their own writes, their predecessors' writes, and panics.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
-
-use kube_test_control_plane::route::Verb;
-use serde_json::Value;
 
 use super::Verdict;
 use super::case::Case;
 use crate::agent::Process;
-use crate::instance::LEASE;
-use crate::record::{Request, Seen, SetKey};
-
-/// Syncs of one set within [`BUSY_TIME`] that make a hot loop.
-const BUSY_MAX: usize = 400;
-
-/// Window of the search for hot loops.
-const BUSY_TIME: Duration = Duration::from_secs(10);
+use crate::record::{ENDS, ENDS_WELL, PANICS, Request, Seen, SetKey};
+use kube_test_control_plane::route::Verb;
 
 pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
     judge_own_writes(case, verdict);
     judge_takeover(case, verdict);
-    judge_lease(case, verdict);
-    judge_hot_loops(case, verdict);
+    judge_panics(case, verdict);
 }
 
 /// Returns the version of the cache of a resource.
@@ -82,17 +71,31 @@ fn judge_own_writes(case: &Case<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// P-3: the first sync of a process knows all that earlier processes saw or wrote before it led.
+/// P-3: the first sync of a process knows all that earlier processes saw, and all that they wrote
+/// before it led.
 fn judge_takeover(case: &Case<'_>, verdict: &mut Verdict) {
     let mut newest = Seen::default();
     let mut latest: Option<Process> = None;
     for sync in &case.record.syncs {
         if latest.is_some_and(|process| process != sync.process) {
+            let written = written_before(case, sync.process);
             let pairs = [
-                ("statefulsets", newest.sets, sync.seen.sets),
-                ("pods", newest.pods, sync.seen.pods),
-                ("claims", newest.claims, sync.seen.claims),
-                ("revisions", newest.revisions, sync.seen.revisions),
+                (
+                    "statefulsets",
+                    newest.sets.max(written.sets),
+                    sync.seen.sets,
+                ),
+                ("pods", newest.pods.max(written.pods), sync.seen.pods),
+                (
+                    "claims",
+                    newest.claims.max(written.claims),
+                    sync.seen.claims,
+                ),
+                (
+                    "revisions",
+                    newest.revisions.max(written.revisions),
+                    sync.seen.revisions,
+                ),
             ];
             for (resource, before, now) in pairs {
                 if now < before {
@@ -105,59 +108,41 @@ fn judge_takeover(case: &Case<'_>, verdict: &mut Verdict) {
             }
         }
         latest = Some(sync.process);
-        newest = Seen {
-            sets: newest.sets.max(sync.seen.sets),
-            pods: newest.pods.max(sync.seen.pods),
-            claims: newest.claims.max(sync.seen.claims),
-            revisions: newest.revisions.max(sync.seen.revisions),
-        };
+        newest = newest.max_each(sync.seen);
     }
 }
 
-/// P-4: no write starts while another process holds the lease, or after the lease ended.
-fn judge_lease(case: &Case<'_>, verdict: &mut Verdict) {
-    let lease = Duration::from_secs(case.plan.settings.lease.lease);
-    let holders = case.record.commits.iter().filter_map(|commit| {
-        let key = &commit.entry.object.key;
-        if key.storage != "leases" || &*key.name != LEASE {
-            return None;
-        }
-        let value = commit.entry.object.draft().to_value();
-        let holder = value
-            .pointer("/spec/holderIdentity")
-            .and_then(Value::as_str);
-        Some((commit.at, holder.unwrap_or_default().to_owned()))
-    });
-    let holders: Vec<(Duration, String)> = holders.collect();
+/// Returns the newest revision of each resource that other processes had written when this one
+/// first held the lease.
+fn written_before(case: &Case<'_>, process: Process) -> Seen {
+    let held = case.leases.first_held(process).unwrap_or_default();
+    let mut newest = Seen::default();
     for request in case.record.requests.iter().filter(|it| it.is_write()) {
-        let known = holders.partition_point(|(at, _)| *at <= request.sent);
-        let holder = known.checked_sub(1).and_then(|last| holders.get(last));
-        let own = format!("controller-{}", request.process);
-        let holds =
-            holder.is_some_and(|(since, holder)| *holder == own && request.sent < *since + lease);
-        if !holds {
-            let message = format!(
-                "process {} wrote {} {} while {holder:?} held the lease",
-                request.process, request.resource, request.name
-            );
-            verdict.broken("P-4", request.sent, message);
+        let Some(processed) = request.processed.filter(|it| it.at < held) else {
+            continue;
+        };
+        if request.process == process || processed.after == processed.before {
+            continue;
         }
+        // The commits of a request that overlaps with another one may be the other's.
+        let revision = processed.before + 1;
+        let resource = match request.resource.as_str() {
+            "statefulsets" => &mut newest.sets,
+            "pods" => &mut newest.pods,
+            "persistentvolumeclaims" => &mut newest.claims,
+            _ => &mut newest.revisions,
+        };
+        *resource = revision.max(*resource);
     }
+    newest
 }
 
-/// P-6: no set is synced again and again without a pause.
-fn judge_hot_loops(case: &Case<'_>, verdict: &mut Verdict) {
-    let mut times: BTreeMap<(Process, &SetKey), Vec<Duration>> = BTreeMap::new();
-    for sync in &case.record.syncs {
-        let times = times.entry((sync.process, &sync.set)).or_default();
-        times.push(sync.at);
-    }
-    for ((process, set), times) in times {
-        let mut windows = times.windows(BUSY_MAX);
-        let busy = windows.find(|it| it[BUSY_MAX - 1].saturating_sub(it[0]) < BUSY_TIME);
-        if let Some(window) = busy {
-            let message = format!("process {process}: a hot loop of set {}", set.1);
-            verdict.broken("P-6", window[0], message);
+/// P-5: nothing panics: neither a sync nor a process, which ends only when it has lost its lease.
+fn judge_panics(case: &Case<'_>, verdict: &mut Verdict) {
+    for (at, note) in &case.record.notes {
+        let ends_well = note.contains(ENDS_WELL) || !note.contains(ENDS);
+        if note.contains(PANICS) || !ends_well {
+            verdict.broken("P-5", *at, note.clone());
         }
     }
 }

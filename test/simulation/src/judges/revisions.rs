@@ -7,7 +7,9 @@ use kube_test_control_plane::route::Verb;
 use serde_json::Value;
 
 use super::Verdict;
-use super::case::{Case, Write, template_of, update_revision};
+use super::case::{template_of, update_revision};
+use super::{Case, View, Write};
+use crate::record::Request;
 use crate::views::{Pod, Revision};
 
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
@@ -16,6 +18,11 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
     if write.creates("controllerrevisions") {
         judge_new(case, write, verdict);
+    }
+    let verb = write.request.verb;
+    let numbers = [Some(Verb::Create), Some(Verb::Update)].contains(&verb);
+    if numbers && write.request.resource == "controllerrevisions" {
+        judge_number(write, verdict);
     }
     if write.deletes("controllerrevisions") {
         judge_truncated(case, write, verdict);
@@ -26,9 +33,18 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 }
 
 /// Returns the update revision of a sync, which may have created it.
-fn update_of<'a>(case: &Case<'a>, write: &Write<'a>) -> Option<&'a Arc<Revision>> {
-    let mut known = write.view.revisions.clone();
-    for request in &write.earlier {
+pub(super) fn update_of<'a>(case: &Case<'a>, write: &Write<'a>) -> Option<&'a Arc<Revision>> {
+    update_after(case, &write.view, &write.earlier)
+}
+
+/// Returns the update revision of a sync with this knowledge after these requests.
+pub(super) fn update_after<'a>(
+    case: &Case<'a>,
+    view: &View<'a>,
+    requests: &[&Request],
+) -> Option<&'a Arc<Revision>> {
+    let mut known = view.revisions.clone();
+    for request in requests {
         let created =
             request.resource == "controllerrevisions" && request.verb == Some(Verb::Create);
         if let (true, Some(processed)) = (created, request.processed) {
@@ -36,7 +52,7 @@ fn update_of<'a>(case: &Case<'a>, write: &Write<'a>) -> Option<&'a Arc<Revision>
             known.extend(case.history.revisions.at(&key, processed.after));
         }
     }
-    update_revision(write.view.set, &known)
+    update_revision(view.set, &known)
 }
 
 /// pods below the partition get the current revision, others the update revision.
@@ -84,33 +100,93 @@ fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
+/// a new revision, and one that is used again, gets the next number; the latter had not the
+/// highest one.
+fn judge_number(write: &Write<'_>, verdict: &mut Verdict) {
+    let number = write.request.json()["revision"]
+        .as_i64()
+        .unwrap_or_default();
+    let known = write.view.revisions.iter().map(|it| it.number);
+    let highest = known.max().unwrap_or_default();
+    let name = &write.request.name;
+    let latest = write
+        .view
+        .revisions
+        .iter()
+        .filter(|it| it.number == highest);
+    let is_latest = latest.clone().count() == 1 && latest.clone().all(|it| it.name == *name);
+    if number != highest + 1 || is_latest {
+        let message = format!("{}: number {number} after {highest}", write.named());
+        verdict.broken("R-2", write.request.sent, message);
+    }
+}
+
 /// a revision in use is never deleted. R-5: nor one within the limit. A sync that failed before
 /// it knew the current revision protects those of the pods alone, as the reference's.
 fn judge_truncated(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let (set, name) = (write.view.set, &write.request.name);
     let mut live: BTreeSet<&str> = BTreeSet::new();
     live.extend(write.view.members.values().map(|it| it.revision.as_str()));
-    live.extend(created_since(case, write).map(|it| it.revision.as_str()));
-    let dead = write
-        .view
-        .revisions
-        .iter()
-        .filter(|it| !live.contains(it.name.as_str()));
-    let dead = i64::try_from(dead.count()).unwrap_or(i64::MAX);
-    let mut revisions = write
+    let dead = |live: &BTreeSet<&str>| {
+        let mut known: BTreeSet<&str> = write.view.revisions.iter().map(|it| &*it.name).collect();
+        known.retain(|it| !live.contains(it));
+        i64::try_from(known.len()).unwrap_or(i64::MAX)
+    };
+    if knows_revisions(&write.earlier) {
+        live.insert(&set.status.current_revision);
+        live.extend(update_of(case, write).map(|it| it.name.as_str()));
+    }
+    let deleted = write
         .earlier
         .iter()
-        .filter(|it| it.resource == "controllerrevisions");
-    if !revisions.any(|it| it.verb != Some(Verb::Delete) && it.status.is_none_or(|it| it >= 300)) {
-        live.insert(&set.status.current_revision);
-    }
+        .filter(|it| it.verb == Some(Verb::Delete) && it.resource == "controllerrevisions");
+    let kept = dead(&live) - i64::try_from(deleted.count()).unwrap_or(i64::MAX);
+    live.extend(created_since(case, write).map(|it| it.revision.as_str()));
     if live.contains(name.as_str()) {
         let message = format!("{}: it is in use", write.named());
         verdict.broken("R-4", write.request.sent, message);
     }
-    if set.history_limit < 0 || dead <= set.history_limit {
-        let message = format!("{}: {dead} of {} kept", write.named(), set.history_limit);
+    if set.history_limit < 0 || kept <= set.history_limit {
+        let message = format!("{}: {kept} of {} kept", write.named(), set.history_limit);
         verdict.broken("R-5", write.request.sent, message);
+    }
+}
+
+/// Reports whether a sync knows its current and update revision after these requests.
+fn knows_revisions(requests: &[&Request]) -> bool {
+    let mut revisions = requests
+        .iter()
+        .filter(|it| it.resource == "controllerrevisions" && it.verb != Some(Verb::Delete));
+    revisions.all(|it| it.status.is_some_and(|status| status < 300))
+}
+
+/// a sync that finds too many revisions deletes some, even if its other writes fail.
+pub(super) fn judge_syncs(case: &Case<'_>, verdict: &mut Verdict) {
+    for (number, sync) in case.ended_syncs() {
+        let Some(view) = case.view(number) else {
+            continue;
+        };
+        let set = view.set;
+        let requests: Vec<&Request> = case.requests_of(number).collect();
+        let comes_to_it = super::status::comes_to_status(case, sync, &requests);
+        if set.history_limit < 0 || !comes_to_it {
+            continue;
+        }
+        let update = update_after(case, &view, &requests);
+        let mut live: BTreeSet<&str> = BTreeSet::new();
+        live.insert(&set.status.current_revision);
+        live.extend(update.map(|it| it.name.as_str()));
+        live.extend(view.members.values().map(|it| it.revision.as_str()));
+        let dead = view.revisions.iter().filter(|it| !live.contains(&*it.name));
+        let dead = i64::try_from(dead.count()).unwrap_or(i64::MAX);
+        let deletes = requests
+            .iter()
+            .any(|it| it.verb == Some(Verb::Delete) && it.resource == "controllerrevisions");
+        if dead > set.history_limit && !deletes {
+            let limit = set.history_limit;
+            let message = format!("set {}: {dead} old revisions stay, limit {limit}", set.name);
+            verdict.broken("R-5", sync.at, message);
+        }
     }
 }
 
@@ -120,7 +196,7 @@ fn created_since<'a>(
     write: &'a Write<'_>,
 ) -> impl Iterator<Item = &'a Arc<Pod>> {
     let namespace = &write.request.namespace;
-    let (set, seen) = (write.view.set, write.sync.seen.pods);
+    let (set, seen) = (write.view.set, write.seen.pods);
     let before = write.request.processed.map_or(seen, |it| it.before);
     let stored = case.history.pods.all_at(namespace, before);
     stored.filter(move |pod| {
@@ -135,7 +211,7 @@ fn created_since<'a>(
     })
 }
 
-/// an update is complete when all pods are updated and ready.
+/// an update is complete when all pods are updated and ready, as the sync saw them.
 fn judge_completion(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let set = write.view.set;
     let body = write.request.json();
@@ -143,20 +219,18 @@ fn judge_completion(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         let found = body.pointer(&format!("/status/{member}"));
         found.and_then(Value::as_str).unwrap_or_default().to_owned()
     };
-    let number = |member: &str| {
-        let found = body.pointer(&format!("/status/{member}"));
-        found.and_then(Value::as_i64).unwrap_or_default()
-    };
     let (old, new) = (&set.status.current_revision, text("currentRevision"));
     let known = write.view.revisions.iter().any(|it| it.name == *old);
     if old.is_empty() || new == *old || !known {
         return;
     }
     let update = update_of(case, write).map(|it| it.name.as_str());
-    let wanted = i64::from(set.replicas);
-    let is_complete = ["updatedReplicas", "readyReplicas", "replicas"]
-        .iter()
-        .all(|member| number(member) == wanted);
+    let members = &write.view.members;
+    // A condemned pod counts as well, as in the reference.
+    let is_complete = u32::try_from(members.len()) == Ok(set.replicas)
+        && members
+            .values()
+            .all(|pod| pod.is_ready() && !pod.terminating && Some(pod.revision.as_str()) == update);
     if Some(new.as_str()) != update || !is_complete {
         let message = format!(
             "{}: current revision {old} -> {new} too early",

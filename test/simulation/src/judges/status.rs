@@ -1,10 +1,14 @@
-//! Status: sensible numbers, never backwards.
+//! Status: sensible numbers, never backwards, and those of the sync's knowledge.
 
+use std::ops::RangeInclusive;
+
+use jiff::Timestamp;
+use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 
-use super::Verdict;
-use super::case::{Case, Write};
-use crate::views::Set;
+use super::{Case, Verdict, View, Write};
+use crate::record::{Request, Sync};
+use crate::views::{Pod, Set, Status};
 
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let request = write.request;
@@ -26,10 +30,11 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         let message = format!("{}: {status}", write.named());
         verdict.broken("T-1", request.sent, message);
     }
-    let Some(processed) = request.processed.filter(|it| it.code < 300) else {
-        return;
-    };
-    if let Some(stored) = case.history.sets.at(&write.sync.set, processed.before)
+    let stored = request
+        .processed
+        .filter(|it| it.code < 300)
+        .and_then(|it| case.history.sets.at(&write.sync.set, it.before));
+    if let Some(stored) = stored
         && stored.uid == write.view.set.uid
         && observed < stored.status.observed_generation
     {
@@ -46,4 +51,140 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         let message = format!("{}: the status does not change", write.named());
         verdict.broken("T-3", request.sent, message);
     }
+}
+
+/// T-2: a sync that comes to its status writes what it knows, even if its other writes fail, and
+/// writes nothing if that is stored.
+pub(super) fn judge_syncs(case: &Case<'_>, verdict: &mut Verdict) {
+    for (number, sync) in case.ended_syncs() {
+        let requests: Vec<&Request> = case.requests_of(number).collect();
+        let Some(view) = case
+            .view(number)
+            .filter(|_| comes_to_status(case, sync, &requests))
+        else {
+            continue;
+        };
+        let Some(expected) = Expected::of(case, &view, sync, &requests) else {
+            continue;
+        };
+        let written = requests.iter().find(|it| it.subresource == "status");
+        let status = written.map(|it| Set::read(&it.json()).status);
+        let shown = status.as_ref().unwrap_or(&view.set.status);
+        if !expected.allows(shown) {
+            let wrote = if written.is_some() { "wrote" } else { "kept" };
+            let message = format!(
+                "set {}: a sync {wrote} {shown:?} instead of {expected:?}",
+                view.set.name
+            );
+            verdict.broken("T-2", sync.at, message);
+        }
+    }
+}
+
+/// Reports whether a sync got as far as its status, and its caches of pods and revisions didn't
+/// move on meanwhile: it claimed nothing, and its revisions were written.
+pub(super) fn comes_to_status(case: &Case<'_>, sync: &Sync, requests: &[&Request]) -> bool {
+    let claims = requests.iter().any(|it| it.verb == Some(Verb::Patch));
+    let looks = requests
+        .first()
+        .is_some_and(|it| it.verb == Some(Verb::Get) && it.resource == "statefulsets");
+    let revisions = requests
+        .iter()
+        .filter(|it| it.resource == "controllerrevisions" && it.verb != Some(Verb::Delete));
+    let mut unwritten = revisions.filter(|it| it.status.is_none_or(|status| status >= 300));
+    let known = case.set(sync).is_some();
+    known && !claims && !looks && unwritten.next().is_none()
+}
+
+/// The status that a sync must record. As in the reference, pods that it created don't count yet.
+#[derive(Debug)]
+struct Expected {
+    generation: i64,
+    replicas: i64,
+    ready: i64,
+    available: RangeInclusive<i64>,
+    current: i64,
+    updated: i64,
+    current_revision: String,
+    update_revision: String,
+}
+
+impl Expected {
+    fn of(case: &Case<'_>, view: &View<'_>, sync: &Sync, requests: &[&Request]) -> Option<Self> {
+        let set = view.set;
+        let update = super::revisions::update_after(case, view, requests)?
+            .name
+            .clone();
+        let recorded = &set.status.current_revision;
+        let known = view.revisions.iter().any(|it| it.name == *recorded);
+        let current = if known {
+            recorded.clone()
+        } else {
+            update.clone()
+        };
+        let members = || view.members.values().filter(|pod| pod.is_created());
+        let count =
+            |wanted: &dyn Fn(&Pod) -> bool| number(members().filter(|it| wanted(it)).count());
+        let of_revision = |pod: &Pod, name: &str| !pod.terminating && pod.revision == name;
+        let deleted = number(deleted_for_update(view, requests));
+        let availability = |now: Timestamp| {
+            count(&|pod| pod.is_ready() && pod.is_available(set.min_ready_seconds, now))
+        };
+        let (now, skew) = (case.clock_at(sync.at), case.skew_max);
+        let early = now.checked_sub(skew).unwrap_or(now);
+        let late = now.checked_add(skew).unwrap_or(now);
+        let mut expected = Self {
+            generation: set.generation,
+            replicas: number(members().count()),
+            ready: count(&Pod::is_ready),
+            available: availability(early)..=availability(late),
+            current: count(&|pod| of_revision(pod, &current)),
+            updated: count(&|pod| of_revision(pod, &update)),
+            current_revision: current,
+            update_revision: update,
+        };
+        expected.current = (expected.current - deleted).max(0);
+        let wanted = i64::from(set.replicas);
+        let counts = [expected.updated, expected.ready, expected.replicas];
+        if !set.is_on_delete() && counts == [wanted; 3] {
+            expected.current = expected.updated;
+            expected
+                .current_revision
+                .clone_from(&expected.update_revision);
+        }
+        Some(expected)
+    }
+
+    fn allows(&self, status: &Status) -> bool {
+        status.observed_generation == self.generation
+            && status.replicas == self.replicas
+            && status.ready == self.ready
+            && self.available.contains(&status.available)
+            && status.current == self.current
+            && status.updated == self.updated
+            && status.current_revision == self.current_revision
+            && status.update_revision == self.update_revision
+    }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Returns the number of deletions for an update that the sync knows of. In a parallel set an ended
+/// pod of an old revision goes for both reasons, as in the reference.
+fn deleted_for_update(view: &View<'_>, requests: &[&Request]) -> usize {
+    let set = view.set;
+    let deletions = |pod: &Pod| {
+        let deleted = requests.iter().filter(|it| {
+            let deletes = it.verb == Some(Verb::Delete) && it.resource == "pods";
+            let known = it
+                .status
+                .is_some_and(|status| status < 300 || status == 404);
+            deletes && known && it.name == pod.name
+        });
+        deleted.count().saturating_sub(usize::from(pod.has_ended()))
+    };
+    let wanted = view.members.range(set.range());
+    wanted.map(|(_, pod)| deletions(pod)).sum()
 }

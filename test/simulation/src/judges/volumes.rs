@@ -1,10 +1,18 @@
 //! Claims: nothing that dooms a claim is sent without a live look at the set.
 
+use std::time::Duration;
+
 use kube_test_control_plane::route::Verb;
 
-use super::Verdict;
-use super::case::{Case, Write};
-use crate::views::{Claim, Set};
+use super::{Case, Verdict, Write};
+use crate::record::Request;
+use crate::views::{Claim, Owner, Set};
+
+/// Number of writes that one look at the set allows: concurrent calls share it.
+const SHARED_MAX: usize = 10;
+
+/// Time in which an instance sends a request that nothing delays.
+const AT_ONCE: Duration = Duration::from_millis(1);
 
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     if write.request.resource == "persistentvolumeclaims" {
@@ -17,12 +25,14 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     if !set.range().contains(&ordinal) && set.deletes_claims_when_scaled() {
         judge_owned_before(case, write, ordinal, verdict);
         judge_doom(case, write, Doom::Scaled(ordinal), verdict);
+    } else {
+        judge_kept(case, write, ordinal, verdict);
     }
 }
 
 /// The cause of a claim's end.
 #[derive(Clone, Copy)]
-enum Doom {
+pub(super) enum Doom {
     /// The end of this pod, as the set was scaled down.
     Scaled(u32),
     /// The end of the set.
@@ -30,19 +40,26 @@ enum Doom {
 }
 
 impl Doom {
+    /// Returns the cause that an owner of a claim stands for; none if it is another controller's.
+    pub(super) fn of(owner: &Owner, ordinal: u32) -> Option<Self> {
+        match owner.kind.as_str() {
+            "Pod" => Some(Self::Scaled(ordinal)),
+            "StatefulSet" => Some(Self::Deleted),
+            _ => None,
+        }
+    }
+
     /// Reports whether a set's spec wants this.
-    fn is_wanted_by(self, set: &Set) -> bool {
+    pub(super) fn is_wanted_by(self, set: &Set) -> bool {
         match self {
-            Self::Scaled(ordinal) => {
-                set.deletes_claims_when_scaled() && !set.range().contains(&ordinal)
-            }
+            Self::Scaled(ordinal) => !set.keeps_claims_of(ordinal),
             Self::Deleted => set.deletes_claims_with_set(),
         }
     }
 }
 
-/// V-1: claims are created, and their owners change; nothing else. V-3: claims of others are left
-/// alone.
+/// V-1: claims are created, and their owners change; nothing else. V-3: owners of others stay, and
+/// a claim that belongs to another gets none.
 fn judge_claim(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let (request, set) = (write.request, write.view.set);
     if request.verb == Some(Verb::Create) {
@@ -53,30 +70,61 @@ fn judge_claim(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         verdict.broken("V-1", request.sent, message);
         return;
     }
-    let wanted = Claim::read(&request.json());
-    let Some(processed) = request.processed else {
+    let body = request.json();
+    let wanted = Claim::read(&body);
+    let version = write.text("/metadata/resourceVersion");
+    let version = version.and_then(|version| version.parse().ok());
+    let base = version.and_then(|version| case.claim(&request.namespace, &request.name, version));
+    let (Some(base), Some(ordinal)) = (base, set.ordinal_of_claim(&request.name)) else {
         return;
     };
-    let Some(stored) = case.claim(&request.namespace, &request.name, processed.before) else {
-        return;
+    let pod = format!("{}-{ordinal}", set.name);
+    let of_set = |it: &Owner| it.kind == "StatefulSet" && it.name == set.name;
+    let of_pod = |it: &Owner| it.kind == "Pod" && it.name == pod;
+    let is_foreign = |it: &Owner| !of_set(it) && !of_pod(it);
+    let foreign = |claim: &Claim| -> Vec<Owner> {
+        claim
+            .owners
+            .iter()
+            .filter(|it| is_foreign(it))
+            .cloned()
+            .collect()
     };
-    let is_new = |uid: &str| !stored.owners.iter().any(|it| it.uid == uid);
-    let is_foreign = |claim: &Claim| {
-        let mut owners = claim.owners.iter();
-        owners.any(|it| it.controller && it.uid != set.uid && it.kind != "Pod")
-    };
-    for owner in wanted.owners.iter().filter(|it| is_new(&it.uid)) {
-        let doom = match owner.kind.as_str() {
-            "Pod" => set.ordinal_of_claim(&request.name).map(Doom::Scaled),
-            "StatefulSet" => Some(Doom::Deleted),
-            _ => None,
+    if foreign(base) != foreign(&wanted) {
+        let message = format!("{}: an owner of others changes", write.named());
+        verdict.broken("V-3", request.sent, message);
+    }
+    let added: Vec<&Owner> = wanted
+        .owners
+        .iter()
+        .filter(|it| !base.owners.iter().any(|old| old.uid == it.uid))
+        .collect();
+    let is_stale = |it: &Owner| of_set(it) && it.uid != set.uid;
+    let is_others = base
+        .owners
+        .iter()
+        .any(|it| is_foreign(it) && it.controller || is_stale(it));
+    if is_others && !added.is_empty() {
+        let message = format!("{}: another controller has the claim", write.named());
+        verdict.broken("V-3", request.sent, message);
+    }
+    for owner in added {
+        let known = match owner.kind.as_str() {
+            "StatefulSet" => owner.uid == set.uid,
+            _ => {
+                let key = (request.namespace.clone(), pod.clone());
+                let seen = write.seen.pods;
+                let mut pods = case.history.pods.during(&key, seen, write.newest);
+                pods.any(|it| it.uid == owner.uid && it.name == owner.name)
+            }
         };
-        if is_foreign(&wanted) {
-            let message = format!("{}: another controller has the claim", write.named());
-            verdict.broken("V-3", request.sent, message);
-        }
-        if let Some(doom) = doom {
-            judge_doom(case, write, doom, verdict);
+        let right = owner.controller && known;
+        match Doom::of(owner, ordinal) {
+            Some(doom) if right => judge_doom(case, write, doom, verdict),
+            _ => {
+                let message = format!("{}: a wrong owner {owner:?}", write.named());
+                verdict.broken("V-3", request.sent, message);
+            }
         }
     }
 }
@@ -87,9 +135,8 @@ fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict:
     let (Some(processed), Some((_, pod))) = (request.processed, write.deleted_pod()) else {
         return;
     };
-    for template in &set.claims {
-        let name = format!("{template}-{}-{ordinal}", set.name);
-        let Some(claim) = case.claim(&request.namespace, &name, write.sync.seen.claims) else {
+    for name in set.claims_of(ordinal) {
+        let Some(claim) = case.claim(&request.namespace, &name, write.seen.claims) else {
             continue;
         };
         let Some(stored) = case.claim(&request.namespace, &name, processed.before) else {
@@ -106,29 +153,119 @@ fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict:
     }
 }
 
+/// V-5: no pod is deleted while a claim that the set keeps belongs to it. All that was stored
+/// between the start of the sync and the deletion counts, not the caches: the promise holds however
+/// old these are.
+fn judge_kept(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
+    let (set, request, sync) = (write.view.set, write.request, write.sync);
+    let uid = write.text("/preconditions/uid").unwrap_or_default();
+    let began = case.revision_at(sync.at);
+    let mut sets = case
+        .history
+        .sets
+        .during(&sync.set, sync.seen.sets, write.newest);
+    if !sets.all(|set| set.keeps_claims_of(ordinal)) {
+        return;
+    }
+    for name in set.claims_of(ordinal) {
+        let key = (request.namespace.clone(), name);
+        let mut claims = case
+            .history
+            .claims
+            .during(&key, began, write.newest)
+            .peekable();
+        let belongs = |claim: &Claim| {
+            let mut owners = claim.owners.iter();
+            !claim.terminating && owners.any(|it| it.uid == uid)
+        };
+        if claims.peek().is_some() && claims.all(|claim| belongs(claim)) {
+            let message = format!("{}: claim {} belongs to it", write.named(), key.1);
+            verdict.broken("V-5", request.sent, message);
+        }
+    }
+}
+
 /// V-5: a read of the set, begun after the sync decided, showed that the spec wants the claim to
-/// go.
+/// go, and the write followed it at once.
 fn judge_doom(case: &Case<'_>, write: &Write<'_>, doom: Doom, verdict: &mut Verdict) {
     let (request, sync) = (write.request, write.sync);
-    let confirmed = write.earlier.iter().any(|it| {
+    let decided = decided(write);
+    let looks = write.earlier.iter().filter(|it| {
         let is_look = it.verb == Some(Verb::Get) && it.resource == "statefulsets";
-        let in_time = it.sent >= sync.at && it.answered.is_some_and(|at| at <= request.sent);
+        let in_time = it.sent >= decided && it.answered.is_some_and(|at| at <= request.sent);
+        is_look && in_time
+    });
+    let allows = |it: &Request| {
         let set = it.processed.and_then(|processed| {
             let set = case.history.sets.at(&sync.set, processed.before)?;
             (processed.code == 200 && it.status == Some(200)).then_some(set)
         });
-        let wants = set.is_some_and(|set| set.uid == write.view.set.uid && doom.is_wanted_by(set));
-        is_look && in_time && wants
-    });
+        let known = write.view.set;
+        set.is_some_and(|set| set.uid == known.uid && !set.terminating && doom.is_wanted_by(set))
+    };
     verdict.doomed += 1;
-    if !confirmed {
+    let look = looks.max_by_key(|it| it.answered).filter(|it| allows(it));
+    let Some(look) = look else {
         let message = format!("{}: no live look at the set allowed it", write.named());
+        verdict.broken("V-5", request.sent, message);
+        return;
+    };
+    let looked = look.answered.unwrap_or_default();
+    let sharing = write.earlier.iter().filter(|it| {
+        let deletes = it.verb == Some(Verb::Delete) && it.resource == "pods";
+        let claims = it.verb == Some(Verb::Update) && it.resource == "persistentvolumeclaims";
+        it.sent >= looked && (deletes || claims)
+    });
+    let (shared, waited) = (sharing.count() + 1, request.sent.saturating_sub(looked));
+    if shared > SHARED_MAX || waited > case.look_stays_fresh(sync.process, looked) {
+        let message = format!(
+            "{}: {waited:?} and {shared} writes after the look",
+            write.named()
+        );
         verdict.broken("V-5", request.sent, message);
     }
     let Some(processed) = request.processed.filter(|it| it.code < 300) else {
         return;
     };
+    let window = processed
+        .at
+        .saturating_sub(look.processed.map_or(processed.at, |it| it.at));
+    verdict.windows.push(window);
     let stored = case.history.sets.at(&sync.set, processed.before);
     let kept = stored.is_some_and(|set| !doom.is_wanted_by(set));
-    verdict.outrun += usize::from(kept && confirmed);
+    verdict.outrun += usize::from(kept);
+}
+
+/// Returns the time at which the sync had decided what to do with this object: it had claimed its
+/// pods and revisions, and read or written the claims that the write is about.
+fn decided(write: &Write<'_>) -> Duration {
+    let request = write.request;
+    let claims: Vec<String> = match write.ordinal() {
+        Some(ordinal) => write.view.set.claims_of(ordinal).collect(),
+        None => vec![request.name.clone()],
+    };
+    let before = write
+        .earlier
+        .iter()
+        .filter(|it| match it.resource.as_str() {
+            "pods" => it.verb == Some(Verb::Patch),
+            "controllerrevisions" => true,
+            "persistentvolumeclaims" => claims.contains(&it.name),
+            _ => false,
+        });
+    let times = before.map(|it| it.answered.unwrap_or(it.sent));
+    times.max().unwrap_or_default().max(write.sync.at)
+}
+
+impl Case<'_> {
+    /// Returns the time within which a write must follow a look of a process.
+    fn look_stays_fresh(&self, _: crate::agent::Process, _: Duration) -> Duration {
+        let settings = &self.plan.settings;
+        // Requests wait for their turn below the limit: ten calls of each worker.
+        let waiting = SHARED_MAX * settings.workers;
+        match settings.qps {
+            0 => AT_ONCE,
+            qps => AT_ONCE + Duration::from_secs(u64::try_from(waiting).unwrap_or(0)) / qps,
+        }
+    }
 }

@@ -32,7 +32,7 @@ pub(super) fn processes(case: &Case<'_>, reached: &mut Reached) {
     }
     let mut latest: Option<Process> = None;
     let mut instances: Vec<usize> = Vec::new();
-    for sync in &case.record.syncs {
+    for (number, sync) in case.record.syncs.iter().enumerate() {
         let process = sync.process;
         if latest == Some(process) {
             continue;
@@ -44,7 +44,7 @@ pub(super) fn processes(case: &Case<'_>, reached: &mut Reached) {
             reached.insert("a process leads for the second time");
         }
         instances.push(process.instance);
-        let view = case.view(sync).filter(|_| latest.is_some());
+        let view = case.view(number).filter(|_| latest.is_some());
         if let Some(view) = view {
             let revisions: BTreeSet<&str> = view
                 .members
@@ -151,7 +151,7 @@ pub(super) fn syncs(case: &Case<'_>, reached: &mut Reached) {
         if !case.requests_of(number).any(Request::is_write) {
             reached.insert("a sync changes nothing");
         }
-        if case.view(sync).is_some_and(|view| view.set.terminating) {
+        if case.view(number).is_some_and(|view| view.set.terminating) {
             reached.insert("a set is synced while it is being deleted");
         }
     }
@@ -287,7 +287,7 @@ fn deleted(write: &Write<'_>, counts: &mut Counts, reached: &mut Reached) {
 fn claim(case: &Case<'_>, write: &Write<'_>, reached: &mut Reached) {
     let request = write.request;
     let wanted = Claim::read(&request.json());
-    let Some(stored) = case.claim(&request.namespace, &request.name, write.sync.seen.claims) else {
+    let Some(stored) = case.claim(&request.namespace, &request.name, write.seen.claims) else {
         return;
     };
     let has = |claim: &Claim, kind: &str| claim.owners.iter().any(|it| it.kind == kind);

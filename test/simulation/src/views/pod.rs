@@ -20,6 +20,8 @@ pub struct Pod {
     pub app: String,
     /// Value of the label with the pod's name.
     pub name_label: String,
+    /// Value of the label with the pod's index.
+    pub index_label: String,
     /// Value of the label with the revision.
     pub revision: String,
     /// Phase.
@@ -55,6 +57,7 @@ impl Pod {
             controller: super::controller(value),
             app: label("app"),
             name_label: label("statefulset.kubernetes.io/pod-name"),
+            index_label: label("apps.kubernetes.io/pod-index"),
             revision: label("controller-revision-hash"),
             phase: text(value, "/status/phase"),
             ready: ready.map(|it| text(it, "/lastTransitionTime").parse().ok()),
@@ -73,6 +76,17 @@ impl Pod {
         let digits = self.name.strip_prefix(set)?.strip_prefix('-')?;
         let ordinal: u32 = digits.parse().ok()?;
         (ordinal.to_string() == digits && ordinal <= i32::MAX.unsigned_abs()).then_some(ordinal)
+    }
+
+    /// Reports whether the API server has accepted it: from then on it has a phase.
+    pub fn is_created(&self) -> bool {
+        !self.phase.is_empty()
+    }
+
+    /// Reports whether this set controls it.
+    pub fn is_of(&self, set: &str) -> bool {
+        let owner = self.controller.as_ref();
+        owner.is_some_and(|owner| owner.uid == set)
     }
 
     /// Reports whether it runs and is ready.

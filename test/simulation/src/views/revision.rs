@@ -13,6 +13,8 @@ pub struct Revision {
     pub uid: String,
     /// The controlling owner.
     pub controller: Option<Owner>,
+    /// Value of the label that selectors match.
+    pub app: String,
     /// Number.
     pub number: i64,
     /// The recorded template.
@@ -26,8 +28,14 @@ impl Revision {
             name: super::text(value, "/metadata/name"),
             uid: super::text(value, "/metadata/uid"),
             controller: super::controller(value),
+            app: super::text(value, "/metadata/labels/app"),
             number: super::number(value, "/revision"),
             data: value.get("data").cloned().unwrap_or_default(),
         }
+    }
+    /// Reports whether this set controls it.
+    pub fn is_of(&self, set: &str) -> bool {
+        let owner = self.controller.as_ref();
+        owner.is_some_and(|owner| owner.uid == set)
     }
 }

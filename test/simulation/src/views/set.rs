@@ -18,6 +18,8 @@ pub struct Set {
     pub generation: i64,
     /// True if it is being deleted.
     pub terminating: bool,
+    /// Finalizers.
+    pub finalizers: Vec<String>,
     /// Number of pods.
     pub replicas: u32,
     /// The first ordinal.
@@ -34,8 +36,12 @@ pub struct Set {
     pub min_ready_seconds: u32,
     /// Value of the label that the selector matches.
     pub app: String,
+    /// Name of the governing service.
+    pub service: String,
     /// Names of the claim templates.
     pub claims: Vec<String>,
+    /// The claim templates.
+    pub claim_templates: Vec<Value>,
     /// Retention of claims.
     pub retention: ClaimRetention,
     /// Number of old revisions to keep.
@@ -73,11 +79,14 @@ impl Set {
         let unsigned = |pointer| u32::try_from(number(value, pointer)).unwrap_or_default();
         let templates = value.pointer("/spec/volumeClaimTemplates");
         let templates = templates.and_then(Value::as_array).into_iter().flatten();
+        let claim_templates: Vec<Value> = templates.cloned().collect();
+        let claims = claim_templates.iter();
         Self {
             name: text(value, "/metadata/name"),
             uid: text(value, "/metadata/uid"),
             generation: number(value, "/metadata/generation"),
             terminating: super::is_terminating(value),
+            finalizers: super::texts(value, "/metadata/finalizers"),
             replicas: unsigned("/spec/replicas"),
             start: unsigned("/spec/ordinals/start"),
             parallel: text(value, "/spec/podManagementPolicy") == "Parallel",
@@ -89,7 +98,9 @@ impl Set {
             ),
             min_ready_seconds: unsigned("/spec/minReadySeconds"),
             app: text(value, "/spec/selector/matchLabels/app"),
-            claims: templates.map(|it| text(it, "/metadata/name")).collect(),
+            service: text(value, "/spec/serviceName"),
+            claims: claims.map(|it| text(it, "/metadata/name")).collect(),
+            claim_templates,
             retention: read_member(value, "/spec/persistentVolumeClaimRetentionPolicy"),
             history_limit: number(value, "/spec/revisionHistoryLimit"),
             template: value.pointer("/spec/template").cloned().unwrap_or_default(),
@@ -144,8 +155,21 @@ impl Set {
         self.claims.iter().find_map(|template| {
             let rest = claim.strip_prefix(template.as_str())?;
             let rest = rest.strip_prefix('-')?.strip_prefix(self.name.as_str())?;
-            rest.strip_prefix('-')?.parse().ok()
+            let digits = rest.strip_prefix('-')?;
+            let ordinal: u32 = digits.parse().ok()?;
+            (ordinal.to_string() == digits).then_some(ordinal)
         })
+    }
+
+    /// Returns the names of a pod's claims.
+    pub fn claims_of(&self, ordinal: u32) -> impl Iterator<Item = String> {
+        let templates = self.claims.iter();
+        templates.map(move |template| format!("{template}-{}-{ordinal}", self.name))
+    }
+
+    /// Reports whether the set keeps the claims of this ordinal when its pod goes.
+    pub fn keeps_claims_of(&self, ordinal: u32) -> bool {
+        !self.deletes_claims_when_scaled() || self.range().contains(&ordinal)
     }
 }
 

@@ -1,0 +1,150 @@
+//! Losses: every claim that the garbage collector removed was given up by a stored spec.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use kube_test_control_plane::route::Verb;
+use kube_test_control_plane::store::Change;
+
+use super::ownership::COLLECTOR;
+use super::volumes::Doom;
+use super::{Case, Verdict};
+use crate::record::{Commit, SetKey};
+use crate::views::{Claim, Owner, Set};
+
+/// V-5: the garbage collector removes a claim because its owners are gone. When each of them was
+/// added, the stored spec, or the one that the sync's last look showed, wanted that.
+pub(super) fn judge_removals(case: &Case<'_>, verdict: &mut Verdict) {
+    let mut removed: BTreeSet<String> = BTreeSet::new();
+    for commit in &case.record.commits {
+        let (entry, key) = (&commit.entry, &commit.entry.object.key);
+        if key.storage != "persistentvolumeclaims" || !commit.agent.contains(COLLECTOR) {
+            continue;
+        }
+        let name: SetKey = (key.namespace.to_string(), key.name.to_string());
+        let claims = &case.history.claims;
+        let Some(claim) = claims.at(&name, entry.revision.saturating_sub(1)) else {
+            continue;
+        };
+        let goes = entry.change == Change::Deleted
+            || claims
+                .at(&name, entry.revision)
+                .is_some_and(|it| it.terminating);
+        if !goes || !removed.insert(claim.uid.clone()) {
+            continue;
+        }
+        verdict.removed += 1;
+        for owner in &claim.owners {
+            judge_owner(case, commit, &name, claim, owner, verdict);
+        }
+        let kept = keeper(case, &name, entry.revision);
+        verdict.removed_kept += usize::from(kept.is_some());
+    }
+}
+
+/// Judges the commit that gave a claim an owner with which it went.
+fn judge_owner(
+    case: &Case<'_>,
+    removal: &Commit,
+    name: &SetKey,
+    claim: &Claim,
+    owner: &Owner,
+    verdict: &mut Verdict,
+) {
+    let has = |claim: &Arc<Claim>| claim.owners.iter().any(|it| it.uid == owner.uid);
+    let mut versions = case.history.claims.changes(name, 0, removal.entry.revision);
+    let Some((added, _)) = versions.find(|(_, version)| version.is_some_and(has)) else {
+        return;
+    };
+    let commit = case.commit(added);
+    let request = commit.and_then(|commit| commit.request);
+    // Users and other controllers may give it away as well.
+    let Some(request) = request.and_then(|number| case.record.requests.get(number)) else {
+        return;
+    };
+    let set = request.sync.and_then(|sync| case.record.syncs.get(sync));
+    let Some(set) = set.map(|sync| &sync.set) else {
+        return;
+    };
+    let doom = case
+        .history
+        .sets
+        .during(set, added, added)
+        .next()
+        .and_then(|set| Some((set, Doom::of(owner, set.ordinal_of_claim(&claim.name)?)?)));
+    // The look before the write, which judge_doom found, showed a spec that wanted it.
+    let looked = case
+        .requests_of(request.sync.unwrap_or_default())
+        .any(|it| {
+            let is_look = it.verb == Some(Verb::Get) && it.resource == "statefulsets";
+            let seen = it
+                .processed
+                .and_then(|it| case.history.sets.at(set, it.before));
+            let wants = |seen: &Arc<Set>| {
+                let doom = seen.ordinal_of_claim(&claim.name);
+                doom.and_then(|ordinal| Doom::of(owner, ordinal))
+                    .is_some_and(|doom| doom.is_wanted_by(seen))
+            };
+            is_look && it.sent <= request.sent && seen.is_some_and(wants)
+        });
+    if !looked && doom.is_none_or(|(set, doom)| !doom.is_wanted_by(set)) {
+        let message = format!(
+            "claim {} is lost: the spec kept it when it got {owner:?}",
+            name.1
+        );
+        verdict.broken("V-5", removal.at, message);
+    }
+}
+
+/// Returns the set whose stored spec keeps a claim.
+fn keeper<'a>(case: &Case<'a>, name: &SetKey, at: u64) -> Option<&'a Arc<Set>> {
+    let mut sets = case.history.sets.all_at(&name.0, at);
+    sets.find(|set| {
+        let ordinal = set.ordinal_of_claim(&name.1);
+        !set.terminating && ordinal.is_some_and(|ordinal| set.range().contains(&ordinal))
+    })
+}
+
+/// V-2: a sync that ends well leaves no claim that the set keeps with its pod.
+pub(super) fn judge_kept_claims(case: &Case<'_>, verdict: &mut Verdict) {
+    for (number, sync) in case.ended_syncs() {
+        let Some(view) = case.view(number).filter(|view| !view.set.terminating) else {
+            continue;
+        };
+        let mut requests = case.requests_of(number);
+        if requests.any(|it| it.status.is_none_or(|status| status >= 300)) {
+            continue;
+        }
+        let (set, namespace) = (view.set, &sync.set.0);
+        for (ordinal, pod) in &view.members {
+            if !set.keeps_claims_of(*ordinal) {
+                continue;
+            }
+            for name in set.claims_of(*ordinal) {
+                let key = (namespace.clone(), name);
+                let until = case.revision_at(sync.at);
+                let claims = case.history.claims.during(&key, sync.seen.claims, until);
+                let belonged = all(claims, |claim| is_ours_alone(claim, &pod.uid, &set.uid));
+                let released = case
+                    .requests_of(number)
+                    .any(|it| it.name == key.1 && it.verb == Some(Verb::Update));
+                if belonged && !released {
+                    let message = format!("claim {} stays with pod {}", key.1, pod.name);
+                    verdict.broken("V-2", sync.at, message);
+                }
+            }
+        }
+    }
+}
+
+/// Reports whether there are claims, and all of them are so.
+fn all<'a>(claims: impl Iterator<Item = &'a Arc<Claim>>, is_so: impl Fn(&Claim) -> bool) -> bool {
+    let mut claims = claims.peekable();
+    claims.peek().is_some() && claims.all(|claim| is_so(claim))
+}
+
+/// Reports whether a claim belongs to its pod, and to nobody else but the set.
+fn is_ours_alone(claim: &Claim, pod: &str, set: &str) -> bool {
+    let mut owners = claim.owners.iter();
+    owners.clone().any(|it| it.uid == pod) && owners.all(|it| it.uid == pod || it.uid == set)
+}

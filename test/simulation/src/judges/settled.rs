@@ -1,0 +1,225 @@
+//! Settled sets: nothing is left to do for them, so nothing is written.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::case::{Case, belongs, update_revision};
+use crate::record::{Seen, SetKey, Sync};
+use crate::views::{Claim, Pod, Revision, Set, Status};
+
+/// A set and its objects at the versions of some caches.
+pub(super) struct Scene<'a> {
+    case: &'a Case<'a>,
+    namespace: &'a str,
+    pub(super) set: &'a Arc<Set>,
+    /// The versions.
+    seen: Seen,
+    /// The earliest time that a clock can have shown.
+    now: Timestamp,
+    /// The pods that belong to the set, or that it adopts.
+    members: Vec<&'a Arc<Pod>>,
+}
+
+/// What is left to do: the rule that it breaks at the end, and a sentence.
+pub(super) type Left = (&'static str, String);
+
+impl<'a> Scene<'a> {
+    /// Returns a set as these versions show it; none if they don't know it.
+    pub(super) fn of(
+        case: &'a Case<'a>,
+        key: &'a SetKey,
+        seen: Seen,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let set = case.history.sets.at(key, seen.sets)?;
+        let pods = case.history.pods.all_at(&key.0, seen.pods);
+        let members = pods.filter(|pod| belongs(set, pod) && pod.ordinal(&set.name).is_some());
+        Some(Self {
+            case,
+            namespace: &key.0,
+            set,
+            seen,
+            now,
+            members: members.collect(),
+        })
+    }
+
+    /// Returns all that is left to do.
+    pub(super) fn left(&self) -> Vec<Left> {
+        let mut left = Vec::new();
+        self.pods_left(&mut left);
+        self.claimable_left(&mut left);
+        self.revisions_left(&mut left);
+        self.claims_left(&mut left);
+        left
+    }
+
+    /// L-1: the pods are the wanted ones, all available, with their identity.
+    fn pods_left(&self, left: &mut Vec<Left>) {
+        let set = self.set;
+        let found: BTreeSet<u32> = self
+            .members
+            .iter()
+            .filter_map(|pod| pod.ordinal(&set.name))
+            .collect();
+        if found != set.range().collect() {
+            left.push((
+                "L-1",
+                format!("pods {found:?} instead of {:?}", set.range()),
+            ));
+        }
+        for pod in &self.members {
+            let waits = pod.claims.iter().any(|claim| self.misses_unnoticed(claim));
+            if !pod.is_healthy(set.min_ready_seconds, self.now) && !waits {
+                left.push(("L-1", format!("pod {} is not available", pod.name)));
+            }
+            let ordinal = pod.ordinal(&set.name).unwrap_or_default();
+            let claims = set.claims_of(ordinal).all(|it| pod.claims.contains(&it));
+            if pod.name_label != pod.name || !claims {
+                left.push(("I-1", format!("pod {} has a wrong identity", pod.name)));
+            }
+        }
+    }
+
+    /// G-1 and G-2: nothing is to be adopted or released.
+    fn claimable_left(&self, left: &mut Vec<Left>) {
+        let set = self.set;
+        let orphans = self.members.iter().filter(|pod| !pod.is_of(&set.uid));
+        left.extend(orphans.map(|pod| ("G-1", format!("pod {} is an orphan", pod.name))));
+        let pods = self
+            .case
+            .history
+            .pods
+            .all_at(self.namespace, self.seen.pods);
+        let strangers = pods.filter(|pod| pod.is_of(&set.uid) && pod.app != set.app);
+        left.extend(strangers.map(|pod| ("G-2", format!("pod {} is not released", pod.name))));
+        let orphans = self
+            .revisions()
+            .filter(|it| it.controller.is_none() && it.app == set.app);
+        left.extend(orphans.map(|it| ("G-1", format!("revision {} is an orphan", it.name))));
+    }
+
+    fn revisions(&self) -> impl Iterator<Item = &'a Arc<Revision>> {
+        let revisions = &self.case.history.revisions;
+        revisions.all_at(self.namespace, self.seen.revisions)
+    }
+
+    /// T-2: pods have the revisions that the update wants, the status says so,
+    /// a complete update is recorded as such, and old revisions are gone.
+    fn revisions_left(&self, left: &mut Vec<Left>) {
+        let set = self.set;
+        let owned: Vec<_> = self.revisions().filter(|it| it.is_of(&set.uid)).collect();
+        let Some(update) = update_revision(set, &owned) else {
+            let why = "no revision of its own has its template".to_owned();
+            left.push(("R-7", why));
+            return;
+        };
+        let highest = owned.iter().map(|it| it.number).max();
+        if Some(update.number) != highest {
+            let why = format!("update revision {} has not the highest number", update.name);
+            left.push(("R-2", why));
+        }
+        for pod in &self.members {
+            let index = pod
+                .ordinal(&set.name)
+                .map(|it| it.saturating_sub(set.start));
+            let updates = !set.is_on_delete() && index.is_some_and(|it| it >= set.partition);
+            if updates && pod.revision != update.name {
+                left.push((
+                    "L-1",
+                    format!("pod {} has revision {}", pod.name, pod.revision),
+                ));
+            }
+        }
+        let expected = self.status(&owned, &update.name);
+        if set.status != expected {
+            left.push(("T-2", format!("status {:?}, but {expected:?}", set.status)));
+        }
+        let live: BTreeSet<&str> = self
+            .members
+            .iter()
+            .map(|pod| pod.revision.as_str())
+            .chain([set.status.current_revision.as_str(), update.name.as_str()])
+            .collect();
+        let dead = owned.iter().filter(|it| !live.contains(it.name.as_str()));
+        let dead = i64::try_from(dead.count()).unwrap_or(i64::MAX);
+        if set.history_limit >= 0 && dead > set.history_limit {
+            let why = format!("{dead} old revisions, limit {}", set.history_limit);
+            left.push(("R-5", why));
+        }
+    }
+
+    /// Returns the status that the pods and revisions demand.
+    fn status(&self, owned: &[&Arc<Revision>], update: &str) -> Status {
+        let set = self.set;
+        let count = |wanted: &dyn Fn(&Pod) -> bool| {
+            let matching = self.members.iter().filter(|pod| wanted(pod)).count();
+            i64::try_from(matching).unwrap_or(i64::MAX)
+        };
+        let updated = count(&|pod| pod.revision == update);
+        let ready = count(&Pod::is_ready);
+        let replicas = count(&|_| true);
+        let recorded = &set.status.current_revision;
+        let known = owned.iter().any(|it| it.name == *recorded);
+        let is_complete = [updated, ready, replicas] == [i64::from(set.replicas); 3];
+        let current = if known && (set.is_on_delete() || !is_complete) {
+            recorded.clone()
+        } else {
+            update.to_owned()
+        };
+        Status {
+            observed_generation: set.generation,
+            replicas,
+            ready,
+            available: count(&|pod| pod.is_available(set.min_ready_seconds, self.now)),
+            current: count(&|pod| pod.revision == current),
+            updated,
+            current_revision: current,
+            update_revision: update.to_owned(),
+        }
+    }
+
+    /// V-2 and V-7: every wanted pod has its claims, and their owners follow the retention.
+    fn claims_left(&self, left: &mut Vec<Left>) {
+        let set = self.set;
+        let names = set.range().flat_map(|ordinal| set.claims_of(ordinal));
+        for name in names {
+            let Some(claim) = self.case.claim(self.namespace, &name, self.seen.claims) else {
+                if !self.misses_unnoticed(&name) {
+                    left.push(("V-7", format!("claim {name} is missing")));
+                }
+                continue;
+            };
+            if !self.has_right_owners(claim) {
+                let why = format!("claim {name} has the owners {:?}", claim.owners);
+                left.push(("V-2", why));
+            }
+        }
+    }
+
+    /// Reports whether a wanted pod's claim has the owners that it shall have, or none of ours if
+    /// another controller has it.
+    fn has_right_owners(&self, claim: &Claim) -> bool {
+        let set = self.set;
+        let mut owners = claim.owners.iter();
+        let foreign = owners.clone().any(|it| it.controller && it.uid != set.uid);
+        let owned = owners.clone().any(|it| it.uid == set.uid);
+        let pods = owners.any(|it| it.kind == "Pod");
+        claim.terminating || foreign || owned == set.deletes_claims_with_set() && !pods
+    }
+
+    /// Reports whether a claim is missing at the end and no sync knew it: a claim's end wakes no set, as in the
+    /// reference, so a pod that waits for the claim gets it at the next event or resync.
+    fn misses_unnoticed(&self, claim: &str) -> bool {
+        if self.seen.claims < self.case.history.newest {
+            return false;
+        }
+        let key = (self.namespace, &self.set.name);
+        let of_set = |sync: &&Sync| (sync.set.0.as_str(), &sync.set.1) == key;
+        let last = self.case.record.syncs.iter().rev().find(of_set);
+        let known = |revision| self.case.claim(self.namespace, claim, revision).is_some();
+        !known(self.case.history.newest) && last.is_none_or(|sync| known(sync.seen.claims))
+    }
+}
