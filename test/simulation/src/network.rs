@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::USER_AGENT;
+use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{HeaderValue, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use kube::client::Body;
 use kube_test_control_plane::auth::ServiceAs;
-use kube_test_control_plane::faults::RequestFacts;
+use kube_test_control_plane::faults::{FaultError, RequestFacts};
 use kube_test_control_plane::reply::{BoxError, Reply, ResponseBody};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
@@ -85,12 +85,8 @@ impl Network {
         }
         if let Some(error) = fate.error {
             sleep(fate.there + fate.back).await;
-            let reply = error
-                .status(&facts)
-                .map(|status| rejected(error.code(), &status));
-            let reply = reply.unwrap_or_else(|| Err(Reset.into()));
             self.recorder.answered(id, error.code());
-            return reply;
+            return rejected(&error, &facts);
         }
         // The API server processes the request even if its sender is gone by then.
         let (sender, answer) = oneshot::channel();
@@ -130,13 +126,30 @@ impl Network {
     }
 }
 
-fn rejected(code: u16, status: &serde_json::Value) -> Result<Reply, BoxError> {
-    let body = Full::new(Bytes::from(status.to_string()));
+/// Returns the API server's answer with an error, and with its wait time in the header as well.
+fn rejected(error: &FaultError, facts: &RequestFacts) -> Result<Reply, BoxError> {
+    let mut response = Response::builder().status(error.code());
+    let status = error.status(facts);
+    let wait = match (error, &status) {
+        (
+            FaultError::Overloaded {
+                retry_after_seconds,
+            },
+            _,
+        ) => Some(u64::from(*retry_after_seconds)),
+        (_, Some(status)) => status["details"]["retryAfterSeconds"].as_u64(),
+        _ => None,
+    };
+    if let Some(wait) = wait {
+        response = response.header(RETRY_AFTER, wait);
+    }
+    let (content, text) = match status {
+        Some(status) => ("application/json", status.to_string()),
+        None => ("text/plain", "Too many requests".to_owned()),
+    };
+    let body = Full::new(Bytes::from(text));
     let body: ResponseBody = body.map_err(Into::into).boxed_unsync();
-    let response = Response::builder()
-        .status(code)
-        .header("content-type", "application/json");
-    Ok(response.body(body)?)
+    Ok(response.header(CONTENT_TYPE, content).body(body)?)
 }
 
 impl Service<Request<Body>> for Network {

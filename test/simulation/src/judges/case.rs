@@ -132,7 +132,7 @@ impl<'a> Case<'a> {
                     request,
                     sync,
                     seen: self.decided(number, sync),
-                    earlier: requests[..nth].to_vec(),
+                    earlier: before(request, &requests[..nth]),
                     view: self.view(number)?,
                     now: self.clock_at(request.sent + self.skew_max),
                     newest: self.revision_at(request.sent),
@@ -219,6 +219,18 @@ impl<'a> Case<'a> {
         let key = (namespace.to_owned(), name.to_owned());
         self.history.claims.at(&key, revision)
     }
+}
+
+/// Returns the requests before another one. Of those that the client sent again because the API
+/// server was busy, only the last one counts.
+fn before<'a>(request: &Request, earlier: &[&'a Request]) -> Vec<&'a Request> {
+    let is_busy = |it: &Request| it.status.is_some_and(|it| it == 429 || it >= 500);
+    let is_same = |it: &Request| {
+        let target = |it: &Request| (it.verb, it.resource.clone(), it.name.clone());
+        target(it) == target(request) && it.body == request.body
+    };
+    let kept = earlier.iter().filter(|it| !is_busy(it) || !is_same(it));
+    kept.copied().collect()
 }
 
 /// Reports whether a pod is the set's, or an orphan that the set adopts.

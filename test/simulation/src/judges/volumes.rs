@@ -217,7 +217,7 @@ fn judge_doom(case: &Case<'_>, write: &Write<'_>, doom: Doom, verdict: &mut Verd
         it.sent >= looked && (deletes || claims)
     });
     let (shared, waited) = (sharing.count() + 1, request.sent.saturating_sub(looked));
-    if shared > SHARED_MAX || waited > case.look_stays_fresh(sync.process, looked) {
+    if shared > SHARED_MAX || waited > AT_ONCE {
         let message = format!(
             "{}: {waited:?} and {shared} writes after the look",
             write.named()
@@ -255,17 +255,4 @@ fn decided(write: &Write<'_>) -> Duration {
         });
     let times = before.map(|it| it.answered.unwrap_or(it.sent));
     times.max().unwrap_or_default().max(write.sync.at)
-}
-
-impl Case<'_> {
-    /// Returns the time within which a write must follow a look of a process.
-    fn look_stays_fresh(&self, _: crate::agent::Process, _: Duration) -> Duration {
-        let settings = &self.plan.settings;
-        // Requests wait for their turn below the limit: ten calls of each worker.
-        let waiting = SHARED_MAX * settings.workers;
-        match settings.qps {
-            0 => AT_ONCE,
-            qps => AT_ONCE + Duration::from_secs(u64::try_from(waiting).unwrap_or(0)) / qps,
-        }
-    }
 }

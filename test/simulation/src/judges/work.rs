@@ -11,7 +11,8 @@ use crate::record::{SetKey, Sync};
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// Syncs of one set within [`WINDOW`] that no event explains: the retries of a failing sync double
-/// their delays from 5 ms on, so 11 of them fit in; successes in between begin anew.
+/// their delays from 5 ms on, so 11 of them fit in; successes in between begin anew. So does each
+/// change, until the caches show it.
 const RETRIES_MAX: usize = 33;
 
 pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
@@ -64,7 +65,7 @@ fn judge_hot_loops(case: &Case<'_>, verdict: &mut Verdict) {
             // Those that the first one found, too: several may have woken it.
             let events = last.saturating_sub(seen(sync)) + usize::from(first == 0);
             let count = within.count();
-            if count > RETRIES_MAX + events {
+            if count > RETRIES_MAX + 2 * events {
                 let message = format!(
                     "process {process}: {count} syncs of {} for {events} changes",
                     set.1

@@ -384,7 +384,10 @@ fn error(random: &mut StdRng) -> FaultError {
             message: "not now".to_owned(),
         },
         FaultError::TooManyRequests {
-            retry_after_seconds: 1,
+            retry_after_seconds: random.random_range(0..=20),
+        },
+        FaultError::Overloaded {
+            retry_after_seconds: random.random_range(1..=5),
         },
         FaultError::Forbidden {
             message: "not now".to_owned(),
