@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::resource_version::compare;
-use serde::Deserialize;
 use statefulset_client::cache::indexer::Indexer;
+use statefulset_client::resource::{
+    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
+};
 
 use crate::claim::Claim;
 use crate::controller_revision::ControllerRevision;
@@ -30,15 +32,22 @@ pub enum TrackedResource {
     ControllerRevisions,
 }
 
+impl TrackedResource {
+    /// The API resource.
+    pub fn resource(self) -> &'static Resource {
+        match self {
+            Self::Pods => &PODS,
+            Self::PersistentVolumeClaims => &PERSISTENT_VOLUME_CLAIMS,
+            Self::StatefulSets => &STATEFUL_SETS,
+            Self::ControllerRevisions => &CONTROLLER_REVISIONS,
+        }
+    }
+}
+
 impl fmt::Display for TrackedResource {
     /// Prints the resource with its group, as Go prints a `GroupResource`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Pods => "pods",
-            Self::PersistentVolumeClaims => "persistentvolumeclaims",
-            Self::StatefulSets => "statefulsets.apps",
-            Self::ControllerRevisions => "controllerrevisions.apps",
-        })
+        self.resource().group_resource().fmt(f)
     }
 }
 
@@ -63,22 +72,6 @@ pub enum StaleCache {
         /// The pod.
         pod: ObjectKey,
     },
-}
-
-/// Returns the version in the response to a write; `None` if it has none, or can't be read. The
-/// rest of the object comes with a watch.
-pub fn written_version(answer: &str) -> Option<Box<str>> {
-    #[derive(Deserialize)]
-    struct Written {
-        metadata: WrittenMeta,
-    }
-    #[derive(Deserialize)]
-    struct WrittenMeta {
-        #[serde(rename = "resourceVersion")]
-        resource_version: Box<str>,
-    }
-    let written: Written = serde_json::from_str(answer).ok()?;
-    Some(written.metadata.resource_version)
 }
 
 /// Tracks the controller's own writes until the caches show them.

@@ -115,7 +115,7 @@ pub enum ClaimError {
     },
     /// Several pods failed.
     #[error("{0}")]
-    Several(#[source] Box<Aggregate<ClaimError>>),
+    Several(#[from] Box<Aggregate<ClaimError>>),
 }
 
 impl ErrorMembers for ClaimError {
@@ -199,10 +199,7 @@ impl<'a> PodControllerRefManager<'a> {
                 Err(error) => errors.push(error),
             }
         }
-        match Aggregate::new(errors) {
-            Some(aggregate) => Err(ClaimError::Several(Box::new(aggregate))),
-            None => Ok(claimed),
-        }
+        Aggregate::join(errors).map(|()| claimed)
     }
 
     /// Adopts or releases the pod if needed; returns whether the set controls it.

@@ -20,13 +20,19 @@ pub trait ErrorMembers: fmt::Display {
 pub struct Aggregate<E>(Vec<E>);
 
 impl<E> Aggregate<E> {
-    /// Joins errors; `None` if there are none.
-    pub fn new(errors: Vec<E>) -> Option<Self> {
+    /// Joins errors; an empty list is success.
+    ///
+    /// # Errors
+    ///
+    /// The aggregate of the errors, as an error of their type.
+    pub fn join(errors: Vec<E>) -> Result<(), E>
+    where
+        E: From<Box<Self>>,
+    {
         if errors.is_empty() {
-            None
-        } else {
-            Some(Self(errors))
+            return Ok(());
         }
+        Err(Box::new(Self(errors)).into())
     }
 }
 
@@ -73,6 +79,12 @@ mod tests {
         Node(Aggregate<Tree>),
     }
 
+    impl From<Box<Aggregate<Self>>> for Tree {
+        fn from(aggregate: Box<Aggregate<Self>>) -> Self {
+            Self::Node(*aggregate)
+        }
+    }
+
     impl fmt::Display for Tree {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             match self {
@@ -92,13 +104,13 @@ mod tests {
     }
 
     fn aggregate(errors: Vec<Tree>) -> Aggregate<Tree> {
-        Aggregate::new(errors).unwrap()
+        Aggregate(errors)
     }
 
     #[test]
     fn equal_texts_merge_and_nested_lists_are_flattened() {
         let leaf = Tree::Leaf;
-        assert!(Aggregate::<Tree>::new(Vec::new()).is_none());
+        assert!(Aggregate::<Tree>::join(Vec::new()).is_ok());
         assert_eq!(aggregate(vec![leaf("a")]).to_string(), "a");
         assert_eq!(aggregate(vec![leaf("a"), leaf("a")]).to_string(), "a");
         let inner = Tree::Node(aggregate(vec![leaf("b"), leaf("a")]));
@@ -111,7 +123,7 @@ mod tests {
     #[test]
     fn api_errors_are_members_by_their_text() {
         let answer = |text| statefulset_client::error::Error::api(500, "InternalError", text);
-        let aggregate = Aggregate::new(vec![answer("a"), answer("b")]).unwrap();
+        let aggregate = Aggregate(vec![answer("a"), answer("b")]);
         assert_eq!(aggregate.to_string(), "[a, b]");
     }
 }

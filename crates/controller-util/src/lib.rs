@@ -26,5 +26,6 @@ pub mod pod_control;
 pub mod stateful_set;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod tracked_client;
 
 mod decode;

@@ -104,8 +104,8 @@ fn is_given_up(synced: &SyncOutcome) -> bool {
         Some(
             Waiting::SetGone
                 | Waiting::SetDeleted
-                | Waiting::InvalidSelector { .. }
-                | Waiting::PodDeletionByUser { .. }
+                | Waiting::InvalidSelector(..)
+                | Waiting::PodDeletionByUser(..)
         )
     )
 }
@@ -153,7 +153,7 @@ mod tests {
 
     fn not_ready() -> Waiting {
         let pod = "web-0".into();
-        Waiting::PodNotReady { pod }
+        Waiting::PodNotReady(pod)
     }
 
     fn failure(err: ApiError) -> Error {

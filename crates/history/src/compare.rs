@@ -32,15 +32,15 @@ pub fn find_equal_revisions<'a, 'd>(
 /// An unreadable revision doesn't match.
 ///
 /// Upstream: `statefulSetMatchesRevision` (gate `StatefulSetSemanticRevisionComparison`).
-pub fn matches_semantically(
+pub fn stateful_set_matches_revision(
     set: &StatefulSet,
     data: &RevisionData,
     revision: &ControllerRevision,
 ) -> bool {
-    let Ok(recorded) = recorded_template(set, revision) else {
+    let Ok((recorded, _)) = recorded_template(set, revision) else {
         return false;
     };
-    let recorded = recorded.template.unwrap_or_else(|| data.template().clone());
+    let recorded = recorded.unwrap_or_else(|| data.template().clone());
     let Ok(mut template) = known_members(&recorded) else {
         return false;
     };

@@ -2,8 +2,6 @@
 //!
 //! Upstream: `controller_history.go`.
 
-mod order;
-
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,35 +12,32 @@ use serde_json::json;
 use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter};
 use statefulset_client::cache::indexer::{CachedObject, IndexKey, Indexer};
 use statefulset_client::error::Error as ApiError;
-use statefulset_client::resource::CONTROLLER_REVISIONS;
-use statefulset_client::rest::{PatchType, RestClient};
-use statefulset_controller_util::consistency::{ConsistencyStore, TrackedResource};
+use statefulset_controller_util::consistency::TrackedResource::ControllerRevisions;
 use statefulset_controller_util::controller_revision::{self, ControllerRevision};
 use statefulset_controller_util::index::controller_index_key;
 use statefulset_controller_util::pod_control::{adoption_patch, release_patch};
 use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::tracked_client::TrackedClient;
 
 use crate::error::Error;
 use crate::new_revision::NewRevision;
 
-pub use order::sort_controller_revisions;
-
 #[cfg(test)]
 mod tests;
 
-/// A new revision, or an existing one with the same data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Created {
-    /// The revision as the server stores it.
-    pub revision: Arc<ControllerRevision>,
-    /// The collision count that gave its name.
-    pub collision_count: i32,
+/// Sorts revisions from the oldest to the newest: by number, then by creation time, then by name.
+///
+/// Upstream: `SortControllerRevisions`.
+pub fn sort_controller_revisions(revisions: &mut [Arc<ControllerRevision>]) {
+    revisions.sort_by(|a, b| {
+        let a = (a.revision, a.creation_timestamp, &a.name);
+        a.cmp(&(b.revision, b.creation_timestamp, &b.name))
+    });
 }
 
 /// The history of a set.
 ///
 /// Upstream: `history.Interface`.
-#[cfg_attr(any(test, feature = "testing"), mockall::automock)]
 #[async_trait]
 pub trait History: Send + Sync {
     /// Returns the revisions that the selector selects and that the set or no object controls, in
@@ -53,8 +48,9 @@ pub trait History: Send + Sync {
         selector: &Selector,
     ) -> Vec<Arc<ControllerRevision>>;
 
-    /// Creates a revision, with a new name for as long as the name belongs to a revision with other
-    /// data. Returns an existing revision of the same name and data unchanged.
+    /// Creates a revision, with a higher collision count and so a new name for as long as the name
+    /// belongs to a revision with other data. Returns an existing revision of the same name and data
+    /// unchanged.
     ///
     /// # Errors
     ///
@@ -63,8 +59,8 @@ pub trait History: Send + Sync {
         &self,
         set: &StatefulSet,
         revision: &NewRevision,
-        collision_count: i32,
-    ) -> Result<Created, Error>;
+        collision_count: &mut i32,
+    ) -> Result<Arc<ControllerRevision>, Error>;
 
     /// Changes a revision's number. Retries a conflict on a fresh copy.
     ///
@@ -115,7 +111,7 @@ pub trait History: Send + Sync {
 /// controls.
 ///
 /// Upstream: `realHistory.ListControllerRevisions`.
-pub fn list_controller_revisions(
+pub(crate) fn list_controller_revisions(
     cache: &Indexer<ControllerRevision>,
     set: &StatefulSet,
     selector: &Selector,
@@ -131,50 +127,25 @@ pub fn list_controller_revisions(
 ///
 /// Upstream: `realHistory`.
 pub struct RealHistory {
-    client: RestClient,
+    client: TrackedClient,
     cache: Arc<Indexer<ControllerRevision>>,
-    consistency: Arc<dyn ConsistencyStore>,
     jitter: Arc<dyn Jitter>,
 }
 
 impl RealHistory {
-    /// Creates a history that reports its writes to `consistency`.
+    /// Creates a history; `jitter` spreads its retries.
+    ///
+    /// Upstream: `NewHistory`.
     pub fn new(
-        client: RestClient,
+        client: TrackedClient,
         cache: Arc<Indexer<ControllerRevision>>,
-        consistency: Arc<dyn ConsistencyStore>,
         jitter: Arc<dyn Jitter>,
     ) -> Self {
         Self {
             client,
             cache,
-            consistency,
             jitter,
         }
-    }
-
-    /// Reads a revision from the API server, with the bytes of the response.
-    async fn read(&self, key: &ObjectKey) -> Result<Document, ApiError> {
-        self.client
-            .get_document(&CONTROLLER_REVISIONS, key.namespace(), key.name())
-            .await
-    }
-
-    /// Decodes a response and records its version.
-    fn written(&self, set: &StatefulSet, answer: String) -> Result<ControllerRevision, ApiError> {
-        let revision = decode(&Document::new(answer.into_bytes()))?;
-        self.note(set, &revision);
-        Ok(revision)
-    }
-
-    /// Records the version that the next sync must see.
-    fn note(&self, set: &StatefulSet, revision: &ControllerRevision) {
-        self.consistency.wrote_at(
-            &set.key(),
-            set.uid(),
-            TrackedResource::ControllerRevisions,
-            &revision.resource_version,
-        );
     }
 
     /// Tries once to renumber the live revision.
@@ -184,38 +155,28 @@ impl RealHistory {
         revision: &ControllerRevision,
         new_revision: i64,
     ) -> Result<(), Error> {
-        let key = revision.key();
-        let document = self.read(&key).await?;
+        let (key, name) = (revision.key(), &revision.name);
+        let document = self.client.read_document(ControllerRevisions, &key).await?;
         let live = decode(&document)?;
         if live.uid != revision.uid || live.data != revision.data {
             let message = format!(
-                "Operation cannot be fulfilled on controllerrevisions.apps {:?}: the revision was replaced",
-                key.name()
+                "Operation cannot be fulfilled on controllerrevisions.apps {name:?}: the revision was replaced"
             );
             return Err(ApiError::api(409, "Conflict", message).into());
         }
         if live.revision == new_revision {
             return Ok(());
         }
-        let body =
-            controller_revision::renumbered(&document, new_revision).map_err(decode_error)?;
-        let answer = self
-            .client
-            .replace(&CONTROLLER_REVISIONS, key.namespace(), key.name(), body)
-            .await?;
-        self.written(set, answer)?;
-        Ok(())
+        let body = controller_revision::renumbered(&document, new_revision);
+        let body = body.map_err(decode_error)?;
+        let replaced = self.client.replace(set, ControllerRevisions, name, body);
+        stored(replaced.await?).map(drop)
     }
 }
 
-/// Returns delete options with this uid and version as preconditions.
-fn delete_options(uid: &str, version: &str) -> String {
-    json!({
-        "kind": "DeleteOptions",
-        "apiVersion": "v1",
-        "preconditions": {"uid": uid, "resourceVersion": version},
-    })
-    .to_string()
+/// Decodes the response to a write.
+fn stored(answer: String) -> Result<Arc<ControllerRevision>, Error> {
+    Ok(Arc::new(decode(&Document::new(answer.into_bytes()))?))
 }
 
 fn decode(document: &Document) -> Result<ControllerRevision, ApiError> {
@@ -243,32 +204,24 @@ impl History for RealHistory {
         &self,
         set: &StatefulSet,
         revision: &NewRevision,
-        mut collision_count: i32,
-    ) -> Result<Created, Error> {
+        collision_count: &mut i32,
+    ) -> Result<Arc<ControllerRevision>, Error> {
         loop {
-            let key = ObjectKey::new(set.namespace(), &revision.name_for(collision_count));
-            let body = revision.body(key.name());
-            let answer = self
-                .client
-                .create(&CONTROLLER_REVISIONS, key.namespace(), body)
-                .await;
-            let stored = match answer {
-                Ok(answer) => self.written(set, answer)?,
-                Err(error) if error.is_already_exists() => {
-                    let existing = decode(&self.read(&key).await?)?;
-                    self.note(set, &existing);
-                    if !existing.records(&revision.data) {
-                        collision_count = collision_count.wrapping_add(1);
-                        continue;
-                    }
-                    existing
-                }
-                Err(error) => return Err(error.into()),
-            };
-            return Ok(Created {
-                revision: Arc::new(stored),
-                collision_count,
-            });
+            let name = revision.name_for(*collision_count);
+            let body = revision.body(&name);
+            match self.client.create(set, ControllerRevisions, body).await {
+                Err(error) if error.is_already_exists() => {}
+                answer => return stored(answer?),
+            }
+            let key = ObjectKey::new(set.namespace(), &name);
+            let document = self.client.read_document(ControllerRevisions, &key).await?;
+            let existing = decode(&document)?;
+            let version = &existing.resource_version;
+            self.client.must_show(set, ControllerRevisions, version);
+            if existing.records(&revision.data) {
+                return Ok(Arc::new(existing));
+            }
+            *collision_count = collision_count.wrapping_add(1);
         }
     }
 
@@ -300,11 +253,11 @@ impl History for RealHistory {
 
     async fn delete_controller_revision(&self, revision: &ControllerRevision) -> Result<(), Error> {
         let (namespace, name) = (&revision.namespace, &revision.name);
-        let options = delete_options(&revision.uid, &revision.resource_version);
-        self.client
-            .delete(&CONTROLLER_REVISIONS, namespace, name, options)
-            .await?;
-        Ok(())
+        let unchanged = json!({"uid": revision.uid, "resourceVersion": revision.resource_version});
+        let deleted = self
+            .client
+            .delete(ControllerRevisions, namespace, name, unchanged);
+        Ok(deleted.await?)
     }
 
     async fn adopt_controller_revision(
@@ -318,18 +271,10 @@ impl History for RealHistory {
             });
         }
         let patch = adoption_patch(&set.controller_reference(), &revision.uid, &[]);
-        let (namespace, name) = (&revision.namespace, &revision.name);
-        let answer = self
+        let adopted = self
             .client
-            .patch(
-                &CONTROLLER_REVISIONS,
-                namespace,
-                name,
-                PatchType::Strategic,
-                patch,
-            )
-            .await?;
-        Ok(Arc::new(self.written(set, answer)?))
+            .patch(set, ControllerRevisions, &revision.name, patch);
+        stored(adopted.await?)
     }
 
     async fn release_controller_revision(
@@ -338,21 +283,13 @@ impl History for RealHistory {
         revision: &ControllerRevision,
     ) -> Result<(), Error> {
         let patch = release_patch(&revision.uid, &[set.uid()], &[]);
-        let (namespace, name) = (&revision.namespace, &revision.name);
-        let answer = self
+        let released = self
             .client
-            .patch(
-                &CONTROLLER_REVISIONS,
-                namespace,
-                name,
-                PatchType::Strategic,
-                patch,
-            )
-            .await;
-        match answer {
+            .patch(set, ControllerRevisions, &revision.name, patch);
+        match released.await {
+            // The revision is gone, or the set no longer owns it.
             Err(error) if error.is_not_found() || error.is_invalid() => Ok(()),
-            Err(error) => Err(error.into()),
-            Ok(_) => Ok(()),
+            answer => Ok(answer.map(drop)?),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) const TEMPLATE_TYPE: &str = "PodTemplateSpec";
 /// Path of the template in a set, for error texts.
 pub(crate) const TEMPLATE_PATH: &str = "spec.template";
 /// The member that holds a template's strategic merge directive.
-pub(crate) const DIRECTIVE: &str = "$patch";
+const DIRECTIVE: &str = "$patch";
 
 /// Data that a revision of a set's template records.
 pub struct RevisionData {

@@ -17,7 +17,7 @@ use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::{ObjectStore, RequestTracker};
 
-use crate::controller_history::{Created, History, list_controller_revisions};
+use crate::controller_history::{History, list_controller_revisions};
 use crate::error::Error;
 use crate::new_revision::NewRevision;
 
@@ -73,11 +73,11 @@ impl History for FakeHistory {
         &self,
         set: &StatefulSet,
         revision: &NewRevision,
-        mut collision_count: i32,
-    ) -> Result<Created, Error> {
+        collision_count: &mut i32,
+    ) -> Result<Arc<ControllerRevision>, Error> {
         loop {
             let _request = self.create_tracker.begin()?;
-            let body = revision.body(&revision.name_for(collision_count));
+            let body = revision.body(&revision.name_for(*collision_count));
             let candidate =
                 ControllerRevision::decode(&body).expect("a revision's body is a revision");
             // Any taken name counts as a collision, even with the same data, like upstream's fake;
@@ -88,16 +88,12 @@ impl History for FakeHistory {
                 .get(set.namespace(), &candidate.name)
                 .is_some()
             {
-                collision_count = collision_count.wrapping_add(1);
+                *collision_count = collision_count.wrapping_add(1);
                 continue;
             }
             let mut json: Value = serde_json::from_str(&body).expect("a revision's body is JSON");
             json["metadata"]["namespace"] = Value::from(set.namespace());
-            let stored = self.revisions.create(json)?;
-            return Ok(Created {
-                revision: stored,
-                collision_count,
-            });
+            return Ok(self.revisions.create(json)?);
         }
     }
 

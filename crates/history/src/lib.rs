@@ -30,13 +30,9 @@ mod new_revision;
 #[cfg(test)]
 mod upstream;
 
-pub use apply_revision::{applied_revision, apply_revision};
-pub use compare::{find_equal_revisions, matches_semantically};
-#[cfg(any(test, feature = "testing"))]
-pub use controller_history::MockHistory;
-pub use controller_history::{
-    Created, History, RealHistory, list_controller_revisions, sort_controller_revisions,
-};
+pub use apply_revision::apply_revision;
+pub use compare::{find_equal_revisions, stateful_set_matches_revision};
+pub use controller_history::{History, RealHistory, sort_controller_revisions};
 pub use data::RevisionData;
 pub use error::Error;
 pub use name::{controller_revision_name, hash_controller_revision};

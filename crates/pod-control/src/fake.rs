@@ -23,7 +23,7 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::{ObjectStore, RequestTracker};
 
-use crate::object_manager::{ObjectManager, Timing};
+use crate::stateful_pod_control::{ObjectManager, Timing};
 use crate::stateful_set_utils::NewClaim;
 use crate::stateful_set_utils::NewPod;
 

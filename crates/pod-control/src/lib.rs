@@ -22,7 +22,6 @@ mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;
 mod live_set_check;
-mod object_manager;
 mod stateful_pod_control;
 pub mod stateful_set_utils;
 #[cfg(test)]
@@ -31,9 +30,7 @@ mod test_setup;
 mod upstream;
 
 pub use error::Error;
-pub use live_set_check::{LiveSetCheck, Turn};
-#[cfg(any(test, feature = "testing"))]
-pub use object_manager::MockObjectManager;
-pub use object_manager::{ObjectManager, RealObjectManager, Timing};
-pub use stateful_pod_control::{SetPodControl, StatefulPodControl};
+pub use stateful_pod_control::{
+    ObjectManager, RealObjectManager, SetPodControl, StatefulPodControl, Timing,
+};
 pub use stateful_set_utils::{NewClaim, NewPod, Ordinal, PodSlot};

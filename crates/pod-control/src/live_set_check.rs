@@ -20,104 +20,67 @@ const TURNS: usize = 10;
 /// Concurrent calls share a live read; no call uses the result of a read that started before the
 /// call. After the first failed check, no call of the sync reads again.
 #[derive(Debug)]
-pub struct LiveSetCheck {
+pub(crate) struct LiveSetCheck {
     turns: Semaphore,
     /// Number of live reads started.
     begun: AtomicU64,
-    last: Mutex<Look>,
-}
-
-#[derive(Debug)]
-struct Look {
-    number: u64,
-    outcome: Result<(), String>,
-}
-
-impl Default for Look {
-    /// Returns the state before the first live read.
-    fn default() -> Self {
-        Self {
-            number: 0,
-            outcome: Ok(()),
-        }
-    }
-}
-
-/// A passed check. Held until the write is done, so that a later call reads again.
-#[derive(Debug)]
-pub struct Turn<'a> {
-    _permit: Option<SemaphorePermit<'a>>,
-}
-
-impl Default for LiveSetCheck {
-    fn default() -> Self {
-        Self::new()
-    }
+    /// Number and result of the last live read.
+    last: Mutex<(u64, Result<(), String>)>,
 }
 
 impl LiveSetCheck {
     /// Creates the check for a sync.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             turns: Semaphore::new(TURNS),
             begun: AtomicU64::default(),
-            last: Mutex::default(),
+            last: Mutex::new((0, Ok(()))),
         }
     }
 
     /// Checks that the live set is the sync's set, has the same generation, and isn't being
-    /// deleted. The turn allows one write.
+    /// deleted. The permit allows one write; it is held until the write is done, so that a later
+    /// call reads again.
     ///
     /// # Errors
     ///
     /// The difference in the live set, or the failure to read it.
-    pub async fn passes(
+    pub(crate) async fn passes(
         &self,
         reader: &dyn SetReader,
         set: &StatefulSet,
-    ) -> Result<Turn<'_>, String> {
-        // The semaphore is never closed.
-        let turn = Turn {
-            _permit: self.turns.acquire().await.ok(),
-        };
-        self.look_passes(reader, set).await.map(|()| turn)
-    }
-
-    async fn look_passes(&self, reader: &dyn SetReader, set: &StatefulSet) -> Result<(), String> {
+    ) -> Result<SemaphorePermit<'_>, String> {
+        let permit = self.turns.acquire().await;
+        let permit = permit.map_err(|closed| closed.to_string())?;
         let begun = self.begun.load(Ordering::Relaxed);
         let mut last = self.last.lock().await;
-        if last.number > begun || last.outcome.is_err() {
-            return last.outcome.clone();
+        if last.0 <= begun && last.1.is_ok() {
+            // The batch's other calls can join this live read.
+            tokio::task::yield_now().await;
+            let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+            *last = (number, look(reader, set).await);
         }
-        // The batch's other calls can join this live read.
-        tokio::task::yield_now().await;
-        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
-        let outcome = look(reader, set).await;
-        *last = Look { number, outcome };
-        last.outcome.clone()
+        last.1.clone().map(|()| permit)
     }
 }
 
 async fn look(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), String> {
     let key = set.key();
-    let live = reader
-        .read_stateful_set(&key)
-        .await
-        .map_err(|error| format!("can't read StatefulSet {key}: {error}"))?;
-    if live.uid() != set.uid() {
+    let live = reader.read_stateful_set(&key).await;
+    let live = live.map_err(|error| format!("can't read StatefulSet {key}: {error}"))?;
+    let (found, wanted) = (live.uid(), set.uid());
+    if found != wanted {
         return Err(format!(
-            "StatefulSet {key} was recreated: uid {} instead of {}",
-            live.uid(),
-            set.uid()
+            "StatefulSet {key} was recreated: uid {found} instead of {wanted}"
         ));
     }
     if live.is_deleting() {
         return Err(format!("StatefulSet {key} is being deleted"));
     }
-    if live.metadata.generation != set.metadata.generation {
+    let (found, wanted) = (live.metadata.generation, set.metadata.generation);
+    if found != wanted {
         return Err(format!(
-            "StatefulSet {key} changed: generation {} instead of {}",
-            live.metadata.generation, set.metadata.generation
+            "StatefulSet {key} changed: generation {found} instead of {wanted}"
         ));
     }
     Ok(())

@@ -15,12 +15,11 @@ pub use identity::{
 };
 pub use new_pod::NewPod;
 pub(crate) use retention::{
-    Owner, OwnersChange, is_policy_unknown, remove_owner_ref,
-    update_claim_owner_ref_for_set_and_pod,
+    Owner, is_policy_unknown, remove_refs, update_claim_owner_ref_for_set_and_pod,
 };
 pub use retention::{
     has_non_controller_owner, has_unexpected_controller, is_claim_owner_up_to_date,
 };
 pub use slot::PodSlot;
+pub(crate) use storage::update_storage;
 pub use storage::{NewClaim, persistent_volume_claims, storage_matches};
-pub(crate) use storage::{claim_names, update_storage};

@@ -16,10 +16,10 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders::Builder;
+use statefulset_controller_util::tracked_client::TrackedClient;
 
 use crate::fake::FakeObjectManager;
-use crate::object_manager::{ObjectManager, RealObjectManager};
-use crate::stateful_pod_control::StatefulPodControl;
+use crate::stateful_pod_control::{ObjectManager, RealObjectManager, StatefulPodControl};
 use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::ordinal;
 
@@ -80,7 +80,8 @@ fn over_client(
     consistency: Arc<dyn ConsistencyStore>,
 ) -> OverApi {
     let claims = Arc::new(Indexer::new());
-    let manager = RealObjectManager::new(client, Arc::clone(&claims), consistency);
+    let client = TrackedClient::new(client, consistency);
+    let manager = RealObjectManager::new(client, Arc::clone(&claims));
     let (recorder, control) = control_over(Arc::new(manager));
     OverApi {
         api,

@@ -34,14 +34,7 @@ pub enum Error {
     },
     /// Several errors.
     #[error("{0}")]
-    Several(#[source] Box<Aggregate<Error>>),
-}
-
-impl Error {
-    /// Joins errors; an empty list is success.
-    pub(crate) fn join(errors: Vec<Self>) -> Result<(), Self> {
-        Aggregate::new(errors).map_or(Ok(()), |errors| Err(Self::Several(Box::new(errors))))
-    }
+    Several(#[from] Box<Aggregate<Error>>),
 }
 
 impl ErrorMembers for Error {

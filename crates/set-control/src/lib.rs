@@ -41,7 +41,5 @@ pub use outcome::SyncOutcome;
 #[cfg(any(test, feature = "testing"))]
 pub use stateful_set_control::MockStatefulSetControl;
 pub use stateful_set_control::{DefaultStatefulSetControl, StatefulSetControl};
-#[cfg(any(test, feature = "testing"))]
-pub use stateful_set_status_updater::MockStatusUpdater;
 pub use stateful_set_status_updater::{RealStatusUpdater, StatusUpdater};
 pub use waiting::Waiting;

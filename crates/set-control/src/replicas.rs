@@ -5,18 +5,20 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use kube_apimachinery::pod::PodPhase;
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::error::Aggregate;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
     ClaimRetentionPolicyType, StatefulSet, UpdateStrategyType,
 };
-use statefulset_history::applied_revision;
+use statefulset_history::apply_revision;
 use statefulset_pod_control::stateful_set_utils::{identity_matches, ordinal, storage_matches};
 use statefulset_pod_control::{NewPod, Ordinal, PodSlot, SetPodControl};
 use tokio::task::coop::consume_budget;
 
 use crate::error::Error;
-use crate::run_for_all::run_for_all;
+use crate::run_for_all::{Step, run_for_all};
 use crate::waiting::Waiting;
 
 #[cfg(test)]
@@ -60,14 +62,7 @@ impl<'a> SetRevision<'a> {
         if let Some(applied) = self.applied.get() {
             return Ok(applied);
         }
-        let (set, memo) = (self.set, self.set.spec.template.memo());
-        let applied = if let Some(applied) = memo.applied(self.revision) {
-            applied.on(set)
-        } else {
-            let applied = applied_revision(set, self.revision)?;
-            memo.set_applied(self.revision, &applied);
-            applied.on(set)
-        };
+        let applied = apply_revision(self.set, self.revision)?;
         Ok(self.applied.get_or_init(|| applied))
     }
 }
@@ -99,52 +94,38 @@ impl Replicas {
         pods: &[Arc<Pod>],
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let replica_count = usize::try_from(set.spec.replicas).unwrap_or(0);
-        // A set may want billions of pods, so only those that exist have a place.
-        let mut places: Vec<(usize, Option<PodSlot>)> = Vec::with_capacity(pods.len());
-        let mut condemned = Vec::new();
-        for pod in pods {
-            let Some(ordinal) = ordinal(&pod.name) else {
-                continue;
-            };
-            let slot = PodSlot::Existing(ordinal, Arc::clone(pod));
-            match ordinal.index_in(set) {
-                Some(index) => places.push((index, pod.is_created().then_some(slot))),
-                None => condemned.push(slot),
-            }
-        }
-        places.sort_by_key(|(index, _)| *index);
-        // Of pods with the same ordinal the last one counts.
-        places.dedup_by(|later, earlier| {
-            let is_same = later.0 == earlier.0;
-            if is_same {
-                earlier.1 = later.1.take();
-            }
-            is_same
-        });
-        let mut wanted: Vec<(usize, PodSlot)> = places
-            .into_iter()
-            .filter_map(|(index, slot)| Some((index, slot?)))
+        let mut slots: Vec<PodSlot> = pods
+            .iter()
+            .filter_map(|pod| Some(PodSlot::Existing(ordinal(&pod.name)?, Arc::clone(pod))))
             .collect();
-        // A monotonic sync stops at the first missing pod anyway.
+        // Of pods with the same ordinal the last one counts.
+        slots.reverse();
+        slots.sort_by_key(PodSlot::ordinal);
+        let (mut wanted, mut condemned): (Vec<_>, Vec<_>) = slots
+            .into_iter()
+            .partition(|slot| slot.ordinal().index_in(set).is_some());
+        wanted.dedup_by_key(|slot| slot.ordinal());
+        wanted.retain(|slot| slot.existing().is_some_and(|pod| pod.is_created()));
+        condemned.reverse();
+
+        // A set may want billions of pods, and a monotonic sync stops at the first missing one.
         let missing_max = if set.spec.allows_burst() {
             MISSING_PODS_MAX
         } else {
             1
         };
-        let mut existing = wanted.iter().map(|(index, _)| *index).peekable();
-        let missing: Vec<usize> = (0..replica_count)
-            .filter(|index| existing.next_if_eq(index).is_none())
+        let replica_count = usize::try_from(set.spec.replicas).unwrap_or(0);
+        let mut existing = wanted.iter().map(PodSlot::ordinal).peekable();
+        let missing: Vec<Ordinal> = (0..replica_count)
+            .map(|index| Ordinal::of_index(set, index))
+            .filter(|ordinal| existing.next_if_eq(ordinal).is_none())
             .take(missing_max)
             .collect();
-        for index in missing {
-            let ordinal = Ordinal::of_index(set, index);
+        for ordinal in missing {
             let pod = new_versioned_stateful_set_pod(set, current, update, ordinal)?;
-            wanted.push((index, PodSlot::Missing(pod)));
+            wanted.push(PodSlot::Missing(pod));
         }
-        wanted.sort_by_key(|(index, _)| *index);
-        let wanted: Vec<PodSlot> = wanted.into_iter().map(|(_, slot)| slot).collect();
-        condemned.sort_by_key(|slot| std::cmp::Reverse(slot.ordinal()));
+        wanted.sort_by_key(PodSlot::ordinal);
         let first_unavailable = wanted
             .iter()
             .chain(condemned.iter().rev())
@@ -161,9 +142,7 @@ impl Replicas {
     /// Returns the reason to wait after this sync created its last missing pod.
     pub(crate) fn last_created(&self) -> Option<Waiting> {
         let created = self.wanted.iter().rfind(|slot| slot.existing().is_none());
-        created.map(|slot| Waiting::PodCreated {
-            pod: slot.name().into(),
-        })
+        created.map(|slot| Waiting::PodCreated(slot.name().into()))
     }
 
     /// Returns the pods that existed at the start of the sync, wanted ones first.
@@ -196,42 +175,37 @@ fn new_versioned_stateful_set_pod(
     Ok(NewPod::new(set_revision.applied()?, name, ordinal))
 }
 
-/// Creates, repairs and deletes one set's pods in one sync.
-pub(crate) struct ReplicaProcessor<'a> {
+/// One sync of a set: creates, repairs and deletes its pods.
+pub(crate) struct SetSync<'a> {
     pub(crate) set: &'a StatefulSet,
-    pub(crate) pod_control: &'a SetPodControl<'a>,
+    pub(crate) pod_control: SetPodControl<'a>,
+    pub(crate) gates: FeatureGates,
     pub(crate) now: Timestamp,
-    /// The gate `PreviewParallelScaleDownFirst`.
-    pub(crate) scales_down_first: bool,
 }
 
-impl ReplicaProcessor<'_> {
-    fn is_monotonic(&self) -> bool {
+impl SetSync<'_> {
+    /// True if the pods are processed in order, each only if its predecessors are healthy.
+    pub(crate) fn is_monotonic(&self) -> bool {
         !self.set.spec.allows_burst()
     }
 
     /// Processes the replicas, then the claims of condemned pods, then the condemned pods; in the
     /// preview of 1.38 a burst sync processes the condemned pods first, so that a full quota does
-    /// not block the scale-down that would relieve it. A
-    /// monotonic sync stops at the first reason to wait; a burst sync processes all pods and
-    /// returns the first reason.
+    /// not block the scale-down that would relieve it. A monotonic sync stops at the first reason
+    /// to wait; a burst sync processes all pods and returns the first reason.
     ///
     /// # Errors
     ///
     /// A pod or a claim can't be read or written. Later pods aren't processed.
-    pub(crate) async fn process(&self, replicas: &Replicas) -> Result<Option<Waiting>, Error> {
+    pub(crate) async fn process(&self, replicas: &Replicas) -> Step {
+        let (wanted, condemned) = (&replicas.wanted[..], &replicas.condemned[..]);
         let monotonic = self.is_monotonic();
-        let scales_down_first = self.scales_down_first && !monotonic;
-        let mut removed = None;
+        let scales_down_first = self.gates.preview_parallel_scale_down_first && !monotonic;
+        let mut removed = Ok(None);
         if scales_down_first {
-            match self.remove_condemned(replicas).await {
-                Ok(waiting) => removed = waiting,
-                Err(error) => {
-                    let wanted = &replicas.wanted;
-                    let released = self.release_kept_claims(wanted, &replicas.condemned).await;
-                    let errors = [Some(error), released.err()].into_iter().flatten();
-                    return Error::join(errors.collect()).map(|()| None);
-                }
+            removed = self.remove_condemned(replicas).await;
+            if removed.is_err() {
+                return self.end_early(removed, wanted, condemned).await;
             }
         }
         let started = AtomicUsize::new(0);
@@ -239,60 +213,84 @@ impl ReplicaProcessor<'_> {
             started.fetch_add(1, Ordering::Relaxed);
             self.process_replica(slot)
         };
-        let processed = run_for_all(&replicas.wanted, monotonic, process_replica).await;
+        let processed = run_for_all(wanted, monotonic, process_replica).await;
         if processed.is_err() || matches!(processed, Ok(Some(_)) if monotonic) {
-            let not_started = replicas.wanted.get(started.into_inner()..);
-            let not_started = not_started.unwrap_or_default();
+            let not_started = wanted.get(started.into_inner()..).unwrap_or_default();
             // Condemned pods that were processed first are owners only by the policy.
-            let condemned = if scales_down_first {
-                &[]
-            } else {
-                replicas.condemned.as_slice()
-            };
-            let released = self.release_kept_claims(not_started, condemned).await;
-            return processed.and_then(|waiting| released.map(|()| waiting));
+            let condemned = if scales_down_first { &[] } else { condemned };
+            return self.end_early(processed, not_started, condemned).await;
         }
-        let waiting = processed?;
+        // In order, all replicas are available now. Scaling down precedes the update.
         if !scales_down_first {
-            removed = self.remove_condemned(replicas).await?;
+            removed = self.remove_condemned(replicas).await;
         }
-        Ok(waiting.or(removed))
+        Ok(processed?.or(removed?))
     }
 
     /// Processes the claims of condemned pods, then the condemned pods.
-    async fn remove_condemned(&self, replicas: &Replicas) -> Result<Option<Waiting>, Error> {
+    async fn remove_condemned(&self, replicas: &Replicas) -> Step {
         let monotonic = self.is_monotonic();
         // The claims need their owners before the pods are deleted.
         let fix_pod_claim = |slot| self.fix_pod_claim(slot);
         run_for_all(&replicas.condemned, monotonic, fix_pod_claim).await?;
+        // In order, from the largest ordinal down.
         let first_unavailable = replicas.first_unavailable.as_deref();
         let process_condemned = |slot| self.process_condemned(slot, first_unavailable);
         run_for_all(&replicas.condemned, monotonic, process_condemned).await
     }
 
+    /// Ends a sync that has not processed these pods: releases the claims that the set keeps.
+    async fn end_early(&self, processed: Step, wanted: &[PodSlot], condemned: &[PodSlot]) -> Step {
+        let released = self.release_kept_claims(wanted, condemned).await;
+        let waiting = processed?;
+        released.map(|()| waiting)
+    }
+
+    /// Removes pods from the owners of claims that the set keeps. An earlier scale-down may have
+    /// added them, and such a claim must outlive its pod even if the sync stops early. `wanted`
+    /// holds the wanted pods that the sync has not processed. Tries every pod despite errors.
+    pub(crate) async fn release_kept_claims(
+        &self,
+        wanted: &[PodSlot],
+        condemned: &[PodSlot],
+    ) -> Result<(), Error> {
+        let policy = self.set.spec.claim_retention_policy.when_scaled;
+        let goes_with_pod = policy == ClaimRetentionPolicyType::Delete;
+        let condemned = if goes_with_pod { &[] } else { condemned };
+        let existing = |slot: &&PodSlot| slot.existing().is_some();
+        let mut errors = Vec::new();
+        for slot in wanted.iter().chain(condemned).filter(existing) {
+            consume_budget().await;
+            let released = self.pod_control.release_claims(slot).await;
+            errors.extend(released.err().map(Error::from));
+        }
+        Aggregate::join(errors)
+    }
+
     /// Creates or repairs a wanted pod.
     ///
     /// Upstream: `processReplica`.
-    async fn process_replica(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
+    async fn process_replica(&self, slot: &PodSlot) -> Step {
         let Some(pod) = slot.existing() else {
             return self.create_replica(slot).await;
         };
-        let name = || pod.name.clone();
-        // A replacement has the same name, so the terminal pod must be deleted first.
+        // A pod that has ended is replaced for any exit code: the phase of an evicted pod depends on
+        // its containers, not on the eviction. The replacement has the same name, so it is created
+        // after the removal.
         if pod.is_terminal() {
             // An owner from an earlier scale-down must not delete the next pod's volume.
             self.pod_control.release_claims(slot).await?;
             if !pod.is_terminating() {
                 self.pod_control.delete_stateful_pod(pod).await?;
             }
-            return Ok(Some(Waiting::PodRemoval { pod: name() }));
+            return Ok(Some(Waiting::PodRemoval(pod.name.clone())));
         }
         // A pod may be pending because one of its claims was deleted.
         if pod.phase == PodPhase::Pending {
-            let control = self.pod_control;
-            control
-                .create_missing_persistent_volume_claims(slot)
-                .await?;
+            let created = self
+                .pod_control
+                .create_missing_persistent_volume_claims(slot);
+            created.await?;
         }
         // In order, a pod is left unchanged until its predecessors are healthy.
         if self.is_monotonic()
@@ -307,74 +305,45 @@ impl ReplicaProcessor<'_> {
         self.repair(slot).await
     }
 
-    async fn create_replica(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
-        let pod = slot.name();
+    async fn create_replica(&self, slot: &PodSlot) -> Step {
         // The garbage collector would delete a stale claim while the new pod uses it.
-        if let Some(claim) = self.pod_control.stale_pod_claim(slot)? {
-            let (pod, claim) = (pod.into(), claim.into());
+        if let Some(claim) = self.pod_control.pod_claim_is_stale(slot)? {
+            let (pod, claim) = (slot.name().into(), claim.name.clone());
             return Ok(Some(Waiting::StaleClaim { pod, claim }));
         }
         self.pod_control.create_stateful_pod(slot).await?;
         if self.is_monotonic() {
-            return Ok(Some(Waiting::PodCreated { pod: pod.into() }));
+            return Ok(Some(Waiting::PodCreated(slot.name().into())));
         }
         self.repair(slot).await
     }
 
-    /// Removes pods from the owners of claims that the set keeps. An earlier scale-down may have
-    /// added them, and such a claim must outlive its pod even if the sync stops early. `wanted`
-    /// holds the wanted pods that the sync has not processed. Tries every pod despite errors.
-    pub(crate) async fn release_kept_claims(
-        &self,
-        wanted: &[PodSlot],
-        condemned: &[PodSlot],
-    ) -> Result<(), Error> {
-        let policy = self.set.spec.claim_retention_policy.when_scaled;
-        let goes_with_pod = policy == ClaimRetentionPolicyType::Delete;
-        let condemned = if goes_with_pod { &[] } else { condemned };
-        let mut errors = Vec::new();
-        for slot in wanted.iter().chain(condemned) {
-            consume_budget().await;
-            if slot.existing().is_some()
-                && let Err(error) = self.pod_control.release_claims(slot).await
-            {
-                errors.push(error.into());
-            }
-        }
-        Error::join(errors)
-    }
-
-    /// Returns the reason for a monotonic sync to stop after this pod, if any.
+    /// Returns the reason for a monotonic sync to stop after this pod, if any: the next pod is
+    /// created only after all its predecessors are running, ready and available.
     fn blocks_successors(&self, pod: &Pod) -> Option<Waiting> {
-        if pod.is_terminating() {
-            let pod = pod.name.clone();
-            return Some(Waiting::PodTerminating { pod });
-        }
-        self.unhealthy(pod)
+        let terminating = || Waiting::PodTerminating(pod.name.clone());
+        let is_terminating = pod.is_terminating();
+        is_terminating
+            .then(terminating)
+            .or_else(|| self.unhealthy(pod))
     }
 
     fn unhealthy(&self, pod: &Pod) -> Option<Waiting> {
-        let name = || pod.name.clone();
         if !pod.is_running_and_ready() {
-            return Some(Waiting::PodNotReady { pod: name() });
+            return Some(Waiting::PodNotReady(pod.name.clone()));
         }
-        if !pod.is_available(self.set.spec.min_ready_seconds, self.now) {
-            return Some(Waiting::PodNotAvailable { pod: name() });
-        }
-        None
+        let is_available = pod.is_available(self.set.spec.min_ready_seconds, self.now);
+        (!is_available).then(|| Waiting::PodNotAvailable(pod.name.clone()))
     }
 
     /// Repairs a pod's identity, volumes and claim owners.
-    async fn repair(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
+    async fn repair(&self, slot: &PodSlot) -> Step {
         // A failed lookup counts as a match, so that it causes no write.
-        let retained = self
-            .pod_control
-            .claims_match_retention_policy(slot)
-            .unwrap_or(true);
-        let matches = slot.existing().is_none_or(|pod| {
-            identity_matches(self.set, pod) && storage_matches(self.set, slot.ordinal(), pod)
-        });
-        if !retained || !matches {
+        let retained = self.pod_control.claims_match_retention_policy(slot);
+        let matches = slot
+            .existing()
+            .is_none_or(|pod| identity_matches(self.set, pod) && storage_matches(self.set, pod));
+        if !retained.unwrap_or(true) || !matches {
             self.pod_control.update_stateful_pod(slot).await?;
         }
         Ok(None)
@@ -384,8 +353,8 @@ impl ReplicaProcessor<'_> {
     /// the policy says so.
     ///
     /// Upstream: `fixPodClaim`.
-    async fn fix_pod_claim(&self, slot: &PodSlot) -> Result<Option<Waiting>, Error> {
-        let control = self.pod_control;
+    async fn fix_pod_claim(&self, slot: &PodSlot) -> Step {
+        let control = &self.pod_control;
         if !control.claims_match_retention_policy(slot)? {
             control.update_pod_claim_for_retention_policy(slot).await?;
         }
@@ -395,18 +364,14 @@ impl ReplicaProcessor<'_> {
     /// Deletes a condemned pod.
     ///
     /// Upstream: `processCondemned`.
-    async fn process_condemned(
-        &self,
-        slot: &PodSlot,
-        first_unavailable: Option<&str>,
-    ) -> Result<Option<Waiting>, Error> {
+    async fn process_condemned(&self, slot: &PodSlot, first_unavailable: Option<&str>) -> Step {
         let Some(pod) = slot.existing() else {
             return Ok(None);
         };
         let name = pod.name.clone();
         if pod.is_terminating() {
             // In order, the next pod is deleted after this one is gone.
-            let waiting = Waiting::PodTerminating { pod: name };
+            let waiting = Waiting::PodTerminating(name);
             return Ok(self.is_monotonic().then_some(waiting));
         }
         // In order, an unhealthy pod is deleted only if it is the first unhealthy one: deleting
@@ -425,6 +390,6 @@ impl ReplicaProcessor<'_> {
             }));
         }
         self.pod_control.delete_condemned_pod(pod).await?;
-        Ok(Some(Waiting::ScaledDown { pod: name }))
+        Ok(Some(Waiting::ScaledDown(name)))
     }
 }

@@ -42,55 +42,45 @@ pub(crate) fn plan(
     gates: FeatureGates,
     now: Timestamp,
 ) -> Result<Plan, IntOrStringError> {
-    // The pods were all deleted before.
-    if gates.stateful_set_recreate_strategy
-        && set.spec.update_strategy.strategy_type == UpdateStrategyType::Recreate
-    {
-        return Ok(Plan::default());
-    }
-    // The user deletes the pods.
-    if set.spec.update_strategy.strategy_type == UpdateStrategyType::OnDelete {
-        let mut pods = replicas.iter();
-        let outdated = pods.find_map(|slot| outdated(slot, update_revision));
-        return Ok(Plan {
-            waiting: outdated.map(|pod| Waiting::PodDeletionByUser {
-                pod: pod.name.clone(),
-            }),
-            ..Plan::default()
-        });
-    }
-    if gates.max_unavailable_stateful_set {
-        let outside = gates.replaces_unavailable_pods_outside_budget();
-        return update_stateful_set_after_invariant_established(
-            set,
-            replicas,
-            update_revision,
-            outside,
-            now,
-        );
-    }
-    // One pod at a time, from the largest ordinal down to the partition. An outdated pod is deleted
-    // even if it is unhealthy: a broken pod must not block its own repair.
-    for slot in candidates(set, replicas) {
-        if let Some(pod) = outdated(slot, update_revision) {
-            return Ok(Plan {
-                waiting: Some(Waiting::PodUpdated {
-                    pod: pod.name.clone(),
-                }),
-                delete: vec![pod],
-                ..Plan::default()
-            });
+    let mut plan = Plan::default();
+    match set.spec.update_strategy.strategy_type {
+        // The pods were all deleted before.
+        UpdateStrategyType::Recreate if gates.stateful_set_recreate_strategy => {}
+        // The user deletes the pods.
+        UpdateStrategyType::OnDelete => {
+            let mut pods = replicas.iter();
+            let outdated = pods.find_map(|slot| outdated(slot, update_revision));
+            plan.waiting = outdated.map(|pod| Waiting::PodDeletionByUser(pod.name.clone()));
         }
-        // An updated pod must be available before the next one is deleted.
-        if slot.is_unavailable(set.spec.min_ready_seconds, now) {
-            let pod = slot.name().into();
-            return Ok(Plan {
-                waiting: Some(Waiting::UpdatedPodUnavailable { pod }),
-                ..Plan::default()
-            });
+        _ if gates.max_unavailable_stateful_set => {
+            let outside = gates.replaces_unavailable_pods_outside_budget();
+            return update_stateful_set_after_invariant_established(
+                set,
+                replicas,
+                update_revision,
+                outside,
+                now,
+            );
+        }
+        // One pod at a time, from the largest ordinal down to the partition.
+        _ => {
+            for slot in candidates(set, replicas) {
+                // An outdated pod is deleted even if it is unhealthy: a broken pod must not block
+                // its own repair.
+                if let Some(pod) = outdated(slot, update_revision) {
+                    plan.waiting = Some(Waiting::PodUpdated(pod.name.clone()));
+                    plan.delete.push(pod);
+                    break;
+                }
+                // An updated pod must be available before the next one is deleted.
+                if slot.is_unavailable(set.spec.min_ready_seconds, now) {
+                    plan.waiting = Some(Waiting::UpdatedPodUnavailable(slot.name().into()));
+                    break;
+                }
+            }
         }
     }
-    Ok(Plan::default())
+    Ok(plan)
 }
 
 /// Plans the next step of a rollout under `maxUnavailable`, from the largest ordinal down to the
@@ -111,27 +101,29 @@ pub(crate) fn update_stateful_set_after_invariant_established(
     now: Timestamp,
 ) -> Result<Plan, IntOrStringError> {
     let max_unavailable = get_stateful_set_max_unavailable(set)?;
-    let is_unavailable = |slot: &&PodSlot| slot.is_unavailable(set.spec.min_ready_seconds, now);
-    let mut unavailable = replicas.iter().filter(is_unavailable);
-    let first = unavailable.next();
-    let count = first.map_or(0, |_| 1 + unavailable.count());
+    let is_unavailable = |slot: &PodSlot| slot.is_unavailable(set.spec.min_ready_seconds, now);
+    // Unavailable pods of either revision count, also those below the partition.
+    let unavailable = replicas.iter().filter(|slot| is_unavailable(slot));
+    let first = unavailable.clone().next();
+    let unavailable = unavailable.count();
     let outside_budget = replace_outside_budget && set.spec.allows_burst();
-    let mut delete: Vec<Arc<Pod>> = Vec::new();
-    if outside_budget {
-        let unavailable = candidates(set, replicas).filter(is_unavailable);
-        delete.extend(unavailable.filter_map(|slot| outdated(slot, update_revision)));
-    }
-    let available = candidates(set, replicas)
-        .filter(|slot| !outside_budget || !is_unavailable(slot))
-        .filter_map(|slot| outdated(slot, update_revision));
-    delete.extend(available.take(max_unavailable.saturating_sub(count)));
+    let outdated =
+        candidates(set, replicas).filter_map(|slot| Some((slot, outdated(slot, update_revision)?)));
+    let (outside, inside): (Vec<_>, Vec<_>) =
+        outdated.partition(|(slot, _)| outside_budget && is_unavailable(slot));
+    let inside = inside
+        .into_iter()
+        .take(max_unavailable.saturating_sub(unavailable));
+    let delete: Vec<Arc<Pod>> = outside
+        .into_iter()
+        .chain(inside)
+        .map(|(_, pod)| pod)
+        .collect();
     let waiting = match (delete.first(), first) {
-        (Some(pod), _) => Some(Waiting::PodUpdated {
-            pod: pod.name.clone(),
-        }),
-        (None, Some(first)) if count >= max_unavailable => Some(Waiting::UnavailableBudget {
+        (Some(pod), _) => Some(Waiting::PodUpdated(pod.name.clone())),
+        (None, Some(first)) if unavailable >= max_unavailable => Some(Waiting::UnavailableBudget {
             pod: first.name().into(),
-            unavailable: count,
+            unavailable,
             max_unavailable,
         }),
         (None, _) => None,
@@ -139,7 +131,7 @@ pub(crate) fn update_stateful_set_after_invariant_established(
     Ok(Plan {
         delete,
         waiting,
-        unavailable: Some(count),
+        unavailable: Some(unavailable),
     })
 }
 

@@ -1,15 +1,19 @@
 //! Runs a step for each pod of a list, in order or in batches.
 
 use futures::future::join_all;
+use statefulset_controller_util::error::Aggregate;
 use tokio::task::coop::consume_budget;
 
 use crate::error::Error;
 use crate::waiting::Waiting;
 
+/// Result of a step: the reason to wait, if any.
+pub(crate) type Step = Result<Option<Waiting>, Error>;
+
 /// Maximum of pods per batch.
 ///
 /// Upstream: `MaxBatchSize`.
-const MAX_BATCH_SIZE: usize = 500;
+pub(crate) const MAX_BATCH_SIZE: usize = 500;
 
 /// Runs a step for every item and returns the first reason to wait. A monotonic run stops at that
 /// reason; otherwise all steps run, in batches.
@@ -19,15 +23,11 @@ const MAX_BATCH_SIZE: usize = 500;
 /// The first failure of a monotonic run; otherwise all failures of the first failed batch.
 ///
 /// Upstream: `runForAll`.
-pub(crate) async fn run_for_all<'a, T, F, Fut>(
+pub(crate) async fn run_for_all<'a, T, Fut: Future<Output = Step>>(
     items: &'a [T],
     monotonic: bool,
-    step: F,
-) -> Result<Option<Waiting>, Error>
-where
-    F: Fn(&'a T) -> Fut,
-    Fut: Future<Output = Result<Option<Waiting>, Error>>,
-{
+    step: impl Fn(&'a T) -> Fut,
+) -> Step {
     if !monotonic {
         return slow_start_batch(items, step).await;
     }
@@ -45,14 +45,10 @@ where
 /// affects every step costs few requests.
 ///
 /// Upstream: `slowStartBatch`.
-async fn slow_start_batch<'a, T, F, Fut>(
+async fn slow_start_batch<'a, T, Fut: Future<Output = Step>>(
     mut remaining: &'a [T],
-    step: F,
-) -> Result<Option<Waiting>, Error>
-where
-    F: Fn(&'a T) -> Fut,
-    Fut: Future<Output = Result<Option<Waiting>, Error>>,
-{
+    step: impl Fn(&'a T) -> Fut,
+) -> Step {
     let (mut waiting, mut size) = (None, 1);
     while !remaining.is_empty() {
         let (batch, rest) = remaining.split_at(size.min(remaining.len()));
@@ -63,48 +59,11 @@ where
     Ok(waiting)
 }
 
-/// Runs a step for every item of a list with gaps: `items` holds the others with their positions,
-/// in ascending order. The batches are those of the whole list.
-///
-/// # Errors
-///
-/// All failures of the first failed batch.
-pub(crate) async fn run_with_gaps<'a, T, F, Fut>(
-    items: &'a [(usize, T)],
-    step: F,
-) -> Result<Option<Waiting>, Error>
-where
-    F: Fn(&'a (usize, T)) -> Fut,
-    Fut: Future<Output = Result<Option<Waiting>, Error>>,
-{
-    let mut waiting = None;
-    for batch in items.chunk_by(|(one, _), (other, _)| batch_of(*one) == batch_of(*other)) {
-        waiting = waiting.or(run_batch(batch, &step).await?);
-    }
-    Ok(waiting)
-}
-
-/// Returns the number of the batch that contains this position of a list.
-fn batch_of(position: usize) -> usize {
-    let (mut batch, mut size, mut end) = (0, 1, 1);
-    while size < MAX_BATCH_SIZE {
-        if position < end {
-            return batch;
-        }
-        batch += 1;
-        size = (2 * size).min(MAX_BATCH_SIZE);
-        end += size;
-    }
-    // The rest of the batches have the maximum size.
-    batch + (position + MAX_BATCH_SIZE).saturating_sub(end) / MAX_BATCH_SIZE
-}
-
 /// Runs a step for every item in parallel, in no guaranteed order.
-async fn run_batch<'a, T, F, Fut>(batch: &'a [T], step: &F) -> Result<Option<Waiting>, Error>
-where
-    F: Fn(&'a T) -> Fut,
-    Fut: Future<Output = Result<Option<Waiting>, Error>>,
-{
+pub(crate) async fn run_batch<'a, T, Fut: Future<Output = Step>>(
+    batch: &'a [T],
+    step: &impl Fn(&'a T) -> Fut,
+) -> Step {
     consume_budget().await;
     // The last call is sent first, as by the reference: if the server fails one call, it is the
     // same pod's.
@@ -118,7 +77,7 @@ where
             Err(error) => errors.push(error),
         }
     }
-    Error::join(errors).map(|()| waiting)
+    Aggregate::join(errors).map(|()| waiting)
 }
 
 #[cfg(test)]
@@ -151,18 +110,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn batches_with_gaps_are_those_of_the_whole_list() {
-        let sizes = [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500, 89];
-        let mut position = 0;
-        for (batch, size) in sizes.into_iter().enumerate() {
-            for _ in 0..size {
-                assert_eq!(batch_of(position), batch, "{position}");
-                position += 1;
-            }
-        }
-    }
-
     #[tokio::test]
     async fn other_tasks_run_between_many_pods() {
         for monotonic in [true, false] {
@@ -189,12 +136,12 @@ mod tests {
             let calls = AtomicUsize::new(0);
             let step = async |pod: &&str| {
                 calls.fetch_add(1, Ordering::Relaxed);
-                Ok(Some(Waiting::PodNotReady { pod: (*pod).into() }))
+                Ok(Some(Waiting::PodNotReady((*pod).into())))
             };
             let waiting = run_for_all(&["a", "b", "c"], monotonic, step)
                 .await
                 .unwrap();
-            assert_eq!(waiting, Some(Waiting::PodNotReady { pod: "a".into() }));
+            assert_eq!(waiting, Some(Waiting::PodNotReady("a".into())));
             assert_eq!(calls.into_inner(), expected);
         }
     }

@@ -9,21 +9,21 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::error::Aggregate;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
     Conditions, RecreateProgress, StatefulSet, StatefulSetStatus,
 };
-use statefulset_history::{History, RevisionData, sort_controller_revisions};
+use statefulset_history::{History, sort_controller_revisions};
 use statefulset_pod_control::StatefulPodControl;
 
 use crate::error::Error;
 use crate::outcome::SyncOutcome;
-use crate::recreate::report;
-use crate::replicas::{ReplicaProcessor, Replicas, SetRevision};
-use crate::revisions::{
-    CurrentAndUpdate, SemanticMatches, get_stateful_set_revisions, known_revisions,
-};
-use crate::rolling_update::{Plan, delete_outdated_pods, get_stateful_set_max_unavailable, plan};
+use crate::recreate::{recreates, report};
+use crate::replicas::{Replicas, SetRevision, SetSync};
+use crate::revisions::{CurrentAndUpdate, get_stateful_set_revisions};
+use crate::rolling_update::{delete_outdated_pods, get_stateful_set_max_unavailable, plan};
+use crate::run_for_all::Step;
 use crate::stateful_set_status_updater::StatusUpdater;
 use crate::status::{complete_update, inconsistent_status, update_status};
 use crate::waiting::Waiting;
@@ -76,130 +76,6 @@ pub struct DefaultStatefulSetControl {
     status_updater: Arc<dyn StatusUpdater>,
     history: Arc<dyn History>,
     gates: FeatureGates,
-    semantic_matches: SemanticMatches,
-}
-
-impl DefaultStatefulSetControl {
-    /// Creates a set control.
-    ///
-    /// Upstream: `NewDefaultStatefulSetControl`.
-    pub fn new(
-        pod_control: Arc<StatefulPodControl>,
-        status_updater: Arc<dyn StatusUpdater>,
-        history: Arc<dyn History>,
-        gates: FeatureGates,
-    ) -> Self {
-        Self {
-            pod_control,
-            status_updater,
-            history,
-            gates,
-            semantic_matches: SemanticMatches::new(),
-        }
-    }
-
-    async fn get_revisions(
-        &self,
-        set: &StatefulSet,
-        sorted: &[Arc<ControllerRevision>],
-    ) -> Result<CurrentAndUpdate, Error> {
-        let template = &set.spec.template;
-        if let Some(known) = known_revisions(set, self.gates, sorted) {
-            return Ok(known);
-        }
-        let data = if self.gates.revisions_record_null_creation_time() {
-            RevisionData::with_null_creation_time(template)?
-        } else {
-            RevisionData::new(template)?
-        };
-        let semantic = self.gates.stateful_set_semantic_revision_comparison;
-        let semantic = semantic.then_some(&self.semantic_matches);
-        let found = get_stateful_set_revisions(&*self.history, semantic, set, &data, sorted);
-        let found = found.await?;
-        if sorted
-            .last()
-            .is_some_and(|latest| Arc::ptr_eq(latest, &found.update))
-        {
-            template.memo().set_equals_latest(self.gates, sorted);
-        }
-        Ok(found)
-    }
-
-    /// Updates the pods and records the resulting status, even after a failure.
-    ///
-    /// Upstream: `performUpdate`.
-    async fn perform_update(
-        &self,
-        set: &StatefulSet,
-        revisions: &CurrentAndUpdate,
-        pods: &[Arc<Pod>],
-        now: Timestamp,
-    ) -> Result<SyncOutcome, Error> {
-        let gates = self.gates;
-        let pod_control = self.pod_control.for_sync(set);
-        let processor = ReplicaProcessor {
-            set,
-            pod_control: &pod_control,
-            now,
-            scales_down_first: gates.preview_parallel_scale_down_first,
-        };
-        let (mut outcome, mut status) =
-            update_stateful_set(&processor, revisions, pods, gates).await?;
-        let is_complete = complete_update(set, &mut status, gates.completes_every_strategy());
-        if is_complete && gates.stateful_set_recreate_strategy && processor.recreates() {
-            report(&mut status, RecreateProgress::Completed, now);
-        }
-        let gate = gates.max_unavailable_stateful_set;
-        let max_unavailable = gate.then(|| get_stateful_set_max_unavailable(set));
-        let recorded = match max_unavailable.transpose() {
-            Ok(max_unavailable) => {
-                outcome.max_unavailable = max_unavailable;
-                self.update_stateful_set_status(set, &status).await
-            }
-            Err(error) => Err(error.into()),
-        };
-        outcome.status = Some(status);
-        if let (Some(_), Err(error)) = (&outcome.error, &recorded) {
-            tracing::error!(stateful_set = %set.key(), %error, "could not update status");
-        }
-        outcome.error = outcome.error.or(recorded.err());
-        Ok(outcome)
-    }
-
-    /// Deletes the oldest revisions beyond the limit that neither the status nor a pod uses; a
-    /// negative limit keeps all. Stops at the first failure.
-    ///
-    /// Upstream: `truncateHistory`.
-    async fn truncate_history(
-        &self,
-        set: &StatefulSet,
-        pods: &[Arc<Pod>],
-        sorted: &[Arc<ControllerRevision>],
-        used: Option<&CurrentAndUpdate>,
-    ) -> Result<(), Error> {
-        let in_status = used.map(|used| [&*used.current.name, &*used.update.name]);
-        let in_status: Vec<&str> = in_status.into_iter().flatten().collect();
-        let limit = set.spec.revision_history_limit;
-        for revision in revisions_to_delete(sorted, pods, &in_status, limit) {
-            self.history.delete_controller_revision(revision).await?;
-        }
-        Ok(())
-    }
-
-    /// Writes the status if it differs from the recorded one.
-    ///
-    /// Upstream: `updateStatefulSetStatus`.
-    async fn update_stateful_set_status(
-        &self,
-        set: &StatefulSet,
-        status: &StatefulSetStatus,
-    ) -> Result<(), Error> {
-        if !inconsistent_status(set, status) {
-            return Ok(());
-        }
-        let updated = self.status_updater.update_stateful_set_status(set, status);
-        updated.await.map_err(Error::Status)
-    }
 }
 
 #[async_trait]
@@ -212,15 +88,15 @@ impl StatefulSetControl for DefaultStatefulSetControl {
         now: Timestamp,
     ) -> SyncOutcome {
         sort_controller_revisions(&mut revisions);
-        let (updated, used) = match self.get_revisions(set, &revisions).await {
+        let used = get_stateful_set_revisions(&*self.history, self.gates, set, &revisions);
+        let (mut outcome, used) = match used.await {
             Ok(used) => (self.perform_update(set, &used, pods, now).await, Some(used)),
-            Err(error) => (Err(error), None),
+            Err(error) => (error.into(), None),
         };
-        let mut outcome = updated.unwrap_or_else(SyncOutcome::from);
         let truncated = self.truncate_history(set, pods, &revisions, used.as_ref());
         if let Err(error) = truncated.await {
             let errors = outcome.error.into_iter().chain([error]).collect();
-            outcome.error = Error::join(errors).err();
+            outcome.error = Aggregate::join(errors).err();
         }
         outcome
     }
@@ -244,111 +120,216 @@ impl StatefulSetControl for DefaultStatefulSetControl {
     }
 }
 
-/// Splits the pods, processes them, and deletes those that the update replaces. Returns the status
-/// beside the outcome.
-///
-/// # Errors
-///
-/// A revision can't be applied to the set, or its strategy is disabled. No status was computed and
-/// no pod changed.
-///
-/// Upstream: `updateStatefulSet`.
-async fn update_stateful_set(
-    processor: &ReplicaProcessor<'_>,
-    revisions: &CurrentAndUpdate,
-    pods: &[Arc<Pod>],
-    gates: FeatureGates,
-) -> Result<(SyncOutcome, StatefulSetStatus), Error> {
-    let (set, now) = (processor.set, processor.now);
-    let current = SetRevision::new(set, &revisions.current)?;
-    let other = if Arc::ptr_eq(&revisions.current, &revisions.update) {
-        None
-    } else {
-        Some(SetRevision::new(set, &revisions.update)?)
-    };
-    let update = other.as_ref().unwrap_or(&current);
-    if processor.recreates() && gates.freezes_recreate() {
-        return Err(processor.refuse_recreate());
+impl DefaultStatefulSetControl {
+    /// Creates a set control.
+    ///
+    /// Upstream: `NewDefaultStatefulSetControl`.
+    pub fn new(
+        pod_control: Arc<StatefulPodControl>,
+        status_updater: Arc<dyn StatusUpdater>,
+        history: Arc<dyn History>,
+        gates: FeatureGates,
+    ) -> Self {
+        Self {
+            pod_control,
+            status_updater,
+            history,
+            gates,
+        }
     }
-    let recorded = &set.status.conditions;
-    let mut status = StatefulSetStatus {
+
+    /// Updates the pods and records the resulting status, even after a failure.
+    ///
+    /// Upstream: `performUpdate`.
+    async fn perform_update(
+        &self,
+        set: &StatefulSet,
+        revisions: &CurrentAndUpdate,
+        pods: &[Arc<Pod>],
+        now: Timestamp,
+    ) -> SyncOutcome {
+        let updated = self.update_stateful_set(set, revisions, pods, now).await;
+        let (mut status, mut outcome) = match updated {
+            Ok(updated) => updated,
+            Err(error) => return error.into(),
+        };
+        let max_unavailable = &mut outcome.max_unavailable;
+        let recorded = self.update_stateful_set_status(set, &mut status, max_unavailable, now);
+        let recorded = recorded.await;
+        if let (Some(_), Err(error)) = (&outcome.error, &recorded) {
+            tracing::error!(stateful_set = %set.key(), %error, "could not update status");
+        }
+        outcome.status = Some(status);
+        outcome.error = outcome.error.or(recorded.err());
+        outcome
+    }
+
+    /// Deletes the oldest revisions beyond the limit that neither the status nor a pod uses; a
+    /// negative limit keeps all. `revisions` is sorted from the oldest to the newest. Stops at the
+    /// first failure.
+    ///
+    /// Upstream: `truncateHistory`.
+    async fn truncate_history(
+        &self,
+        set: &StatefulSet,
+        pods: &[Arc<Pod>],
+        revisions: &[Arc<ControllerRevision>],
+        used: Option<&CurrentAndUpdate>,
+    ) -> Result<(), Error> {
+        let Ok(limit) = usize::try_from(set.spec.revision_history_limit) else {
+            return Ok(());
+        };
+        let mut live: BTreeSet<&str> = pods.iter().map(|pod| pod.revision()).collect();
+        live.extend(
+            used.iter()
+                .flat_map(|used| [&*used.current.name, &*used.update.name]),
+        );
+        let mut unused: Vec<&Arc<ControllerRevision>> = revisions.iter().collect();
+        unused.retain(|revision| !live.contains(&*revision.name));
+        unused.truncate(unused.len().saturating_sub(limit));
+        for revision in unused {
+            self.history.delete_controller_revision(revision).await?;
+        }
+        Ok(())
+    }
+
+    /// Brings the pods one step closer to the wanted state. Returns the status beside the outcome.
+    ///
+    /// # Errors
+    ///
+    /// A revision can't be applied to the set, or its strategy is disabled. No status was computed
+    /// and no pod changed. Other failures are in the outcome, beside a valid status.
+    ///
+    /// Upstream: `updateStatefulSet`.
+    async fn update_stateful_set(
+        &self,
+        set: &StatefulSet,
+        revisions: &CurrentAndUpdate,
+        pods: &[Arc<Pod>],
+        now: Timestamp,
+    ) -> Result<(StatefulSetStatus, SyncOutcome), Error> {
+        let sync = SetSync {
+            set,
+            pod_control: self.pod_control.for_sync(set),
+            gates: self.gates,
+            now,
+        };
+        // Missing pods get the template of one of the two revisions.
+        let current = SetRevision::new(set, &revisions.current)?;
+        let update = SetRevision::new(set, &revisions.update)?;
+        if recreates(set) && self.gates.freezes_recreate() {
+            return Err(sync.refuse_recreate());
+        }
+        let mut status = initial_status(set, revisions, self.gates);
+        update_status(&mut status, set, pods.iter().map(|pod| &**pod), now);
+
+        let replicas = Replicas::new(set, &current, &update, pods, now)?;
+        let mut outcome = SyncOutcome::default();
+        // The garbage collector deletes the pods of a deleted set: no pod is created or deleted here.
+        if set.is_deleting() {
+            outcome.waiting = Some(Waiting::SetDeleted);
+            return Ok((status, outcome));
+        }
+        // From here on, pods without an ordinal don't count. Pods that this sync creates or deletes
+        // count in the next sync, whose caches show the change.
+        update_status(&mut status, set, replicas.pods(), now);
+        let unavailable = &mut outcome.unavailable_replicas;
+        match sync.run_phases(&replicas, &mut status, unavailable).await {
+            Ok(waiting) => outcome.waiting = waiting,
+            Err(error) => outcome.error = Some(error),
+        }
+        let is_settled = outcome.waiting.is_none() && outcome.error.is_none();
+        if is_settled && Arc::ptr_eq(&revisions.current, &revisions.update) {
+            set.spec.template.memo().forget_applied();
+        }
+        Ok((status, outcome))
+    }
+
+    /// Completes the update if it is due, and writes the status if it differs from the recorded one.
+    ///
+    /// # Errors
+    ///
+    /// `maxUnavailable` is neither a number nor a percentage, or the status can't be written.
+    ///
+    /// Upstream: `updateStatefulSetStatus`.
+    async fn update_stateful_set_status(
+        &self,
+        set: &StatefulSet,
+        status: &mut StatefulSetStatus,
+        max_unavailable: &mut Option<usize>,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let gates = self.gates;
+        let is_complete = complete_update(set, status, gates.completes_every_strategy());
+        if is_complete && gates.stateful_set_recreate_strategy && recreates(set) {
+            report(status, RecreateProgress::Completed, now);
+        }
+        if gates.max_unavailable_stateful_set {
+            *max_unavailable = Some(get_stateful_set_max_unavailable(set)?);
+        }
+        if !inconsistent_status(set, status) {
+            return Ok(());
+        }
+        let updated = self.status_updater.update_stateful_set_status(set, status);
+        updated.await.map_err(Error::Status)
+    }
+}
+
+/// Returns a status of these revisions that counts no pod.
+fn initial_status(
+    set: &StatefulSet,
+    revisions: &CurrentAndUpdate,
+    gates: FeatureGates,
+) -> StatefulSetStatus {
+    let recorded = set.status.conditions.as_ref();
+    StatefulSetStatus {
         observed_generation: set.metadata.generation,
         current_revision: revisions.current.name.clone(),
         update_revision: revisions.update.name.clone(),
         collision_count: Some(revisions.collision_count),
         // Other writers own the other conditions.
         conditions: if gates.keeps_recreate_conditions() {
-            recorded.clone()
+            recorded.cloned()
         } else {
-            Conditions::without_progress(recorded.as_ref())
+            Conditions::without_progress(recorded)
         },
         ..StatefulSetStatus::default()
-    };
-    update_status(&mut status, set, pods.iter().map(|pod| &**pod), now);
-    let mut outcome = SyncOutcome::default();
-    // The garbage collector deletes the pods of a deleted set: no pod is created or deleted here.
-    if set.is_deleting() {
-        outcome.waiting = Some(Waiting::SetDeleted);
-        return Ok((outcome, status));
     }
-    let replicas = Replicas::new(set, &current, update, pods, now)?;
-    if processor.recreates() && gates.stateful_set_recreate_strategy {
-        let recreated = processor.recreate(&replicas, &mut status).await;
-        if let Some(outcome) = recreated {
-            return Ok((outcome, status));
-        }
-    }
-    let processed = processor.process(&replicas).await;
-    update_status(&mut status, set, replicas.pods(), now);
-    match processed {
-        Err(error) => outcome.error = Some(error),
-        Ok(Some(waiting)) if !set.spec.allows_burst() => outcome.waiting = Some(waiting),
-        // The next sync creates the other pods; updates follow after that.
-        Ok(waiting) if !replicas.is_complete => {
-            let created = replicas.last_created();
-            outcome.waiting = waiting.or(created);
-        }
-        Ok(waiting) => {
-            outcome.waiting = waiting;
-            let wanted = &replicas.wanted;
-            match plan(set, wanted, &revisions.update.name, gates, now) {
-                Ok(Plan {
-                    delete,
-                    waiting,
-                    unavailable,
-                }) => {
-                    outcome.unavailable_replicas = unavailable;
-                    outcome.waiting = outcome.waiting.or(waiting);
-                    let deleted = delete_outdated_pods(processor.pod_control, &delete, &mut status);
-                    outcome.error = deleted.await.err();
-                }
-                Err(error) => outcome.error = Some(error.into()),
-            }
-        }
-    }
-    if other.is_none() && outcome.waiting.is_none() && outcome.error.is_none() {
-        set.spec.template.memo().forget_applied();
-    }
-    Ok((outcome, status))
 }
 
-/// Returns the revisions to delete, oldest first. `revisions` is sorted from the oldest to the
-/// newest; `in_status` names those that the status uses.
-fn revisions_to_delete<'a>(
-    revisions: &'a [Arc<ControllerRevision>],
-    pods: &[Arc<Pod>],
-    in_status: &[&str],
-    limit: i32,
-) -> Vec<&'a Arc<ControllerRevision>> {
-    let Ok(limit) = usize::try_from(limit) else {
-        return Vec::new();
-    };
-    let mut live: BTreeSet<&str> = pods.iter().map(|pod| pod.revision()).collect();
-    live.extend(in_status);
-    let mut unused: Vec<&Arc<ControllerRevision>> = revisions
-        .iter()
-        .filter(|revision| !live.contains(&*revision.name))
-        .collect();
-    unused.truncate(unused.len().saturating_sub(limit));
-    unused
+impl SetSync<'_> {
+    /// Processes the pods, phase by phase: wanted and condemned ones first, the update last, so that
+    /// scaling precedes updates. Returns the first reason to wait. `unavailable` gets the number of
+    /// unavailable pods, if counted.
+    ///
+    /// # Errors
+    ///
+    /// A pod or a claim can't be read or written, or `maxUnavailable` is neither a number nor a
+    /// percentage.
+    async fn run_phases(
+        &self,
+        replicas: &Replicas,
+        status: &mut StatefulSetStatus,
+        unavailable: &mut Option<usize>,
+    ) -> Step {
+        if recreates(self.set) && self.gates.stateful_set_recreate_strategy {
+            let waiting = self.recreate(replicas, status).await?;
+            if waiting.is_some() {
+                return Ok(waiting);
+            }
+        }
+        let waiting = self.process(replicas).await?;
+        if waiting.is_some() && self.is_monotonic() {
+            return Ok(waiting);
+        }
+        // The next sync creates the other pods; updates follow after that.
+        if !replicas.is_complete {
+            return Ok(waiting.or_else(|| replicas.last_created()));
+        }
+        let revision = &*status.update_revision;
+        let plan = plan(self.set, &replicas.wanted, revision, self.gates, self.now)?;
+        *unavailable = plan.unavailable;
+        delete_outdated_pods(&self.pod_control, &plan.delete, status).await?;
+        Ok(waiting.or(plan.waiting))
+    }
 }

@@ -6,12 +6,8 @@ use async_trait::async_trait;
 use statefulset_client::backoff::{DEFAULT_RETRY, Jitter};
 use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::error::Error;
-use statefulset_client::resource::STATEFUL_SETS;
-use statefulset_client::rest::RestClient;
-use statefulset_controller_util::consistency::{
-    ConsistencyStore, TrackedResource, written_version,
-};
 use statefulset_controller_util::stateful_set::{Conditions, StatefulSet, StatefulSetStatus};
+use statefulset_controller_util::tracked_client::TrackedClient;
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +15,6 @@ mod tests;
 /// Writes a set's status.
 ///
 /// Upstream: `StatefulSetStatusUpdaterInterface`.
-#[cfg_attr(any(test, feature = "testing"), mockall::automock)]
 #[async_trait]
 pub trait StatusUpdater: Send + Sync {
     /// Writes a status. Retries a conflict with the set in the cache.
@@ -38,42 +33,25 @@ pub trait StatusUpdater: Send + Sync {
 ///
 /// Upstream: `realStatefulSetStatusUpdater`.
 pub struct RealStatusUpdater {
-    client: RestClient,
+    client: TrackedClient,
     sets: Arc<Indexer<StatefulSet>>,
-    consistency: Arc<dyn ConsistencyStore>,
     jitter: Arc<dyn Jitter>,
 }
 
 impl RealStatusUpdater {
-    /// Creates a status updater that reports its writes to `consistency`.
+    /// Creates a status updater; `jitter` spreads its retries.
+    ///
+    /// Upstream: `NewRealStatefulSetStatusUpdater`.
     pub fn new(
-        client: RestClient,
+        client: TrackedClient,
         sets: Arc<Indexer<StatefulSet>>,
-        consistency: Arc<dyn ConsistencyStore>,
         jitter: Arc<dyn Jitter>,
     ) -> Self {
         Self {
             client,
             sets,
-            consistency,
             jitter,
         }
-    }
-
-    async fn write(&self, set: &StatefulSet, status: &StatefulSetStatus) -> Result<(), Error> {
-        let body = set
-            .with_status(status)
-            .map_err(|error| Error::InvalidRequest(format!("cannot encode a status: {error}")))?;
-        let answer = self
-            .client
-            .replace_status(&STATEFUL_SETS, set.namespace(), set.name(), body)
-            .await?;
-        if let Some(version) = written_version(&answer) {
-            let resource = TrackedResource::StatefulSets;
-            self.consistency
-                .wrote_at(&set.key(), set.uid(), resource, &version);
-        }
-        Ok(())
     }
 }
 
@@ -88,7 +66,7 @@ impl StatusUpdater for RealStatusUpdater {
         let computed_from = Arc::clone(&set.status);
         let mut delays = DEFAULT_RETRY.delays(&*self.jitter);
         loop {
-            let error = match self.write(&set, &status).await {
+            let error = match self.client.replace_status(&set, &status).await {
                 Err(error) if error.is_conflict() => error,
                 other => return other,
             };

@@ -199,7 +199,7 @@ fn is_function(lines: &[&str]) -> bool {
 
 fn is_other_item(line: &str) -> bool {
     let starts = [
-        "pub ", "struct ", "enum ", "trait ", "const ", "mod ", "type ", "impl", "}",
+        "pub ", "pub(", "struct ", "enum ", "trait ", "const ", "mod ", "type ", "impl", "}",
     ];
     starts.iter().any(|start| line.starts_with(start))
 }

@@ -71,8 +71,10 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
         names.insert(probe.clone(), controller_revision_name(set.name(), &hash));
     }
     let pod = NewPod::new(&set, "", Ordinal::of_index(&zero_based(&set), 0));
-    let claims: BTreeMap<String, Value> = persistent_volume_claims(&set, Ordinal::from(0))
-        .map(|claim| claim.map(|claim| (claim.template.to_string(), claim.json)))
+    let templates = set.spec.claim_templates.iter();
+    let claims: BTreeMap<String, Value> = templates
+        .zip(persistent_volume_claims(&set, Ordinal::from(0)))
+        .map(|(template, claim)| claim.map(|claim| (template.name.to_string(), claim.json)))
         .collect::<Result<_, _>>()?;
     let actual = json!({
         "hash": hash,

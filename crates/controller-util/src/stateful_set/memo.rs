@@ -83,15 +83,25 @@ impl TemplateMemo {
             .any(|(known, _)| is(known, revision))
     }
 
-    /// Returns the parts that the revision replaces, if they are kept.
-    pub fn applied(&self, revision: &Arc<ControllerRevision>) -> Option<AppliedRevision> {
-        let known = self.lock();
-        let mut known = known.applicable.iter();
-        known.find_map(|(known, applied)| applied.clone().filter(|_| is(known, revision)))
-    }
-
-    /// Records that the revision is applicable to the template, and keeps the result.
-    pub fn set_applied(&self, revision: &Arc<ControllerRevision>, applied: &AppliedRevision) {
+    /// Returns the parts that the revision replaces: the kept ones, or those from `apply`, which are
+    /// kept then.
+    ///
+    /// # Errors
+    ///
+    /// The error of `apply`.
+    pub fn applied<E>(
+        &self,
+        revision: &Arc<ControllerRevision>,
+        apply: impl FnOnce() -> Result<AppliedRevision, E>,
+    ) -> Result<AppliedRevision, E> {
+        let kept = |known: &Known| {
+            let mut known = known.applicable.iter();
+            known.find_map(|(known, applied)| applied.clone().filter(|_| is(known, revision)))
+        };
+        if let Some(applied) = kept(&self.lock()) {
+            return Ok(applied);
+        }
+        let applied = apply()?;
         let kept = (applied.bytes() <= KEPT_BYTES_MAX).then(|| applied.clone());
         let mut known = self.lock();
         let others = |(known, _): &(Weak<_>, _)| !is(known, revision);
@@ -100,6 +110,7 @@ impl TemplateMemo {
             known.applicable.remove(0);
         }
         known.applicable.push((Arc::downgrade(revision), kept));
+        Ok(applied)
     }
 
     /// Frees the kept results: a complete set needs none.

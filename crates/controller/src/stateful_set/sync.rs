@@ -27,6 +27,7 @@ use statefulset_controller_util::index::{controller_index_key, orphan_pods_index
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::pod_control::{PodControl, RealPodControl};
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
+use statefulset_controller_util::tracked_client::TrackedClient;
 use statefulset_history::RealHistory;
 use statefulset_pod_control::stateful_set_utils::membership;
 use statefulset_pod_control::{RealObjectManager, StatefulPodControl};
@@ -76,22 +77,13 @@ impl SyncerParts {
             } else {
                 Arc::new(NoopConsistencyStore)
             };
-        let written = || Arc::clone(&consistency);
-        let objects = RealObjectManager::new(client.clone(), Arc::clone(&caches.claims), written());
+        let tracked = TrackedClient::new(client.clone(), Arc::clone(&consistency));
+        let objects = RealObjectManager::new(tracked.clone(), Arc::clone(&caches.claims));
         let pods = StatefulPodControl::new(Arc::new(objects), recorder, Arc::clone(&jitter))
             .with_lower_case_events(gates.events_begin_in_lower_case());
-        let status = RealStatusUpdater::new(
-            client.clone(),
-            Arc::clone(&caches.sets),
-            written(),
-            Arc::clone(&jitter),
-        );
-        let history = RealHistory::new(
-            client.clone(),
-            Arc::clone(&caches.revisions),
-            written(),
-            jitter,
-        );
+        let sets = Arc::clone(&caches.sets);
+        let status = RealStatusUpdater::new(tracked.clone(), sets, Arc::clone(&jitter));
+        let history = RealHistory::new(tracked, Arc::clone(&caches.revisions), jitter);
         let set_control = DefaultStatefulSetControl::new(
             Arc::new(pods),
             Arc::new(status),
@@ -101,7 +93,10 @@ impl SyncerParts {
         Self {
             caches,
             reader: Arc::new(client.clone()),
-            pod_control: Arc::new(RealPodControl::new(client.clone(), written())),
+            pod_control: Arc::new(RealPodControl::new(
+                client.clone(),
+                Arc::clone(&consistency),
+            )),
             set_control: Arc::new(set_control),
             consistency,
             clock,
@@ -170,7 +165,7 @@ impl SetSyncer {
                 // Only the user can fix it, so a retry is useless.
                 tracing::error!(%error, "cannot convert the set's selector");
                 let reason = error.to_string().into();
-                return Ok(Waiting::InvalidSelector { reason }.into());
+                return Ok(Waiting::InvalidSelector(reason).into());
             }
         };
         let revisions = parts.set_control.list_revisions(&set)?;

@@ -41,10 +41,7 @@ async fn invalid_selector_stops_the_sync_without_error() {
     fixture.add_pod(orphan("web-0"));
     fixture.add_revision("web-a", false);
     let synced = fixture.sync_quietly().await.unwrap();
-    assert!(matches!(
-        synced.waiting,
-        Some(Waiting::InvalidSelector { .. })
-    ));
+    assert!(matches!(synced.waiting, Some(Waiting::InvalidSelector(..))));
     assert_eq!(synced.requeue_after, None);
     assert!(fixture.log.take().is_empty());
 }
@@ -96,9 +93,7 @@ async fn set_controls_outcome_is_returned() {
     let fixture = Fixture::default();
     fixture.clock.set(at(7));
     fixture.add_set(|_| {});
-    let waiting = || Waiting::PodNotReady {
-        pod: "web-0".into(),
-    };
+    let waiting = || Waiting::PodNotReady("web-0".into());
     let outcome = move || SyncOutcome {
         waiting: Some(waiting()),
         ..SyncOutcome::default()

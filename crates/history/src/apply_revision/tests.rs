@@ -8,7 +8,8 @@ use statefulset_controller_util::stateful_set::UpdateStrategy;
 
 fn apply(data: &str) -> Result<StatefulSet, Error> {
     let set = builders::set("web").image("registry.example/app:2").build();
-    apply_revision(&set, &builders::revision(&set, "web-1", 1, data).build())
+    let revision = builders::revision(&set, "web-1", 1, data);
+    apply_revision(&set, &Arc::new(revision.build()))
 }
 
 fn present() -> StatefulSet {
@@ -28,7 +29,7 @@ fn empty_revision_leaves_set_unchanged() {
             data: data.into(),
             ..ControllerRevision::default()
         };
-        let applied = apply_revision(&set, &revision).unwrap();
+        let applied = apply_revision(&set, &Arc::new(revision)).unwrap();
         let template = applied.spec.template.to_json();
         assert_eq!(template, set.spec.template.to_json(), "{data:?}");
     }
@@ -45,7 +46,7 @@ fn non_object_data_is_rejected() {
         data: r#"{"spec":"#.into(),
         ..ControllerRevision::default()
     };
-    let error = apply_revision(&set, &broken).unwrap_err();
+    let error = apply_revision(&set, &Arc::new(broken)).unwrap_err();
     assert_eq!(error.to_string(), "invalid JSON document");
 }
 

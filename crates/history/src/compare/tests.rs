@@ -24,7 +24,7 @@ fn recorded(set: &StatefulSet) -> String {
 
 fn matches(set: &StatefulSet, data: &str) -> bool {
     let revision = builders::revision(set, "web-1", 1, data).build();
-    matches_semantically(
+    stateful_set_matches_revision(
         set,
         &RevisionData::new(&set.spec.template).unwrap(),
         &revision,

@@ -4,6 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use statefulset_client::backoff::NoJitter;
 use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::resource::CONTROLLER_REVISIONS;
+use statefulset_client::rest::PatchType;
+use statefulset_controller_util::consistency::ConsistencyStore;
 use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders;
 
@@ -11,6 +14,7 @@ use super::*;
 use crate::data::RevisionData;
 
 mod agreement;
+mod order;
 
 /// Bytes that no encoder writes.
 const ODD: &str = r#"{ "spec" : {"a":1.0, "b":"\u003c<\/", "a2":1e3},"template":null }"#;
@@ -26,12 +30,9 @@ fn setup() -> Setup {
     let api = FakeClientset::new();
     let log = Arc::new(WriteLog::default());
     let consistency: Arc<dyn ConsistencyStore> = Arc::<WriteLog>::clone(&log);
-    let history = RealHistory::new(
-        api.rest_client(),
-        Arc::new(Indexer::new()),
-        consistency,
-        Arc::new(NoJitter),
-    );
+    let client = TrackedClient::new(api.rest_client(), consistency);
+    let cache = Arc::new(Indexer::new());
+    let history = RealHistory::new(client, cache, Arc::new(NoJitter));
     Setup {
         api,
         log,
@@ -66,6 +67,13 @@ impl Setup {
         revision.build()
     }
 
+    async fn create(&self, revision: &NewRevision) -> Result<Arc<ControllerRevision>, Error> {
+        let (history, set) = (&self.history, &self.set);
+        history
+            .create_controller_revision(set, revision, &mut 0)
+            .await
+    }
+
     async fn renumber(&self, revision: &ControllerRevision) -> Result<(), Error> {
         let history = &self.history;
         history
@@ -79,13 +87,9 @@ impl Setup {
 async fn posted_data_is_stored_byte_for_byte() {
     let setup = setup();
     let revision = setup.new_revision();
-    let created = setup
-        .history
-        .create_controller_revision(&setup.set, &revision, 0)
-        .await
-        .unwrap();
+    let created = setup.create(&revision).await.unwrap();
     assert!(revision.data.contains(r"a\u0026b"));
-    assert_eq!(created.revision.data.to_str(), *revision.data);
+    assert_eq!(created.data.to_str(), *revision.data);
     let body = &setup.api.actions()[0].body;
     assert_eq!(*body, revision.body(&revision.name));
     assert_eq!(setup.requests(), [format!("create {}", revision.name)]);
@@ -100,8 +104,7 @@ async fn next_sync_waits_for_writes() {
         Some(Ok(stored.to_owned()))
     });
     let revision = setup.new_revision();
-    let created = history.create_controller_revision(set, &revision, 0);
-    created.await.unwrap();
+    setup.create(&revision).await.unwrap();
     let log = &setup.log;
     assert_eq!(log.take(), ["ns/web web-uid controllerrevisions.apps 77"]);
 
@@ -126,12 +129,8 @@ async fn existing_revision_with_same_data_is_only_read() {
     let revision = setup.new_revision();
     let there = builders::revision(&setup.set, &revision.name, 1, &revision.data);
     setup.api.load(&CONTROLLER_REVISIONS, there.text());
-    let created = setup
-        .history
-        .create_controller_revision(&setup.set, &revision, 0)
-        .await
-        .unwrap();
-    assert_eq!(*created.revision, there.build());
+    let created = setup.create(&revision).await.unwrap();
+    assert_eq!(*created, there.build());
     let name = &revision.name;
     assert_eq!(
         setup.requests(),
@@ -150,10 +149,7 @@ async fn unreadable_revision_of_a_taken_name_ends_the_search() {
     let rule = FaultRule::new(Verb::Create, "controllerrevisions", 1, taken);
     setup.api.fail(rule);
     let revision = setup.new_revision();
-    let created = setup
-        .history
-        .create_controller_revision(&setup.set, &revision, 0)
-        .await;
+    let created = setup.create(&revision).await;
     assert!(created.unwrap_err().is_not_found());
     assert_eq!(setup.requests().len(), 2);
 }
@@ -164,10 +160,7 @@ async fn other_create_errors_are_returned() {
     let rule = FaultRule::new(Verb::Create, "controllerrevisions", 1, FaultError::Conflict);
     setup.api.fail(rule);
     let revision = setup.new_revision();
-    let created = setup
-        .history
-        .create_controller_revision(&setup.set, &revision, 0)
-        .await;
+    let created = setup.create(&revision).await;
     assert!(created.unwrap_err().is_conflict());
     assert_eq!(setup.requests().len(), 1);
 }
@@ -227,8 +220,10 @@ async fn existing_revision_with_other_bytes_is_a_collision() {
         ..setup.new_revision()
     };
     let (history, set) = (&setup.history, &setup.set);
-    let created = history.create_controller_revision(set, &revision, 0).await;
-    assert_eq!(created.unwrap().collision_count, 1);
+    let mut collisions = 0;
+    let created = history.create_controller_revision(set, &revision, &mut collisions);
+    created.await.unwrap();
+    assert_eq!(collisions, 1);
 }
 
 #[tokio::test]

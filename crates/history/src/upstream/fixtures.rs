@@ -10,6 +10,7 @@ use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_controller_util::controller_revision::{ControllerRevision, HASH_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::WriteLog;
+use statefulset_controller_util::tracked_client::TrackedClient;
 
 use crate::controller_history::History;
 use crate::controller_history::RealHistory;
@@ -135,12 +136,8 @@ impl Server {
     pub(super) fn real() -> Self {
         let api = FakeClientset::new();
         let cache = Arc::new(Indexer::new());
-        let history = RealHistory::new(
-            api.rest_client(),
-            Arc::clone(&cache),
-            Arc::new(WriteLog::default()),
-            Arc::new(NoJitter),
-        );
+        let client = TrackedClient::new(api.rest_client(), Arc::new(WriteLog::default()));
+        let history = RealHistory::new(client, Arc::clone(&cache), Arc::new(NoJitter));
         Self::Real {
             history,
             api,
@@ -189,8 +186,10 @@ impl Server {
         set: &StatefulSet,
         revision: &NewRevision,
     ) -> Arc<ControllerRevision> {
-        let created = self.history().create_controller_revision(set, revision, 0);
-        created.await.expect("no fault is injected").revision
+        let history = self.history();
+        let mut count = 0;
+        let created = history.create_controller_revision(set, revision, &mut count);
+        created.await.expect("no fault is injected")
     }
 
     /// Returns the stored object of a name.

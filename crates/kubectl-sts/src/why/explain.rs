@@ -53,12 +53,12 @@ impl Case<'_> {
         }
         match &decision.waiting {
             None => self.without_waiting(),
-            Some(Waiting::InvalidSelector { reason }) => {
+            Some(Waiting::InvalidSelector(reason)) => {
                 let text = format!("the selector can't be used: {reason}");
                 Finding::stuck("bad-selector", text)
                     .but("a selector is immutable: create the set anew")
             }
-            Some(Waiting::PodDeletionByUser { .. }) => self.on_delete(),
+            Some(Waiting::PodDeletionByUser(..)) => self.on_delete(),
             Some(Waiting::StaleClaim { pod, claim }) => deletion::claim(self, pod, claim),
             Some(Waiting::ScaleDownBlocked { pod, unavailable }) => {
                 let finding = self.pod(unavailable);

@@ -61,7 +61,7 @@ async fn each_live_read_allows_a_few_writes() {
 async fn earlier_live_read_is_not_reused() {
     let (objects, set) = stored();
     let check = LiveSetCheck::new();
-    check.passes(&objects, &set).await.unwrap();
+    drop(check.passes(&objects, &set).await.unwrap());
     objects.sets.add(builders::set("web").generation(2).build());
     let error = check.passes(&objects, &set).await.unwrap_err();
     assert_eq!(
@@ -80,5 +80,5 @@ async fn failed_live_read_is_the_last_of_its_sync() {
         assert_eq!(error, "can't read StatefulSet ns/web: boom");
     }
     assert_eq!(objects.read_set_tracker.requests(), 1);
-    LiveSetCheck::new().passes(&objects, &set).await.unwrap();
+    drop(LiveSetCheck::new().passes(&objects, &set).await.unwrap());
 }

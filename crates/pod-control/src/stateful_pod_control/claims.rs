@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::error::Aggregate;
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, ClaimTemplate};
 
-use super::{SetPodControl, Timing};
+use super::{SetPodControl, Timing, UPDATE, recreated};
 use crate::error::Error;
-use crate::stateful_set_utils::PodSlot;
 use crate::stateful_set_utils::{
-    NewClaim, Owner, OwnersChange, claim_names, has_unexpected_controller,
-    is_claim_owner_up_to_date, is_policy_unknown, persistent_volume_claim_name, remove_owner_ref,
+    NewClaim, Owner, PodSlot, has_unexpected_controller, is_claim_owner_up_to_date,
+    is_policy_unknown, persistent_volume_claim_name, remove_refs,
     update_claim_owner_ref_for_set_and_pod,
 };
 
@@ -26,11 +26,9 @@ impl SetPodControl<'_> {
     ) -> Result<(), Error> {
         let mut errors = Vec::new();
         for template in self.set.spec.claim_templates.iter() {
-            if let Err(error) = self.create_claim(slot, template).await {
-                errors.push(error);
-            }
+            errors.extend(self.create_claim(slot, template).await.err());
         }
-        Error::join(errors)
+        Aggregate::join(errors)
     }
 
     async fn create_claim(&self, slot: &PodSlot, template: &ClaimTemplate) -> Result<(), Error> {
@@ -38,7 +36,7 @@ impl SetPodControl<'_> {
         let claim = persistent_volume_claim_name(set, &template.name, slot.ordinal());
         match objects.get_claim(set.namespace(), &claim) {
             Ok(Some(existing)) if existing.deletion_timestamp.is_some() => {
-                Err(Error::ClaimBeingDeleted { claim })
+                Err(Error::ClaimBeingDeleted(claim))
             }
             Ok(Some(_)) => Ok(()),
             Ok(None) => {
@@ -52,13 +50,31 @@ impl SetPodControl<'_> {
                 if !created.as_ref().is_err_and(ApiError::is_already_exists) {
                     self.record_claim_event(slot.name(), &claim, created.as_ref().err());
                 }
-                created.map_err(|source| Error::CreateClaim { claim, source })
+                created
+                    .map_err(|error| Error::claim(error, format!("failed to create PVC {claim}")))
             }
-            Err(source) => {
-                self.record_claim_event(slot.name(), &claim, Some(&source));
-                Err(Error::RetrieveClaim { claim, source })
+            Err(error) => {
+                self.record_claim_event(slot.name(), &claim, Some(&error));
+                Err(Error::claim(
+                    error,
+                    format!("failed to retrieve PVC {claim}"),
+                ))
             }
         }
+    }
+
+    /// Returns the pod's cached claims, in the order of their templates. A failed lookup has the
+    /// claim's name.
+    fn cached_claims(
+        &self,
+        slot: &PodSlot,
+    ) -> impl Iterator<Item = Result<Arc<Claim>, (String, ApiError)>> {
+        let (set, ordinal) = (self.set, slot.ordinal());
+        set.spec.claim_templates.iter().filter_map(move |template| {
+            let name = persistent_volume_claim_name(set, &template.name, ordinal);
+            let cached = self.control.objects.get_claim(set.namespace(), &name);
+            cached.map_err(|error| (name, error)).transpose()
+        })
     }
 
     /// True if the pod's cached claims have the owners that the retention policy wants. Ignores
@@ -70,17 +86,15 @@ impl SetPodControl<'_> {
     ///
     /// Upstream: `ClaimsMatchRetentionPolicy`.
     pub fn claims_match_retention_policy(&self, slot: &PodSlot) -> Result<bool, Error> {
-        for name in claim_names(self.set, slot.ordinal()) {
-            let claim = self
-                .control
-                .objects
-                .get_claim(self.set.namespace(), &name)
-                .map_err(|source| Error::CheckClaim {
-                    claim: name,
-                    pod: slot.name().to_owned(),
-                    source,
-                })?;
-            if claim.is_some_and(|claim| !is_claim_owner_up_to_date(&claim, self.set, slot)) {
+        for claim in self.cached_claims(slot) {
+            let claim = claim.map_err(|(claim, error)| {
+                let pod = slot.name();
+                Error::claim(
+                    error,
+                    format!("Could not retrieve claim {claim} for {pod} when checking PVC deletion policy"),
+                )
+            })?;
+            if !is_claim_owner_up_to_date(&claim, self.set, slot) {
                 return Ok(false);
             }
         }
@@ -100,10 +114,9 @@ impl SetPodControl<'_> {
             let policy = set.spec.claim_retention_policy;
             tracing::error!(stateful_set = %set.key(), ?policy, "unknown retention policy, retaining claims");
         }
-        for name in claim_names(set, slot.ordinal()) {
-            if let Some(claim) = self.retained_claim(slot, &name)? {
-                self.update_owners(slot, &claim).await?;
-            }
+        for claim in self.cached_claims(slot) {
+            let claim = claim.map_err(|failed| lookup_failed(slot, failed))?;
+            self.update_owners(slot, &claim).await?;
         }
         Ok(())
     }
@@ -124,17 +137,12 @@ impl SetPodControl<'_> {
         if is_claim_owner_up_to_date(&live.object, set, slot) {
             return Ok(());
         }
-        let change =
-            update_claim_owner_ref_for_set_and_pod(&mut live.json, &live.object, set, slot);
-        if change == OwnersChange::Removes {
+        if !update_claim_owner_ref_for_set_and_pod(&mut live, set, slot) {
             return self.write_claim(live, Timing::Queued).await;
         }
+        let action = || format!("add an owner to claim {name}, with which it would be deleted");
         // No step may come between this check and the write.
-        let passed = self.live_set.passes(&*self.control.objects, set).await;
-        let _turn = passed.map_err(|reason| Error::OwnClaim {
-            claim: name.to_string(),
-            reason,
-        })?;
+        let _turn = self.live_set_allows(action).await?;
         self.write_claim(live, Timing::AtOnce).await
     }
 
@@ -145,60 +153,56 @@ impl SetPodControl<'_> {
     ///
     /// Error of the first claim that can't be read or written.
     pub async fn release_claims(&self, slot: &PodSlot) -> Result<(), Error> {
-        for name in claim_names(self.set, slot.ordinal()) {
-            let released = self.release_claim(slot, &name).await;
-            released.map_err(|error| self.failed(super::Verb::Update, slot.name(), error))?;
+        for claim in self.cached_claims(slot) {
+            let released = match claim {
+                Ok(claim) => self.release_claim(slot, &claim).await,
+                Err(failed) => Err(lookup_failed(slot, failed)),
+            };
+            released.map_err(|error| self.failed(UPDATE, slot.name(), error))?;
         }
         Ok(())
     }
 
-    async fn release_claim(&self, slot: &PodSlot, name: &str) -> Result<(), Error> {
+    async fn release_claim(&self, slot: &PodSlot, claim: &Claim) -> Result<(), Error> {
         let owner = Owner::pod(slot);
-        let Some(claim) = self.retained_claim(slot, name)? else {
-            return Ok(());
-        };
         // The cache may lack an owner if the response of its write was lost, and a terminal pod is
         // deleted next.
         let is_cache_enough = self.set.spec.claim_retention_policy.when_scaled
             == ClaimRetentionPolicyType::Retain
             || !slot.existing().is_some_and(|pod| pod.is_terminal());
-        if is_cache_enough && !owner.has_owner_ref(&claim) {
+        if is_cache_enough && !owner.has_owner_ref(claim) {
             return Ok(());
         }
-        let mut live = self.read_same_claim(&claim).await?;
+        let mut live = self.read_same_claim(claim).await?;
         if owner.has_owner_ref(&live.object) {
-            remove_owner_ref(&mut live.json, slot.uid());
+            remove_refs(&mut live, slot.uid());
             self.write_claim(live, Timing::Queued).await?;
         }
         Ok(())
     }
 
-    /// Returns a cached claim, for an update of its owners.
-    fn retained_claim(&self, slot: &PodSlot, name: &str) -> Result<Option<Arc<Claim>>, Error> {
-        let cached = self.control.objects.get_claim(self.set.namespace(), name);
-        cached.map_err(|source| Error::RetainClaim {
-            claim: name.to_owned(),
-            pod: slot.name().to_owned(),
-            source,
-        })
-    }
-
     /// Reads a claim live, for an update of its owners.
     async fn read_same_claim(&self, claim: &Claim) -> Result<Live<Claim>, Error> {
         let name = &claim.name;
-        let read = self.control.objects.read_claim(&claim.namespace, name);
-        let live = read.await.map_err(|source| update_claim(name, source))?;
-        if live.object.uid != claim.uid {
-            return Err(update_claim(name, another_claim(name)));
+        match self
+            .control
+            .objects
+            .read_claim(&claim.namespace, name)
+            .await
+        {
+            Ok(live) if live.object.uid == claim.uid => Ok(live),
+            Ok(_) => Err(update_failed(
+                name,
+                recreated("persistentvolumeclaims", "claim", name),
+            )),
+            Err(error) => Err(update_failed(name, error)),
         }
-        Ok(live)
     }
 
     async fn write_claim(&self, claim: Live<Claim>, timing: Timing) -> Result<(), Error> {
         let name = claim.object.name.clone();
         let written = self.control.objects.update_claim(self.set, claim, timing);
-        let written = written.await;
-        written.map_err(|source| update_claim(&name, source))
+        written.await.map_err(|error| update_failed(&name, error))
     }
 
     /// Returns the first of the pod's claims that an earlier pod of this name owns and that the
@@ -209,30 +213,33 @@ impl SetPodControl<'_> {
     ///
     /// The cache fails to look up a claim.
     ///
-    /// Upstream: `PodClaimIsStale`, which returns no name.
-    pub fn stale_pod_claim(&self, slot: &PodSlot) -> Result<Option<String>, Error> {
-        let set = self.set;
-        if set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Retain {
+    /// Upstream: `PodClaimIsStale`.
+    pub fn pod_claim_is_stale(&self, slot: &PodSlot) -> Result<Option<Arc<Claim>>, Error> {
+        let policy = self.set.spec.claim_retention_policy;
+        if policy.when_scaled == ClaimRetentionPolicyType::Retain {
             return Ok(None);
         }
-        for name in claim_names(set, slot.ordinal()) {
-            let claim = self.control.objects.get_claim(set.namespace(), &name)?;
-            if claim.is_some_and(|claim| Owner::pod(slot).has_stale_owner_ref(&claim)) {
-                return Ok(Some(name));
+        for claim in self.cached_claims(slot) {
+            let claim = claim.map_err(|(_, error)| error)?;
+            if Owner::pod(slot).has_stale_owner_ref(&claim) {
+                return Ok(Some(claim));
             }
         }
         Ok(None)
     }
 }
 
-fn update_claim(claim: &str, source: ApiError) -> Error {
-    let claim = claim.to_owned();
-    Error::UpdateClaim { claim, source }
+/// Returns the error of a failed lookup before an update of a claim's owners.
+fn lookup_failed(slot: &PodSlot, (claim, error): (String, ApiError)) -> Error {
+    let pod = slot.name();
+    let action = format!(
+        "Could not retrieve claim {claim} not found for {pod} when checking PVC deletion policy"
+    );
+    Error::claim(error, action)
 }
 
-fn another_claim(name: &str) -> ApiError {
-    let message = format!(
-        "Operation cannot be fulfilled on persistentvolumeclaims {name:?}: the claim was recreated; please apply your changes to the latest version and try again"
-    );
-    ApiError::api(409, "Conflict", message)
+/// Returns the error of a failed update of a claim's owners.
+fn update_failed(claim: &str, error: ApiError) -> Error {
+    let action = format!("could not update claim {claim} for delete policy ownerRefs");
+    Error::claim(error, action)
 }

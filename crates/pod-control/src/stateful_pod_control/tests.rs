@@ -12,6 +12,8 @@ use crate::test_setup::{
 
 mod create;
 mod delete;
+mod large_pods;
+mod object_manager;
 mod retain;
 mod update;
 
@@ -30,6 +32,10 @@ fn set_owner() -> serde_json::Value {
 
 fn foreign_owner() -> serde_json::Value {
     owner_reference(("example.com/v1", "Backup"), "b", "b-uid", Some(true))
+}
+
+fn is_already_exists(error: &Error) -> bool {
+    matches!(error, Error::Api(error) if error.is_already_exists())
 }
 
 fn already_exists() -> ApiError {

@@ -89,25 +89,6 @@ pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: 
     [template, "-", set.name(), "-", &ordinal].concat()
 }
 
-/// True for the name of the claim from a template for the set's pod with this ordinal.
-pub(super) fn is_persistent_volume_claim_name(
-    claim: &str,
-    set: &StatefulSet,
-    template: &str,
-    ordinal: Ordinal,
-) -> bool {
-    if ordinal.0 < 0 {
-        return claim == persistent_volume_claim_name(set, template, ordinal);
-    }
-    let of_set = claim
-        .strip_prefix(template)
-        .and_then(|rest| rest.strip_prefix('-'));
-    let number = of_set
-        .and_then(|rest| rest.strip_prefix(set.name()))
-        .and_then(|rest| rest.strip_prefix('-'));
-    number.is_some_and(|digits| is_canonical(digits) && digits.parse() == Ok(ordinal.0))
-}
-
 /// True for digits without leading zeros.
 fn is_canonical(digits: &str) -> bool {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

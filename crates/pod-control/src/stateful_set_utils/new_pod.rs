@@ -22,8 +22,8 @@ pub struct NewPod {
     pub name: Box<str>,
     /// Name of its revision.
     pub revision: Box<str>,
-    /// The set at that revision.
-    set: StatefulSet,
+    /// The set at that revision. In a box, because most slots hold no new pod.
+    set: Box<StatefulSet>,
     created: OnceLock<Arc<Pod>>,
 }
 
@@ -38,7 +38,7 @@ impl NewPod {
             ordinal,
             name,
             revision: revision.into(),
-            set: set.clone(),
+            set: Box::new(set.clone()),
             created: OnceLock::new(),
         }
     }

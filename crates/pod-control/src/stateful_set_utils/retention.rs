@@ -3,6 +3,7 @@
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde_json::{Value, json};
 use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::live::Live;
 use statefulset_controller_util::stateful_set::{
     API_VERSION, ClaimRetentionPolicyType, KIND, StatefulSet,
 };
@@ -80,23 +81,16 @@ impl<'a> Owner<'a> {
     }
 }
 
-/// The owner that the policy wants for a claim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WantedOwner {
-    None,
-    Set,
-    Pod,
-}
-
-/// Returns the owner that the policy wants for a pod's claim. An unknown policy retains the claim.
-pub(crate) fn wanted_owner(set: &StatefulSet, pod: &PodSlot) -> WantedOwner {
+/// Returns whether the policy wants the set, and whether it wants the pod, as owner of the pod's
+/// claims. An unknown policy retains them.
+fn wanted_owners(set: &StatefulSet, pod: &PodSlot) -> (bool, bool) {
     use ClaimRetentionPolicyType::{Delete, Retain};
     let policy = set.spec.claim_retention_policy;
-    let condemned = is_condemned(set, pod);
+    let is_condemned = pod.ordinal().index_in(set).is_none();
     match (policy.when_scaled, policy.when_deleted) {
-        (Delete, Retain | Delete) if condemned => WantedOwner::Pod,
-        (Retain | Delete, Delete) => WantedOwner::Set,
-        _ => WantedOwner::None,
+        (Delete, Retain | Delete) if is_condemned => (false, true),
+        (Retain | Delete, Delete) => (true, false),
+        _ => (false, false),
     }
 }
 
@@ -104,11 +98,6 @@ pub(crate) fn wanted_owner(set: &StatefulSet, pod: &PodSlot) -> WantedOwner {
 pub(crate) fn is_policy_unknown(set: &StatefulSet) -> bool {
     let policy = set.spec.claim_retention_policy;
     [policy.when_scaled, policy.when_deleted].contains(&ClaimRetentionPolicyType::Other)
-}
-
-/// True if the set no longer wants a pod with this ordinal.
-pub(crate) fn is_condemned(set: &StatefulSet, pod: &PodSlot) -> bool {
-    pod.ordinal().index_in(set).is_none()
 }
 
 /// True if something other than the set and the pod controls the claim, or an earlier object of
@@ -151,89 +140,65 @@ pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot
     if set_owner.has_stale_owner_ref(claim) || pod_owner.has_stale_owner_ref(claim) {
         return true;
     }
-    let (set_owns, pod_owns) = (
+    let owns = (
         set_owner.has_owner_ref(claim),
         pod_owner.has_owner_ref(claim),
     );
     if has_unexpected_controller(claim, set, pod) {
-        return !set_owns && !pod_owns;
+        return owns == (false, false);
     }
-    if has_non_controller_owner(claim, set, pod) {
-        return false;
-    }
-    match wanted_owner(set, pod) {
-        WantedOwner::None => !set_owns && !pod_owns,
-        WantedOwner::Set => set_owns && !pod_owns,
-        WantedOwner::Pod => !set_owns && pod_owns,
-    }
-}
-
-/// Effect of an update of a claim's owners.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OwnersChange {
-    /// The set or the pod became an owner, with which the claim is deleted.
-    Adds,
-    /// Owners were only removed.
-    Removes,
+    !has_non_controller_owner(claim, set, pod) && owns == wanted_owners(set, pod)
 }
 
 /// Updates the owners in a claim's JSON: keeps owners of other kinds or names, removes every
-/// reference to the set's or the pod's name, and appends the wanted owner.
+/// reference to the set's or the pod's name, and appends the wanted owner. Returns true if it
+/// appended one, with which the claim will be deleted.
 ///
 /// Upstream: `updateClaimOwnerRefForSetAndPod`.
 pub(crate) fn update_claim_owner_ref_for_set_and_pod(
-    json: &mut Value,
-    claim: &Claim,
+    claim: &mut Live<Claim>,
     set: &StatefulSet,
     pod: &PodSlot,
-) -> OwnersChange {
+) -> bool {
     let (set_owner, pod_owner) = (Owner::set(set), Owner::pod(pod));
-    let unexpected = has_unexpected_controller(claim, set, pod);
-    let kept: Vec<&OwnerReference> = claim
-        .owner_references
-        .iter()
-        .filter(|r| !set_owner.matches_ref(r) && !pod_owner.matches_ref(r))
-        .collect();
-    let wanted = match wanted_owner(set, pod) {
-        _ if unexpected => None,
-        WantedOwner::None => None,
-        WantedOwner::Set => Some(set_owner),
-        WantedOwner::Pod => Some(pod_owner),
-    };
-    let added = wanted.filter(|owner| !kept.iter().any(|r| *r.uid == *owner.uid));
-
-    let metadata = object_member(json, "metadata");
-    let mut references = match metadata.get_mut("ownerReferences").map(Value::take) {
-        Some(Value::Array(references)) => references,
-        _ => Vec::new(),
+    let mut wanted = match wanted_owners(set, pod) {
+        _ if has_unexpected_controller(&claim.object, set, pod) => None,
+        (true, _) => Some(set_owner),
+        (_, true) => Some(pod_owner),
+        _ => None,
     };
     let is_kept = |reference: &Value| {
         serde_json::from_value::<OwnerReference>(reference.clone())
             .is_ok_and(|r| !set_owner.matches_ref(&r) && !pod_owner.matches_ref(&r))
     };
-    references.retain(is_kept);
-    references.extend(added.map(|owner| json!(owner.reference())));
+    edit_owner_refs(&mut claim.json, |references| {
+        references.retain(is_kept);
+        wanted = wanted.filter(|owner| !references.iter().any(|r| r["uid"] == *owner.uid));
+        references.extend(wanted.map(|owner| json!(owner.reference())));
+    });
+    wanted.is_some()
+}
+
+/// Removes every reference with this uid from the owners in a claim's JSON.
+///
+/// Upstream: `removeRefs`, which matches by name.
+pub(crate) fn remove_refs(claim: &mut Live<Claim>, uid: &str) {
+    edit_owner_refs(&mut claim.json, |references| {
+        references.retain(|reference| reference["uid"] != *uid);
+    });
+}
+
+/// Edits the owners in an object's JSON, which has no empty list.
+fn edit_owner_refs(json: &mut Value, edit: impl FnOnce(&mut Vec<Value>)) {
+    let metadata = object_member(json, "metadata");
+    let mut references = match metadata.get_mut("ownerReferences").map(Value::take) {
+        Some(Value::Array(references)) => references,
+        _ => Vec::new(),
+    };
+    edit(&mut references);
     if !references.is_empty() {
         metadata["ownerReferences"] = Value::Array(references);
     } else if let Value::Object(metadata) = metadata {
         metadata.remove("ownerReferences");
-    }
-    if added.is_some() {
-        OwnersChange::Adds
-    } else {
-        OwnersChange::Removes
-    }
-}
-
-/// Removes every reference with this uid from the owners in a claim's JSON.
-pub(crate) fn remove_owner_ref(json: &mut Value, uid: &str) {
-    let Some(Value::Object(metadata)) = json.get_mut("metadata") else {
-        return;
-    };
-    if let Some(Value::Array(references)) = metadata.get_mut("ownerReferences") {
-        references.retain(|reference| reference["uid"] != uid);
-        if references.is_empty() {
-            metadata.remove("ownerReferences");
-        }
     }
 }

@@ -7,9 +7,7 @@ use serde_json::{Map, Value, json};
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimTemplate, StatefulSet};
 
-use super::identity::{
-    Ordinal, is_persistent_volume_claim_name, object_member, persistent_volume_claim_name,
-};
+use super::identity::{Ordinal, object_member, persistent_volume_claim_name};
 
 #[cfg(test)]
 mod tests;
@@ -20,12 +18,8 @@ const FEW: usize = 8;
 /// A claim before its creation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewClaim {
-    /// Name of its template.
-    pub template: Box<str>,
     /// Its name.
     pub name: String,
-    /// Its namespace.
-    pub namespace: Box<str>,
     /// The object to POST, with the template's unknown members.
     pub json: Value,
 }
@@ -53,12 +47,7 @@ impl NewClaim {
                 claim.entry(member).or_insert_with(|| Value::from(value));
             }
         }
-        Ok(Self {
-            template: template.name.clone(),
-            name,
-            namespace: set.namespace().into(),
-            json,
-        })
+        Ok(Self { name, json })
     }
 
     /// Returns the body to POST.
@@ -80,22 +69,14 @@ pub fn persistent_volume_claims(
     templates.map(move |template| NewClaim::new(set, template, ordinal))
 }
 
-/// Returns the names of the claims of the set's pod with this ordinal, in the order of their
-/// templates.
-pub(crate) fn claim_names(set: &StatefulSet, ordinal: Ordinal) -> impl Iterator<Item = String> {
-    let templates = set.spec.claim_templates.iter();
-    templates.map(move |template| persistent_volume_claim_name(set, &template.name, ordinal))
-}
-
-/// True if a pod has, for every claim template, a volume of that name with the claim for the
-/// ordinal. Ignores other volumes.
+/// True if a pod has, for every claim template, a volume of that name with the pod's claim. Ignores
+/// other volumes.
 ///
 /// Upstream: `storageMatches`.
-pub fn storage_matches(set: &StatefulSet, ordinal: Ordinal, pod: &Pod) -> bool {
+pub fn storage_matches(set: &StatefulSet, pod: &Pod) -> bool {
     let is_right = |template: &ClaimTemplate, claim: Option<&str>| {
-        claim.is_some_and(|claim| {
-            is_persistent_volume_claim_name(claim, set, &template.name, ordinal)
-        })
+        let claim = claim.and_then(|claim| claim.strip_prefix(&*template.name));
+        claim.and_then(|rest| rest.strip_prefix('-')) == Some(&*pod.name)
     };
     let mut templates = set.spec.claim_templates.iter();
     let volumes = pod.claim_volumes.iter();

@@ -2,26 +2,28 @@
 
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde_json::json;
+use statefulset_controller_util::live::Live;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{POD, SET, named_set, owned, reference, slot};
 use super::owner_references::owner_refs_changed;
-use crate::stateful_set_utils::PodSlot;
-use crate::stateful_set_utils::{OwnersChange, update_claim_owner_ref_for_set_and_pod};
+use crate::stateful_set_utils::{PodSlot, update_claim_owner_ref_for_set_and_pod};
 
 /// Returns the updated owners, after checking the reported effect.
 fn rewritten(owners: &[OwnerReference], set: &StatefulSet, pod: &PodSlot) -> Vec<OwnerReference> {
-    let claim = owned(owners.to_vec());
-    let mut json = json!({"metadata": {"ownerReferences": owners}});
-    let result = update_claim_owner_ref_for_set_and_pod(&mut json, &claim, set, pod);
-    let references = json["metadata"].get("ownerReferences").cloned();
+    let mut claim = Live {
+        object: owned(owners.to_vec()),
+        json: json!({"metadata": {"ownerReferences": owners}}),
+    };
+    let adds = update_claim_owner_ref_for_set_and_pod(&mut claim, set, pod);
+    let references = claim.json["metadata"].get("ownerReferences").cloned();
     let references = references.unwrap_or(json!([]));
     let references: Vec<OwnerReference> = serde_json::from_value(references).unwrap();
     let is_owned = references
         .iter()
         .any(|r| [POD, SET].contains(&(&*r.api_version, &*r.kind)));
-    assert_eq!(result == OwnersChange::Adds, is_owned);
+    assert_eq!(adds, is_owned);
     references
 }
 

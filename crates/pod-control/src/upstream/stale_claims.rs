@@ -47,10 +47,9 @@ fn stale_claim(states: &[State], uid: &str) -> Option<String> {
         }
     }
     let control = &setup.control;
-    control
-        .for_sync(&set)
-        .stale_pod_claim(&slot(3, "set-3", uid))
-        .unwrap()
+    let control = control.for_sync(&set);
+    let stale = control.pod_claim_is_stale(&slot(3, "set-3", uid)).unwrap();
+    stale.map(|claim| claim.name.to_string())
 }
 
 /// Upstream returns only whether a claim is stale; here its name is returned.

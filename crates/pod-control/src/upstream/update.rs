@@ -12,8 +12,7 @@ use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{CLAIM, claim, misnamed_pod, pod};
 use crate::Error;
-use crate::stateful_set_utils::storage_matches;
-use crate::stateful_set_utils::{Ordinal, identity_matches};
+use crate::stateful_set_utils::{identity_matches, storage_matches};
 use crate::test_setup::{CLAIMS, OverApi, existing, over_api};
 
 const UPDATED: &str = "Normal SuccessfulUpdate Update Pod foo-0 in StatefulSet foo successful";
@@ -80,14 +79,14 @@ async fn test_stateful_pod_control_updates_pod_storage() {
     let (setup, set) = (over_api(), set(3).build());
     let pod = pod_without_claims(&set);
     setup.api.load(&PODS, pod.text());
-    assert!(!storage_matches(&set, Ordinal::from(0), &pod.build()));
+    assert!(!storage_matches(&set, &pod.build()));
     update(&setup, &set, &pod).await.unwrap();
     let claim = format!("create {CLAIMS} {CLAIM}");
     assert_eq!(
         setup.requests(),
         [&claim, "get pods foo-0", "update pods foo-0"]
     );
-    assert!(storage_matches(&set, Ordinal::from(0), &sent_pod(&setup)));
+    assert!(storage_matches(&set, &sent_pod(&setup)));
     let created = format!(
         "Normal SuccessfulCreate Create Claim {CLAIM} Pod foo-0 in StatefulSet foo success"
     );

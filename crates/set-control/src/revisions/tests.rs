@@ -22,13 +22,11 @@ fn data(image: &str) -> String {
 
 struct Setup {
     history: FakeHistory,
-    semantic: SemanticMatches,
 }
 
 fn setup() -> Setup {
     Setup {
         history: FakeHistory::default(),
-        semantic: SemanticMatches::new(),
     }
 }
 
@@ -45,19 +43,22 @@ impl Setup {
     }
 
     async fn find(&self, set: &Builder<StatefulSet>) -> CurrentAndUpdate {
-        self.find_with(set, Some(&self.semantic)).await.unwrap()
+        self.find_with(set, true).await.unwrap()
     }
 
     async fn find_with(
         &self,
         set: &Builder<StatefulSet>,
-        semantic: Option<&SemanticMatches>,
+        semantic: bool,
     ) -> Result<CurrentAndUpdate, Error> {
         let mut sorted = self.history.revisions.cache().list();
         sort_controller_revisions(&mut sorted);
         let set = set.build();
-        let data = RevisionData::new(&set.spec.template).unwrap();
-        get_stateful_set_revisions(&self.history, semantic, &set, &data, &sorted).await
+        let gates = FeatureGates {
+            stateful_set_semantic_revision_comparison: semantic,
+            ..FeatureGates::default()
+        };
+        get_stateful_set_revisions(&self.history, gates, &set, &sorted).await
     }
 
     /// Number of creations and renumberings so far.
@@ -118,7 +119,7 @@ async fn gate_reuses_newest_semantically_equal_revision() {
     let found = setup.find(&web("1")).await;
     assert_eq!((&*found.update.name, setup.writes()), ("web-a", (0, 0)));
 
-    let found = setup.find_with(&web("1"), None).await.unwrap();
+    let found = setup.find_with(&web("1"), false).await.unwrap();
     assert_eq!((found.update.revision, setup.writes()), (2, (1, 0)));
 }
 
@@ -129,52 +130,6 @@ async fn older_semantic_matches_are_ignored() {
     setup.load("web-b", 2, &data("2"));
     let found = setup.find(&web("1")).await;
     assert_eq!((found.update.revision, setup.writes()), (3, (1, 0)));
-}
-
-#[tokio::test]
-async fn matches_are_cached_and_mismatches_are_not() {
-    let setup = setup();
-    let set = web("1").build();
-    let revision = |data: &str| builders::revision(&set, "web-a", 1, data).build();
-    let (matching, other) = (revision(&older("1")), revision(&data("2")));
-    let template = RevisionData::new(&set.spec.template).unwrap();
-    let matches = |set: &StatefulSet, revision: &ControllerRevision| {
-        setup
-            .semantic
-            .stateful_set_matches_revision(set, &template, revision)
-    };
-    assert!(!matches(&set, &other));
-    assert!(!matches(&set, &other), "a mismatch is not cached");
-    assert!(matches(&set, &matching));
-    assert!(
-        matches(&set, &other),
-        "the version is unchanged, so the data is not compared"
-    );
-    for set in [web("1").generation(2).build(), web("1").uid("new").build()] {
-        assert!(!matches(&set, &other));
-    }
-    let newer = ControllerRevision {
-        resource_version: "3".into(),
-        ..other
-    };
-    assert!(!matches(&set, &newer));
-}
-
-#[test]
-fn cached_match_holds_for_one_template() {
-    let setup = setup();
-    let set = web("1").build();
-    let revision = builders::revision(&set, "web-a", 1, &older("1")).build();
-    let matches = |image: &str| {
-        // An API server that changed a stored template keeps its generation.
-        let template = RevisionData::new(&web(image).build().spec.template).unwrap();
-        setup
-            .semantic
-            .stateful_set_matches_revision(&set, &template, &revision)
-    };
-    assert!(matches("1"));
-    assert!(!matches("2"));
-    assert!(matches("1"));
 }
 
 #[tokio::test]
@@ -222,13 +177,13 @@ async fn failed_revision_writes_are_returned() {
     let failure = || statefulset_client::error::Error::api(500, "InternalError", "boom");
     let setup = setup();
     setup.history.create_tracker.fail_after(0, failure);
-    let error = setup.find_with(&web("1"), None).await.err().unwrap();
+    let error = setup.find_with(&web("1"), false).await.err().unwrap();
     assert_eq!(error.to_string(), "boom");
 
     setup.load("web-a", 1, &data("1"));
     setup.load("web-b", 2, &data("2"));
     setup.history.update_tracker.fail_after(0, failure);
-    let error = setup.find_with(&web("1"), None).await.err().unwrap();
+    let error = setup.find_with(&web("1"), false).await.err().unwrap();
     assert_eq!(error.to_string(), "boom");
 }
 
@@ -258,8 +213,7 @@ async fn unknown_member_on_one_side_writes_nothing() {
         for semantic in [true, false] {
             let setup = setup();
             setup.load("web-a", 1, &recorded);
-            let semantic = semantic.then_some(&setup.semantic);
-            if semantic.is_none() && recorded == older("1") {
+            if !semantic && recorded == older("1") {
                 continue;
             }
             let found = setup.find_with(&set, semantic).await.unwrap();

@@ -64,11 +64,11 @@ fn planned(
 }
 
 fn updated(pod: &str) -> Option<Waiting> {
-    Some(Waiting::PodUpdated { pod: pod.into() })
+    Some(Waiting::PodUpdated(pod.into()))
 }
 
 fn unavailable(pod: &str) -> Option<Waiting> {
-    Some(Waiting::UpdatedPodUnavailable { pod: pod.into() })
+    Some(Waiting::UpdatedPodUnavailable(pod.into()))
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn on_delete_reports_first_old_pod_and_deletes_none() {
         let plan = plan_of("ntoon");
         assert!(plan.delete.is_empty());
         let pod = "web-2".into();
-        assert_eq!(plan.waiting, Some(Waiting::PodDeletionByUser { pod }));
+        assert_eq!(plan.waiting, Some(Waiting::PodDeletionByUser(pod)));
         assert_eq!(plan_of("nnnnn").waiting, None);
     }
 }

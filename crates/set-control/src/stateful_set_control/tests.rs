@@ -142,5 +142,5 @@ fn pod(set: &Builder<StatefulSet>, ordinal: i32) -> Builder<Pod> {
 }
 
 fn not_ready(pod: &str) -> Option<Waiting> {
-    Some(Waiting::PodNotReady { pod: pod.into() })
+    Some(Waiting::PodNotReady(pod.into()))
 }

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use statefulset_client::backoff::NoJitter;
 use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::resource::STATEFUL_SETS;
+use statefulset_controller_util::consistency::ConsistencyStore;
 use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders::{self, Builder};
 use tokio::time::Instant;
@@ -22,9 +24,10 @@ fn setup() -> Setup {
     let sets = Arc::new(Indexer::new());
     let log = Arc::new(WriteLog::default());
     let consistency: Arc<dyn ConsistencyStore> = Arc::<WriteLog>::clone(&log);
-    let (client, cache) = (api.rest_client(), Arc::clone(&sets));
+    let client = TrackedClient::new(api.rest_client(), consistency);
+    let cache = Arc::clone(&sets);
     Setup {
-        updater: RealStatusUpdater::new(client, cache, consistency, Arc::new(NoJitter)),
+        updater: RealStatusUpdater::new(client, cache, Arc::new(NoJitter)),
         api,
         sets,
         log,

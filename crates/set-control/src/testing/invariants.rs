@@ -104,7 +104,7 @@ fn of_revision<'a>(
 fn check_pod(set: &StatefulSet, objects: &FakeObjectManager, pod: &Pod) -> Result<(), String> {
     let name = &pod.name;
     let ordinal = ordinal(name).ok_or_else(|| format!("pod {name} has no ordinal"))?;
-    if !storage_matches(set, ordinal, pod) {
+    if !storage_matches(set, pod) {
         return Err(format!("pod {name} has the wrong volumes"));
     }
     for claim in persistent_volume_claims(set, ordinal) {

@@ -77,7 +77,7 @@ async fn assert_waits_for_the_lowest(walk: &Walk) {
     let (status, waiting) = sync(walk).await;
     assert_eq!(status.available_replicas, 0);
     let pod = "foo-0".into();
-    assert_eq!(waiting, Some(Waiting::PodNotAvailable { pod }));
+    assert_eq!(waiting, Some(Waiting::PodNotAvailable(pod)));
 }
 
 mod test_stateful_set_rolling_update_respects_min_ready_seconds {
@@ -147,7 +147,7 @@ mod test_stateful_set_scale_down_respects_min_ready_seconds {
             ready_for(&walk, 2, 31);
             let (_, waiting) = sync(&walk).await;
             let pod = "foo-2".into();
-            assert_eq!(waiting, Some(Waiting::ScaledDown { pod }));
+            assert_eq!(waiting, Some(Waiting::ScaledDown(pod)));
             assert_eq!(walk.pod_names(), ["foo-0", "foo-1"]);
         }
     }
@@ -171,7 +171,7 @@ mod test_stateful_set_on_delete_strategy_ignores_min_ready_seconds {
             assert_eq!(&*status.current_revision, NGINX_REVISION);
             assert_ne!(status.update_revision, status.current_revision);
             let pod = "foo-0".into();
-            assert_eq!(waiting, Some(Waiting::PodNotAvailable { pod }));
+            assert_eq!(waiting, Some(Waiting::PodNotAvailable(pod)));
             assert_eq!(walk.pod_names(), ["foo-0", "foo-1"]);
         }
     }
@@ -189,7 +189,7 @@ mod test_stateful_set_on_delete_strategy_ignores_min_ready_seconds {
                 let (status, waiting) = sync(&walk).await;
                 assert_eq!(status.available_replicas, if seconds > 30 { 2 } else { 0 });
                 let pod = "foo-0".into();
-                assert_eq!(waiting, Some(Waiting::PodDeletionByUser { pod }));
+                assert_eq!(waiting, Some(Waiting::PodDeletionByUser(pod)));
                 assert_eq!(walk.pod_names(), ["foo-0", "foo-1"]);
             }
         }
@@ -256,12 +256,12 @@ async fn next_waits_for_the_highest(walk: &Walk, names: &[&str]) {
         ready_for(walk, highest, seconds);
         let (_, waiting) = sync(walk).await;
         let pod = (*last).into();
-        assert_eq!(waiting, Some(Waiting::UpdatedPodUnavailable { pod }));
+        assert_eq!(waiting, Some(Waiting::UpdatedPodUnavailable(pod)));
         assert_eq!(walk.pod_names(), names);
     }
     ready_for(walk, highest, 31);
     let (_, waiting) = sync(walk).await;
     let pod = (*next).into();
-    assert_eq!(waiting, Some(Waiting::PodUpdated { pod }));
+    assert_eq!(waiting, Some(Waiting::PodUpdated(pod)));
     assert_eq!(walk.pod_names(), [kept, &[*last]].concat());
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use statefulset_client::cache::indexer::CachedObject as _;
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
@@ -14,7 +15,7 @@ use statefulset_history::{
 
 use super::fixtures::NGINX_REVISION;
 use super::runs::Run;
-use crate::revisions::{SemanticMatches, get_stateful_set_revisions};
+use crate::revisions::get_stateful_set_revisions;
 use crate::stateful_set_control::StatefulSetControl as _;
 
 fn new_revision(set: &StatefulSet, number: i64) -> NewRevision {
@@ -47,24 +48,15 @@ async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2],
         for (number, index) in (1..).zip(0..existing) {
             let set = self::sets()[index].build();
             let revision = new_revision(&set, number);
-            let created = walk
-                .world
-                .history
-                .create_controller_revision(&set, &revision, 0);
+            let (history, mut count) = (&walk.world.history, 0);
+            let created = history.create_controller_revision(&set, &revision, &mut count);
             created.await.unwrap();
         }
         let mut revisions = walk.world.control.list_revisions(&walk.set).unwrap();
         sort_controller_revisions(&mut revisions);
         assert_eq!(revisions.len(), existing);
-        let semantic = SemanticMatches::new();
-        let template = RevisionData::new(&walk.set.spec.template).unwrap();
-        let found = get_stateful_set_revisions(
-            &*walk.world.history,
-            Some(&semantic),
-            &walk.set,
-            &template,
-            &revisions,
-        );
+        let (history, gates) = (&*walk.world.history, FeatureGates::default());
+        let found = get_stateful_set_revisions(history, gates, &walk.set, &revisions);
         let found = found.await.unwrap();
         assert_eq!(found.collision_count, 0);
         for (found, (index, number)) in [(&found.current, current), (&found.update, update)] {

@@ -14,6 +14,7 @@ use statefulset_controller_util::consistency::{
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
 use statefulset_controller_util::testing::upstream::set;
 use statefulset_controller_util::testing::{FakeCaches, WriteLog};
+use statefulset_controller_util::tracked_client::TrackedClient;
 
 use crate::stateful_set_status_updater::{RealStatusUpdater, StatusUpdater as _};
 
@@ -32,8 +33,8 @@ fn setup(is_cached: bool, version: &str, consistency: Arc<dyn ConsistencyStore>)
     if is_cached {
         cache.add(set.clone());
     }
-    let client = api.rest_client();
-    let updater = RealStatusUpdater::new(client, cache, consistency, Arc::new(NoJitter));
+    let client = TrackedClient::new(api.rest_client(), consistency);
+    let updater = RealStatusUpdater::new(client, cache, Arc::new(NoJitter));
     Setup { api, set, updater }
 }
 

@@ -7,24 +7,24 @@ fn each_reason_names_its_pod() {
     let pod: Box<str> = "web-1".into();
     let about = |pod: &str| pod.into();
     let reasons = [
-        Waiting::PodRemoval { pod: about(&pod) },
-        Waiting::OldPodRemoval { pod: about(&pod) },
+        Waiting::PodRemoval(about(&pod)),
+        Waiting::OldPodRemoval(about(&pod)),
         Waiting::StaleClaim {
             pod: about(&pod),
             claim: "data-web-1".into(),
         },
-        Waiting::PodCreated { pod: about(&pod) },
-        Waiting::PodTerminating { pod: about(&pod) },
-        Waiting::PodNotReady { pod: about(&pod) },
-        Waiting::PodNotAvailable { pod: about(&pod) },
-        Waiting::ScaledDown { pod: about(&pod) },
+        Waiting::PodCreated(about(&pod)),
+        Waiting::PodTerminating(about(&pod)),
+        Waiting::PodNotReady(about(&pod)),
+        Waiting::PodNotAvailable(about(&pod)),
+        Waiting::ScaledDown(about(&pod)),
         Waiting::ScaleDownBlocked {
             pod: about(&pod),
             unavailable: "web-0".into(),
         },
-        Waiting::PodUpdated { pod: about(&pod) },
-        Waiting::UpdatedPodUnavailable { pod: about(&pod) },
-        Waiting::PodDeletionByUser { pod: about(&pod) },
+        Waiting::PodUpdated(about(&pod)),
+        Waiting::UpdatedPodUnavailable(about(&pod)),
+        Waiting::PodDeletionByUser(about(&pod)),
     ];
     let mut texts = std::collections::BTreeSet::new();
     for reason in &reasons {
@@ -47,9 +47,7 @@ fn each_reason_names_its_pod() {
 
 #[test]
 fn reasons_about_the_set_itself_name_no_pod() {
-    let selector = Waiting::InvalidSelector {
-        reason: "it selects nothing".into(),
-    };
+    let selector = Waiting::InvalidSelector("it selects nothing".into());
     for (reason, text) in [
         (Waiting::SetGone, "set no longer exists"),
         (

@@ -14,6 +14,16 @@ fn unchanged() -> AppliedRevision {
     }
 }
 
+/// Applies a revision, and keeps the result.
+fn set_applied(memo: &TemplateMemo, revision: &Arc<ControllerRevision>, parts: AppliedRevision) {
+    memo.applied(revision, || Ok::<_, ()>(parts)).unwrap();
+}
+
+/// Returns the kept parts of a revision.
+fn kept(memo: &TemplateMemo, revision: &Arc<ControllerRevision>) -> Option<AppliedRevision> {
+    memo.applied(revision, || Err(())).ok()
+}
+
 fn revision() -> Arc<ControllerRevision> {
     Arc::default()
 }
@@ -39,7 +49,7 @@ fn last_two_applicable_revisions_are_known() {
     let revisions = [revision(), revision(), revision()];
     for revision in &revisions {
         assert!(!memo.is_applicable(revision));
-        memo.set_applied(revision, &unchanged());
+        set_applied(&memo, revision, unchanged());
     }
     let known = revisions.each_ref().map(|it| memo.is_applicable(it));
     assert_eq!(known, [false, true, true]);
@@ -55,7 +65,7 @@ fn next_state_of_a_set_shares_the_memo_of_the_same_template() {
     let web = builders::set("web").image("1");
     let first = web.build();
     let known = revision();
-    first.spec.template.memo().set_applied(&known, &unchanged());
+    set_applied(first.spec.template.memo(), &known, unchanged());
 
     let scaled = succeed(web.clone().replicas(7).build(), &first);
     assert!(scaled.spec.template.memo().is_applicable(&known));
@@ -73,17 +83,17 @@ fn results_are_kept_until_forgotten() {
         template: Some(PodTemplate::from_value(&"x".repeat(length - 2).into())),
         replaces_spec: false,
     };
-    memo.set_applied(&first, &template(KEPT_BYTES_MAX));
-    memo.set_applied(&second, &template(KEPT_BYTES_MAX + 1));
-    assert_eq!(memo.applied(&first).unwrap().bytes(), KEPT_BYTES_MAX);
-    assert!(memo.applied(&second).is_none());
+    set_applied(&memo, &first, template(KEPT_BYTES_MAX));
+    set_applied(&memo, &second, template(KEPT_BYTES_MAX + 1));
+    assert_eq!(kept(&memo, &first).unwrap().bytes(), KEPT_BYTES_MAX);
+    assert!(kept(&memo, &second).is_none());
 
-    memo.set_applied(&second, &template(7));
-    assert_eq!(memo.applied(&second).unwrap().bytes(), 7);
+    set_applied(&memo, &second, template(7));
+    assert_eq!(kept(&memo, &second).unwrap().bytes(), 7);
     assert!(memo.is_applicable(&first), "the second has one place");
 
     memo.forget_applied();
     for revision in [&first, &second] {
-        assert!(memo.applied(revision).is_none() && memo.is_applicable(revision));
+        assert!(kept(&memo, revision).is_none() && memo.is_applicable(revision));
     }
 }

@@ -8,6 +8,7 @@ use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_controller_util::controller_revision::HASH_LABEL;
 use statefulset_controller_util::testing::WriteLog;
 use statefulset_controller_util::testing::builders::{self, Builder, owner_reference};
+use statefulset_controller_util::tracked_client::TrackedClient;
 
 use crate::controller_history::*;
 use crate::data::RevisionData;
@@ -25,12 +26,8 @@ impl Server {
     fn both() -> [Self; 2] {
         let api = FakeClientset::new();
         let cache = Arc::new(Indexer::new());
-        let real = RealHistory::new(
-            api.rest_client(),
-            Arc::clone(&cache),
-            Arc::new(WriteLog::default()),
-            Arc::new(NoJitter),
-        );
+        let client = TrackedClient::new(api.rest_client(), Arc::new(WriteLog::default()));
+        let real = RealHistory::new(client, Arc::clone(&cache), Arc::new(NoJitter));
         [
             Self::Real(real, api, cache),
             Self::Fake(FakeHistory::default()),
@@ -42,6 +39,17 @@ impl Server {
             Self::Real(history, _, _) => history,
             Self::Fake(history) => history,
         }
+    }
+
+    async fn create(
+        &self,
+        set: &StatefulSet,
+        revision: &NewRevision,
+        mut count: i32,
+    ) -> (Arc<ControllerRevision>, i32) {
+        let history = self.history();
+        let created = history.create_controller_revision(set, revision, &mut count);
+        (created.await.unwrap(), count)
     }
 
     fn load(&self, revision: &Builder<ControllerRevision>) -> ControllerRevision {
@@ -84,15 +92,11 @@ async fn a_new_revision_is_stored_as_built() {
     for server in Server::both() {
         let set = web();
         let revision = new_revision(&set);
-        let created = server
-            .history()
-            .create_controller_revision(&set, &revision, 0)
-            .await
-            .unwrap();
-        assert_eq!(created.collision_count, 0);
-        assert_eq!(*created.revision.name, *revision.name);
-        assert_eq!(created.revision.revision, 4);
-        assert_eq!(created.revision.data.to_str(), *revision.data);
+        let (created, count) = server.create(&set, &revision, 0).await;
+        assert_eq!(count, 0);
+        assert_eq!(*created.name, *revision.name);
+        assert_eq!(created.revision, 4);
+        assert_eq!(created.data.to_str(), *revision.data);
         let stored = server.stored(&revision.name).unwrap();
         assert_eq!(stored["metadata"]["namespace"], "ns");
         assert_eq!(stored["metadata"]["labels"], json!(revision.labels));
@@ -115,13 +119,9 @@ async fn same_name_and_data_returns_any_owners_revision() {
         .owner(foreign);
     server.load(&before);
     let stored = server.stored(&revision.name);
-    let created = server
-        .history()
-        .create_controller_revision(&set, &revision, 0)
-        .await
-        .unwrap();
-    assert_eq!(created.collision_count, 0);
-    assert_eq!(*created.revision, before.build());
+    let (created, count) = server.create(&set, &revision, 0).await;
+    assert_eq!(count, 0);
+    assert_eq!(*created, before.build());
     assert_eq!(server.stored(&revision.name), stored, "nothing was written");
 }
 
@@ -134,14 +134,10 @@ async fn collision_changes_name_but_not_hash_label() {
             let name = revision.name_for(collisions);
             server.load(&builders::revision(&set, &name, 1, EMPTY));
         }
-        let created = server
-            .history()
-            .create_controller_revision(&set, &revision, 0)
-            .await
-            .unwrap();
-        assert_eq!(created.collision_count, 2);
-        assert_eq!(*created.revision.name, *revision.name_for(2));
-        let label = created.revision.labels.get(HASH_LABEL).unwrap();
+        let (created, count) = server.create(&set, &revision, 0).await;
+        assert_eq!(count, 2);
+        assert_eq!(*created.name, *revision.name_for(2));
+        let label = created.labels.get(HASH_LABEL).unwrap();
         assert_eq!(revision.name_for(0), format!("web-{label}"));
         assert_eq!(server.stored(&revision.name_for(0)).unwrap()["revision"], 1);
     }
@@ -153,13 +149,9 @@ async fn probing_starts_at_the_given_collision_count() {
         let set = web();
         let revision =
             NewRevision::new(&set, &RevisionData::new(&set.spec.template).unwrap(), 4, 7);
-        let created = server
-            .history()
-            .create_controller_revision(&set, &revision, 7)
-            .await
-            .unwrap();
-        assert_eq!(created.collision_count, 7);
-        assert_eq!(*created.revision.name, *revision.name_for(7));
+        let (created, count) = server.create(&set, &revision, 7).await;
+        assert_eq!(count, 7);
+        assert_eq!(*created.name, *revision.name_for(7));
     }
 }
 
@@ -172,13 +164,9 @@ async fn probing_beyond_the_last_count_wraps() {
         let revision = NewRevision::new(&set, &data, 4, i32::MAX);
         assert_eq!(*revision.name, *revision.name_for(i32::MAX));
         server.load(&builders::revision(&set, &revision.name, 1, EMPTY));
-        let created = server
-            .history()
-            .create_controller_revision(&set, &revision, i32::MAX)
-            .await
-            .unwrap();
-        assert_eq!(created.collision_count, i32::MIN);
-        assert_eq!(*created.revision.name, *revision.name_for(i32::MIN));
+        let (created, count) = server.create(&set, &revision, i32::MAX).await;
+        assert_eq!(count, i32::MIN);
+        assert_eq!(*created.name, *revision.name_for(i32::MIN));
         assert_eq!(server.stored(&revision.name).unwrap()["revision"], 1);
     }
 }

@@ -119,27 +119,3 @@ fn ordinals_begin_at_start_and_never_overflow() {
     let none = builders::set("web").replicas(0).build();
     assert_eq!(Ordinal::from(0).index_in(&none), None);
 }
-
-#[test]
-fn claim_names_are_recognised_in_the_form_in_which_they_are_made() {
-    let set = builders::set("web-1").build();
-    let others = [
-        "",
-        "dat-web-1-7",
-        "data-web-1-",
-        "data-web-1-+7",
-        "data-web-1--0",
-        "data-web-1-00",
-        "data-web-1-07",
-        "data-web-1-7",
-        "data-web-1-7-7",
-        "data-web-2-7",
-    ];
-    for ordinal in [-1, 0, 7, 10, i32::MAX].map(Ordinal::from) {
-        let name = persistent_volume_claim_name(&set, "data", ordinal);
-        for claim in others.into_iter().chain([name.as_str()]) {
-            let is_name = is_persistent_volume_claim_name(claim, &set, "data", ordinal);
-            assert_eq!(is_name, claim == name, "{claim}, not {name}");
-        }
-    }
-}

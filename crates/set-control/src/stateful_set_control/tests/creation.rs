@@ -3,7 +3,7 @@
 use super::*;
 
 fn created(pod: &str) -> Option<Waiting> {
-    Some(Waiting::PodCreated { pod: pod.into() })
+    Some(Waiting::PodCreated(pod.into()))
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn ordered_set_waits_for_available_predecessor() {
     let mut world = world(&set);
     world.put(&pod(&set, 0).ready_since("2026-03-01T11:59:30Z"));
     let pod = "web-0".into();
-    assert_eq!(world.step().await, Some(Waiting::PodNotAvailable { pod }));
+    assert_eq!(world.step().await, Some(Waiting::PodNotAvailable(pod)));
     assert_eq!(world.counts()[1..3], [1, 0]);
     world.now = "2026-03-01T12:00:30Z".parse().unwrap();
     assert_eq!(world.step().await, created("web-1"));
@@ -56,7 +56,7 @@ async fn ordered_set_waits_for_terminating_predecessor() {
     let world = world(&set);
     world.put(&pod(&set, 0).terminating());
     let pod = "web-0".into();
-    assert_eq!(world.step().await, Some(Waiting::PodTerminating { pod }));
+    assert_eq!(world.step().await, Some(Waiting::PodTerminating(pod)));
     assert_eq!(world.pods(), ["web-0"]);
 }
 
@@ -112,9 +112,7 @@ async fn terminal_pods_are_deleted_and_then_recreated() {
         let set = web();
         let world = world(&set);
         world.put(&pod(&set, 0).phase(phase));
-        let waiting = Waiting::PodRemoval {
-            pod: "web-0".into(),
-        };
+        let waiting = Waiting::PodRemoval("web-0".into());
         assert_eq!(world.step().await, Some(waiting));
         assert!(world.pods().is_empty());
         assert_eq!(
@@ -131,9 +129,7 @@ async fn terminating_terminal_pod_is_not_deleted_again() {
     let set = web();
     let world = world(&set);
     world.put(&pod(&set, 0).phase("Failed").terminating());
-    let waiting = Waiting::PodRemoval {
-        pod: "web-0".into(),
-    };
+    let waiting = Waiting::PodRemoval("web-0".into());
     assert_eq!(world.step().await, Some(waiting));
     assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
 }
@@ -143,9 +139,7 @@ async fn parallel_set_creates_pods_beside_a_terminal_pod() {
     let set = web().parallel();
     let world = world(&set);
     world.put(&pod(&set, 0).phase("Failed"));
-    let waiting = Waiting::PodRemoval {
-        pod: "web-0".into(),
-    };
+    let waiting = Waiting::PodRemoval("web-0".into());
     assert_eq!(world.step().await, Some(waiting));
     assert_eq!(world.pods(), ["web-1", "web-2"]);
 }
@@ -216,9 +210,9 @@ async fn ordered_repair_stops_at_first_unready_pod() {
         }
         let pod = "web-1".into();
         let waiting = if parallel {
-            Some(Waiting::UpdatedPodUnavailable { pod })
+            Some(Waiting::UpdatedPodUnavailable(pod))
         } else {
-            Some(Waiting::PodNotReady { pod })
+            Some(Waiting::PodNotReady(pod))
         };
         assert_eq!(world.step().await, waiting);
         let repaired = |name: &str| {

@@ -98,9 +98,7 @@ async fn terminal_pods_claims_outlive_it() {
     for phase in ["Failed", "Succeeded"] {
         for set in [set(), set().parallel()] {
             let world = owning(&set, &pod(&set, 0).phase(phase));
-            let waiting = Waiting::PodRemoval {
-                pod: "web-0".into(),
-            };
+            let waiting = Waiting::PodRemoval("web-0".into());
             assert_eq!(world.step().await, Some(waiting));
             assert!(!world.pods().contains(&"web-0".to_owned()));
             assert!(!is_owned(&world), "{phase}");

@@ -40,11 +40,11 @@ async fn changed(set: &Builder<StatefulSet>) -> World {
 }
 
 fn old_pod(name: &str) -> Option<Waiting> {
-    Some(Waiting::OldPodRemoval { pod: name.into() })
+    Some(Waiting::OldPodRemoval(name.into()))
 }
 
 fn created(name: &str) -> Option<Waiting> {
-    Some(Waiting::PodCreated { pod: name.into() })
+    Some(Waiting::PodCreated(name.into()))
 }
 
 fn new_revision(image: &str) -> String {
@@ -188,9 +188,7 @@ async fn condemned_pod_of_the_update_revision_outlives_the_wave() {
     assert_eq!(world.pods(), ["web-1"]);
     assert_eq!(world.step().await, created("web-0"));
     world.run("web-0");
-    let scaled = Waiting::ScaledDown {
-        pod: "web-1".into(),
-    };
+    let scaled = Waiting::ScaledDown("web-1".into());
     assert_eq!(world.step().await, Some(scaled));
     assert_eq!(world.pods(), ["web-0"]);
 }

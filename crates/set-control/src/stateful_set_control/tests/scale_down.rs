@@ -3,7 +3,7 @@
 use super::*;
 
 fn scaled_down(pod: &str) -> Option<Waiting> {
-    Some(Waiting::ScaledDown { pod: pod.into() })
+    Some(Waiting::ScaledDown(pod.into()))
 }
 
 fn blocked(pod: &str, unavailable: &str) -> Option<Waiting> {
@@ -46,9 +46,7 @@ async fn ordered_set_deletes_the_highest_pod_first() {
         "the deleted pod still counts"
     );
     world.put(&pod(&set, 2).terminating());
-    let waiting = Waiting::PodTerminating {
-        pod: "web-2".into(),
-    };
+    let waiting = Waiting::PodTerminating("web-2".into());
     assert_eq!(world.step().await, Some(waiting));
     assert_eq!(world.counts(), [3, 3, 3, 2, 2]);
     world.objects.pods.delete("ns", "web-2").unwrap();
@@ -65,9 +63,7 @@ async fn unhealthy_pod_is_deleted_only_if_it_is_the_first() {
         (vec![FINE, UNREADY, UNREADY], blocked("web-2", "web-1")),
         (
             vec![FINE, FINE, TERMINATING],
-            Some(Waiting::PodTerminating {
-                pod: "web-2".into(),
-            }),
+            Some(Waiting::PodTerminating("web-2".into())),
         ),
         // A terminating condemned pod is unavailable too.
         (vec![FINE, TERMINATING, UNREADY], blocked("web-2", "web-1")),
@@ -80,7 +76,7 @@ async fn unhealthy_pod_is_deleted_only_if_it_is_the_first() {
         let deleted = before - world.pods().len();
         assert_eq!(
             deleted,
-            usize::from(matches!(waiting, Some(Waiting::ScaledDown { .. })))
+            usize::from(matches!(waiting, Some(Waiting::ScaledDown(..))))
         );
     }
 }

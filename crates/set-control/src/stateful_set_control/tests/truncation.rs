@@ -2,33 +2,38 @@
 
 use super::*;
 
-fn names(limit: i32) -> Vec<String> {
+/// Deletes the unused ones of the revisions `a` to `e`, of which a pod has `b` and the status names
+/// `e`. Returns the others.
+async fn left(limit: i32) -> Vec<String> {
+    let set = web().with("spec.revisionHistoryLimit", limit);
+    let (world, set) = (world(&set), set.build());
     let revision = |name: &str| {
-        Arc::new(ControllerRevision {
-            name: name.into(),
-            ..ControllerRevision::default()
-        })
+        let revision = builders::revision(&set, name, 1, "{}").json();
+        world.history.revisions.put(revision)
     };
-    let revisions: Vec<_> = ["a", "b", "c", "d", "e"].map(revision).into();
-    let labels = [("controller-revision-hash", "b")].into_iter().collect();
-    let pods = [Arc::new(Pod {
-        labels,
-        ..Pod::default()
-    })];
-    revisions_to_delete(&revisions, &pods, &["e"], limit)
-        .iter()
-        .map(|revision| revision.name.to_string())
-        .collect()
+    let revisions = ["a", "b", "c", "d", "e"].map(revision);
+    let pods = [Arc::new(builders::pod(&set, 0).revision("b").build())];
+    let used = CurrentAndUpdate {
+        current: Arc::clone(&revisions[4]),
+        update: Arc::clone(&revisions[4]),
+        collision_count: 0,
+    };
+    let truncated = world
+        .control
+        .truncate_history(&set, &pods, &revisions, Some(&used));
+    truncated.await.unwrap();
+    let left = world.history.revisions.cache().list();
+    left.iter().map(|it| it.name.to_string()).collect()
 }
 
-#[test]
-fn oldest_unused_revisions_past_the_limit_are_deleted() {
-    assert_eq!(names(1), ["a", "c"]);
-    assert_eq!(names(0), ["a", "c", "d"]);
-    assert!(names(3).is_empty());
+#[tokio::test]
+async fn oldest_unused_revisions_past_the_limit_are_deleted() {
+    assert_eq!(left(1).await, ["b", "d", "e"]);
+    assert_eq!(left(0).await, ["b", "e"]);
+    assert_eq!(left(3).await.len(), 5);
 }
 
-#[test]
-fn negative_limit_keeps_all_revisions() {
-    assert!(names(-1).is_empty());
+#[tokio::test]
+async fn negative_limit_keeps_all_revisions() {
+    assert_eq!(left(-1).await.len(), 5);
 }

@@ -5,7 +5,7 @@ use super::*;
 const NEW: &str = "registry.example/app:2";
 
 fn updated(pod: &str) -> Option<Waiting> {
-    Some(Waiting::PodUpdated { pod: pod.into() })
+    Some(Waiting::PodUpdated(pod.into()))
 }
 
 /// A world with a settled set that then gets another image.
@@ -39,7 +39,7 @@ async fn rollout_replaces_one_pod_at_a_time_from_the_top() {
             (&*old, &*new)
         );
         let pod = name.into();
-        assert_eq!(world.step().await, Some(Waiting::PodCreated { pod }));
+        assert_eq!(world.step().await, Some(Waiting::PodCreated(pod)));
         assert_eq!(world.pod_revision(name), new);
         world.run(name);
     }
@@ -103,14 +103,12 @@ async fn on_delete_waits_for_the_user() {
     let set = web().on_delete();
     let (_, new) = names(&set);
     let world = rolled(&set).await;
-    let waiting = Waiting::PodDeletionByUser {
-        pod: "web-0".into(),
-    };
+    let waiting = Waiting::PodDeletionByUser("web-0".into());
     assert_eq!(world.step().await, Some(waiting));
     assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
     world.objects.pods.delete("ns", "web-1").unwrap();
     let pod = "web-1".into();
-    assert_eq!(world.step().await, Some(Waiting::PodCreated { pod }));
+    assert_eq!(world.step().await, Some(Waiting::PodCreated(pod)));
     assert_eq!(world.pod_revision("web-1"), new);
 }
 
@@ -120,7 +118,7 @@ async fn scale_down_precedes_the_update() {
     let world = rolled(&set).await;
     world.change(&set.image(NEW).generation(3).replicas(2));
     let pod = "web-2".into();
-    assert_eq!(world.step().await, Some(Waiting::ScaledDown { pod }));
+    assert_eq!(world.step().await, Some(Waiting::ScaledDown(pod)));
     assert_eq!(world.step().await, updated("web-1"));
 }
 

@@ -1,14 +1,14 @@
 //! Requests for pods and claims, and reports to the consistency store.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use futures::future::join_all;
+use serde_json::json;
+use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::consistency::ConsistencyStore;
 use statefulset_controller_util::testing::WriteLog;
-use statefulset_controller_util::testing::builders::{self, Builder};
+use statefulset_controller_util::tracked_client::TrackedClient;
 
 use super::*;
-use crate::stateful_set_utils::Ordinal;
 use crate::stateful_set_utils::persistent_volume_claims;
 
 struct Setup {
@@ -25,7 +25,10 @@ fn setup() -> Setup {
     let log = Arc::new(WriteLog::default());
     let consistency: Arc<dyn ConsistencyStore> = Arc::<WriteLog>::clone(&log);
     Setup {
-        objects: RealObjectManager::new(api.rest_client(), Arc::clone(&claims), consistency),
+        objects: RealObjectManager::new(
+            TrackedClient::new(api.rest_client(), consistency),
+            Arc::clone(&claims),
+        ),
         set: builders::set("web").claim_template("data").build(),
         api,
         claims,
@@ -47,66 +50,6 @@ impl Setup {
         self.api
             .react(verb, resource, move |_| Some(Ok(text.clone())));
     }
-}
-
-/// Number of turns that another task gets while 40 pods are created at once.
-async fn turns_of_others(filler: usize) -> usize {
-    let setup = setup();
-    setup.answer(Verb::Create, "pods", "41");
-    let note = "spec.template.metadata.annotations.note";
-    let set = builders::set("web").with(note, "x".repeat(filler)).build();
-    let pods: Vec<NewPod> = (0..40)
-        .map(|ordinal| NewPod::new(&set, "web-1", Ordinal::from(ordinal)))
-        .collect();
-    let turns = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&turns);
-    let mut others = tokio::task::JoinSet::new();
-    others.spawn(async move {
-        loop {
-            counted.fetch_add(1, Ordering::Relaxed);
-            tokio::task::yield_now().await;
-        }
-    });
-    let created = pods.iter().map(|pod| setup.objects.create_pod(&set, pod));
-    assert!(join_all(created).await.iter().all(Result::is_ok));
-    others.shutdown().await;
-    turns.load(Ordering::Relaxed)
-}
-
-#[tokio::test]
-async fn other_tasks_run_between_large_pods() {
-    let (small, large) = (
-        turns_of_others(10).await,
-        turns_of_others(LARGE_TEMPLATE_BYTES).await,
-    );
-    assert!(large >= small + 40 / LARGE_PODS_MAX, "{small} {large}");
-}
-
-#[tokio::test]
-async fn sets_dont_wait_for_each_others_large_pods() {
-    let setup = setup();
-    let note = "spec.template.metadata.annotations.note";
-    let large = |name: &str| {
-        let filler = "x".repeat(LARGE_TEMPLATE_BYTES);
-        let set = builders::set(name).uid(name).with(note, filler).build();
-        let pod = NewPod::new(&set, "web-1", Ordinal::from(0));
-        (set, pod)
-    };
-    let ((slow, slow_pod), (other, other_pod)) = (large("slow"), large("other"));
-    let turns = setup.objects.large_pods(&slow);
-    let all = turns.acquire_many(4).await.unwrap();
-    setup.answer(Verb::Create, "pods", "41");
-    let waiting = setup.objects.create_pod(&slow, &slow_pod);
-    tokio::pin!(waiting);
-    assert!(futures::poll!(&mut waiting).is_pending());
-    setup.objects.create_pod(&other, &other_pod).await.unwrap();
-    assert!(futures::poll!(&mut waiting).is_pending());
-    drop(all);
-    waiting.await.unwrap();
-    drop(turns);
-    assert_eq!(setup.objects.large_pods.lock().unwrap().len(), 2);
-    setup.objects.large_pods.lock().unwrap().remove_expired();
-    assert!(setup.objects.large_pods.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

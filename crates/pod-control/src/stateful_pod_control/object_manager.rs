@@ -1,0 +1,177 @@
+//! Access to pods, claims and the live set.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use kube_apimachinery::json::to_go_string;
+use kube_apimachinery::object_key::ObjectKey;
+use statefulset_client::cache::indexer::{CachedObject, Indexer};
+use statefulset_client::error::Error;
+use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::consistency::TrackedResource::{PersistentVolumeClaims, Pods};
+use statefulset_controller_util::controller_ref_manager::SetReader;
+use statefulset_controller_util::live::Live;
+use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::tracked_client::TrackedClient;
+
+use crate::stateful_set_utils::{NewClaim, NewPod};
+
+/// Timing of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// Waits for the client's rate limit, and is sent again if the server asks for it.
+    Queued,
+    /// Does neither, because it depends on a live read of the set just before it.
+    AtOnce,
+}
+
+/// Reads and writes a set's dependencies. `get_…` reads a cache, `read_…` the API server.
+///
+/// Upstream: `StatefulPodControlObjectManager`.
+#[async_trait]
+pub trait ObjectManager: SetReader {
+    /// Creates a pod and returns the stored pod; `None` if the response can't be decoded.
+    ///
+    /// # Errors
+    ///
+    /// An error from the API server or the transport.
+    async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<Option<Arc<Pod>>, Error>;
+
+    /// Reads a pod live.
+    ///
+    /// # Errors
+    ///
+    /// An error from the API server or the transport.
+    async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error>;
+
+    /// Writes a live pod with its resource version.
+    ///
+    /// # Errors
+    ///
+    /// An error from the API server or the transport.
+    async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error>;
+
+    /// Deletes a pod if its uid is unchanged.
+    ///
+    /// # Errors
+    ///
+    /// An error from the API server or the transport; a conflict if the pod was recreated.
+    async fn delete_pod(&self, set: &StatefulSet, pod: &Pod, timing: Timing) -> Result<(), Error>;
+
+    /// Creates a claim.
+    ///
+    /// # Errors
+    ///
+    /// An error from the API server or the transport.
+    async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error>;
+
+    /// Returns a claim from the cache.
+    ///
+    /// # Errors
+    ///
+    /// The cache fails.
+    fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error>;
+
+    /// Reads a claim live.
+    ///
+    /// # Errors
+    ///
+    /// An error from the API server or the transport.
+    async fn read_claim(&self, namespace: &str, name: &str) -> Result<Live<Claim>, Error>;
+
+    /// Writes a live claim with its resource version.
+    ///
+    /// # Errors
+    ///
+    /// An error from the API server or the transport.
+    async fn update_claim(
+        &self,
+        set: &StatefulSet,
+        claim: Live<Claim>,
+        timing: Timing,
+    ) -> Result<(), Error>;
+}
+
+/// Reads claims from a cache; all other reads and all writes go to the API server.
+///
+/// Upstream: `realStatefulPodControlObjectManager`.
+pub struct RealObjectManager {
+    client: TrackedClient,
+    claims: Arc<Indexer<Claim>>,
+}
+
+impl RealObjectManager {
+    /// Creates an object manager.
+    pub fn new(client: TrackedClient, claims: Arc<Indexer<Claim>>) -> Self {
+        Self { client, claims }
+    }
+
+    fn client(&self, timing: Timing) -> TrackedClient {
+        match timing {
+            Timing::Queued => self.client.clone(),
+            Timing::AtOnce => self.client.at_once(),
+        }
+    }
+}
+
+#[async_trait]
+impl SetReader for RealObjectManager {
+    async fn read_stateful_set(&self, key: &ObjectKey) -> Result<StatefulSet, Error> {
+        self.client.read_stateful_set(key).await
+    }
+}
+
+#[async_trait]
+impl ObjectManager for RealObjectManager {
+    async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<Option<Arc<Pod>>, Error> {
+        let body = pod.body().map_err(|error| {
+            Error::InvalidRequest(format!("cannot read the pod template: {error}"))
+        })?;
+        let created = self.client.create(set, Pods, body).await?;
+        Ok(Pod::decode(&created).ok().map(Arc::new))
+    }
+
+    async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error> {
+        self.client.read(Pods, namespace, name).await
+    }
+
+    async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error> {
+        let body = to_go_string(&pod.json);
+        let replaced = self.client.replace(set, Pods, &pod.object.name, body);
+        replaced.await.map(drop)
+    }
+
+    async fn delete_pod(&self, set: &StatefulSet, pod: &Pod, timing: Timing) -> Result<(), Error> {
+        self.client(timing).delete_pod(set, pod).await
+    }
+
+    async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error> {
+        let created = self
+            .client
+            .create(set, PersistentVolumeClaims, claim.body());
+        created.await.map(drop)
+    }
+
+    fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error> {
+        Ok(self.claims.get(namespace, name))
+    }
+
+    async fn read_claim(&self, namespace: &str, name: &str) -> Result<Live<Claim>, Error> {
+        self.client
+            .read(PersistentVolumeClaims, namespace, name)
+            .await
+    }
+
+    async fn update_claim(
+        &self,
+        set: &StatefulSet,
+        claim: Live<Claim>,
+        timing: Timing,
+    ) -> Result<(), Error> {
+        let (name, body) = (&claim.object.name, to_go_string(&claim.json));
+        let client = self.client(timing);
+        let replaced = client.replace(set, PersistentVolumeClaims, name, body);
+        replaced.await.map(drop)
+    }
+}
