@@ -80,7 +80,7 @@ pub enum CanAdoptError {
 ///
 /// The set can't be read, has another uid, or is being deleted.
 ///
-/// Upstream: `RecheckDeletionTimestamp`.
+/// Upstream: `canAdoptFunc`, `RecheckDeletionTimestamp`, which return the check as a function.
 pub async fn can_adopt(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), CanAdoptError> {
     let key = set.key();
     let live = reader
@@ -154,6 +154,8 @@ pub struct PodControllerRefManager<'a> {
 
 impl<'a> PodControllerRefManager<'a> {
     /// Creates a manager for one sync.
+    ///
+    /// Upstream: `NewPodControllerRefManager`.
     pub fn new(
         set: &'a StatefulSet,
         selector: &'a Selector,
@@ -193,7 +195,7 @@ impl<'a> PodControllerRefManager<'a> {
         let mut claimed = Vec::new();
         let mut errors = Vec::new();
         for pod in candidates {
-            match self.claim(&pod).await {
+            match self.claim_object(&pod).await {
                 Ok(true) => claimed.push(pod),
                 Ok(false) => {}
                 Err(error) => errors.push(error),
@@ -205,7 +207,7 @@ impl<'a> PodControllerRefManager<'a> {
     /// Adopts or releases the pod if needed; returns whether the set controls it.
     ///
     /// Upstream: `ClaimObject`.
-    async fn claim(&self, pod: &Pod) -> Result<bool, ClaimError> {
+    async fn claim_object(&self, pod: &Pod) -> Result<bool, ClaimError> {
         let membership = (self.membership)(pod);
         if membership == Membership::Malformed {
             return Ok(false);
@@ -215,10 +217,10 @@ impl<'a> PodControllerRefManager<'a> {
             Some(controller) if *controller.uid != *self.set.uid() => Ok(false),
             Some(_) if matches => Ok(true),
             Some(_) if self.set.is_deleting() => Ok(false),
-            Some(_) => self.release(pod).await.map(|()| false),
+            Some(_) => self.release_pod(pod).await.map(|()| false),
             None if self.set.is_deleting() || !matches || pod.is_terminating() => Ok(false),
             None if !self.may_own_in(&pod.namespace) => Ok(false),
-            None => self.adopt(pod).await,
+            None => self.adopt_pod(pod).await,
         }
     }
 
@@ -227,7 +229,8 @@ impl<'a> PodControllerRefManager<'a> {
         self.set.namespace().is_empty() || self.set.namespace() == namespace
     }
 
-    async fn adopt(&self, pod: &Pod) -> Result<bool, ClaimError> {
+    /// Upstream: `AdoptPod`.
+    async fn adopt_pod(&self, pod: &Pod) -> Result<bool, ClaimError> {
         let check = || async {
             can_adopt(self.reader, self.set)
                 .await
@@ -247,7 +250,8 @@ impl<'a> PodControllerRefManager<'a> {
         }
     }
 
-    async fn release(&self, pod: &Pod) -> Result<(), ClaimError> {
+    /// Upstream: `ReleasePod`.
+    async fn release_pod(&self, pod: &Pod) -> Result<(), ClaimError> {
         let patch = release_patch(&pod.uid, &[self.set.uid()], self.finalizers);
         match self.pod_control.patch_pod(&pod.key(), patch).await {
             // Gone, or owned by another uid: released either way.

@@ -11,7 +11,7 @@ pub fn orphan_pods_index_key(namespace: &str, set: &str) -> IndexKey {
 
 /// Index key of objects by controller; orphans have the key of their namespace's orphans.
 ///
-/// Upstream: `controller.PodControllerIndexKey`.
+/// Upstream: `controller.PodControllerIndexKey`, here also for revisions.
 pub fn controller_index_key(namespace: &str, controller: Option<&OwnerReference>) -> IndexKey {
     match controller {
         Some(owner) => IndexKey::controller(namespace, &owner.kind, &owner.name, &owner.uid),

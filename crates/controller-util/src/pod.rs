@@ -70,7 +70,7 @@ impl Pod {
 
     /// Revision name in the pod's labels; empty without one.
     ///
-    /// Upstream: `getPodRevision`.
+    /// Upstream: `getPodRevision`, as a method of the pod.
     pub fn revision(&self) -> &str {
         self.labels.get(REVISION_LABEL).unwrap_or("")
     }
@@ -90,6 +90,8 @@ impl Pod {
     }
 
     /// Returns true if all containers have ended, in success or failure.
+    ///
+    /// Upstream: `isFailed`, `isSucceeded`, as one predicate.
     pub fn is_terminal(&self) -> bool {
         matches!(self.phase, PodPhase::Failed | PodPhase::Succeeded)
     }
@@ -103,6 +105,8 @@ impl Pod {
 
     /// Returns true if the pod has been ready for `min_ready_seconds` at `now`, independent of its
     /// phase.
+    ///
+    /// Upstream: `isRunningAndAvailable`, which ignores the phase as well.
     pub fn is_available(&self, min_ready_seconds: i32, now: Timestamp) -> bool {
         self.readiness.is_available(min_ready_seconds, now)
     }

@@ -79,7 +79,7 @@ impl PodControl for RealPodControl {
 /// Body of the patch that adopts an object and adds the finalizers; its uid is a precondition.
 /// Members are in Go's order.
 ///
-/// Upstream: `ownerRefControllerPatch`.
+/// Upstream: `ownerRefControllerPatch`, named after its use.
 pub fn adoption_patch(owner: &OwnerReference, uid: &str, finalizers: &[&str]) -> String {
     let (owner, uid) = (to_json(owner), to_json(uid));
     let finalizers = members_unless_empty("finalizers", finalizers);
@@ -89,7 +89,7 @@ pub fn adoption_patch(owner: &OwnerReference, uid: &str, finalizers: &[&str]) ->
 /// Body of the patch that removes owners and finalizers from the object with the uid `uid`. Members
 /// are in Go's order.
 ///
-/// Upstream: `GenerateDeleteOwnerRefStrategicMergeBytes`.
+/// Upstream: `GenerateDeleteOwnerRefStrategicMergeBytes`, named after its use.
 pub fn release_patch(uid: &str, owner_uids: &[&str], finalizers: &[&str]) -> String {
     let removed = |owner: &&str| format!(r#"{{"$patch":"delete","uid":{}}}"#, to_json(*owner));
     let removed: Vec<String> = owner_uids.iter().map(removed).collect();

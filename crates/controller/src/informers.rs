@@ -26,7 +26,7 @@ use crate::tasks::join_all;
 /// indexers, so that each object is watched and cached once. Created by
 /// [`Builder::make_informers`](crate::Builder::make_informers); the caller runs them.
 ///
-/// Upstream: the informers that `NewStatefulSetController` is given.
+/// Upstream: `NewStatefulSetController`, whose caller passes the informers.
 pub struct Informers {
     /// Sets.
     pub sets: Informer<StatefulSet>,

@@ -10,3 +10,8 @@ mod fixtures;
 mod handlers;
 mod overlapping;
 mod scaling;
+
+#[test]
+fn every_row_has_a_test() {
+    tidy::upstream::parity::assert_rows("CTL");
+}

@@ -42,6 +42,8 @@ pub fn sort_controller_revisions(revisions: &mut [Arc<ControllerRevision>]) {
 pub trait History: Send + Sync {
     /// Returns the revisions that the selector selects and that the set or no object controls, in
     /// no particular order. Reads the cache.
+    ///
+    /// Upstream: `ListControllerRevisions`.
     fn list_controller_revisions(
         &self,
         set: &StatefulSet,
@@ -55,6 +57,8 @@ pub trait History: Send + Sync {
     /// # Errors
     ///
     /// An error from the API server or the transport.
+    ///
+    /// Upstream: `CreateControllerRevision`.
     async fn create_controller_revision(
         &self,
         set: &StatefulSet,
@@ -67,6 +71,8 @@ pub trait History: Send + Sync {
     /// # Errors
     ///
     /// An error from the API server or the transport; the last conflict after 4 attempts.
+    ///
+    /// Upstream: `UpdateControllerRevision`.
     async fn update_controller_revision(
         &self,
         set: &StatefulSet,
@@ -80,6 +86,8 @@ pub trait History: Send + Sync {
     ///
     /// An error from the API server or the transport: a conflict if the revision has changed, not
     /// found if it is gone.
+    ///
+    /// Upstream: `DeleteControllerRevision`.
     async fn delete_controller_revision(&self, revision: &ControllerRevision) -> Result<(), Error>;
 
     /// Makes the set the controller of an orphaned revision and returns the adopted revision.
@@ -88,6 +96,8 @@ pub trait History: Send + Sync {
     ///
     /// The revision has a controller, or the API server or the transport failed. A missing revision
     /// is an error too.
+    ///
+    /// Upstream: `AdoptControllerRevision`.
     async fn adopt_controller_revision(
         &self,
         set: &StatefulSet,
@@ -100,6 +110,8 @@ pub trait History: Send + Sync {
     /// # Errors
     ///
     /// An error from the API server or the transport.
+    ///
+    /// Upstream: `ReleaseControllerRevision`.
     async fn release_controller_revision(
         &self,
         set: &StatefulSet,

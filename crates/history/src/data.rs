@@ -108,6 +108,8 @@ impl RevisionData {
     /// True if a recorded revision holds this data: these bytes, or the bytes that the reference
     /// would record without the members that v1.36.2 doesn't know. An unknown member may appear or
     /// disappear; one in both must have the same value.
+    ///
+    /// Upstream: `EqualRevision`, which compares two revisions.
     pub fn equals(&self, data: &str) -> bool {
         self.is_recorded_as(data)
             || self.known_forms().iter().any(|known| **known == *data)

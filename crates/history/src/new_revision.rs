@@ -39,7 +39,7 @@ impl NewRevision {
     /// Creates a revision of `set`, with `data` as its template, the number `revision` and the name
     /// for `collision_count`.
     ///
-    /// Upstream: `newRevision`.
+    /// Upstream: `newRevision`, `NewControllerRevision`.
     pub fn new(
         set: &StatefulSet,
         data: &RevisionData,

@@ -16,3 +16,8 @@ mod list;
 mod release;
 mod sort;
 mod update;
+
+#[test]
+fn every_row_has_a_test() {
+    tidy::upstream::parity::assert_rows("HIS");
+}

@@ -20,3 +20,8 @@ mod rewrite;
 mod stale_claims;
 mod storage;
 mod update;
+
+#[test]
+fn every_row_has_a_test() {
+    tidy::upstream::parity::assert_rows("POD");
+}

@@ -34,7 +34,7 @@ pub(crate) struct Plan {
 ///
 /// `maxUnavailable` is neither a number nor a percentage.
 ///
-/// Upstream: the end of `updateStatefulSet`.
+/// Upstream: `updateStatefulSet`, whose last part chooses and deletes the pods.
 pub(crate) fn plan(
     set: &StatefulSet,
     replicas: &[PodSlot],

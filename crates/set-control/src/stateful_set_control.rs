@@ -39,6 +39,8 @@ mod tests;
 pub trait StatefulSetControl: Send + Sync {
     /// Takes one step for a set. `revisions` come from [`Self::list_revisions`], `pods` are those
     /// that the set controls; `now` decides availability.
+    ///
+    /// Upstream: `UpdateStatefulSet`.
     async fn update_stateful_set(
         &self,
         set: &StatefulSet,
@@ -53,6 +55,8 @@ pub trait StatefulSetControl: Send + Sync {
     /// # Errors
     ///
     /// The set's selector can't be compiled.
+    ///
+    /// Upstream: `ListRevisions`.
     fn list_revisions(&self, set: &StatefulSet) -> Result<Vec<Arc<ControllerRevision>>, Error>;
 
     /// Makes the set the controller of orphaned revisions, from the oldest to the newest, and
@@ -61,6 +65,8 @@ pub trait StatefulSetControl: Send + Sync {
     /// # Errors
     ///
     /// A revision can't be written.
+    ///
+    /// Upstream: `AdoptOrphanRevisions`.
     async fn adopt_orphan_revisions(
         &self,
         set: &StatefulSet,

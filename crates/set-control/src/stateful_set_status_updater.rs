@@ -22,6 +22,8 @@ pub trait StatusUpdater: Send + Sync {
     /// # Errors
     ///
     /// An error from the API server or the transport; the last conflict after 5 attempts.
+    ///
+    /// Upstream: `UpdateStatefulSetStatus`.
     async fn update_stateful_set_status(
         &self,
         set: &StatefulSet,

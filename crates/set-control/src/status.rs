@@ -12,7 +12,7 @@ mod tests;
 /// Counts `pods` into `status`, starting at zero. Terminating pods count as existing, ready and
 /// available, but for no revision.
 ///
-/// Upstream: `updateStatus`.
+/// Upstream: `updateStatus` and `computeReplicaStatus`, which counts one list of pods.
 pub(crate) fn update_status<'a>(
     status: &mut StatefulSetStatus,
     set: &StatefulSet,
@@ -47,7 +47,7 @@ pub(crate) fn update_status<'a>(
 /// Makes the update revision the current one once all wanted pods are updated and ready. Versions
 /// before 1.37 complete only rolling updates. Returns true if the update is complete.
 ///
-/// Upstream: `completeRollingUpdate`, `completeUpdate` since 1.37.
+/// Upstream: `completeRollingUpdate`; since 1.37 `completeUpdate`.
 pub(crate) fn complete_update(
     set: &StatefulSet,
     status: &mut StatefulSetStatus,

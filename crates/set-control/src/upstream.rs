@@ -26,3 +26,8 @@ mod scale;
 mod stale_pods;
 mod status_updater;
 mod update;
+
+#[test]
+fn every_row_has_a_test() {
+    tidy::upstream::parity::assert_rows("SET");
+}

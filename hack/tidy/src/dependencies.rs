@@ -33,6 +33,10 @@ const CONTROL_PLANE: [&str; 6] = [
 /// The facade, allowed only in `[dev-dependencies]`.
 const TEST_CONTROL_PLANE: &str = "kube-test-control-plane";
 
+/// The repository checks, allowed only in `[dev-dependencies]`: the homes of ported tests compare them
+/// with upstream's.
+const TIDY: &str = "tidy";
+
 /// The public registry's name in lock files.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
@@ -74,6 +78,9 @@ fn directions(name: &str, package: &Package, members: &BTreeMap<&str, &Package>)
         .filter(|found| members.contains_key(found.name.as_str()));
     own.filter_map(|dependency| {
         let target = dependency.name.as_str();
+        if target == TIDY {
+            return (!dependency.is_dev()).then(|| format!("{name}: must not depend on {target}"));
+        }
         let allowed = match (position, plane) {
             (_, Some(plane)) => {
                 target == "kube-apimachinery" || CONTROL_PLANE[..plane].contains(&target)

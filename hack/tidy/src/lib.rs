@@ -6,10 +6,12 @@
 //! it finds violations.
 
 pub mod budgets;
+pub mod code_lines;
 pub mod dependencies;
 pub mod docs;
 pub mod doubles;
 pub mod features;
+pub mod items;
 pub mod layout;
 pub mod left_out;
 pub mod licenses;
@@ -18,18 +20,14 @@ pub mod module_cycles;
 pub mod module_graph;
 pub mod mutants;
 pub mod panics;
-pub mod parity;
 pub mod paths;
 pub mod plain_english;
 pub mod reachable;
 pub mod repository;
 pub mod source;
-pub mod status;
 pub mod symbols;
-pub mod test_functions;
 pub mod unused_dependencies;
-pub mod upstream_map;
-pub mod upstream_rows;
+pub mod upstream;
 
 /// Violations, one line each: `place: violation and remedy`.
 pub type Findings = Vec<String>;

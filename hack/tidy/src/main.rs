@@ -1,23 +1,21 @@
 //! Rewrites the status line of the README and the upstream map.
 
 use anyhow::Context as _;
-use tidy::{repository::Repository, status, upstream_map, upstream_rows};
+use tidy::repository::Repository;
+use tidy::upstream::{map, rows, status};
 
 fn main() -> anyhow::Result<()> {
     let repository = Repository::collect()?;
     let sources = repository.with_extension("rs");
-    let line = status::line(upstream_rows::UPSTREAM_TESTS, &sources)?;
+    let line = status::line(&rows::parse(rows::UPSTREAM_TESTS)?);
     let readme = repository.file("README.md").context("find README.md")?;
     write(
         &repository,
         "README.md",
         &status::rewrite(&readme.text, &line)?,
     )?;
-    write(
-        &repository,
-        upstream_map::PAGE,
-        &upstream_map::page(&sources),
-    )
+    let functions = map::parse(map::UPSTREAM_FUNCTIONS)?;
+    write(&repository, map::PAGE, &map::page(&functions, &sources))
 }
 
 /// Writes a changed file.

@@ -66,6 +66,9 @@ const PHRASES: &[(&str, &str)] = &[
     ("comes|come along|about", "use a verb"),
 ];
 
+/// Maximum length of a test's name.
+const TEST_NAME_MAX: usize = 59;
+
 /// First words of a clause where a noun phrase or a verb belongs.
 const CLAUSE_STARTS: &[&str] = &[
     "how", "what", "whatever", "when", "where", "whether", "which", "who", "whoever", "whom",
@@ -108,6 +111,13 @@ impl Rules {
     fn check(&self, file: &SourceFile) -> Findings {
         let mut findings = Findings::new();
         for passage in passages(file) {
+            if passage.kind == Kind::TestName && passage.len() > TEST_NAME_MAX {
+                let (line, length) = (passage.line_of(0), passage.len());
+                findings.push(format!(
+                    "{}:{line}: the test's name has {length} characters; {TEST_NAME_MAX} is the most",
+                    file.path
+                ));
+            }
             let words = passage.words();
             let mut start = 0;
             while let Some(word) = words.get(start) {

@@ -5,9 +5,15 @@ use std::path::PathBuf;
 use tidy::{
     Findings, budgets, dependencies, docs, doubles, features, layout, left_out, licenses,
     metadata::{self, Metadata},
-    module_cycles, mutants, panics, parity, paths, plain_english, reachable,
+    module_cycles, mutants, panics, paths, plain_english, reachable,
     repository::{Repository, SourceFile},
-    source, status, symbols, unused_dependencies, upstream_map, upstream_rows,
+    source, symbols, unused_dependencies,
+    upstream::{
+        map::{self, GoFunction},
+        parity,
+        rows::{self, Row},
+        status,
+    },
 };
 
 fn repository() -> Repository {
@@ -16,6 +22,14 @@ fn repository() -> Repository {
 
 fn rust_files() -> Vec<SourceFile> {
     repository().with_extension("rs")
+}
+
+fn go_functions() -> Vec<GoFunction<'static>> {
+    map::parse(map::UPSTREAM_FUNCTIONS).expect("the list of upstream's functions is valid")
+}
+
+fn upstream_rows() -> Vec<Row<'static>> {
+    rows::parse(rows::UPSTREAM_TESTS).expect("the table of upstream's tests is valid")
 }
 
 fn metadata(repository: &Repository) -> Metadata {
@@ -159,11 +173,7 @@ fn files_contain_no_private_paths() {
 fn readme_status_line_is_current() {
     let repository = repository();
     let readme = &repository.file("README.md").expect("README.md exists").text;
-    let line = status::line(
-        upstream_rows::UPSTREAM_TESTS,
-        &repository.with_extension("rs"),
-    )
-    .expect("the table of upstream tests is valid");
+    let line = status::line(&upstream_rows());
     let current = status::rewrite(readme, &line).expect("the README has a status marker");
     assert!(
         *readme == current,
@@ -172,29 +182,25 @@ fn readme_status_line_is_current() {
 }
 
 #[test]
-fn upstream_rows_and_ported_tests_match() {
-    let rows = upstream_rows::parse(upstream_rows::UPSTREAM_TESTS)
-        .expect("the table of upstream tests is valid");
-    assert_clean(&parity::check(&rows, &rust_files()));
+fn homes_of_ported_tests_compare_them_with_the_rows() {
+    assert_clean(&parity::check_homes(&upstream_rows(), &rust_files()));
 }
 
 #[test]
 fn upstream_map_is_current() {
     let repository = repository();
-    let page = repository
-        .file(upstream_map::PAGE)
-        .map(|file| file.text.as_str());
-    let current = upstream_map::page(&repository.with_extension("rs"));
+    let page = repository.file(map::PAGE).map(|file| file.text.as_str());
+    let current = map::page(&go_functions(), &repository.with_extension("rs"));
     assert!(
         page == Some(&current),
         "run `make fmt`; {} is out of date",
-        upstream_map::PAGE
+        map::PAGE
     );
 }
 
 #[test]
-fn ported_functions_keep_their_names() {
-    assert_clean(&upstream_map::check(&rust_files()));
+fn ported_functions_are_found_by_their_names() {
+    assert_clean(&map::check(&go_functions(), &rust_files()));
 }
 
 #[test]

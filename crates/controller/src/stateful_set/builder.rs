@@ -190,7 +190,7 @@ impl Builder {
     /// Sets the time limit of running syncs at shutdown; by default they may run as long as they
     /// need.
     ///
-    /// Upstream: the flag `--controller-shutdown-timeout`.
+    /// Upstream: `--controller-shutdown-timeout`, a flag of the program.
     pub fn shutdown_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.shutdown_timeout = timeout;
         self

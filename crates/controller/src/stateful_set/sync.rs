@@ -1,6 +1,6 @@
 //! One sync of one set.
 //!
-//! Upstream: `sync`, `syncStatefulSet` and their callees, in `stateful_set.go`.
+//! Upstream: `stateful_set.go`, from `sync` to its callees.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

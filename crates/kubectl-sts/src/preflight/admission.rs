@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_that_exempt_the_built_in_controller_must_exempt_this_one() {
+    fn hooks_must_exempt_this_controller_like_the_built_in_one() {
         let built_in = "request.userInfo.username != \
                         'system:serviceaccount:kube-system:statefulset-controller'";
         let check = judge(&hooks(&configuration("pods", built_in)));

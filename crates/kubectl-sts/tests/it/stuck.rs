@@ -309,7 +309,7 @@ async fn set_is_scaled_to_the_room() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn scaling_down_is_not_offered_if_it_removes_data_or_running_pods() {
+async fn scale_down_that_removes_data_or_running_pods_is_not_offered() {
     let mut set = web(4);
     let requests = json!({"requests": {"cpu": "40"}});
     set["spec"]["template"]["spec"]["containers"][0]["resources"] = requests;

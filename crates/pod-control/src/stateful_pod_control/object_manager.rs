@@ -36,6 +36,8 @@ pub trait ObjectManager: SetReader {
     /// # Errors
     ///
     /// An error from the API server or the transport.
+    ///
+    /// Upstream: `CreatePod`.
     async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<Option<Arc<Pod>>, Error>;
 
     /// Reads a pod live.
@@ -43,6 +45,8 @@ pub trait ObjectManager: SetReader {
     /// # Errors
     ///
     /// An error from the API server or the transport.
+    ///
+    /// Upstream: `GetPod`, which reads the cache.
     async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error>;
 
     /// Writes a live pod with its resource version.
@@ -50,6 +54,8 @@ pub trait ObjectManager: SetReader {
     /// # Errors
     ///
     /// An error from the API server or the transport.
+    ///
+    /// Upstream: `UpdatePod`.
     async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error>;
 
     /// Deletes a pod if its uid is unchanged.
@@ -57,6 +63,8 @@ pub trait ObjectManager: SetReader {
     /// # Errors
     ///
     /// An error from the API server or the transport; a conflict if the pod was recreated.
+    ///
+    /// Upstream: `DeletePod`.
     async fn delete_pod(&self, set: &StatefulSet, pod: &Pod, timing: Timing) -> Result<(), Error>;
 
     /// Creates a claim.
@@ -64,6 +72,8 @@ pub trait ObjectManager: SetReader {
     /// # Errors
     ///
     /// An error from the API server or the transport.
+    ///
+    /// Upstream: `CreateClaim`.
     async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error>;
 
     /// Returns a claim from the cache.
@@ -71,6 +81,8 @@ pub trait ObjectManager: SetReader {
     /// # Errors
     ///
     /// The cache fails.
+    ///
+    /// Upstream: `GetClaim`.
     fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error>;
 
     /// Reads a claim live.
@@ -85,6 +97,8 @@ pub trait ObjectManager: SetReader {
     /// # Errors
     ///
     /// An error from the API server or the transport.
+    ///
+    /// Upstream: `UpdateClaim`.
     async fn update_claim(
         &self,
         set: &StatefulSet,

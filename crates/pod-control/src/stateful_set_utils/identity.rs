@@ -25,6 +25,8 @@ impl Ordinal {
     }
 
     /// Returns the ordinal's index in the set, if the set wants such a pod.
+    ///
+    /// Upstream: `podInOrdinalRange`, which returns no index.
     pub fn index_in(self, set: &StatefulSet) -> Option<usize> {
         let index = self.0 - i64::from(set.spec.start_ordinal);
         if index >= i64::from(set.spec.replicas) {

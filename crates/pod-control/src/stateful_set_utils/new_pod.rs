@@ -30,8 +30,6 @@ pub struct NewPod {
 impl NewPod {
     /// Returns the pod with this ordinal of `set`, which is restored to the revision named
     /// `revision`.
-    ///
-    /// Upstream: `newVersionedStatefulSetPod`.
     pub fn new(set: &StatefulSet, revision: &str, ordinal: Ordinal) -> Self {
         let name = pod_name(set, ordinal).into();
         Self {
@@ -78,7 +76,7 @@ impl NewPod {
     ///
     /// The template can't be encoded as JSON.
     ///
-    /// Upstream: `newStatefulSetPod`, in JSON.
+    /// Upstream: `newStatefulSetPod`, which returns a typed object.
     pub fn to_value(&self) -> Result<Value, ParseError> {
         let mut template = self.set.spec.template.to_value()?;
         let recorded = object_member(&mut template, "metadata");

@@ -1,7 +1,10 @@
 //! Prose of a file: comments, documentation, messages, test names, Markdown.
 
 use super::Word;
-use crate::{repository::SourceFile, test_functions::test_functions};
+use crate::{
+    items::{Item, items},
+    repository::SourceFile,
+};
 
 mod rust;
 
@@ -41,6 +44,11 @@ impl Passage {
             line,
             text: text.to_owned(),
         }
+    }
+
+    /// Number of bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
     }
 
     /// Line number in the file of a byte of the text.
@@ -154,12 +162,16 @@ fn test_names(file: &SourceFile) -> Vec<Passage> {
             .position(|line| line.contains(&declaration));
         line.map_or(1, |line| line + 1)
     };
-    let tests = test_functions(file).into_iter();
-    let own = tests.filter(|test| !test.path.iter().any(|part| part == "upstream"));
-    let names = own.filter_map(|test| test.path.last().cloned());
-    names
-        .filter(|name| !name.starts_with("test_"))
-        .map(|name| Passage::new(Kind::TestName, line_of(&name), &name.replace('_', " ")))
+    if file.path.contains("/upstream/") || file.name() == "upstream.rs" {
+        return Vec::new();
+    }
+    let tests = items(&file.text).into_iter().filter(Item::is_test);
+    tests
+        .filter(|test| !test.name.starts_with("test_"))
+        .map(|test| {
+            let line = line_of(&test.name);
+            Passage::new(Kind::TestName, line, &test.name.replace('_', " "))
+        })
         .collect()
 }
 

@@ -103,3 +103,15 @@ fn headers_of_patches_and_comments_of_manifests_are_read() {
     let yaml = "#!/bin/sh\nkey: \"a # anew\" # told\nsummary: For ever.\n";
     assert_eq!(found("a.yaml", yaml), ["told", "for ever"]);
 }
+
+#[test]
+fn long_test_names_are_rejected() {
+    for (length, count) in [(59, 0), (60, 1)] {
+        let name = "a".repeat(length);
+        let text = format!("//! Tests.\n\n#[tokio::test]\nasync fn {name}() {{}}\n");
+        let findings = Rules::new().check(&SourceFile::new("x/src/x.rs", &text));
+        assert_eq!(findings.len(), count, "{findings:?}");
+        let ported = SourceFile::new("x/src/upstream/x.rs", &text);
+        assert!(Rules::new().check(&ported).is_empty());
+    }
+}

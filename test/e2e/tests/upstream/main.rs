@@ -13,3 +13,8 @@ mod identity;
 mod ordinals;
 mod scaling;
 mod updates;
+
+#[test]
+fn every_row_has_a_test() {
+    tidy::upstream::parity::assert_rows("E2E");
+}

@@ -10,3 +10,8 @@ mod ordinals;
 mod pods;
 mod replicas;
 mod updates;
+
+#[test]
+fn every_row_has_a_test() {
+    tidy::upstream::parity::assert_rows("INT");
+}

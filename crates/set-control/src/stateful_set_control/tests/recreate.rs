@@ -271,7 +271,7 @@ async fn template_change_midway_replaces_half_created_pods() {
 }
 
 #[tokio::test]
-async fn return_to_the_first_template_keeps_terminating_pods_out_of_the_wave() {
+async fn rollback_keeps_terminating_pods_out_of_the_deletions() {
     for (set, others) in [
         (web(), vec!["web-0"]),
         (web().parallel(), vec!["web-0", "web-1", "web-2"]),
@@ -355,7 +355,7 @@ async fn conditions_of_others_survive_every_strategy() {
 }
 
 #[tokio::test]
-async fn progress_outlives_the_strategy_until_an_earlier_version_removes_it() {
+async fn earlier_version_removes_the_progress_of_recreate() {
     let world = changed(&web()).await;
     world.settle().await;
     let rolling = super::web().image(NEW).generation(3);

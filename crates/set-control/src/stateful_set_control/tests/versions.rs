@@ -80,7 +80,7 @@ async fn failed_outdated_pod_is_deleted_twice_by_parallel_sets() {
 
 /// Without `rollingUpdate`, a hole below the stored count gets the current revision.
 #[tokio::test]
-async fn hole_of_a_bare_parallel_set_is_filled_and_emptied_in_one_sync() {
+async fn parallel_sync_fills_and_empties_the_slot_of_a_missing_pod() {
     let set = web()
         .parallel()
         .with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
@@ -95,7 +95,7 @@ async fn hole_of_a_bare_parallel_set_is_filled_and_emptied_in_one_sync() {
 }
 
 #[tokio::test]
-async fn full_quota_blocks_a_parallel_scale_down_only_without_the_preview() {
+async fn full_quota_blocks_scale_down_only_without_the_preview() {
     let full: fn() -> ApiError = || ApiError::api(403, "Forbidden", "exceeded quota");
     let preview = "PreviewParallelScaleDownFirst=true";
     for (settings, parallel, left) in [

@@ -49,3 +49,8 @@ fn test_stateful_set_strategy_recreate_strategy_validate_update() {
         assert_eq!(errors(Some(old), new, false), expected, "{old} {new}");
     }
 }
+
+#[test]
+fn every_row_has_a_test() {
+    tidy::upstream::parity::assert_rows("REG");
+}

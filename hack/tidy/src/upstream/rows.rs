@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Context as _;
 
 /// The table; its header describes the format.
-pub const UPSTREAM_TESTS: &str = include_str!("../upstream_tests.txt");
+pub const UPSTREAM_TESTS: &str = include_str!("../../upstream_tests.txt");
 
 /// Separator before the reason for not running a row.
 const NOT_RUN: &str = " | needs real containers: ";
@@ -30,6 +30,13 @@ pub struct Row<'a> {
     pub not_run: Option<&'a str>,
     /// True for a conformance test.
     pub is_conformance: bool,
+}
+
+impl Row<'_> {
+    /// First part of the id, the same for all rows of a home.
+    pub fn prefix(&self) -> &str {
+        self.id.split('-').next().unwrap_or_default()
+    }
 }
 
 /// Parses the table.
