@@ -365,8 +365,8 @@ const UNANSWERED_MAX: Duration = Duration::from_secs(60);
 /// The body of any response.
 pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// A service that sends requests. No task stands between it and the caller, as a
-/// [`kube::Client`] has one.
+/// A service that sends requests in the task of the caller, unlike a
+/// [`kube::Client`].
 pub(crate) type RequestService = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, BoxError>;
 
 /// Hides the types of a service and of its responses' bodies.

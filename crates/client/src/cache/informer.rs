@@ -390,7 +390,7 @@ impl<K: CachedObject> Informer<K> {
     }
 }
 
-/// The informer's turn on its thread. An orphan's event costs as much as its namespace has sets, and
+/// The informer's turn on its thread. An orphan's event searches all sets of its namespace, and
 /// other caches and workers must not wait for many of them.
 #[derive(Default)]
 struct Turn {
