@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kube_apimachinery::json::{ParseError, parse};
+use kube_apimachinery::json::{ParseError, parse, to_go_string};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -17,6 +17,8 @@ use crate::decode::or_default;
 #[derive(Clone, Debug)]
 pub struct PodTemplate {
     json: Part,
+    /// True if the text is Go's encoding of a value.
+    is_encoded: bool,
     memo: Arc<TemplateMemo>,
 }
 
@@ -24,6 +26,7 @@ impl From<Part> for PodTemplate {
     fn from(json: Part) -> Self {
         Self {
             json,
+            is_encoded: false,
             memo: Arc::default(),
         }
     }
@@ -32,7 +35,10 @@ impl From<Part> for PodTemplate {
 impl PodTemplate {
     /// Creates a template from its JSON.
     pub fn from_value(template: &Value) -> Self {
-        Part::whole(template.to_string()).into()
+        Self {
+            is_encoded: true,
+            ..Part::whole(to_go_string(template)).into()
+        }
     }
 
     /// Slices the template from the text of a set.
@@ -45,6 +51,18 @@ impl PodTemplate {
         self.json.to_str()
     }
 
+    /// The template as Go encodes it, with sorted members.
+    ///
+    /// # Errors
+    ///
+    /// As of [`PodTemplate::to_value`].
+    pub fn encoded(&self) -> Result<Cow<'_, str>, ParseError> {
+        if self.is_encoded {
+            return Ok(self.to_json());
+        }
+        Ok(to_go_string(&self.to_value()?).into())
+    }
+
     /// Length of the JSON text in bytes.
     pub fn json_len(&self) -> usize {
         self.json.len()
@@ -53,6 +71,7 @@ impl PodTemplate {
     pub(super) fn moved(&self, set: &SharedText, form: &SharedText) -> Self {
         Self {
             json: self.json.moved(set, form),
+            is_encoded: self.is_encoded,
             memo: Arc::clone(&self.memo),
         }
     }

@@ -1,8 +1,10 @@
 //! Pods before their creation.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use kube_apimachinery::json::{ParseError, to_go_string};
+use kube_apimachinery::json::{ParseError, RawObject, parse, to_go_string};
 use serde_json::{Map, Value, json};
 use statefulset_controller_util::pod::{Pod, REVISION_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -12,6 +14,9 @@ use super::storage::update_storage;
 
 #[cfg(test)]
 mod tests;
+
+/// Members of a template's spec that differ between the pods of a set.
+const OWN_MEMBERS: [&str; 3] = ["hostname", "subdomain", "volumes"];
 
 /// A missing pod that a set wants; its body is built only at its creation.
 #[derive(Clone, Debug)]
@@ -61,13 +66,48 @@ impl NewPod {
         self.set.spec.template.json_len()
     }
 
-    /// Returns the body to POST, with the template's unknown members.
+    /// Returns the body to POST, with the template's unknown members. Members of the spec that all
+    /// pods share are copied, not parsed.
     ///
     /// # Errors
     ///
     /// The template can't be encoded as JSON.
     pub fn body(&self) -> Result<String, ParseError> {
-        Ok(to_go_string(&self.to_value()?))
+        let template = self.set.spec.template.encoded()?;
+        let template = RawObject::parse(&template)?;
+        let metadata = template.get("metadata").map(|json| parse(json.get()));
+        let metadata = metadata.transpose()?;
+        let spec = template
+            .get("spec")
+            .map(|spec| RawObject::parse(spec.get()));
+        let spec = spec.and_then(Result::ok).unwrap_or_default();
+        let (own, shared): (Vec<_>, Vec<_>) = spec
+            .iter()
+            .partition(|(member, _)| OWN_MEMBERS.contains(member));
+        let own = own
+            .into_iter()
+            .map(|(member, json)| Ok((member, parse(json.get())?)));
+        let own: BTreeMap<&str, Value> = own.collect::<Result<_, ParseError>>()?;
+        let mut pod = self.of_template(json!({"metadata": metadata, "spec": own}));
+
+        let shared = shared
+            .into_iter()
+            .map(|(member, json)| (member, Cow::Borrowed(json.get())));
+        let mut members: BTreeMap<&str, Cow<'_, str>> = shared.collect();
+        let own = object_member(&mut pod, "spec");
+        for member in OWN_MEMBERS {
+            if let Some(value) = own.get(member) {
+                members.insert(member, to_go_string(value).into());
+            }
+        }
+        let members = members
+            .iter()
+            .map(|(member, json)| format!("{}:{json}", to_go_string(&Value::from(*member))));
+        let spec = members.collect::<Vec<_>>().join(",");
+        let metadata = to_go_string(object_member(&mut pod, "metadata"));
+        Ok(format!(
+            r#"{{"apiVersion":"v1","kind":"Pod","metadata":{metadata},"spec":{{{spec}}},"status":{{}}}}"#
+        ))
     }
 
     /// Returns the object to POST as a value.
@@ -75,10 +115,14 @@ impl NewPod {
     /// # Errors
     ///
     /// The template can't be encoded as JSON.
+    pub fn to_value(&self) -> Result<Value, ParseError> {
+        Ok(self.of_template(self.set.spec.template.to_value()?))
+    }
+
+    /// Returns the pod with the members of a template.
     ///
     /// Upstream: `newStatefulSetPod`, which returns a typed object.
-    pub fn to_value(&self) -> Result<Value, ParseError> {
-        let mut template = self.set.spec.template.to_value()?;
+    fn of_template(&self, mut template: Value) -> Value {
         let recorded = object_member(&mut template, "metadata");
         let mut metadata = Map::new();
         for member in ["labels", "annotations", "finalizers"] {
@@ -108,7 +152,7 @@ impl NewPod {
         labels[REVISION_LABEL] = Value::from(&*self.revision);
         self.set_host_name(object_member(&mut pod, "spec"));
         update_storage(&self.set, self.ordinal, &mut pod);
-        Ok(pod)
+        pod
     }
 
     /// Overwrites the template's host name and subdomain.

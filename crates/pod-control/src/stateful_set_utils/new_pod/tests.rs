@@ -1,5 +1,6 @@
 //! Bodies of new pods.
 
+use kube_apimachinery::json::on_large_stack;
 use statefulset_controller_util::stateful_set::PodTemplate;
 use statefulset_controller_util::testing::builders::{self, Builder};
 
@@ -7,8 +8,8 @@ use super::*;
 
 fn body(set: &Builder<StatefulSet>, ordinal: i32) -> Value {
     let pod = NewPod::new(&set.build(), "web-1", Ordinal::from(ordinal));
-    let body: Value = serde_json::from_str(&pod.body().unwrap()).unwrap();
-    assert_eq!(body, pod.to_value().unwrap());
+    let body = pod.to_value().unwrap();
+    assert_eq!(pod.body().unwrap(), to_go_string(&body));
     body
 }
 
@@ -197,4 +198,18 @@ fn odd_templates_still_give_pods_an_identity() {
         assert_eq!(body["metadata"]["labels"][REVISION_LABEL], "web-1");
         assert_eq!(body["spec"]["hostname"], "web-0");
     }
+}
+
+#[tokio::test]
+async fn deep_metadata_of_a_template_is_dropped() {
+    let deep = (0..200).fold(json!({}), |inner, _| json!([inner]));
+    let member = "spec.template.metadata.managedFields";
+    let set = builders::set("web").with(member, deep).build();
+    let pod = NewPod::new(&set, "web-1", Ordinal::from(0));
+    on_large_stack(async move {
+        let body = pod.body().unwrap();
+        assert_eq!(body, to_go_string(&pod.to_value().unwrap()));
+        assert!(!body.contains("managedFields"));
+    })
+    .await;
 }
