@@ -1,11 +1,14 @@
 //! Requests for the dependents of sets, with a record of the writes.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use kube_apimachinery::json::Document;
 use kube_apimachinery::object_key::ObjectKey;
-use serde::Deserialize;
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 use statefulset_client::cache::indexer::CachedObject;
 use statefulset_client::error::Error;
@@ -188,18 +191,79 @@ impl SetReader for TrackedClient {
     }
 }
 
-/// Returns the version in the response to a write; `None` if it has none, or can't be read. The
-/// rest of the object comes with a watch.
+/// Returns the version in the response to a write; `None` if it has none, or can't be read. Reads no
+/// further: the object comes with a watch.
 fn written_version(answer: &str) -> Option<Box<str>> {
-    #[derive(Deserialize)]
-    struct Written {
-        metadata: WrittenMeta,
+    let mut version = None;
+    let seed = StringAt {
+        path: &["metadata", "resourceVersion"],
+        found: &mut version,
+    };
+    // The error stops the reading.
+    let _ = seed.deserialize(&mut serde_json::Deserializer::from_str(answer));
+    version
+}
+
+/// Finds the string at a path of members, and fails then.
+struct StringAt<'a> {
+    path: &'a [&'static str],
+    found: &'a mut Option<Box<str>>,
+}
+
+impl<'de> DeserializeSeed<'de> for StringAt<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        if !self.path.is_empty() {
+            return deserializer.deserialize_map(self);
+        }
+        *self.found = Some(Deserialize::deserialize(deserializer)?);
+        Err(D::Error::custom("found"))
     }
-    #[derive(Deserialize)]
-    struct WrittenMeta {
-        #[serde(rename = "resourceVersion")]
-        resource_version: Box<str>,
+}
+
+impl<'de> Visitor<'de> for StringAt<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
     }
-    let written: Written = serde_json::from_str(answer).ok()?;
-    Some(written.metadata.resource_version)
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        while let Some(member) = members.next_key::<Cow<'_, str>>()? {
+            match self.path {
+                [first, path @ ..] if *first == member => {
+                    return members.next_value_seed(StringAt { path, ..self });
+                }
+                _ => drop(members.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_of_an_answer_is_read_alone() {
+        for (answer, expected) in [
+            (
+                r#"{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7","uid":"#,
+                Some("7"),
+            ),
+            (
+                r#"{"spec":{"metadata":{"resourceVersion":"1"}},"metadata":{"resourceVersion":"2"}}"#,
+                Some("2"),
+            ),
+            (r#"{"metadata":{"resourceVersion":3}}"#, None),
+            (r#"{"metadata":{}}"#, None),
+            (r#"{"metadata":"a"}"#, None),
+            ("[]", None),
+            ("", None),
+        ] {
+            assert_eq!(written_version(answer).as_deref(), expected, "{answer}");
+        }
+    }
 }
