@@ -9,20 +9,21 @@ mod spec;
 mod status;
 mod template;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube_apimachinery::json::{RawObject, is_deep, to_raw};
+use kube_apimachinery::json::{Document, RawObject, is_deep, to_raw};
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde::Deserialize;
+use serde::de::Error as _;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use statefulset_client::cache::indexer::{CachedObject, IndexKey, SharedText, TextPool};
 use statefulset_client::recorder::ObjectReference;
 
-use self::spec::RawSpec;
 use crate::decode::{RawMeta, or_default, remove_managed_fields};
 
 pub use conditions::{Condition, Conditions, RecreateProgress};
@@ -51,8 +52,11 @@ pub struct StatefulSet {
     pub spec: StatefulSetSpec,
     /// Last recorded status.
     pub status: Arc<StatefulSetStatus>,
-    /// The set as sent by the server, without `managedFields` and status.
-    text: SharedText,
+    /// The set as sent by the server, without `managedFields`, spec and status, and without the
+    /// bracket at its end.
+    head: Arc<str>,
+    /// The spec as sent by the server.
+    spec_text: SharedText,
 }
 
 /// Metadata of a set, to the extent that decisions need it.
@@ -121,9 +125,14 @@ impl StatefulSet {
         }
     }
 
-    /// The set as sent by the server, without `managedFields` and status.
-    pub fn text(&self) -> &SharedText {
-        &self.text
+    /// Length in bytes of the set as sent by the server, without `managedFields` and status.
+    pub fn text_len(&self) -> usize {
+        self.head.len() + self.spec_text.len()
+    }
+
+    /// The spec as sent by the server.
+    pub fn spec_text(&self) -> &SharedText {
+        &self.spec_text
     }
 
     /// Returns the set as sent by the server, with another status: the body of a status write. It
@@ -133,10 +142,9 @@ impl StatefulSet {
     ///
     /// The status can't be encoded.
     pub fn with_status(&self, status: &StatefulSetStatus) -> Result<String, serde_json::Error> {
-        let text = self.text.to_str();
-        let members = text.strip_suffix('}').unwrap_or(&text);
+        let (head, spec) = (&self.head, self.spec_text.to_str());
         let status = serde_json::to_string(status)?;
-        Ok(format!(r#"{members},"status":{status}}}"#))
+        Ok(format!(r#"{head},"spec":{spec},"status":{status}}}"#))
     }
 
     /// Returns the set with another pod template.
@@ -148,39 +156,70 @@ impl StatefulSet {
     }
 }
 
-/// The retained text of a set, and its status.
-struct Text {
-    kept: SharedText,
+/// The parts of a set's JSON.
+struct Parts<'a> {
+    metadata: SetMetadata,
     status: StatefulSetStatus,
+    head: String,
+    spec: Cow<'a, RawValue>,
 }
 
-impl Text {
-    /// Removes status and `managedFields` from an object; every other value keeps its bytes. Adds
-    /// kind and apiVersion, which list items lack.
-    fn of(json: &str) -> Result<Self, serde_json::Error> {
+impl<'a> Parts<'a> {
+    /// Takes an object apart. Adds kind and apiVersion, which list items lack, to the head; all other
+    /// values keep their bytes.
+    fn of(json: &'a str) -> Result<Self, serde_json::Error> {
         let mut object = RawObject::parse(json)?;
         let status = object.remove("status");
         let status: Option<StatefulSetStatus> = match status {
             Some(status) => serde_json::from_str(status.get())?,
             None => None,
         };
+        let missing = serde_json::Error::missing_field;
+        let spec = object.remove("spec").ok_or_else(|| missing("spec"))?;
         remove_managed_fields(&mut object)?;
         for (member, value) in [("apiVersion", API_VERSION), ("kind", KIND)] {
             object.set(member, to_raw(&Value::from(value)));
         }
+        let metadata = object.get("metadata").ok_or_else(|| missing("metadata"))?;
+        let mut metadata = SetMetadata::decode(metadata)?;
+        let mut head = object.to_string();
+        metadata.is_deep = is_deep(&head) || is_deep(spec.get());
+        head.pop();
         Ok(Self {
-            kept: object.to_string().into(),
+            metadata,
             status: status.unwrap_or_default(),
+            head,
+            spec,
         })
+    }
+
+    fn into_set(self, spec: StatefulSetSpec, spec_text: SharedText) -> StatefulSet {
+        StatefulSet {
+            metadata: Arc::new(self.metadata),
+            spec,
+            status: Arc::new(self.status),
+            head: self.head.into(),
+            spec_text,
+        }
     }
 }
 
-#[derive(Deserialize)]
-struct RawSet<'a> {
-    #[serde(borrow)]
-    metadata: &'a RawValue,
-    #[serde(borrow)]
-    spec: RawSpec<'a>,
+impl SetMetadata {
+    fn decode(json: &RawValue) -> Result<Self, serde_json::Error> {
+        let metadata: RawMeta = serde_json::from_str(json.get())?;
+        let RawAnnotations { annotations } = serde_json::from_str(json.get())?;
+        Ok(Self {
+            name: metadata.name,
+            namespace: metadata.namespace,
+            uid: metadata.uid,
+            resource_version: metadata.resource_version,
+            generation: metadata.generation,
+            creation_timestamp: metadata.creation_timestamp,
+            deletion_timestamp: metadata.deletion_timestamp,
+            annotations,
+            is_deep: false,
+        })
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -208,39 +247,44 @@ impl CachedObject for StatefulSet {
     }
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
-        let Text { kept, status } = Text::of(json)?;
-        let text = kept.to_str();
-        let raw: RawSet<'_> = serde_json::from_str(&text)?;
-        let metadata: RawMeta = serde_json::from_str(raw.metadata.get())?;
-        let RawAnnotations { annotations } = serde_json::from_str(raw.metadata.get())?;
-        let spec = StatefulSetSpec::of(&kept, raw.spec)?;
-        Ok(Self {
-            metadata: Arc::new(SetMetadata {
-                name: metadata.name,
-                namespace: metadata.namespace,
-                uid: metadata.uid,
-                resource_version: metadata.resource_version,
-                generation: metadata.generation,
-                creation_timestamp: metadata.creation_timestamp,
-                deletion_timestamp: metadata.deletion_timestamp,
-                annotations,
-                is_deep: is_deep(&text),
-            }),
-            spec,
-            status: Arc::new(status),
-            text: kept.clone(),
-        })
+        let parts = Parts::of(json)?;
+        let text = SharedText::from(parts.spec.get());
+        let spec = StatefulSetSpec::decode(&text)?;
+        Ok(parts.into_set(spec, text))
     }
 
-    fn share_texts(&mut self, pool: &TextPool) {
-        if let Some(form) = self.text.shared(pool) {
-            self.spec.move_templates(&self.text, &form);
-            self.text = form;
+    /// Takes an unchanged spec, and results of syncs about an unchanged template, from the last
+    /// state.
+    fn decode_next(
+        _: &Document,
+        json: &str,
+        texts: &TextPool,
+        last: &dyn Fn(&str, &str) -> Option<Arc<Self>>,
+    ) -> Result<Self, serde_json::Error> {
+        let parts = Parts::of(json)?;
+        let last = last(&parts.metadata.namespace, &parts.metadata.name);
+        let is_same = |last: &Arc<Self>| {
+            let spec = parts.spec.get();
+            last.spec_text.len() == spec.len() && last.spec_text.to_str() == spec
+        };
+        if let Some(last) = last.as_ref().filter(|last| is_same(last)) {
+            return Ok(parts.into_set(last.spec.clone(), last.spec_text.clone()));
         }
+        let text = SharedText::from(parts.spec.get());
+        let mut spec = StatefulSetSpec::decode(&text)?;
+        if let Some(last) = last {
+            spec.template.succeed(&last.spec.template);
+        }
+        let mut set = parts.into_set(spec, text);
+        set.share_texts(texts);
+        Ok(set)
     }
 
-    fn succeed(&mut self, previous: &Self) {
-        self.spec.template.succeed(&previous.spec.template);
+    fn share_texts(&mut self, texts: &TextPool) {
+        if let Some(form) = self.spec_text.shared(texts) {
+            self.spec.move_templates(&self.spec_text, &form);
+            self.spec_text = form;
+        }
     }
 
     fn index_values(&self, out: &mut Vec<IndexKey>) {

@@ -12,7 +12,7 @@ const LARGE_TEXT_BYTES: usize = 64 * 1024;
 
 /// True if a sync of this set may compute for long.
 pub(crate) fn computes_for_long(set: &StatefulSet) -> bool {
-    set.text().len() >= LARGE_TEXT_BYTES
+    set.text_len() >= LARGE_TEXT_BYTES
 }
 
 /// Awaits a future whose polls take long. For each poll, the thread hands the runtime's other tasks

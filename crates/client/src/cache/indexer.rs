@@ -40,10 +40,19 @@ pub trait CachedObject: Send + Sync + Sized + 'static {
     fn share_texts(&mut self, pool: &TextPool) {
         let _ = pool;
     }
-    /// Takes over results of earlier work on the object's previous state. Types with such results
-    /// override it.
-    fn succeed(&mut self, previous: &Self) {
-        let _ = previous;
+    /// Decodes the next state of an object from `json`, a part of a document, and shares its long
+    /// texts. `last` returns the object's last state by namespace and name; types with large parts
+    /// that rarely change override this to take them from there.
+    fn decode_next(
+        document: &Document,
+        json: &str,
+        texts: &TextPool,
+        last: &dyn Fn(&str, &str) -> Option<Arc<Self>>,
+    ) -> Result<Self, serde_json::Error> {
+        let _ = last;
+        let mut object = Self::decode_part(document, json)?;
+        object.share_texts(texts);
+        Ok(object)
     }
     /// Adds the object's index keys to `out`, each at most once. Every key belongs to the object's
     /// namespace.

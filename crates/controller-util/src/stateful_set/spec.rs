@@ -121,7 +121,7 @@ impl StatefulSetSpec {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct RawSpec<'a> {
+struct RawSpec<'a> {
     #[serde(default)]
     replicas: Option<i32>,
     #[serde(default)]
@@ -178,18 +178,20 @@ struct RawRetentionPolicy {
 }
 
 impl StatefulSetSpec {
-    /// Builds the spec from the text of a set.
-    pub(super) fn of(set: &SharedText, raw: RawSpec<'_>) -> Result<Self, serde_json::Error> {
+    /// Reads the spec from its text, whose parts the templates are.
+    pub(super) fn decode(spec: &SharedText) -> Result<Self, serde_json::Error> {
+        let text = spec.to_str();
+        let raw: RawSpec<'_> = serde_json::from_str(&text)?;
         let claim_templates = raw.volume_claim_templates.unwrap_or_default();
         let claim_templates: Vec<ClaimTemplate> = claim_templates
             .into_iter()
-            .map(|template| ClaimTemplate::of(set, template))
+            .map(|template| ClaimTemplate::of(spec, template))
             .collect::<Result<_, _>>()?;
         Ok(Self {
             replicas: raw.replicas.unwrap_or(REPLICAS_DEFAULT),
             start_ordinal: raw.ordinals.unwrap_or_default().start,
             selector: Arc::new(SetSelector::new(raw.selector)),
-            template: PodTemplate::of(set, raw.template),
+            template: PodTemplate::of(spec, raw.template),
             claim_templates: last_of_each_name(claim_templates).into(),
             service_name: raw.service_name,
             pod_management_policy: match raw.pod_management_policy.as_str() {
@@ -209,13 +211,13 @@ impl StatefulSetSpec {
 }
 
 impl StatefulSetSpec {
-    /// Makes the templates slices of another form of the set's text.
-    pub(super) fn move_templates(&mut self, set: &SharedText, form: &SharedText) {
-        self.template = self.template.moved(set, form);
+    /// Makes the templates slices of another form of the spec's text.
+    pub(super) fn move_templates(&mut self, spec: &SharedText, form: &SharedText) {
+        self.template = self.template.moved(spec, form);
         self.claim_templates = self
             .claim_templates
             .iter()
-            .map(|template| template.moved(set, form))
+            .map(|template| template.moved(spec, form))
             .collect();
     }
 }

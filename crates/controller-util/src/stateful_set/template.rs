@@ -41,9 +41,9 @@ impl PodTemplate {
         }
     }
 
-    /// Slices the template from the text of a set.
-    pub(super) fn of(set: &SharedText, template: Option<&RawValue>) -> Self {
-        template.map_or_else(Self::default, |template| Part::of(set, template).into())
+    /// Slices the template from the text of a spec.
+    pub(super) fn of(spec: &SharedText, template: Option<&RawValue>) -> Self {
+        template.map_or_else(Self::default, |template| Part::of(spec, template).into())
     }
 
     /// The JSON text, as sent by the server.
@@ -68,9 +68,9 @@ impl PodTemplate {
         self.json.len()
     }
 
-    pub(super) fn moved(&self, set: &SharedText, form: &SharedText) -> Self {
+    pub(super) fn moved(&self, spec: &SharedText, form: &SharedText) -> Self {
         Self {
-            json: self.json.moved(set, form),
+            json: self.json.moved(spec, form),
             is_encoded: self.is_encoded,
             memo: Arc::clone(&self.memo),
         }
@@ -128,12 +128,12 @@ struct Name {
 }
 
 impl ClaimTemplate {
-    /// Slices the template from the text of a set.
-    pub(super) fn of(set: &SharedText, template: &RawValue) -> Result<Self, serde_json::Error> {
+    /// Slices the template from the text of a spec.
+    pub(super) fn of(spec: &SharedText, template: &RawValue) -> Result<Self, serde_json::Error> {
         let named: Named = serde_json::from_str(template.get())?;
         Ok(Self {
             name: named.metadata.name,
-            json: Part::of(set, template),
+            json: Part::of(spec, template),
         })
     }
 
@@ -146,10 +146,10 @@ impl ClaimTemplate {
         parse(&self.json.to_str())
     }
 
-    pub(super) fn moved(&self, set: &SharedText, form: &SharedText) -> Self {
+    pub(super) fn moved(&self, spec: &SharedText, form: &SharedText) -> Self {
         Self {
             name: self.name.clone(),
-            json: self.json.moved(set, form),
+            json: self.json.moved(spec, form),
         }
     }
 }

@@ -171,7 +171,7 @@ async fn set_and_revision_share_a_large_template() {
         let set = caches.sets.get("default", "web").unwrap();
         let revisions = caches.revisions.list();
         let data = revisions.iter().map(|revision| &revision.data);
-        let shared = data.map(|data| data.bytes_shared_with(set.text()));
+        let shared = data.map(|data| data.bytes_shared_with(set.spec_text()));
         shared.max().unwrap()
     };
     let run = |setup: &mut Setup| {

@@ -51,12 +51,8 @@ pub(super) struct Decoding<'a, K> {
 impl<K: CachedObject> Decoding<'_, K> {
     /// Decodes an object, a part of the document.
     pub(super) fn decode(&self, document: &Document, json: &str) -> Result<K, serde_json::Error> {
-        let mut object = K::decode_part(document, json)?;
-        object.share_texts(self.texts);
-        if let Some(previous) = self.indexer.get(object.namespace(), object.name()) {
-            object.succeed(&previous);
-        }
-        Ok(object)
+        let last = |namespace: &str, name: &str| self.indexer.get(namespace, name);
+        K::decode_next(document, json, self.texts, &last)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Lifetime and scope of remembered results.
 
-use statefulset_client::cache::indexer::CachedObject as _;
+use kube_apimachinery::json::Document;
+use statefulset_client::cache::indexer::{CachedObject as _, TextPool};
 use statefulset_client::feature_gates::KubeVersion;
 
 use super::*;
 use crate::stateful_set::StatefulSet;
-use crate::testing::builders;
+use crate::testing::builders::{self, Builder};
 
 fn unchanged() -> AppliedRevision {
     AppliedRevision {
@@ -57,19 +58,23 @@ fn last_two_applicable_revisions_are_known() {
 
 #[test]
 fn next_state_of_a_set_shares_the_memo_of_the_same_template() {
-    let succeed = |next: StatefulSet, previous: &StatefulSet| {
-        let mut next = next;
-        next.succeed(previous);
-        next
-    };
     let web = builders::set("web").image("1");
-    let first = web.build();
+    let first = Arc::new(web.build());
+    let next = |set: Builder<StatefulSet>| {
+        let last = |_: &str, _: &str| Some(Arc::clone(&first));
+        let (document, texts) = (Document::default(), TextPool::default());
+        StatefulSet::decode_next(&document, &set.text(), &texts, &last).unwrap()
+    };
     let known = revision();
     set_applied(first.spec.template.memo(), &known, unchanged());
 
-    let scaled = succeed(web.clone().replicas(7).build(), &first);
+    let relabeled = next(web.clone().label("a", "b"));
+    assert!(relabeled.spec.template.memo().is_applicable(&known));
+    assert!(Arc::ptr_eq(&relabeled.spec.selector, &first.spec.selector));
+    let scaled = next(web.clone().replicas(7));
+    assert_eq!(scaled.spec.replicas, 7);
     assert!(scaled.spec.template.memo().is_applicable(&known));
-    let rolled = succeed(web.image("2").build(), &first);
+    let rolled = next(web.image("2"));
     assert!(!rolled.spec.template.memo().is_applicable(&known));
     let applied = first.with_template(rolled.spec.template.clone());
     assert!(!applied.spec.template.memo().is_applicable(&known));
