@@ -304,6 +304,50 @@ async fn documents_follow_the_definitions() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn list_kind_names_the_schema_of_lists() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut listed = definition();
+    listed["spec"]["names"]["listKind"] = json!("Widgets");
+    plane.create(DEFINITIONS, &listed).await;
+    let document = plane.get("/openapi/v3/apis/example.com/v1").await;
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    assert!(schemas.contains_key("com.example.v1.Widgets"));
+    assert!(!schemas.contains_key("com.example.v1.WidgetList"));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_part_shared_by_all_versions_has_a_path_without_version() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut wrong = definition();
+    let versions = wrong["spec"]["versions"].as_array_mut().unwrap();
+    for version in &mut *versions {
+        version["additionalPrinterColumns"] = json!([{"name": "A", "jsonPath": ".spec.a"}]);
+        version["subresources"]["scale"] = json!({"specReplicasPath": ".spec.n"});
+        version["selectableFields"][0]["jsonPath"] = json!("color");
+    }
+    versions[1]["subresources"]["scale"]["specReplicasPath"] = json!("n");
+    let refused = plane.refused(Method::POST, DEFINITIONS, &wrong).await;
+    let fields: Vec<&str> = refused
+        .iter()
+        .map(|cause| cause.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            // The schemas differ, so the selectable fields stay with them.
+            "spec.versions[0].subresources.scale.statusReplicasPath",
+            "spec.versions[0].selectableFields[0].jsonPath",
+            "spec.versions[1].subresources.scale.specReplicasPath",
+            "spec.versions[1].subresources.scale.statusReplicasPath",
+            "spec.versions[1].selectableFields[0].jsonPath",
+            "spec.additionalPrinterColumns[0].type",
+        ]
+    );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn metadata_of_embedded_resources_has_its_own_type() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let mut embedding = definition();

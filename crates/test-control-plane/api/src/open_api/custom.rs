@@ -59,7 +59,7 @@ pub(super) fn add(schemas: &mut Map<String, Value>, kind: &Kind, custom: &Custom
     if let Some(object) = object.as_object_mut() {
         common.add_to(object);
     }
-    let name = model_name(kind);
+    let name = model_name(kind, kind.kind);
     let mut list = Map::new();
     list.insert(
         "description".to_owned(),
@@ -86,14 +86,14 @@ pub(super) fn add(schemas: &mut Map<String, Value>, kind: &Kind, custom: &Custom
             schema["x-kubernetes-selectable-fields"] = json!(fields);
         }
     }
-    schemas.insert(format!("{name}List"), list);
+    schemas.insert(model_name(kind, &custom.list_kind), list);
     schemas.insert(name, object);
 }
 
-/// Returns a name such as `com.example.v1.Widget`.
-fn model_name(kind: &Kind) -> String {
+/// Returns the name of a schema, such as `com.example.v1.Widget`.
+fn model_name(kind: &Kind, name: &str) -> String {
     let mut labels: Vec<&str> = kind.group.rsplit('.').collect();
-    labels.extend([kind.version, kind.kind]);
+    labels.extend([kind.version, name]);
     labels.join(".")
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Upstream: `ValidateCustomResourceDefinition` and `ValidateCustomResourceDefinitionUpdate`.
 
+mod internal;
 mod names;
 mod parts;
 #[cfg(feature = "cel")]
@@ -36,7 +37,7 @@ pub(in crate::validation) fn validate(value: &Value, old: Option<&Value>) -> Vec
     let spec = value.get("spec").unwrap_or(&null);
     head(definition, &mut errors);
     let versions: Vec<&Value> = definition.versions().collect();
-    let paths = Paths::of(&versions);
+    let (shared, own) = parts::split(&versions);
     for (index, version) in versions.iter().enumerate() {
         let at = format!("spec.versions[{index}]");
         let name = text(version, "name");
@@ -53,14 +54,18 @@ pub(in crate::validation) fn validate(value: &Value, old: Option<&Value>) -> Vec
                 "",
             ));
         }
-        if !paths.are_shared {
-            parts::check(version, &at, &format!("{at}.schema"), &mut errors);
+        for part in &own {
+            (part.check)(version, &format!("{at}.{}", part.member), &mut errors);
         }
     }
-    of_versions(spec, &versions, &mut errors);
+    let shown = internal::versions(spec, |member| shared.iter().any(|p| p.member == member));
+    of_versions(&versions, &shown, &mut errors);
     names::check(spec.get("names").unwrap_or(&null), &mut errors);
-    if let Some(version) = versions.first().filter(|_| paths.are_shared) {
-        parts::check(version, "spec", "spec.validation", &mut errors);
+    if let Some(version) = versions.first() {
+        for part in &shared {
+            let at = format!("spec.{}", part.shared_member);
+            (part.check)(version, &at, &mut errors);
+        }
     }
     conversion(spec.get("conversion").unwrap_or(&null), &mut errors);
     stored_versions(definition, &versions, &mut errors);
@@ -72,25 +77,6 @@ pub(in crate::validation) fn validate(value: &Value, old: Option<&Value>) -> Vec
         errors.push(FieldError::invalid(field, &json!(true), detail));
     }
     errors
-}
-
-/// The paths of schemas, subresources and columns: parts that all versions share appear without
-/// their version.
-struct Paths {
-    are_shared: bool,
-}
-
-impl Paths {
-    fn of(versions: &[&Value]) -> Self {
-        let part = |version: &Value| {
-            let names = ["schema", "subresources", "additionalPrinterColumns"];
-            names.map(|name| version.get(name).cloned())
-        };
-        let are_shared = versions
-            .windows(2)
-            .all(|pair| part(pair[0]) == part(pair[1]));
-        Self { are_shared }
-    }
 }
 
 /// Checks name, group and scope.
@@ -134,9 +120,10 @@ fn head(definition: Definition<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// Checks the rules between versions.
-fn of_versions(spec: &Value, versions: &[&Value], errors: &mut Vec<FieldError>) {
+///
+/// `shown` is the text of the versions in errors.
+fn of_versions(versions: &[&Value], shown: &str, errors: &mut Vec<FieldError>) {
     let field = "spec.versions";
-    let shown = internal_versions(spec.get("versions"));
     let mut seen: Vec<&str> = Vec::new();
     let mut is_twice = false;
     for version in versions {
@@ -146,35 +133,13 @@ fn of_versions(spec: &Value, versions: &[&Value], errors: &mut Vec<FieldError>) 
     }
     if is_twice {
         let detail = "must contain unique version names";
-        errors.push(FieldError::invalid_text(field, &shown, detail));
+        errors.push(FieldError::invalid_text(field, shown, detail));
     }
     let stored = versions.iter().filter(|version| flag(version, "storage"));
     if stored.count() != 1 {
         let detail = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid_text(field, &shown, detail));
+        errors.push(FieldError::invalid_text(field, shown, detail));
     }
-}
-
-/// Formats versions like the reference's internal type, which capitalizes the members.
-fn internal_versions(versions: Option<&Value>) -> String {
-    let Some(versions) = versions.and_then(Value::as_array) else {
-        return "null".to_owned();
-    };
-    let shown: Vec<String> = versions.iter().map(internal_version).collect();
-    format!("[{}]", shown.join(","))
-}
-
-fn internal_version(version: &Value) -> String {
-    let warning = version.get("deprecationWarning").unwrap_or(&Value::Null);
-    format!(
-        "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":\
-         {warning},\"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\
-         \"SelectableFields\":null}}",
-        json!(text(version, "name")),
-        flag(version, "served"),
-        flag(version, "storage"),
-        flag(version, "deprecated"),
-    )
 }
 
 /// Upstream: `validateCustomResourceConversion`

@@ -26,40 +26,83 @@ const FORMATS: [&str; 8] = [
 /// The largest number of selectable fields.
 const SELECTABLE_MAX: usize = 8;
 
-/// Checks the parts of a version. `at` and `at_schema` are the paths of the version and of its
-/// schema's holder.
-pub(super) fn check(version: &Value, at: &str, at_schema: &str, errors: &mut Vec<FieldError>) {
-    if let Some(schema) = version.pointer("/schema/openAPIV3Schema") {
-        check_schema(schema, &format!("{at_schema}.openAPIV3Schema"), errors);
-    }
-    if let Some(scale) = version
-        .pointer("/subresources/scale")
-        .filter(|scale| scale.is_object())
-    {
-        check_scale(scale, &format!("{at}.subresources.scale"), errors);
-    }
-    for (index, column) in list(version, "additionalPrinterColumns").enumerate() {
-        check_column(
-            column,
-            &format!("{at}.additionalPrinterColumns[{index}]"),
-            errors,
-        );
-    }
-    check_selectable(version, &format!("{at}.selectableFields"), errors);
+/// A part of a version. The internal type of the reference moves one that all versions share from
+/// the versions to the spec, and so do the paths of errors.
+pub(super) struct Part {
+    /// Its member in a version.
+    pub(super) member: &'static str,
+    /// Its member in the internal spec.
+    pub(super) shared_member: &'static str,
+    /// Checks the part of a version at a path.
+    pub(super) check: fn(&Value, &str, &mut Vec<FieldError>),
 }
 
-fn check_schema(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+/// The parts, in the order of their checks.
+const PARTS: [Part; 4] = [
+    Part {
+        member: "schema",
+        shared_member: "validation",
+        check: check_schema,
+    },
+    Part {
+        member: "subresources",
+        shared_member: "subresources",
+        check: check_subresources,
+    },
+    Part {
+        member: "additionalPrinterColumns",
+        shared_member: "additionalPrinterColumns",
+        check: check_columns,
+    },
+    Part {
+        member: "selectableFields",
+        shared_member: "selectableFields",
+        check: check_selectable,
+    },
+];
+
+/// Returns the parts that all versions share, and those that each version has by itself. Selectable
+/// fields are shared only together with the schema.
+///
+/// Upstream: `Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec`
+pub(super) fn split(versions: &[&Value]) -> (Vec<&'static Part>, Vec<&'static Part>) {
+    let found = |version: &Value, member: &str| {
+        let found = version.get(member).cloned().unwrap_or_default();
+        let is_empty = found.as_array().is_some_and(Vec::is_empty);
+        if is_empty { Value::Null } else { found }
+    };
+    let is_shared = |member: &str| {
+        let mut pairs = versions.windows(2);
+        pairs.all(|pair| found(pair[0], member) == found(pair[1], member))
+    };
+    let has_one_schema = is_shared("schema");
+    PARTS.iter().partition(|part| {
+        is_shared(part.member) && (part.member != "selectableFields" || has_one_schema)
+    })
+}
+
+/// Upstream: `validateCustomResourceDefinitionValidation`
+fn check_schema(version: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let Some(schema) = version.pointer("/schema/openAPIV3Schema") else {
+        return;
+    };
+    let at = format!("{at}.openAPIV3Schema");
     let mut found = Vec::new();
-    structural::check_root(schema, at, &mut found);
+    structural::check_root(schema, &at, &mut found);
     #[cfg(feature = "cel")]
     if found.is_empty() {
-        rules::check(schema, at, &mut found);
+        rules::check(schema, &at, &mut found);
     }
     errors.append(&mut found);
 }
 
 /// Upstream: `ValidateCustomResourceDefinitionSubresources`
-fn check_scale(scale: &Value, at: &str, errors: &mut Vec<FieldError>) {
+fn check_subresources(version: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let scale = version.pointer("/subresources/scale");
+    let Some(scale) = scale.filter(|scale| scale.is_object()) else {
+        return;
+    };
+    let at = format!("{at}.scale");
     for (member, parent) in [
         ("specReplicasPath", ".spec"),
         ("statusReplicasPath", ".status"),
@@ -84,6 +127,12 @@ fn check_scale(scale: &Value, at: &str, errors: &mut Vec<FieldError>) {
     } else if !path.starts_with(".spec.") && !path.starts_with(".status.") {
         let detail = "should be a json path under either .spec or .status";
         errors.push(FieldError::invalid(field, &json!(path), detail));
+    }
+}
+
+fn check_columns(version: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    for (index, column) in list(version, "additionalPrinterColumns").enumerate() {
+        check_column(column, &format!("{at}[{index}]"), errors);
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Upstream: `ValidateCustomResourceDefinitionOpenAPISchema`
 
-use kube_apimachinery::json::write_go_str;
 use serde_json::{Value, json};
 
+use super::internal;
 use super::structural::each_inner;
 use crate::cel::{Checked, Kind, Program, Shape};
 use crate::custom::{ListType, Rule, Schema, field_path, shape};
@@ -263,21 +263,14 @@ fn too_expensive(name: &str, cost: u64, max: u64) -> String {
     )
 }
 
-/// Formats a rule like the reference's internal type, which capitalizes the members.
+/// Returns the text of a rule in errors.
 fn shown(rule: &Rule) -> String {
-    let text = |value: &str| {
-        let mut quoted = String::new();
-        write_go_str(value, &mut quoted);
-        quoted
-    };
-    format!(
-        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\
-         \"OptionalOldSelf\":{}}}",
-        text(&rule.source),
-        text(&rule.message),
-        text(&rule.message_expression),
-        rule.reason.as_deref().map_or("null".to_owned(), text),
-        text(&rule.field_path),
-        json!(rule.optional_old),
-    )
+    internal::rule(&json!({
+        "rule": rule.source,
+        "message": rule.message,
+        "messageExpression": rule.message_expression,
+        "reason": rule.reason,
+        "fieldPath": rule.field_path,
+        "optionalOldSelf": rule.optional_old,
+    }))
 }
