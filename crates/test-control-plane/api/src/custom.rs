@@ -14,7 +14,7 @@ mod settle;
 
 pub use definition::{Definition, note_stored_version, set_defaults};
 pub use priority::by_priority;
-pub use resource::{Column, CustomResource};
+pub use resource::{Column, ConversionError, CustomResource};
 #[cfg(feature = "cel")]
 pub(crate) use rules::{Rule, field_path, read_value, shape};
 pub use scale::Scale;

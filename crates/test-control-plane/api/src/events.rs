@@ -17,10 +17,7 @@ const RENAMED: &[(&str, &str)] = &[
 
 /// Converts the stored form to the form that `kind` serves.
 pub fn to_served(kind: &Kind, value: &mut Value) {
-    if let Some(custom) = kind.custom {
-        return custom.to_served(&kind.api_version(), value);
-    }
-    let Some(map) = value.as_object_mut().filter(|_| kind.has(Trait::View)) else {
+    let Some(map) = value.as_object_mut().filter(|_| is_view(kind)) else {
         return;
     };
     for (stored, served) in RENAMED {
@@ -35,17 +32,19 @@ pub fn to_served(kind: &Kind, value: &mut Value) {
 }
 
 /// Converts the form that `kind` serves to the stored form.
-///
-/// A custom resource keeps the version of the request until it is stored.
 pub fn to_stored(kind: &Kind, value: &mut Value) {
-    let is_event = kind.has(Trait::View) && kind.custom.is_none();
-    let Some(map) = value.as_object_mut().filter(|_| is_event) else {
+    let Some(map) = value.as_object_mut().filter(|_| is_view(kind)) else {
         return;
     };
     for (stored, served) in RENAMED {
         rename(map, served, stored);
     }
     map.insert("apiVersion".to_owned(), json!("v1"));
+}
+
+/// Returns true for events of events.k8s.io/v1: they have the only built-in type with two forms.
+fn is_view(kind: &Kind) -> bool {
+    kind.has(Trait::View) && kind.custom.is_none()
 }
 
 /// Fills in the members that the type always prints.

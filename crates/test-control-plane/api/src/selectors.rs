@@ -3,7 +3,6 @@
 use kube_apimachinery::selector::Selector;
 use serde_json::Value;
 
-use crate::events;
 use crate::kinds::{self, Kind, Trait};
 use crate::object::{Object, field_text};
 use crate::query::Query;
@@ -68,22 +67,26 @@ impl Selection {
     /// Returns true if the object matches.
     pub fn matches(&self, object: &Object) -> bool {
         self.fields.iter().all(|term| {
-            let value: &str = match term.field {
-                Field::Name => &object.key.name,
-                Field::Namespace => &object.key.namespace,
-                Field::Of(index) => object.fields.get(index).map_or("", |value| value),
-                Field::Custom(kind, field) => &custom_field(kind, field, object),
-            };
-            (value == term.value) == term.equal
+            let is_selected = |value: &str| (value == term.value) == term.equal;
+            match term.field {
+                Field::Name => is_selected(&object.key.name),
+                Field::Namespace => is_selected(&object.key.namespace),
+                Field::Of(index) => is_selected(object.fields.get(index).map_or("", |value| value)),
+                // Reading the object reports a failed conversion.
+                Field::Custom(kind, field) => {
+                    custom_field(kind, field, object).is_none_or(|value| is_selected(&value))
+                }
+            }
         }) && self.labels.matches(&object.labels)
     }
 }
 
-/// Returns the value of a selectable field.
-fn custom_field(kind: &Kind, field: &kinds::Field, object: &Object) -> String {
+/// Returns the value of a custom resource's selectable field; `None` if the object can't be
+/// converted to the version.
+fn custom_field(kind: &Kind, field: &kinds::Field, object: &Object) -> Option<String> {
     let mut value = object.value();
-    events::to_served(kind, &mut value);
-    field_text(field, &value)
+    let converted = kind.custom?.to_served(&kind.api_version(), &mut value);
+    converted.is_ok().then(|| field_text(field, &value))
 }
 
 fn parse_fields(kind: &'static Kind, text: &str) -> ApiResult<Vec<FieldTerm>> {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::custom::ConversionError;
 use crate::kinds::{Kind, registry_key, stored};
 
 mod field_error;
@@ -319,6 +320,12 @@ impl ApiError {
             status["details"] = details.clone();
         }
         status
+    }
+}
+
+impl From<ConversionError> for ApiError {
+    fn from(error: ConversionError) -> Self {
+        Self::internal(error.to_string())
     }
 }
 

@@ -74,6 +74,7 @@ impl CustomIndex {
         let read = Definition(&value);
         let source = json!({
             "name": read.name(),
+            "uid": value.pointer("/metadata/uid"),
             "spec": value.get("spec"),
             "names": value.pointer("/status/acceptedNames"),
             "isServed": read.is_established(),

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
+use crate::write::handled_form;
 
 impl ApiServer {
     /// Checks the types in a request body, since defaults would hide wrong ones.
@@ -75,7 +76,7 @@ impl ApiServer {
     /// the patch does not apply; the update itself reports these.
     fn patched(&self, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Value)> {
         let current = self.store().get(&Self::key(request))?;
-        let mut old = current.draft();
+        let mut old = handled_form(request.kind, &current).ok()?;
         events::to_served(request.kind, &mut old.value);
         let new = patch.apply(request.kind, &old).ok()?;
         Some((old.to_value(), new.to_value()))

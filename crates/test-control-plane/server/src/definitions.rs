@@ -108,7 +108,12 @@ impl ApiServer {
     /// Deletes the resources of a definition in deletion. Returns true if finalizers hold some.
     fn is_any_left(&self, definition: &Value) -> bool {
         let read = Definition(definition);
-        let row = self.custom_kinds().by_storage(read.name());
+        let custom = self.custom_kinds();
+        let stored = custom.rows().find(|row| {
+            let own = row.custom.map(|own| &*own.stored_version);
+            row.storage == read.name() && own == Some(&row.api_version())
+        });
+        let row = stored.or_else(|| custom.by_storage(read.name()));
         let Some(kind) = row.filter(|_| read.is_deleting()) else {
             return false;
         };

@@ -54,9 +54,10 @@ impl ApiServer {
     }
 }
 
-/// Returns a complete object in the form that `kind` serves.
+/// Returns a complete object in the form that `kind` serves; a custom resource has it already.
 pub(crate) fn served_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> {
-    if !kind.has(Trait::View) && draft.data.is_none() {
+    let is_served = !kind.has(Trait::View) || kind.custom.is_some();
+    if is_served && draft.data.is_none() {
         return Cow::Borrowed(&draft.value);
     }
     let mut value = draft.to_value();

@@ -199,8 +199,8 @@ impl Follow {
     }
 
     fn end_with(&mut self, error: &ApiError) {
-        let mut line = json!({"type": "ERROR", "object": error.to_value()}).to_string();
-        line.push('\n');
+        let mut line = Vec::new();
+        push_event(&mut line, "ERROR", error.to_value().to_string().as_bytes());
         self.pending = Some(line.into());
         self.ended = true;
     }
@@ -243,7 +243,7 @@ impl Follow {
             object["metadata"]["annotations"] = json!({INITIAL_EVENTS_END: "true"});
         }
         empty_members(kind, &mut object);
-        self.push(chunk, "BOOKMARK", object.to_string().into());
+        self.push(chunk, "BOOKMARK", Ok(object.to_string().into()));
     }
 
     /// Returns the next chunk of lines; `None` at the end of the watch.
@@ -271,7 +271,7 @@ impl Follow {
                 self.pending = Some(chunk).filter(|chunk| !chunk.is_empty());
                 continue;
             }
-            if self.is_orphaned() {
+            if self.is_replaced() {
                 return None;
             }
             match self.wait(newest).await {
@@ -287,15 +287,16 @@ impl Follow {
         }
     }
 
-    /// Returns true if the definition of the watched custom resource is gone.
-    fn is_orphaned(&self) -> bool {
+    /// Returns true if the watched version of a custom resource is gone or has another definition.
+    fn is_replaced(&self) -> bool {
         let kind = self.request.kind;
-        kind.custom.is_some()
-            && self
-                .server
-                .custom_kinds()
-                .by_storage(kind.storage)
-                .is_none()
+        let Some(watched) = kind.custom else {
+            return false;
+        };
+        let index = self.server.custom_kinds();
+        let served = index.by_resource(kind.group, kind.version, kind.plural);
+        let served = served.and_then(|row| row.custom);
+        !served.is_some_and(|served| served.is_same_definition(watched))
     }
 
     async fn wait(&mut self, newest: u64) -> WakeReason {
@@ -357,12 +358,23 @@ impl Follow {
         self.push(chunk, event, served_text(kind, &entry.object));
     }
 
-    /// Adds one event in the client's format. The watch ends if the object can't be represented.
-    fn push(&mut self, chunk: &mut Vec<u8>, event: &str, text: Bytes) {
+    /// Adds one event in the client's format. The watch ends with an error if the object can't be
+    /// converted to the watched version, and silently if it can't be represented.
+    fn push(&mut self, chunk: &mut Vec<u8>, event: &str, text: ApiResult<Bytes>) {
+        if self.ended {
+            return;
+        }
+        let text = match text {
+            Ok(text) => text,
+            Err(error) => {
+                push_event(chunk, "ERROR", error.to_value().to_string().as_bytes());
+                self.ended = true;
+                return;
+            }
+        };
         let kind = self.request.kind;
         let now = self.server.clock().now();
-        let shown = (!self.ended).then(|| self.representation.body(kind, text, now));
-        let Some(Ok(mut shown)) = shown else {
+        let Ok(mut shown) = self.representation.body(kind, text, now) else {
             self.ended = true;
             return;
         };

@@ -29,34 +29,40 @@ const SUFFIX_LEN: usize = 5;
 const PREFIX_MAX: usize = 63 - SUFFIX_LEN;
 
 /// Returns the text of a stored object in the form that `kind` serves.
-pub(crate) fn served_text(kind: &Kind, object: &Object) -> Bytes {
+///
+/// # Errors
+///
+/// A custom resource can't be converted. So do the other conversions here.
+pub(crate) fn served_text(kind: &Kind, object: &Object) -> ApiResult<Bytes> {
     if !kind.has(Trait::View) {
-        return object.text().clone();
+        return Ok(object.text().clone());
     }
-    let mut value = object.value();
-    events::to_served(kind, &mut value);
-    Draft { value, data: None }.encode().into()
+    served_draft(kind, object.draft())
 }
 
 /// Returns the text of a draft in the form that `kind` serves.
-pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> Bytes {
-    events::to_served(kind, &mut draft.value);
-    draft.encode().into()
+pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> ApiResult<Bytes> {
+    match kind.custom {
+        Some(custom) => custom.to_served(&kind.api_version(), &mut draft.value)?,
+        None => events::to_served(kind, &mut draft.value),
+    }
+    Ok(draft.encode().into())
 }
 
 /// Returns a stored object as its handling sees it: a custom resource in the version of the request.
-pub(crate) fn handled_form(kind: &Kind, object: &Object) -> Draft {
+pub(crate) fn handled_form(kind: &Kind, object: &Object) -> ApiResult<Draft> {
     let mut draft = object.draft();
     if let Some(custom) = kind.custom {
-        custom.to_served(&kind.api_version(), &mut draft.value);
+        custom.to_served(&kind.api_version(), &mut draft.value)?;
     }
-    draft
+    Ok(draft)
 }
 
 /// Converts a custom resource from the version of the request to the stored one.
-pub(crate) fn stored_form(kind: &Kind, draft: &mut Draft) {
-    if let Some(custom) = kind.custom {
-        custom.to_stored(&mut draft.value);
+pub(crate) fn stored_form(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+    match kind.custom {
+        Some(custom) => Ok(custom.to_stored(&mut draft.value)?),
+        None => Ok(()),
     }
 }
 

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::support::{Plane, exchange};
 
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const DEFINITION: &str =
+pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const DEFINITION: &str =
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
-const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+pub(crate) const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-fn version(name: &str, is_stored: bool) -> Value {
+pub(crate) fn version(name: &str, is_stored: bool) -> Value {
     json!({
         "name": name, "served": true, "storage": is_stored,
         "schema": {"openAPIV3Schema": {"type": "object", "properties": {
@@ -27,7 +27,7 @@ fn version(name: &str, is_stored: bool) -> Value {
     })
 }
 
-fn definition() -> Value {
+pub(crate) fn definition() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.example.com"},
@@ -40,14 +40,14 @@ fn definition() -> Value {
     })
 }
 
-fn widget(name: &str, spec: &Value) -> Value {
+pub(crate) fn widget(name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec,
     })
 }
 
 /// Applies a merge patch.
-async fn merge(plane: &Plane, path: &str, patch: &Value) {
+pub(crate) async fn merge(plane: &Plane, path: &str, patch: &Value) {
     let headers = [("Content-Type", "application/merge-patch+json")];
     let server = plane.0.server();
     let answer = exchange(server, Method::PATCH, path, &headers, patch.to_string()).await;
@@ -140,6 +140,59 @@ async fn versions_show_one_object() {
         .get(&format!("{WIDGETS}?fieldSelector=spec.color%3Dblue"))
         .await;
     assert_eq!(blue["items"], json!([]));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn conversion_by_webhook_fails() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut converted = definition();
+    converted["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "hook", "namespace": "system", "path": "/convert"}},
+    }});
+    plane.create(DEFINITIONS, &converted).await;
+    let spec = json!({"size": 1});
+    plane.create(WIDGETS, &widget("a", &spec)).await;
+    let failure = |from: &str| {
+        format!(
+            "conversion webhook for example.com/{from}, Kind=Widget failed: Post \
+             \"https://hook.system.svc:443/convert?timeout=30s\": the test control plane calls no \
+             webhooks"
+        )
+    };
+    let other = "/apis/example.com/v1beta1/namespaces/default/widgets";
+    let item = format!("{other}/a");
+    let mut sent = widget("b", &spec);
+    sent["apiVersion"] = json!("example.com/v1beta1");
+    let mut changed = sent.clone();
+    changed["metadata"]["name"] = json!("a");
+    let created_in_vain = format!("{other}?dryRun=All");
+    let selected = format!("{other}?fieldSelector=spec.color%3Dblue");
+    let null = Value::Null;
+    for (method, path, body, from) in [
+        (Method::GET, &*item, &null, "v1"),
+        (Method::GET, other, &null, "v1"),
+        (Method::GET, &*selected, &null, "v1"),
+        (Method::PUT, &*item, &changed, "v1"),
+        (Method::DELETE, &*item, &null, "v1"),
+        (Method::DELETE, other, &null, "v1"),
+        (Method::POST, other, &sent, "v1beta1"),
+        (Method::POST, &*created_in_vain, &sent, "v1beta1"),
+    ] {
+        let (code, status) = plane.call(method.clone(), path, body).await;
+        assert_eq!(code, 500, "{method} {path}: {status}");
+        assert_eq!(status["message"], failure(from), "{method} {path}");
+    }
+    let watched = format!("{other}?watch=1&timeoutSeconds=9");
+    let events = exchange(plane.0.server(), Method::GET, &watched, &[], "").await;
+    let event: Value = serde_json::from_str(&events.text()).unwrap();
+    assert_eq!(event["type"], "ERROR");
+    assert_eq!(event["object"]["message"], failure("v1"));
+    let items = plane.get(WIDGETS).await["items"].clone();
+    assert_eq!(items.as_array().map(Vec::len), Some(1));
+    plane.call(Method::DELETE, DEFINITION, &json!({})).await;
+    assert_eq!(plane.code(DEFINITION).await, 404);
     plane.stop().await;
 }
 

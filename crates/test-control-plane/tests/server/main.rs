@@ -29,6 +29,7 @@ mod client_go;
 mod collections;
 mod core_events;
 mod custom_resources;
+mod custom_watches;
 mod deletions;
 mod discovery;
 mod faults;

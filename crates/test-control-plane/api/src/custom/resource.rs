@@ -25,11 +25,25 @@ pub struct CustomResource {
     pub warning: Option<String>,
     /// True if the definition is being deleted.
     pub terminating: bool,
+    /// The URL of the webhook that converts objects; `None` if only their `apiVersion` changes.
+    webhook: Option<String>,
+    /// The parts of the definition whose change replaces the resource.
+    identity: Value,
     pub(crate) schema: Schema,
     /// The schema as the definition has it, for documents.
     pub(crate) published: Value,
     /// The schema of the stored version, if it is another one.
     pub(super) stored_schema: Option<Schema>,
+}
+
+/// An object can only be converted by a webhook.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "conversion webhook for {from} failed: Post {url:?}: the test control plane calls no webhooks"
+)]
+pub struct ConversionError {
+    from: String,
+    url: String,
 }
 
 /// A column of tables.
@@ -108,6 +122,12 @@ impl CustomResource {
             columns: Column::read_all(version),
             warning: warning(definition, version),
             terminating: definition.is_deleting(),
+            webhook: webhook(definition),
+            identity: json!({
+                "uid": text_at(definition.0, "/metadata/uid"),
+                "spec": definition.0.get("spec"),
+                "names": definition.0.pointer("/status/acceptedNames"),
+            }),
             schema: schema(version),
             published: version
                 .pointer("/schema/openAPIV3Schema")
@@ -125,19 +145,57 @@ impl CustomResource {
         self.schema.drop_nulls(value);
     }
 
+    /// Returns true if both are versions of the same definition, which has not changed its spec or
+    /// its accepted names in between.
+    ///
+    /// Upstream: `updateCustomResourceDefinition` of `crdHandler`
+    pub fn is_same_definition(&self, other: &Self) -> bool {
+        self.identity == other.identity
+    }
+
     /// Converts a stored object to the served version, whose name with its group is `api_version`.
-    pub fn to_served(&self, api_version: &str, value: &mut Value) {
+    ///
+    /// # Errors
+    ///
+    /// As [`check_conversion`](Self::check_conversion).
+    pub fn to_served(&self, api_version: &str, value: &mut Value) -> Result<(), ConversionError> {
+        self.check_conversion(value, api_version)?;
         self.apply_schema(value);
         value["apiVersion"] = json!(api_version);
+        Ok(())
     }
 
     /// Converts an object to the stored version, whose schema may lack some of its members.
-    pub fn to_stored(&self, value: &mut Value) {
+    ///
+    /// # Errors
+    ///
+    /// As [`check_conversion`](Self::check_conversion).
+    pub fn to_stored(&self, value: &mut Value) -> Result<(), ConversionError> {
+        self.check_conversion(value, &self.stored_version)?;
         if let Some(schema) = &self.stored_schema {
             schema.prune(value);
             schema.set_defaults(value);
         }
         value["apiVersion"] = json!(self.stored_version);
+        Ok(())
+    }
+
+    /// Checks that an object can be converted to a version without a webhook.
+    ///
+    /// # Errors
+    ///
+    /// A webhook would have to convert it: webhooks are not called.
+    ///
+    /// Upstream: `webhookConverter.Convert`
+    pub fn check_conversion(&self, object: &Value, to: &str) -> Result<(), ConversionError> {
+        let from = text(object, "apiVersion");
+        match &self.webhook {
+            Some(url) if from != to => Err(ConversionError {
+                from: format!("{from}, Kind={}", text(object, "kind")),
+                url: url.clone(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the members of an object that the schema doesn't specify.
@@ -183,6 +241,28 @@ impl CustomResource {
         };
         rest(new) != rest(old)
     }
+}
+
+/// Returns the URL of the conversion webhook, if the definition has one.
+///
+/// Upstream: `webhookClientConfigForCRD` and `ClientManager.HookClient`
+fn webhook(definition: Definition<'_>) -> Option<String> {
+    let conversion = definition.0.pointer("/spec/conversion")?;
+    let client = conversion.pointer("/webhook/clientConfig")?;
+    if text(conversion, "strategy") != "Webhook" {
+        return None;
+    }
+    let base = match client.get("service") {
+        Some(service) => format!(
+            "https://{}.{}.svc:{}/{}",
+            text(service, "name"),
+            text(service, "namespace"),
+            service.get("port").and_then(Value::as_i64).unwrap_or(443),
+            text(service, "path").trim_start_matches('/'),
+        ),
+        None => text(client, "url").to_owned(),
+    };
+    Some(format!("{base}?timeout=30s"))
 }
 
 /// Returns the warning for requests to a deprecated version.

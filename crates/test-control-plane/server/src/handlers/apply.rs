@@ -56,7 +56,7 @@ impl ApiServer {
                     created => return created,
                 }
             };
-            let old = handled_form(stored(request.kind), &current);
+            let old = handled_form(stored(request.kind), &current)?;
             let new = self.applied(request, &old, config, options)?;
             match self.commit_update(request, &current, &old, new, options)? {
                 Outcome::Done(written) => {

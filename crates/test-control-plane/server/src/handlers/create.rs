@@ -108,10 +108,11 @@ impl ApiServer {
             ApiError::already_exists(kind, &name, terminating)
         };
         if options.dry_run {
-            return match self.store().get(&key) {
-                Some(object) => Err(exists(Some(object))),
-                None => Ok(served_draft(served, draft)),
-            };
+            if let Some(object) = self.store().get(&key) {
+                return Err(exists(Some(object)));
+            }
+            stored_form(kind, &mut draft.clone())?;
+            return served_draft(served, draft);
         }
         if has_version {
             return Err(ApiError::internal(
@@ -119,11 +120,11 @@ impl ApiServer {
             ));
         }
         check_stored_size(kind, &key, &draft)?;
-        stored_form(kind, &mut draft);
+        stored_form(kind, &mut draft)?;
         let stored = self.store().put(kind, key.clone(), Expect::Absent, draft);
         drop(allocated);
         match stored {
-            Ok(object) => Ok(served_text(served, &object)),
+            Ok(object) => served_text(served, &object),
             Err(_) => Err(exists(self.store().get(&key))),
         }
     }

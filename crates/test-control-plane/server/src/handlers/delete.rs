@@ -67,7 +67,7 @@ impl ApiServer {
                     let text = kind
                         .has(Trait::ReturnsDeleted)
                         .then(|| served_text(request.kind, last));
-                    return Ok((text, last.uid.to_string()));
+                    return Ok((text.transpose()?, last.uid.to_string()));
                 }
             };
             check_preconditions(kind, &current, options)?;
@@ -75,29 +75,38 @@ impl ApiServer {
                 let why = "this namespace may not be deleted";
                 return Err(ApiError::forbidden(kind, &request.name, why));
             }
-            if last.is_none() {
-                self.review_deletion(request, &current.draft(), options.dry_run)?;
+            let draft = current.draft();
+            if let Some(custom) = kind.custom {
+                custom.check_conversion(&draft.value, &kind.api_version())?;
             }
-            let marked = self.mark(kind, current.draft(), options);
+            if last.is_none() {
+                self.review_deletion(request, &draft, options.dry_run)?;
+            }
+            let marked = self.mark(kind, draft, options);
             let uid = current.uid.to_string();
             let served = request.kind;
             if options.dry_run {
                 let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
-                return Ok((shown.then(|| served_draft(served, marked.draft)), uid));
+                let text = shown.then(|| served_draft(served, marked.draft));
+                return Ok((text.transpose()?, uid));
             }
             match self.commit_deletion(served, &current, marked) {
-                Ok(answer) => return Ok((answer.text, uid)),
+                Ok(shown) => {
+                    let text = shown.map(|object| served_text(served, &object));
+                    return Ok((text.transpose()?, uid));
+                }
                 Err(WriteConflict { marked }) => last = marked.or(last),
             }
         }
     }
 
+    /// Stores the mark or removes the object. Returns the object if the response shows it.
     fn commit_deletion(
         &self,
         served: &'static Kind,
         current: &Arc<Object>,
         marked: Marked,
-    ) -> Result<Answer, WriteConflict> {
+    ) -> Result<Option<Arc<Object>>, WriteConflict> {
         let kind = stored(served);
         let key = current.key.clone();
         let mut latest = Arc::clone(current);
@@ -117,9 +126,7 @@ impl ApiServer {
                 })?;
         }
         let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
-        Ok(Answer {
-            text: shown.then(|| served_text(served, &latest)),
-        })
+        Ok(shown.then_some(latest))
     }
 
     /// Decides how the object is deleted.
@@ -249,13 +256,9 @@ impl ApiServer {
                 deleted => drop(deleted?),
             }
         }
-        let text = Self::list_text(request.kind, page);
+        let text = Self::list_text(request.kind, page)?;
         Ok(reply::json_pieces(StatusCode::OK, text))
     }
-}
-
-struct Answer {
-    text: Option<Bytes>,
 }
 
 /// Another client wrote the object first.

@@ -84,7 +84,7 @@ impl ApiServer {
         let object = object.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
         Ok(reply::json_text(
             StatusCode::OK,
-            served_text(request.kind, &object),
+            served_text(request.kind, &object)?,
         ))
     }
 
@@ -127,7 +127,7 @@ impl ApiServer {
         read_view: &ReadView,
     ) -> ApiResult<Reply> {
         let page = self.list_page(request, query, read_view).await?;
-        let text = Self::list_text(request.kind, page);
+        let text = Self::list_text(request.kind, page)?;
         Ok(reply::json_pieces(StatusCode::OK, text))
     }
 
@@ -216,7 +216,11 @@ impl ApiServer {
     }
 
     /// Returns the text of a list in pieces shared with the store.
-    pub(crate) fn list_text(kind: &Kind, page: Page) -> Vec<Bytes> {
+    ///
+    /// # Errors
+    ///
+    /// A custom resource can't be converted.
+    pub(crate) fn list_text(kind: &Kind, page: Page) -> ApiResult<Vec<Bytes>> {
         let mut metadata = json!({"resourceVersion": page.revision.to_string()});
         if kind.custom.is_some() {
             metadata["continue"] = json!("");
@@ -243,7 +247,7 @@ impl ApiServer {
         for object in objects {
             pieces.push(Bytes::from_static(separator));
             if is_view {
-                pieces.push(served_text(kind, object));
+                pieces.push(served_text(kind, object)?);
                 separator = b",";
             } else {
                 pieces.push(object.item_text());
@@ -251,7 +255,7 @@ impl ApiServer {
             }
         }
         pieces.push(Bytes::from_static(b"]}"));
-        pieces
+        Ok(pieces)
     }
 }
 

@@ -28,7 +28,7 @@ impl ApiServer {
             .store()
             .get(&Self::key(request))
             .ok_or_else(|| ApiError::not_found(stored(request.kind), &request.name))?;
-        let draft = handled_form(request.kind, &object);
+        let draft = handled_form(request.kind, &object)?;
         if let Some(scale) = request.kind.custom.and_then(|custom| custom.scale.as_ref())
             && scale.wanted(&draft.value).is_none()
         {
@@ -56,7 +56,7 @@ impl ApiServer {
                 .store()
                 .get(&key)
                 .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
-            let old = handled_form(kind, &object);
+            let old = handled_form(kind, &object)?;
             let (scale, managed) = self.scaled(request, source, &old, options)?;
             let scale = check_scale(request, scale)?;
             let mut draft = old.clone();

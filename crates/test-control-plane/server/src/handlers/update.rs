@@ -88,7 +88,7 @@ impl ApiServer {
                 }
                 return Err(ApiError::not_found(kind, &request.name));
             };
-            let old = handled_form(kind, &current);
+            let old = handled_form(kind, &current)?;
             let (new, unconditional) = self.changed(request, source, &old, options)?;
             match self.commit_update(request, &current, &old, new, options)? {
                 Outcome::Done(written) => return Ok(written),
@@ -187,7 +187,7 @@ impl ApiServer {
             self.complete(request, old, &mut new);
         }
         if new == *old {
-            let text = served_text(request.kind, current);
+            let text = served_text(request.kind, current)?;
             return Ok(Outcome::updated(text, Vec::new()));
         }
         let subject = Subject {
@@ -223,24 +223,26 @@ impl ApiServer {
         };
         self.note_phase(kind, &mut new, old);
         if options.dry_run {
-            return Ok(Outcome::updated(served_draft(request.kind, new), warnings));
+            stored_form(kind, &mut new.clone())?;
+            let text = served_draft(request.kind, new)?;
+            return Ok(Outcome::updated(text, warnings));
         }
         let version = current.resource_version;
         if is_finalized(kind, &new, old) {
             return Ok(
                 match self.store().delete(kind, current.key.clone(), version) {
-                    Ok(_) => Outcome::updated(served_draft(request.kind, new), warnings),
+                    Ok(_) => Outcome::updated(served_draft(request.kind, new)?, warnings),
                     Err(_) => Outcome::Raced,
                 },
             );
         }
         let key = current.key.clone();
         check_stored_size(kind, &key, &new)?;
-        stored_form(kind, &mut new);
+        stored_form(kind, &mut new)?;
         let stored = self.store().put(kind, key, Expect::Version(version), new);
         drop(allocated);
         Ok(match stored {
-            Ok(object) => Outcome::updated(served_text(request.kind, &object), warnings),
+            Ok(object) => Outcome::updated(served_text(request.kind, &object)?, warnings),
             Err(_) => Outcome::Raced,
         })
     }
