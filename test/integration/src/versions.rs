@@ -78,7 +78,7 @@ fn drop_newer_fields(draft: &mut Draft) -> bool {
 
 /// Writes an object, bypassing all write checks; returns its version.
 fn put(server: &ApiServer, key: &Key, version: u64, draft: Draft) -> u64 {
-    let kind = kinds::by_storage(key.storage).expect("the object's kind is known");
+    let kind = kinds::by_storage(&key.storage).expect("the object's kind is known");
     let written = server
         .store()
         .put(kind, key.clone(), Expect::Version(version), draft);

@@ -194,7 +194,7 @@ fn faults_of_writes() -> Vec<(Fault, (&'static str, u64))> {
 fn moments(record: &Record) -> BTreeSet<u64> {
     let commits = record.commits.iter();
     let of_sets = commits.filter(|commit| {
-        let storage = commit.entry.object.key.storage;
+        let storage = &*commit.entry.object.key.storage;
         let kinds = [
             "statefulsets",
             "pods",

@@ -100,7 +100,7 @@ impl History {
             let value = || (!is_gone).then(|| entry.object.draft().to_value());
             let at = entry.revision;
             history.newest = at;
-            match key.storage {
+            match &*key.storage {
                 "statefulsets" => {
                     let set = value().map(|value| Set::read(&value));
                     history.sets.add(name, at, set);

@@ -30,7 +30,7 @@ pub fn table(record: &Record, reads: bool) -> String {
             Change::Modified => "modified",
             Change::Deleted => "deleted",
         };
-        if ["leases", "events"].contains(&key.storage) || commit.at.is_zero() {
+        if ["leases", "events"].contains(&&*key.storage) || commit.at.is_zero() {
             continue;
         }
         let line = format!(

@@ -262,12 +262,8 @@ impl World {
         instance.parse().ok()
     }
 
-    fn stored(&self, storage: &'static str, namespace: &str, name: &str) -> Option<Value> {
-        let key = kube_test_control_plane::object::Key {
-            storage,
-            namespace: namespace.into(),
-            name: name.into(),
-        };
+    fn stored(&self, storage: &str, namespace: &str, name: &str) -> Option<Value> {
+        let key = kube_test_control_plane::object::Key::of(storage, namespace, name);
         Some(self.plane.server().store().get(&key)?.value())
     }
 

@@ -83,11 +83,7 @@ async fn behave(stage: &Stage, name: &str, value: Value) {
 }
 
 fn key(storage: &'static str, name: &str) -> Key {
-    Key {
-        storage,
-        namespace: "default".into(),
-        name: name.into(),
-    }
+    Key::of(storage, "default", name)
 }
 
 /// Denies the creation of the pods of `web` for as long as `reason` returns one.

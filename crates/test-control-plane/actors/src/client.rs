@@ -38,7 +38,7 @@ impl ActorClient {
     }
 
     /// Returns the newest versions of a kind's objects, in one namespace or in all (an empty name).
-    pub(super) fn list(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
+    pub(super) fn list(&self, storage: &str, namespace: &str) -> Vec<Arc<Object>> {
         self.server.list(storage, namespace)
     }
 
@@ -86,7 +86,7 @@ impl ActorClient {
     }
 
     fn path(&self, key: &Key) -> String {
-        let kind = self.server.kind_stored_as(key.storage);
+        let kind = self.server.kind_stored_as(&key.storage);
         let path = kind.map(|kind| kind.object_path(&key.namespace, &key.name));
         path.unwrap_or_default()
     }
@@ -125,7 +125,7 @@ fn with_uid(mut patch: Value, uid: &str) -> Value {
 
 /// Returns the URL of a built-in object, or an empty string if its kind is unknown.
 pub(super) fn path(key: &Key) -> String {
-    kinds::by_storage(key.storage)
+    kinds::by_storage(&key.storage)
         .map(|kind| kind.object_path(&key.namespace, &key.name))
         .unwrap_or_default()
 }

@@ -266,9 +266,5 @@ async fn change(
 }
 
 fn pod_key(namespace: &str, name: &str) -> Key {
-    Key {
-        storage: "pods",
-        namespace: namespace.into(),
-        name: name.into(),
-    }
+    Key::of("pods", namespace, name)
 }

@@ -344,7 +344,7 @@ impl Actor for DisruptionController {
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let key = &entry.object.key;
-        match key.storage {
+        match &*key.storage {
             BUDGETS if entry.change == Change::Deleted => self.forget_budget(key),
             BUDGETS => {
                 self.note_budget(&entry.object);

@@ -273,7 +273,7 @@ impl GarbageCollector {
 
 /// Returns true for objects of a custom resource.
 fn is_custom(object: &Object) -> bool {
-    kinds::by_storage(object.key.storage).is_none()
+    kinds::by_storage(&object.key.storage).is_none()
 }
 
 impl Actor for GarbageCollector {

@@ -376,7 +376,7 @@ impl Actor for Kubelet {
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
-        match object.key.storage {
+        match &*object.key.storage {
             "pods" if entry.change == Change::Deleted => self.forget(&object.key, &object.uid),
             "pods" => self.note(object, agenda),
             "nodes" => self.note_node(entry, agenda),
@@ -391,7 +391,7 @@ impl Actor for Kubelet {
 
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Done>> {
         let object = self.client.get(key)?;
-        if key.storage == "nodes" {
+        if &*key.storage == "nodes" {
             return self.report_node(&object);
         }
         let time = self.client.server.now_text();

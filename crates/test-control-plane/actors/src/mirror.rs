@@ -74,7 +74,11 @@ impl Mirror {
         for kind in KINDS.iter().filter(|kind| is_followed(kind)) {
             // Servers of another version may lack some kinds.
             if let Some(version) = mirror.list(kind).await? {
-                tasks.spawn(follow::follow(Arc::clone(&mirror), kind, version));
+                tasks.spawn(follow::follow(
+                    Arc::clone(&mirror),
+                    Arc::clone(kind),
+                    version,
+                ));
             }
         }
         Ok(mirror)
@@ -95,7 +99,7 @@ impl Mirror {
 
     /// Reads an object from the server.
     pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
-        let Some(kind) = kinds::by_storage(key.storage) else {
+        let Some(kind) = kinds::by_storage(&key.storage) else {
             return Ok(None);
         };
         let path = kind.object_path(&key.namespace, &key.name);
@@ -185,7 +189,7 @@ fn is_followed(kind: &Kind) -> bool {
 fn target(method: &Method, path: &str) -> Option<Key> {
     match route(method, path, &Query::parse("")) {
         Ok(Route::Resource(request)) if !request.name.is_empty() => {
-            Some(Key::new(request.kind, &request.namespace, &request.name))
+            Some(Key::new(&request.kind, &request.namespace, &request.name))
         }
         _ => None,
     }
@@ -204,7 +208,7 @@ fn made(answer: &Value) -> Option<(Key, u64)> {
 /// Converts an object sent by a server; `None` if it lacks a name or version.
 fn object(kind: &Kind, mut value: Value) -> Option<Object> {
     // Items of a list omit both.
-    value["kind"] = Value::from(kind.kind);
+    value["kind"] = Value::from(&*kind.kind);
     value["apiVersion"] = Value::from(kind.api_version());
     let (key, version) = made(&value)?;
     let draft = Draft::from_value(kind, value);

@@ -64,7 +64,7 @@ impl NamespaceController {
     fn count(&mut self, object: &Object, change: Change) -> bool {
         let key = &object.key;
         let content = self.content.entry(Arc::clone(&key.namespace)).or_default();
-        let number = if key.storage == "pods" {
+        let number = if &*key.storage == "pods" {
             &mut content.pods
         } else {
             &mut content.others
@@ -116,14 +116,14 @@ impl Emptying {
         let custom = self.client.server.custom_kinds();
         let built_in = kinds::KINDS.iter();
         let built_in = built_in.filter(|k| !k.has(Trait::View) && !k.has(Trait::Virtual));
-        let (pods, others): (Vec<&Kind>, Vec<&Kind>) = built_in
-            .chain(custom)
+        let (pods, others): (Vec<&Arc<Kind>>, Vec<&Arc<Kind>>) = built_in
+            .chain(&custom)
             .filter(|kind| kind.namespaced)
-            .partition(|kind| kind.storage == "pods");
+            .partition(|kind| &*kind.storage == "pods");
         for group in [pods, others] {
             for kind in group {
                 accepted &= self.delete_all(kind, namespace).await;
-                remaining.count(kind, &self.client.list(kind.storage, namespace));
+                remaining.count(kind, &self.client.list(&kind.storage, namespace));
             }
             if !remaining.is_empty() {
                 break;
@@ -133,7 +133,7 @@ impl Emptying {
     }
 
     async fn delete_all(&self, kind: &Kind, namespace: &str) -> bool {
-        let objects = self.client.list(kind.storage, namespace);
+        let objects = self.client.list(&kind.storage, namespace);
         if objects.iter().all(|object| object.deleting) {
             return true;
         }
@@ -183,11 +183,7 @@ impl Emptying {
 }
 
 fn key(namespace: &Arc<str>) -> Key {
-    Key {
-        storage: "namespaces",
-        namespace: "".into(),
-        name: Arc::clone(namespace),
-    }
+    Key::of("namespaces", "", namespace)
 }
 
 impl Actor for NamespaceController {
@@ -196,7 +192,7 @@ impl Actor for NamespaceController {
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
-        if object.key.storage == "namespaces" {
+        if &*object.key.storage == "namespaces" {
             let was_deleting = entry.previous.as_ref().is_some_and(|p| p.deleting);
             if object.deleting && !was_deleting && entry.change != Change::Deleted {
                 agenda.after(&object.key, self.config.delay);

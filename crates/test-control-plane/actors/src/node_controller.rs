@@ -176,7 +176,7 @@ impl Actor for NodeController {
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let key = &entry.object.key;
-        match key.storage {
+        match &*key.storage {
             "pods" => self.note_pod(entry, agenda),
             "nodes" if entry.change == Change::Deleted => {
                 self.silent.remove(key);
@@ -190,7 +190,7 @@ impl Actor for NodeController {
 
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Done>> {
         let object = self.client.get(key)?;
-        if key.storage == "nodes" {
+        if &*key.storage == "nodes" {
             self.look_after(&object, agenda)
         } else if object.deleting {
             None

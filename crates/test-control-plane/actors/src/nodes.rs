@@ -207,11 +207,7 @@ pub(super) fn free_number(client: &ActorClient) -> u32 {
 
 /// Returns the key of a node.
 pub(super) fn node_key(name: &str) -> Key {
-    Key {
-        storage: "nodes",
-        namespace: "".into(),
-        name: name.into(),
-    }
+    Key::of("nodes", "", name)
 }
 
 /// Returns the conditions of a healthy node.

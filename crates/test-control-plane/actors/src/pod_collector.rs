@@ -194,13 +194,13 @@ impl Actor for PodCollector {
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
         let key = &object.key;
-        if key.storage == "nodes" {
+        if &*key.storage == "nodes" {
             for pod in self.on_node.get(&*key.name).into_iter().flatten() {
                 agenda.now(pod);
             }
             return;
         }
-        if key.storage != "pods" {
+        if &*key.storage != "pods" {
             return;
         }
         let is_gone = entry.change == Change::Deleted;

@@ -20,7 +20,7 @@ pub(super) struct PodFields {
 
 impl PodFields {
     pub(super) fn new() -> Self {
-        let fields = kinds::by_storage("pods").map_or(&[][..], |kind| kind.fields);
+        let fields = kinds::by_storage("pods").map_or(&[][..], |kind| &kind.fields);
         let position = |label: &str| fields.iter().position(|field| field.label == label);
         Self {
             node: position("spec.nodeName"),
@@ -60,11 +60,7 @@ pub(super) fn claims_of(pod: &Value) -> impl Iterator<Item = String> {
 
 /// Returns the key of a claim.
 pub(super) fn claim_key(namespace: &str, name: &str) -> Key {
-    Key {
-        storage: CLAIMS,
-        namespace: namespace.into(),
-        name: name.into(),
-    }
+    Key::of(CLAIMS, namespace, name)
 }
 
 /// Returns a pod's first unbound claim.

@@ -345,7 +345,7 @@ impl Actor for Scheduler {
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
-        match object.key.storage {
+        match &*object.key.storage {
             "pods" => self.note_pod(entry, agenda),
             "nodes" => {
                 let is_gone = entry.change == Change::Deleted;

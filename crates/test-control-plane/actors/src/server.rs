@@ -40,7 +40,7 @@ impl ActorServer {
     }
 
     /// Returns the newest versions of a kind's objects, in one namespace or in all (an empty name).
-    pub(super) fn list(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
+    pub(super) fn list(&self, storage: &str, namespace: &str) -> Vec<Arc<Object>> {
         match self {
             Self::Embedded(server) => server.store().list(storage, namespace).1,
             #[cfg(feature = "client")]
@@ -111,25 +111,25 @@ impl ActorServer {
     }
 
     /// Finds the row of a kind in a body. The copy of a real server has no custom resources.
-    pub(super) fn kind_of(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+    pub(super) fn kind_of(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
         match self {
             Self::Embedded(server) => server.kind_of(api_version, kind),
             #[cfg(feature = "client")]
-            Self::Real(_) => kinds::by_kind(api_version, kind),
+            Self::Real(_) => kinds::by_kind(api_version, kind).map(Arc::clone),
         }
     }
 
     /// Finds a row that stores objects under this storage name.
-    pub(super) fn kind_stored_as(&self, storage: &str) -> Option<&'static Kind> {
+    pub(super) fn kind_stored_as(&self, storage: &str) -> Option<Arc<Kind>> {
         match self {
             Self::Embedded(server) => server.kind_stored_as(storage),
             #[cfg(feature = "client")]
-            Self::Real(_) => kinds::by_storage(storage),
+            Self::Real(_) => kinds::by_storage(storage).map(Arc::clone),
         }
     }
 
     /// Returns one row of each custom resource.
-    pub(super) fn custom_kinds(&self) -> Vec<&'static Kind> {
+    pub(super) fn custom_kinds(&self) -> Vec<Arc<Kind>> {
         match self {
             Self::Embedded(server) => server.stored_custom_kinds(),
             #[cfg(feature = "client")]

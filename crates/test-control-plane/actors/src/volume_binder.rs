@@ -233,7 +233,7 @@ impl Actor for VolumeBinder {
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
-        match object.key.storage {
+        match &*object.key.storage {
             CLAIMS if entry.change == Change::Deleted => self.forget_claim(object, agenda),
             CLAIMS => agenda.now(&object.key),
             VOLUMES => self.note_volume(entry, agenda),
@@ -243,7 +243,7 @@ impl Actor for VolumeBinder {
 
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<()>> {
         let object = self.client.get(key).filter(|object| !object.deleting)?;
-        if key.storage == CLAIMS {
+        if &*key.storage == CLAIMS {
             self.bind(object, agenda)
         } else {
             self.look_after(&object)
@@ -276,9 +276,5 @@ pub(super) fn has_claim(client: &ActorClient, volume: &Value) -> bool {
 }
 
 pub(super) fn volume_key(name: &str) -> Key {
-    Key {
-        storage: VOLUMES,
-        namespace: "".into(),
-        name: name.into(),
-    }
+    Key::of(VOLUMES, "", name)
 }

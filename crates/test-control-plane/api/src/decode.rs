@@ -79,7 +79,7 @@ pub fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> 
     let text = match format {
         BodyFormat::Json => Cow::Borrowed(body),
         BodyFormat::Yaml => yaml(body)
-            .map_err(|why| unrecognized(kind.kind, &why, body))?
+            .map_err(|why| unrecognized(&kind.kind, &why, body))?
             .to_string()
             .into_bytes()
             .into(),
@@ -102,7 +102,7 @@ pub fn object(kind: &Kind, format: BodyFormat, body: &[u8]) -> ApiResult<Draft> 
     };
     let refused = |why: &str| {
         let why = format!("couldn't get version/kind; json parse error: {why}");
-        unrecognized(kind.kind, &why, body)
+        unrecognized(&kind.kind, &why, body)
     };
     let mut draft = match parsed {
         Ok(draft) if !looks_wrong(&draft) => draft,
@@ -160,10 +160,10 @@ pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
             .to_owned()
     };
     let found_version = text("apiVersion", &api_version);
-    let found_kind = text("kind", kind.kind);
+    let found_kind = text("kind", &kind.kind);
     if found_version != api_version || found_kind != kind.kind {
         let short = found_version.rsplit('/').next().unwrap_or_default();
-        let wanted = kind.kind;
+        let wanted = &kind.kind;
         let why = if kinds::by_kind(&found_version, &found_kind).is_some() {
             let group = kind.group.split('.').next().unwrap_or_default();
             let group = if group.is_empty() { "core" } else { group };

@@ -26,7 +26,7 @@ pub use workloads::count_templates;
 /// type check before defaulting.
 pub(crate) fn hide_wrong_types(kind: &Kind) -> bool {
     matches!(
-        kind.storage,
+        &*kind.storage,
         "daemonsets"
             | "deployments"
             | "limitranges"
@@ -44,7 +44,7 @@ pub(crate) fn hide_wrong_types(kind: &Kind) -> bool {
 /// Sets the defaults of the kind.
 pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
     let value = &mut draft.value;
-    match kind.storage {
+    match &*kind.storage {
         "clusterrolebindings" | "rolebindings" => others::role_binding(value),
         custom::DEFINITIONS => custom::set_defaults(value),
         "daemonsets" => workloads::daemon_set(value),
@@ -76,7 +76,7 @@ pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
 pub fn drop_disabled(kind: &Kind, gates: FeatureGates, new: &mut Draft, old: Option<&Draft>) {
     const ROLLING_UPDATE: &str = "/spec/updateStrategy/rollingUpdate";
     const MEMBER: &str = "maxUnavailable";
-    if kind.storage != "statefulsets" || gates.max_unavailable_stateful_set {
+    if &*kind.storage != "statefulsets" || gates.max_unavailable_stateful_set {
         return;
     }
     let in_use = old
@@ -109,7 +109,7 @@ fn default_number(map: &mut Map<String, Value>, member: &str, default: i64) {
 ///
 /// 403 if admission forbids the object.
 pub fn admit_create(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
-    match kind.storage {
+    match &*kind.storage {
         "pods" => {
             priority::admit(&mut draft.value).map_err(|why| {
                 let metadata = draft.metadata();
@@ -139,7 +139,7 @@ pub fn admit_create(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
 
 /// Runs admission for an updated object.
 pub fn admit_update(kind: &Kind, draft: &mut Draft) {
-    if kind.storage == "services" {
+    if &*kind.storage == "services" {
         services::complete(&mut draft.value);
     }
 }

@@ -6,67 +6,71 @@ mod table;
 mod target;
 mod verb;
 
-use kube_apimachinery::schema::{self, Type};
+use std::sync::Arc;
 
-use crate::custom::CustomResource;
+use kube_apimachinery::schema::{self, Type};
+use serde::Deserialize;
+
+use crate::custom::{CustomResource, Scale};
 
 pub use custom::of_definition;
 pub use subresource::Subresource;
-pub use table::KINDS;
-pub use table::TOKEN_REQUEST;
+pub(crate) use table::ROWS;
+pub use table::{KINDS, SCALE, TOKEN_REQUEST};
 pub use target::Target;
 pub use verb::Verb;
 
 /// One resource of one group version.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Kind {
     /// The API group, empty for core.
-    pub group: &'static str,
+    pub group: String,
     /// The version within the group.
-    pub version: &'static str,
+    pub version: String,
     /// The kind in bodies, such as `Pod`.
-    pub kind: &'static str,
+    pub kind: String,
     /// The resource in URLs, such as `pods`.
-    pub plural: &'static str,
+    pub plural: String,
     /// The singular name of the resource.
-    pub singular: &'static str,
+    pub singular: String,
     /// The name of the storage. Two rows with the same name serve the same objects.
-    pub storage: &'static str,
+    pub storage: Arc<str>,
     /// True if objects are namespaced.
     pub namespaced: bool,
     /// The short names that kubectl accepts.
-    pub short_names: &'static [&'static str],
+    pub short_names: Vec<String>,
     /// Groups of kinds for kubectl, such as `all`.
-    pub categories: &'static [&'static str],
+    pub categories: Vec<String>,
     /// The supported verbs, in discovery order.
-    pub verbs: &'static [Verb],
+    pub verbs: Vec<Verb>,
     /// The subresources, in discovery order.
-    pub subresources: &'static [Subresource],
+    pub subresources: Vec<Subresource>,
     /// Deviations from the common behaviour.
-    pub traits: &'static [Trait],
+    pub traits: Vec<Trait>,
     /// Field selectors beyond name and namespace.
-    pub fields: &'static [Field],
+    pub fields: Vec<Field>,
     /// The rule for names.
     pub name_rule: NameRule,
     /// The version of its definition, for a custom resource.
-    pub custom: Option<&'static CustomResource>,
+    pub custom: Option<CustomResource>,
 }
 
 /// A field for field selectors.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Field {
     /// Its name in selectors.
-    pub label: &'static str,
+    pub label: String,
     /// The JSON pointer to its value.
-    pub pointer: &'static str,
+    pub pointer: String,
     /// The JSON pointer to use if the first value is missing or empty.
-    pub otherwise: Option<&'static str>,
+    pub otherwise: Option<String>,
     /// The value if the object has none.
-    pub default: &'static str,
+    pub default: String,
 }
 
 /// A deviation of a kind from the common behaviour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Trait {
     /// Has a `metadata.generation` that counts changes of the spec.
     Generation,
@@ -86,10 +90,13 @@ pub enum Trait {
     View,
     /// Answers requests but is never stored (reviews, bindings, component statuses).
     Virtual,
+    /// Only a type of bodies; no path serves it.
+    Bodies,
 }
 
 /// The rules for names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum NameRule {
     /// At most 63 lower-case letters, digits and dashes.
     Label,
@@ -120,7 +127,7 @@ impl Kind {
     /// Returns the `apiVersion` of bodies.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
-            self.version.to_owned()
+            self.version.clone()
         } else {
             format!("{}/{}", self.group, self.version)
         }
@@ -128,12 +135,25 @@ impl Kind {
 
     /// Returns the resource with its group, as in messages: `statefulsets.apps`.
     pub fn group_resource(&self) -> String {
-        with_group(self.plural, self.group)
+        with_group(&self.plural, &self.group)
     }
 
     /// Returns the kind with its group, as in messages: `StatefulSet.apps`.
     pub fn group_kind(&self) -> String {
-        with_group(self.kind, self.group)
+        with_group(&self.kind, &self.group)
+    }
+
+    /// Returns the kind of lists.
+    pub fn list_kind(&self) -> String {
+        match &self.custom {
+            Some(custom) => custom.list_kind.clone(),
+            None => format!("{}List", self.kind),
+        }
+    }
+
+    /// Returns the paths of `/scale` in a custom resource, if it has that.
+    pub fn scale(&self) -> Option<&Scale> {
+        self.custom.as_ref()?.scale.as_ref()
     }
 
     /// Returns the URL path of a collection.
@@ -165,45 +185,40 @@ fn with_group(name: &str, group: &str) -> String {
 }
 
 /// Finds the row of a resource in a URL.
-pub fn by_resource(group: &str, version: &str, plural: &str) -> Option<&'static Kind> {
-    KINDS
-        .iter()
-        .find(|k| k.group == group && k.version == version && k.plural == plural)
+pub fn by_resource(group: &str, version: &str, plural: &str) -> Option<&'static Arc<Kind>> {
+    let mut rows = KINDS.iter();
+    rows.find(|k| k.group == group && k.version == version && k.plural == plural)
 }
 
 /// Finds the row of a kind in a body.
-pub fn by_kind(api_version: &str, kind: &str) -> Option<&'static Kind> {
+pub fn by_kind(api_version: &str, kind: &str) -> Option<&'static Arc<Kind>> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    KINDS
-        .iter()
-        .find(|k| k.group == group && k.version == version && k.kind == kind)
+    let mut rows = KINDS.iter();
+    rows.find(|k| k.group == group && k.version == version && k.kind == kind)
 }
 
 /// Finds the row that stores objects under this storage name.
-pub fn by_storage(storage: &str) -> Option<&'static Kind> {
-    KINDS
-        .iter()
-        .find(|k| k.storage == storage && !k.has(Trait::View))
+pub fn by_storage(storage: &str) -> Option<&'static Arc<Kind>> {
+    let mut rows = KINDS.iter();
+    rows.find(|k| &*k.storage == storage && !k.has(Trait::View))
 }
 
 /// Returns the schema type of a kind.
 pub(crate) fn type_of(kind: &Kind) -> Option<&'static Type> {
-    schema::type_of_kind(&kind.api_version(), kind.kind)
+    schema::type_of_kind(&kind.api_version(), &kind.kind)
 }
 
 /// Returns the row by which objects of `kind` are handled before they are stored. A custom resource
 /// is handled in the version of the request.
-pub fn stored(kind: &'static Kind) -> &'static Kind {
-    if kind.custom.is_some() {
-        return kind;
-    }
-    by_storage(kind.storage).unwrap_or(kind)
+pub fn stored(kind: &Arc<Kind>) -> &Arc<Kind> {
+    let built_in = by_storage(&kind.storage).filter(|_| kind.custom.is_none());
+    built_in.unwrap_or(kind)
 }
 
 /// Returns the object's key in the reference's storage, for error messages.
 pub fn registry_key(kind: &Kind, namespace: &str, name: &str) -> String {
     let custom;
-    let directory = match kind.storage {
+    let directory = match &*kind.storage {
         _ if kind.custom.is_some() => {
             custom = format!("{}/{}", kind.group, kind.plural);
             &custom
@@ -229,28 +244,15 @@ pub fn is_policy(storage: &str) -> bool {
     )
 }
 
-/// Returns the group version if it is served; without a version, the group's first.
-pub fn group_version(group: &str, version: Option<&str>) -> Option<(&'static str, &'static str)> {
-    KINDS
-        .iter()
-        .find(|k| k.group == group && version.is_none_or(|version| version == k.version))
-        .map(|k| (k.group, k.version))
-}
-
-/// Returns all group versions in the order of the table, core first.
-pub fn group_versions() -> Vec<(&'static str, &'static str)> {
-    let rows: Vec<&'static Kind> = KINDS.iter().collect();
-    group_versions_of(&rows)
-}
-
 /// Returns the group versions of some rows, in their order.
-pub fn group_versions_of<'a>(
-    rows: impl IntoIterator<Item = &'a &'static Kind>,
-) -> Vec<(&'static str, &'static str)> {
-    let mut found: Vec<(&str, &str)> = Vec::new();
+pub fn group_versions<'a>(
+    rows: impl IntoIterator<Item = &'a Arc<Kind>>,
+) -> Vec<(&'a str, &'a str)> {
+    let mut found = Vec::new();
     for kind in rows {
-        if !found.contains(&(kind.group, kind.version)) {
-            found.push((kind.group, kind.version));
+        let group_version = (&*kind.group, &*kind.version);
+        if !found.contains(&group_version) {
+            found.push(group_version);
         }
     }
     found

@@ -23,11 +23,13 @@ mod user_agent;
 mod versions;
 mod zero;
 
+use std::sync::Arc;
+
 use crate::kinds::Kind;
 
 pub use self::applier::{Applied, described};
 pub(crate) use self::in_order::sorted_fields;
-pub use self::scale::{SCALE, to_parent, to_subresource};
+pub use self::scale::{to_parent, to_subresource};
 pub use self::typed::Strictness;
 pub(crate) use self::user_agent::{check_field_manager, manager_of};
 
@@ -35,7 +37,7 @@ pub(crate) use self::user_agent::{check_field_manager, manager_of};
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
     /// The row of the kind, in the written version.
-    pub kind: &'static Kind,
+    pub kind: &'a Arc<Kind>,
     /// The subresource; empty for the object itself.
     pub subresource: &'a str,
     /// The manager's name.

@@ -62,7 +62,7 @@ pub fn check_overwritten(kind: &Kind, draft: &Draft) -> ApiResult<()> {
 ///
 /// 400 for a value of the wrong type, and for unknown members in strict mode.
 pub fn normalize(kind: &Kind, draft: &mut Draft, unknown_fields: UnknownFields) -> ApiResult<()> {
-    if let Some(custom) = kind.custom {
+    if let Some(custom) = &kind.custom {
         return custom::complete(custom, kind, draft);
     }
     let unknown = match unknown_fields {

@@ -390,9 +390,9 @@ impl Object {
 /// Returns the value of a selectable field.
 pub(crate) fn field_text(field: &Field, object: &Value) -> String {
     let is_there = |value: &&Value| !value.is_null() && *value != "";
-    let found = at(object, field.pointer).filter(is_there);
-    match found.or_else(|| at(object, field.otherwise?).filter(is_there)) {
-        None => field.default.to_owned(),
+    let found = at(object, &field.pointer).filter(is_there);
+    match found.or_else(|| at(object, field.otherwise.as_ref()?).filter(is_there)) {
+        None => field.default.clone(),
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     }

@@ -4,7 +4,7 @@ mod custom;
 mod paths;
 mod schemas;
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use bytes::Bytes;
 use ring::digest;
@@ -26,16 +26,19 @@ pub struct Document {
 /// A group version and its document, once it is built.
 #[derive(Debug)]
 struct Slot {
-    group: &'static str,
-    version: &'static str,
-    rows: Vec<&'static Kind>,
+    rows: Vec<Arc<Kind>>,
     document: OnceLock<Document>,
 }
 
 impl Slot {
     fn document(&self) -> &Document {
         self.document
-            .get_or_init(|| Document::of(self.group, self.version, &self.rows))
+            .get_or_init(|| Document::of(self.group_version(), &self.rows))
+    }
+
+    fn group_version(&self) -> (&str, &str) {
+        let first = self.rows.first();
+        first.map_or(("", ""), |row| (&row.group, &row.version))
     }
 }
 
@@ -48,17 +51,14 @@ static BUILT_IN: LazyLock<Documents> = LazyLock::new(|| Documents::of(KINDS.iter
 
 impl Documents {
     /// Makes the documents of rows. Each is built on its first request.
-    pub fn of(rows: impl Iterator<Item = &'static Kind>) -> Self {
-        let rows: Vec<&'static Kind> = rows.collect();
-        let served = kinds::group_versions_of(&rows).into_iter();
+    pub fn of<'a>(rows: impl Iterator<Item = &'a Arc<Kind>>) -> Self {
+        let rows: Vec<&Arc<Kind>> = rows.collect();
+        let served = kinds::group_versions(rows.iter().copied()).into_iter();
         let slots = served.map(|(group, version)| {
-            let rows = rows.iter().copied();
+            let own = rows.iter().copied();
+            let own = own.filter(|row| row.group == group && row.version == version);
             Slot {
-                group,
-                version,
-                rows: rows
-                    .filter(|row| row.group == group && row.version == version)
-                    .collect(),
+                rows: own.map(Arc::clone).collect(),
                 document: OnceLock::new(),
             }
         });
@@ -68,7 +68,7 @@ impl Documents {
     fn get(&self, group: &str, version: &str) -> Option<&Document> {
         let mut slots = self.0.iter();
         slots
-            .find(|slot| slot.group == group && slot.version == version)
+            .find(|slot| slot.group_version() == (group, version))
             .map(Slot::document)
     }
 }
@@ -77,7 +77,7 @@ impl Documents {
 pub fn index(of_custom: &Documents) -> String {
     let served = BUILT_IN.0.iter().chain(&of_custom.0).map(|slot| {
         let url = json!({"serverRelativeURL": slot.document().url});
-        (name(slot.group, slot.version), url)
+        (name(slot.group_version()), url)
     });
     json!({"paths": served.collect::<Map<_, _>>()}).to_string()
 }
@@ -89,22 +89,22 @@ pub fn document<'a>(of_custom: &'a Documents, group: &str, version: &str) -> Opt
 }
 
 impl Document {
-    fn of(group: &str, version: &str, rows: &[&'static Kind]) -> Self {
-        let text = assemble(group, version, rows).to_string();
+    fn of(group_version: (&str, &str), rows: &[Arc<Kind>]) -> Self {
+        let text = assemble(group_version, rows).to_string();
         let hash = hash(text.as_bytes());
         Self {
-            url: format!("/openapi/v3/{}?hash={hash}", name(group, version)),
+            url: format!("/openapi/v3/{}?hash={hash}", name(group_version)),
             text: text.into(),
             hash,
         }
     }
 }
 
-fn assemble(group: &str, version: &str, rows: &[&'static Kind]) -> Value {
-    let mut schemas = schemas::of(group, version, rows);
+fn assemble(group_version: (&str, &str), rows: &[Arc<Kind>]) -> Value {
+    let mut schemas = schemas::of(group_version, rows);
     let mut info = json!({"title": "Kubernetes", "version": "v1.36.2"});
     for kind in rows {
-        if let Some(resource) = kind.custom {
+        if let Some(resource) = &kind.custom {
             custom::add(&mut schemas, kind, resource);
             info = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
         }
@@ -117,7 +117,7 @@ fn assemble(group: &str, version: &str, rows: &[&'static Kind]) -> Value {
     })
 }
 
-fn name(group: &str, version: &str) -> String {
+fn name((group, version): (&str, &str)) -> String {
     if group.is_empty() {
         format!("api/{version}")
     } else {

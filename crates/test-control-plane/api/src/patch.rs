@@ -118,7 +118,7 @@ impl Patch {
             },
             None => Draft::from_value(kind, value),
         };
-        let (version, name) = (kind.api_version(), kind.kind);
+        let (version, name) = (kind.api_version(), &kind.kind);
         // Another kind or version of a custom resource is an error of its validation.
         if kind.custom.is_some() || draft.value.get("kind").is_some_and(|k| k == "Scale") {
             return Ok(draft);

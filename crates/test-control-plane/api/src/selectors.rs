@@ -1,9 +1,11 @@
 //! Label and field selectors of lists and watches.
 
+use std::sync::Arc;
+
 use kube_apimachinery::selector::Selector;
 use serde_json::Value;
 
-use crate::kinds::{self, Kind, Trait};
+use crate::kinds::{Kind, Trait};
 use crate::object::{Object, field_text};
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
@@ -22,7 +24,7 @@ struct FieldTerm {
     equal: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Field {
     Name,
     Namespace,
@@ -30,7 +32,7 @@ enum Field {
     Of(usize),
     /// A member of a custom resource in the version of this row. Stored objects have no list of
     /// such values, because definitions change.
-    Custom(&'static Kind, &'static kinds::Field),
+    Custom(Arc<Kind>, usize),
 }
 
 impl Selection {
@@ -39,7 +41,7 @@ impl Selection {
     /// # Errors
     ///
     /// 400 for bad syntax and for fields that the kind doesn't support.
-    pub fn parse(kind: &'static Kind, query: &Query) -> ApiResult<Self> {
+    pub fn parse(kind: &Arc<Kind>, query: &Query) -> ApiResult<Self> {
         let labels = Selector::parse(query.get("labelSelector").unwrap_or_default())
             .map_err(|err| ApiError::bad_request(err.to_string()))?;
         let fields = parse_fields(kind, query.get("fieldSelector").unwrap_or_default())?;
@@ -68,13 +70,15 @@ impl Selection {
     pub fn matches(&self, object: &Object) -> bool {
         self.fields.iter().all(|term| {
             let is_selected = |value: &str| (value == term.value) == term.equal;
-            match term.field {
+            match &term.field {
                 Field::Name => is_selected(&object.key.name),
                 Field::Namespace => is_selected(&object.key.namespace),
-                Field::Of(index) => is_selected(object.fields.get(index).map_or("", |value| value)),
+                Field::Of(index) => {
+                    is_selected(object.fields.get(*index).map_or("", |value| value))
+                }
                 // Reading the object reports a failed conversion.
                 Field::Custom(kind, field) => {
-                    custom_field(kind, field, object).is_none_or(|value| is_selected(&value))
+                    custom_field(kind, *field, object).is_none_or(|value| is_selected(&value))
                 }
             }
         }) && self.labels.matches(&object.labels)
@@ -83,13 +87,17 @@ impl Selection {
 
 /// Returns the value of a custom resource's selectable field; `None` if the object can't be
 /// converted to the version.
-fn custom_field(kind: &Kind, field: &kinds::Field, object: &Object) -> Option<String> {
+fn custom_field(kind: &Kind, field: usize, object: &Object) -> Option<String> {
+    let field = kind.fields.get(field)?;
     let mut value = object.value();
-    let converted = kind.custom?.to_served(&kind.api_version(), &mut value);
+    let converted = kind
+        .custom
+        .as_ref()?
+        .to_served(&kind.api_version(), &mut value);
     converted.is_ok().then(|| field_text(field, &value))
 }
 
-fn parse_fields(kind: &'static Kind, text: &str) -> ApiResult<Vec<FieldTerm>> {
+fn parse_fields(kind: &Arc<Kind>, text: &str) -> ApiResult<Vec<FieldTerm>> {
     let mut terms = Vec::new();
     for term in split(text).filter(|term| !term.is_empty()) {
         let (label, value, equal) = split_term(term).ok_or_else(|| {
@@ -104,12 +112,11 @@ fn parse_fields(kind: &'static Kind, text: &str) -> ApiResult<Vec<FieldTerm>> {
         "metadata.name" => Some(Field::Name),
         "metadata.namespace" => Some(Field::Namespace),
         _ => {
-            let mut fields = kind.fields.iter();
-            if kind.custom.is_some() {
-                let found = fields.find(|field| field.label == label);
-                return found.map(|field| Field::Custom(kind, field));
-            }
-            fields.position(|field| field.label == label).map(Field::Of)
+            let found = kind.fields.iter().position(|field| field.label == label);
+            found.map(|index| match kind.custom {
+                Some(_) => Field::Custom(Arc::clone(kind), index),
+                None => Field::Of(index),
+            })
         }
     };
     terms

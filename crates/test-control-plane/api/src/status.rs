@@ -1,5 +1,7 @@
 //! API errors: `Status` objects with reason, details and causes.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use crate::custom::ConversionError;
@@ -70,7 +72,7 @@ impl ApiError {
             "NotFound",
             format!("{} \"{name}\" not found", kind.group_resource()),
         )
-        .with(details(name, kind.group, kind.plural))
+        .with(details(name, &kind.group, &kind.plural))
     }
 
     /// 404 for a resource that isn't served.
@@ -108,12 +110,12 @@ impl ApiError {
                 kind.group_resource()
             ),
         )
-        .with(details(name, kind.group, kind.plural))
+        .with(details(name, &kind.group, &kind.plural))
     }
 
     /// 409: all generated names are taken.
     pub fn no_unique_name(kind: &Kind, name: &str) -> Self {
-        let mut details = details(name, kind.group, kind.plural);
+        let mut details = details(name, &kind.group, &kind.plural);
         details["retryAfterSeconds"] = json!(1);
         Self::new(
             409,
@@ -145,12 +147,12 @@ impl ApiError {
             "Conflict",
             format!("Operation cannot be fulfilled on {resource} \"{name}\": {why}"),
         )
-        .with(details(name, kind.group, kind.plural))
+        .with(details(name, &kind.group, &kind.plural))
     }
 
     /// 409: the object's uid differs from the requested one.
     pub fn other_uid(
-        served: &'static Kind,
+        served: &Arc<Kind>,
         namespace: &str,
         name: &str,
         wanted: &str,
@@ -177,7 +179,7 @@ impl ApiError {
             "Conflict",
             format!("Operation cannot be fulfilled on {group_kind} \"{name}\": {why}"),
         )
-        .with(details(name, kind.group, kind.kind))
+        .with(details(name, &kind.group, &kind.kind))
     }
 
     /// 403, with the resource in the details.
@@ -188,19 +190,19 @@ impl ApiError {
             "Forbidden",
             format!("{resource} \"{name}\" is forbidden: {why}"),
         )
-        .with(details(name, kind.group, kind.plural))
+        .with(details(name, &kind.group, &kind.plural))
     }
 
     /// 422 with one cause per field error.
     pub fn invalid(kind: &Kind, name: &str, errors: &[FieldError]) -> Self {
-        Self::invalid_kind(kind.kind, kind.group, name, errors)
+        Self::invalid_kind(&kind.kind, &kind.group, name, errors)
     }
 
     /// 422 for an object, whose own kind the message names if it is another one.
     pub fn invalid_object(kind: &Kind, object: &Value, name: &str, errors: &[FieldError]) -> Self {
         let own = object.get("kind").and_then(Value::as_str);
-        let own = own.filter(|_| kind.custom.is_some()).unwrap_or(kind.kind);
-        Self::invalid_kind(own, kind.group, name, errors)
+        let own = own.filter(|_| kind.custom.is_some()).unwrap_or(&kind.kind);
+        Self::invalid_kind(own, &kind.group, name, errors)
     }
 
     /// 422 for a kind that isn't a resource, such as `DeleteOptions`.

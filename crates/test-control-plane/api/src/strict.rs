@@ -3,6 +3,8 @@
 mod struct_order;
 mod walk;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::decode::as_warnings;
@@ -21,16 +23,16 @@ use self::walk::{Finding, walk};
 
 /// The check of a body's members.
 #[derive(Clone, Copy, Debug)]
-pub struct MemberCheck {
+pub struct MemberCheck<'a> {
     /// The kind of the body.
-    pub kind: &'static Kind,
+    pub kind: &'a Arc<Kind>,
     /// The client's choice.
     pub validation: FieldValidation,
     /// The treatment of members outside the schema.
     pub unknown_fields: UnknownFields,
 }
 
-impl MemberCheck {
+impl MemberCheck<'_> {
     /// Finds repeated and unknown members of a POST or PUT. Returns warnings, or an error for a
     /// strict client. `in_yaml` is the error about repeated members in the body's original YAML.
     ///
@@ -50,7 +52,7 @@ impl MemberCheck {
             .filter(|finding| reports_unknown || matches!(finding, Finding::Repeated(_)))
             .map(|finding| finding.to_string());
         let mut found: Vec<String> = in_yaml.into_iter().chain(found).collect();
-        if let Some(custom) = kind.custom {
+        if let Some(custom) = &kind.custom {
             let value = serde_json::from_slice(text).unwrap_or_default();
             found.extend(unknown(&custom.unknown_fields(&kind.api_version(), &value)));
         }
@@ -109,7 +111,7 @@ impl MemberCheck {
                 brought.retain(|finding| !known.contains(finding));
             }
             found.extend(brought.iter().map(ToString::to_string));
-            if let Some(custom) = kind.custom {
+            if let Some(custom) = &kind.custom {
                 found.extend(unknown(&custom.unknown_fields(&kind.api_version(), new)));
             }
         }
@@ -144,7 +146,7 @@ fn unknown(paths: &[String]) -> impl Iterator<Item = String> {
 /// Converts the error of a PUT to that of a patch with an undecodable result. `patched` returns the
 /// object before and after the patch.
 pub fn undecodable(
-    kind: &'static Kind,
+    kind: &Arc<Kind>,
     patch: &Patch,
     error: ApiError,
     patched: impl FnOnce() -> Option<(Value, Value)>,

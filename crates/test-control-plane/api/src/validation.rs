@@ -45,9 +45,9 @@ use place::Place;
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The stored kind of the object.
-    pub kind: &'static Kind,
+    pub kind: &'a Kind,
     /// The kind in the request's URL, which may be another version of the stored kind.
-    pub served: &'static Kind,
+    pub served: &'a Kind,
     /// The object after the write.
     pub new: &'a Draft,
     /// The stored object; `None` on create.
@@ -86,10 +86,10 @@ pub fn validate(subject: Subject<'_>) -> Findings {
     let mut all = metadata::validate(subject, place);
     let errors = &mut all;
     let is_status = subject.target == Target::Part(Subresource::Status);
-    if let Some(custom) = subject.kind.custom {
+    if let Some(custom) = &subject.kind.custom {
         return custom::resource(custom, subject, all);
     }
-    match subject.kind.storage {
+    match &*subject.kind.storage {
         DEFINITIONS if is_status => {}
         DEFINITIONS => {
             let old = subject.old.map(|old| &old.value);
@@ -109,9 +109,9 @@ pub fn validate(subject: Subject<'_>) -> Findings {
         }
         "pods" if is_status && place.old.is_some() => rules::check("Pod/status", place, errors),
         "pods" | "persistentvolumeclaims" if subject.target != Target::Object => {}
-        _ => rules::check(subject.kind.kind, place, errors),
+        _ => rules::check(&subject.kind.kind, place, errors),
     }
-    if is_status && subject.kind.storage == "namespaces" {
+    if is_status && &*subject.kind.storage == "namespaces" {
         namespaces::phase(subject, errors);
     }
     Findings::from(all)

@@ -12,11 +12,11 @@ use crate::members::{list_at, text};
 use crate::validation;
 
 /// Returns the warning for a deprecated resource.
-pub fn deprecation(kind: &Kind) -> Option<&'static str> {
-    if let Some(custom) = kind.custom {
+pub fn deprecation(kind: &Kind) -> Option<&str> {
+    if let Some(custom) = &kind.custom {
         return custom.warning.as_deref();
     }
-    match kind.storage {
+    match &*kind.storage {
         "componentstatuses" => Some("v1 ComponentStatus is deprecated in v1.19+"),
         "endpoints" => {
             Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
@@ -28,7 +28,7 @@ pub fn deprecation(kind: &Kind) -> Option<&'static str> {
 /// Returns true if the kind has warnings other than those about owner references.
 pub fn has_rules(kind: &Kind) -> bool {
     matches!(
-        kind.storage,
+        &*kind.storage,
         "daemonsets"
             | "deployments"
             | "persistentvolumeclaims"
@@ -48,7 +48,7 @@ pub fn of_object(kind: &Kind, object: &Value) -> Vec<String> {
     owners(object, &mut found);
     let null = Value::Null;
     let spec = object.get("spec").unwrap_or(&null);
-    match kind.storage {
+    match &*kind.storage {
         "pods" => {
             let name = object.pointer("/metadata/name").and_then(Value::as_str);
             pod_name(name.unwrap_or_default(), &mut found);

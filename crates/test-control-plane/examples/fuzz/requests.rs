@@ -309,7 +309,7 @@ fn protobuf(random: &mut StdRng, corpus: &Corpus) -> Attempt {
         attempt.body.clone_from(bytes);
         let row = KINDS
             .iter()
-            .find(|row| row.kind == kind && row.api_version() == *api_version);
+            .find(|row| row.kind == *kind && row.api_version() == *api_version);
         let pod = "/api/v1/namespaces/default/pods/web-0";
         attempt.target = match (row, kind.as_str()) {
             (Some(row), _) => row.collection_path("default"),

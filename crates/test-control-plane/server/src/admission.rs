@@ -26,7 +26,7 @@ pub struct AdmissionRequest<'a> {
     /// The operation.
     pub operation: Operation,
     /// The row of the resource.
-    pub kind: &'static Kind,
+    pub kind: &'a Arc<Kind>,
     /// The subresource; empty for the object itself.
     pub subresource: &'static str,
     /// The namespace; empty for cluster-scoped resources.

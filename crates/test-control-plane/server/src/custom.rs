@@ -27,7 +27,7 @@ struct Indexed {
     resource_version: u64,
     /// The parts of the definition that the rows are made of.
     source: Arc<Value>,
-    rows: Arc<[&'static Kind]>,
+    rows: Arc<[Arc<Kind>]>,
 }
 
 impl CustomKinds {
@@ -50,7 +50,7 @@ impl CustomIndex {
         let indexed = objects.iter().map(|object| self.indexed(object));
         let definitions: Vec<Indexed> = indexed.collect();
         let rows = definitions.iter().flat_map(|one| one.rows.iter());
-        let documents = Documents::of(rows.copied());
+        let documents = Documents::of(rows);
         Self {
             revision,
             definitions,
@@ -88,9 +88,8 @@ impl CustomIndex {
     }
 
     /// Returns all rows.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &'static Kind> + '_ {
-        let all = self.definitions.iter().flat_map(|one| one.rows.iter());
-        all.copied()
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.definitions.iter().flat_map(|one| one.rows.iter())
     }
 
     /// Returns the `OpenAPI` documents.
@@ -104,36 +103,24 @@ impl CustomIndex {
         group: &str,
         version: &str,
         plural: &str,
-    ) -> Option<&'static Kind> {
+    ) -> Option<&Arc<Kind>> {
         self.rows()
             .find(|row| row.group == group && row.version == version && row.plural == plural)
     }
 
     /// Returns the row of a kind in a body.
-    pub(crate) fn by_kind(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
+    pub(crate) fn by_kind(&self, api_version: &str, kind: &str) -> Option<&Arc<Kind>> {
         self.rows()
             .find(|row| row.kind == kind && row.api_version() == api_version)
     }
 
     /// Returns one row of each definition with objects.
-    pub(crate) fn stored(&self) -> impl Iterator<Item = &'static Kind> + '_ {
-        let first = self.definitions.iter().map(|one| one.rows.first());
-        first.flatten().copied()
+    pub(crate) fn stored(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.definitions.iter().filter_map(|one| one.rows.first())
     }
 
     /// Returns a row that serves the objects of a definition.
-    pub(crate) fn by_storage(&self, storage: &str) -> Option<&'static Kind> {
-        self.rows().find(|row| row.storage == storage)
-    }
-
-    /// Returns the group version if it is served; without a version, the group's first.
-    pub(crate) fn group_version(
-        &self,
-        group: &str,
-        version: Option<&str>,
-    ) -> Option<(&'static str, &'static str)> {
-        let mut rows = self.rows();
-        rows.find(|row| row.group == group && version.is_none_or(|version| version == row.version))
-            .map(|row| (row.group, row.version))
+    pub(crate) fn by_storage(&self, storage: &str) -> Option<&Arc<Kind>> {
+        self.rows().find(|row| &*row.storage == storage)
     }
 }

@@ -1,5 +1,7 @@
 //! Decoding of request bodies, under the server's policy for unknown fields.
 
+use std::sync::Arc;
+
 use kube_test_control_plane_api::events;
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::normalize;
@@ -34,11 +36,11 @@ impl ApiServer {
     }
 
     /// Returns the check for unknown and repeated fields of a body.
-    pub(crate) fn member_check(
+    pub(crate) fn member_check<'a>(
         &self,
-        kind: &'static Kind,
+        kind: &'a Arc<Kind>,
         validation: FieldValidation,
-    ) -> MemberCheck {
+    ) -> MemberCheck<'a> {
         MemberCheck {
             kind,
             validation,
@@ -58,7 +60,7 @@ impl ApiServer {
         text: &[u8],
         validation: FieldValidation,
     ) -> ApiResult<Vec<String>> {
-        let check = self.member_check(request.kind, validation);
+        let check = self.member_check(&request.kind, validation);
         check.patch(patch, text, || self.patched(request, patch))
     }
 
@@ -69,16 +71,16 @@ impl ApiServer {
         patch: &Patch,
         error: ApiError,
     ) -> ApiError {
-        strict::undecodable(request.kind, patch, error, || self.patched(request, patch))
+        strict::undecodable(&request.kind, patch, error, || self.patched(request, patch))
     }
 
     /// Returns the object before and after the patch. Returns `None` if the object is missing or
     /// the patch does not apply; the update itself reports these.
     fn patched(&self, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Value)> {
         let current = self.store().get(&Self::key(request))?;
-        let mut old = handled_form(request.kind, &current).ok()?;
-        events::to_served(request.kind, &mut old.value);
-        let new = patch.apply(request.kind, &old).ok()?;
+        let mut old = handled_form(&request.kind, &current).ok()?;
+        events::to_served(&request.kind, &mut old.value);
+        let new = patch.apply(&request.kind, &old).ok()?;
         Some((old.to_value(), new.to_value()))
     }
 }

@@ -19,27 +19,30 @@ const MANAGER: &str = "kube-apiserver";
 
 impl ApiServer {
     /// Returns all served rows: the built-in ones, then those of custom resources.
-    pub(crate) fn served_kinds(&self) -> Vec<&'static Kind> {
+    pub(crate) fn served_kinds(&self) -> Vec<Arc<Kind>> {
         let custom = self.custom_kinds();
-        let mut rows: Vec<&'static Kind> = custom.rows().collect();
+        let mut rows: Vec<&Arc<Kind>> = custom.rows().collect();
         rows.sort_by(|one, other| {
-            let groups = one.group.cmp(other.group);
-            groups.then_with(|| custom::by_priority(one.version, other.version))
+            let groups = one.group.cmp(&other.group);
+            groups.then_with(|| custom::by_priority(&one.version, &other.version))
         });
-        KINDS.iter().chain(rows).collect()
+        KINDS.iter().chain(rows).map(Arc::clone).collect()
     }
 
     /// Follows a write: a written definition gets its status, and one in deletion goes once the
     /// last of its resources is gone.
     pub(crate) fn follow_write(&self, request: &ResourceRequest) {
-        let kind = request.kind;
-        if kind.storage == DEFINITIONS {
+        let kind = &request.kind;
+        if &*kind.storage == DEFINITIONS {
             let group = request.name.split_once('.');
             self.settle_definitions(group.map(|(_, group)| group));
         } else if kind.custom.is_some() {
-            let row = self.custom_kinds().by_storage(kind.storage);
-            if row.is_some_and(|row| row.custom.is_some_and(|custom| custom.terminating)) {
-                self.settle_definitions(Some(kind.group));
+            let rows = self.custom_kinds();
+            let custom = rows
+                .by_storage(&kind.storage)
+                .and_then(|row| row.custom.as_ref());
+            if custom.is_some_and(|custom| custom.terminating) {
+                self.settle_definitions(Some(&kind.group));
             }
         }
     }
@@ -76,7 +79,7 @@ impl ApiServer {
 
     fn write_definition(
         &self,
-        kind: &'static Kind,
+        kind: &Arc<Kind>,
         object: &Object,
         old: &Value,
         next: Value,
@@ -110,17 +113,17 @@ impl ApiServer {
         let read = Definition(definition);
         let custom = self.custom_kinds();
         let stored = custom.rows().find(|row| {
-            let own = row.custom.map(|own| &*own.stored_version);
-            row.storage == read.name() && own == Some(&row.api_version())
+            let own = row.custom.as_ref().map(|own| &*own.stored_version);
+            &*row.storage == read.name() && own == Some(&row.api_version())
         });
         let row = stored.or_else(|| custom.by_storage(read.name()));
         let Some(kind) = row.filter(|_| read.is_deleting()) else {
             return false;
         };
-        let (_, objects) = self.store().list(kind.storage, "");
+        let (_, objects) = self.store().list(&kind.storage, "");
         for object in objects.iter().filter(|object| !object.deleting) {
             let request = ResourceRequest {
-                kind,
+                kind: Arc::clone(kind),
                 target: Target::Object,
                 namespace: object.key.namespace.to_string(),
                 name: object.key.name.to_string(),
@@ -131,6 +134,6 @@ impl ApiServer {
                 tracing::warn!(%error, name = request.name, "deleting a custom resource failed");
             }
         }
-        !self.store().list(kind.storage, "").1.is_empty()
+        !self.store().list(&kind.storage, "").1.is_empty()
     }
 }

@@ -142,7 +142,7 @@ pub fn success(code: StatusCode) -> Reply {
 
 /// Returns the `Status` of a deletion.
 pub fn deleted(kind: &Kind, name: &str, uid: &str) -> Reply {
-    let mut details = details(name, kind.group, kind.plural);
+    let mut details = details(name, &kind.group, &kind.plural);
     details["uid"] = json!(uid);
     let status = json!({
         "kind": "Status",

@@ -5,7 +5,7 @@ mod custom;
 use std::sync::Arc;
 
 use http::Method;
-use kube_test_control_plane_api::kinds::{self, Kind, Subresource};
+use kube_test_control_plane_api::kinds::{self, KINDS, Kind, Subresource};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
@@ -17,7 +17,7 @@ pub use kube_test_control_plane_api::kinds::{Target, Verb};
 #[derive(Clone, Debug)]
 pub struct ResourceRequest {
     /// The row of the resource.
-    pub kind: &'static Kind,
+    pub kind: Arc<Kind>,
     /// The part of the object.
     pub target: Target,
     /// The namespace; empty for all and for cluster-scoped resources.
@@ -40,9 +40,9 @@ pub enum Route {
     /// `/apis`.
     Groups,
     /// `/apis/GROUP`.
-    Group(&'static str),
+    Group(String),
     /// `/api/v1` and `/apis/GROUP/VERSION`.
-    Resources(&'static str, &'static str),
+    Resources(String, String),
     /// `/healthz`, `/livez`, `/readyz` and their individual checks.
     Health,
     /// `/metrics`.
@@ -54,7 +54,7 @@ pub enum Route {
     /// `/version`.
     Version,
     /// `/openapi/v3`, or the document of one group version below it.
-    OpenApi(Option<(&'static str, &'static str)>),
+    OpenApi(Option<(String, String)>),
     /// `/`.
     Root,
     /// An unknown path: a plain text 404.
@@ -98,25 +98,41 @@ pub(crate) fn route_among(
         ["api"] => Ok(Route::CoreVersions),
         ["apis"] => Ok(Route::Groups),
         ["apis", group] => {
-            let served = kinds::group_version(group, None);
-            let served = served.or_else(|| custom.group_version(group, None));
-            Ok(served.map_or(Route::Unknown, |(group, _)| Route::Group(group)))
+            let is_served = serves(&*KINDS, group, None) || serves(custom.rows(), group, None);
+            Ok(if is_served {
+                Route::Group((*group).to_owned())
+            } else {
+                Route::Unknown
+            })
         }
         ["api", version, rest @ ..] => below("", version, rest, method, query),
-        ["apis", group, version, rest @ ..] => match custom.group_version(group, Some(version)) {
-            Some(served) if kinds::group_version(group, None).is_none() => {
-                custom::below(custom, served, rest, method, query)
-            }
-            _ => below(group, version, rest, method, query),
-        },
+        ["apis", group, version, rest @ ..]
+            if serves(custom.rows(), group, Some(version)) && !serves(&*KINDS, group, None) =>
+        {
+            custom::below(custom, (group, version), rest, method, query)
+        }
+        ["apis", group, version, rest @ ..] => below(group, version, rest, method, query),
         _ => Ok(Route::Unknown),
     }
 }
 
 fn open_api(custom: &CustomIndex, group: &str, version: &str) -> Route {
-    let served = kinds::group_version(group, Some(version));
-    let served = served.or_else(|| custom.group_version(group, Some(version)));
-    served.map_or(Route::Unknown, |gv| Route::OpenApi(Some(gv)))
+    let found = Some(version);
+    if serves(&*KINDS, group, found) || serves(custom.rows(), group, found) {
+        Route::OpenApi(Some((group.to_owned(), version.to_owned())))
+    } else {
+        Route::Unknown
+    }
+}
+
+/// Returns true if one of the rows has the group and, if it is given, the version.
+fn serves<'a>(
+    rows: impl IntoIterator<Item = &'a Arc<Kind>>,
+    group: &str,
+    version: Option<&str>,
+) -> bool {
+    let mut rows = rows.into_iter();
+    rows.any(|row| row.group == group && version.is_none_or(|version| version == row.version))
 }
 
 fn below(
@@ -126,13 +142,14 @@ fn below(
     method: &Method,
     query: &Query,
 ) -> ApiResult<Route> {
-    let Some((group, version)) = kinds::group_version(group, Some(version)) else {
+    if !serves(&*KINDS, group, Some(version)) {
         // Unknown paths below a served group have a separate error.
-        return match kinds::group_version(group, None) {
-            Some(_) => Err(ApiError::no_such_resource()),
-            None => Ok(Route::Unknown),
+        return if serves(&*KINDS, group, None) {
+            Err(ApiError::no_such_resource())
+        } else {
+            Ok(Route::Unknown)
         };
-    };
+    }
     if rest.iter().any(|segment| segment.is_empty()) {
         return Err(ApiError::no_such_resource());
     }
@@ -143,7 +160,7 @@ fn below(
         return watched(route);
     }
     let (namespace, rest) = match rest {
-        [] => return Ok(Route::Resources(group, version)),
+        [] => return Ok(Route::Resources(group.to_owned(), version.to_owned())),
         ["namespaces", _, "status" | "finalize"] if group.is_empty() => ("", rest),
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
         _ => ("", rest),
@@ -178,7 +195,7 @@ fn below(
         return Err(ApiError::method_not_allowed());
     }
     Ok(Route::Resource(ResourceRequest {
-        kind,
+        kind: Arc::clone(kind),
         target,
         namespace: namespace.to_owned(),
         name: name.to_owned(),

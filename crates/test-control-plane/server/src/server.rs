@@ -100,7 +100,7 @@ impl ApiServer {
     pub fn store_as_is(&self, text: &[u8]) -> Result<(), StoreAsIsError> {
         let object = AsIs::read(text)?;
         self.0.store.put_as_is(&object);
-        if object.kind.storage == DEFINITIONS {
+        if &*object.kind.storage == DEFINITIONS {
             self.settle_definitions(None);
         }
         Ok(())
@@ -145,20 +145,24 @@ impl ApiServer {
     }
 
     /// Finds the row of a kind in a body, custom resources included.
-    pub fn kind_of(&self, api_version: &str, kind: &str) -> Option<&'static Kind> {
-        let built_in = kinds::by_kind(api_version, kind);
-        built_in.or_else(|| self.custom_kinds().by_kind(api_version, kind))
+    pub fn kind_of(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
+        let built_in = kinds::by_kind(api_version, kind).map(Arc::clone);
+        built_in.or_else(|| {
+            self.custom_kinds()
+                .by_kind(api_version, kind)
+                .map(Arc::clone)
+        })
     }
 
     /// Finds a row that stores objects under this storage name, custom resources included.
-    pub fn kind_stored_as(&self, storage: &str) -> Option<&'static Kind> {
-        let built_in = kinds::by_storage(storage);
-        built_in.or_else(|| self.custom_kinds().by_storage(storage))
+    pub fn kind_stored_as(&self, storage: &str) -> Option<Arc<Kind>> {
+        let built_in = kinds::by_storage(storage).map(Arc::clone);
+        built_in.or_else(|| self.custom_kinds().by_storage(storage).map(Arc::clone))
     }
 
     /// Returns one row of each served custom resource.
-    pub fn stored_custom_kinds(&self) -> Vec<&'static Kind> {
-        self.custom_kinds().stored().collect()
+    pub fn stored_custom_kinds(&self) -> Vec<Arc<Kind>> {
+        self.custom_kinds().stored().map(Arc::clone).collect()
     }
 
     /// Returns the rows of the custom resources.

@@ -32,23 +32,23 @@ impl ApiServer {
         let Some(manager) = &options.field_manager else {
             return Ok(());
         };
-        if raw_members::has_huge_numbers(request.kind, new) {
+        if raw_members::has_huge_numbers(&request.kind, new) {
             return Err(ApiError::connection_closed());
         }
-        let is_wrong = |draft: &Draft| raw_members::has_wrong_fields(request.kind, draft);
+        let is_wrong = |draft: &Draft| raw_members::has_wrong_fields(&request.kind, draft);
         if is_wrong(new) || old.is_some_and(is_wrong) {
             // The reference can't compare the objects and drops their managers.
             new.metadata_mut().remove("managedFields");
             return Ok(());
         }
         let writer = Writer {
-            kind: request.kind,
+            kind: &request.kind,
             subresource: request.target.subresource(),
             manager,
             now: &self.now_text(),
         };
-        let live = old.map(|old| tracked_value(request.kind, old));
-        let managed = writer.track(live.as_deref(), &tracked_value(request.kind, new));
+        let live = old.map(|old| tracked_value(&request.kind, old));
+        let managed = writer.track(live.as_deref(), &tracked_value(&request.kind, new));
         set_or_remove(new.metadata_mut(), "managedFields", Some(managed));
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Watches: the log from a revision on, as a stream of JSON lines.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -88,7 +89,7 @@ impl ApiServer {
         read_view: ReadView,
     ) -> ApiResult<Reply> {
         let options = ListOptions::of_watch(query)?;
-        let selection = Selection::parse(request.kind, query)?.named(&request.name);
+        let selection = Selection::parse(&request.kind, query)?.named(&request.name);
         let wants_initial = options.send_initial_events;
         let revision = match options.resource_version {
             None => 0,
@@ -206,11 +207,11 @@ impl Follow {
     }
 
     fn send_initial(&mut self, horizon: Option<u64>, with_end: bool) {
-        let kind = self.request.kind;
+        let kind = &Arc::clone(&self.request.kind);
         let (store, namespace) = (self.server.store(), &self.request.namespace);
         let (revision, objects) = match horizon {
-            None => store.list(kind.storage, namespace),
-            Some(revision) => match store.list_at(kind.storage, namespace, revision) {
+            None => store.list(&kind.storage, namespace),
+            Some(revision) => match store.list_at(&kind.storage, namespace, revision) {
                 Ok(objects) => (revision, objects),
                 Err(compacted) => {
                     let oldest = compacted.oldest;
@@ -233,7 +234,7 @@ impl Follow {
 
     /// Adds a bookmark with the current revision.
     fn push_bookmark(&mut self, chunk: &mut Vec<u8>, initial_end: bool) {
-        let kind = self.request.kind;
+        let kind = &self.request.kind;
         let mut object = json!({
             "kind": kind.kind,
             "apiVersion": kind.api_version(),
@@ -289,13 +290,13 @@ impl Follow {
 
     /// Returns true if the watched version of a custom resource is gone or has another definition.
     fn is_replaced(&self) -> bool {
-        let kind = self.request.kind;
-        let Some(watched) = kind.custom else {
+        let kind = &self.request.kind;
+        let Some(watched) = &kind.custom else {
             return false;
         };
         let index = self.server.custom_kinds();
-        let served = index.by_resource(kind.group, kind.version, kind.plural);
-        let served = served.and_then(|row| row.custom);
+        let served = index.by_resource(&kind.group, &kind.version, &kind.plural);
+        let served = served.and_then(|row| row.custom.as_ref());
         !served.is_some_and(|served| served.is_same_definition(watched))
     }
 
@@ -331,7 +332,7 @@ impl Follow {
 
     /// Adds the event of a write, as seen through the watch's selection.
     fn push_entry(&mut self, chunk: &mut Vec<u8>, entry: &LogEntry) {
-        let kind = self.request.kind;
+        let kind = &self.request.kind;
         let is_in = self.selection.matches(&entry.object);
         let was_in = entry
             .previous
@@ -372,7 +373,7 @@ impl Follow {
                 return;
             }
         };
-        let kind = self.request.kind;
+        let kind = &self.request.kind;
         let now = self.server.clock().now();
         let Ok(mut shown) = self.representation.body(kind, text, now) else {
             self.ended = true;
@@ -402,7 +403,7 @@ fn push_event(chunk: &mut Vec<u8>, event: &str, text: &[u8]) {
 
 /// Adds members that the kind shows even in empty objects such as bookmarks.
 fn empty_members(kind: &Kind, object: &mut Value) {
-    match kind.storage {
+    match &*kind.storage {
         "pods" => {
             object["spec"] = json!({"containers": null});
             object["status"] = json!({});

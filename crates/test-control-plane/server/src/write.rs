@@ -2,6 +2,8 @@
 
 mod stored_size;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use kube_apimachinery::time;
 use kube_test_control_plane_api::custom::{self, DEFINITIONS};
@@ -42,7 +44,7 @@ pub(crate) fn served_text(kind: &Kind, object: &Object) -> ApiResult<Bytes> {
 
 /// Returns the text of a draft in the form that `kind` serves.
 pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> ApiResult<Bytes> {
-    match kind.custom {
+    match &kind.custom {
         Some(custom) => custom.to_served(&kind.api_version(), &mut draft.value)?,
         None => events::to_served(kind, &mut draft.value),
     }
@@ -52,7 +54,7 @@ pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> ApiResult<Bytes> {
 /// Returns a stored object as its handling sees it: a custom resource in the version of the request.
 pub(crate) fn handled_form(kind: &Kind, object: &Object) -> ApiResult<Draft> {
     let mut draft = object.draft();
-    if let Some(custom) = kind.custom {
+    if let Some(custom) = &kind.custom {
         custom.to_served(&kind.api_version(), &mut draft.value)?;
     }
     Ok(draft)
@@ -60,7 +62,7 @@ pub(crate) fn handled_form(kind: &Kind, object: &Object) -> ApiResult<Draft> {
 
 /// Converts a custom resource from the version of the request to the stored one.
 pub(crate) fn stored_form(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
-    match kind.custom {
+    match &kind.custom {
         Some(custom) => Ok(custom.to_stored(&mut draft.value)?),
         None => Ok(()),
     }
@@ -69,7 +71,7 @@ pub(crate) fn stored_form(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
 impl ApiServer {
     /// Returns the key of a requested object.
     pub fn key(request: &ResourceRequest) -> Key {
-        Key::new(request.kind, &request.namespace, &request.name)
+        Key::new(&request.kind, &request.namespace, &request.name)
     }
 
     /// Returns the current time in the API's format.
@@ -102,7 +104,7 @@ impl ApiServer {
     }
 
     /// Prepares a new object: identity, empty status, defaults.
-    pub(crate) fn prepare_create(&self, kind: &'static Kind, namespace: &str, draft: &mut Draft) {
+    pub(crate) fn prepare_create(&self, kind: &Arc<Kind>, namespace: &str, draft: &mut Draft) {
         let uid = self.new_uid();
         let now = self.now_text();
         let metadata = draft.metadata_mut();
@@ -126,7 +128,7 @@ impl ApiServer {
             metadata.insert("generation".to_owned(), json!(1));
         }
         if kind.serves(Subresource::Status)
-            && kind.storage != "nodes"
+            && &*kind.storage != "nodes"
             && let Some(map) = draft.value.as_object_mut()
         {
             map.remove("status");
@@ -134,10 +136,10 @@ impl ApiServer {
         let gates = self.config().feature_gates;
         defaults::set_defaults(kind, gates, draft);
         defaults::drop_disabled(kind, gates, draft, None);
-        if kind.storage == DEFINITIONS {
+        if &*kind.storage == DEFINITIONS {
             custom::note_stored_version(&mut draft.value);
         }
-        match kind.storage {
+        match &*kind.storage {
             "daemonsets" => defaults::count_templates(&mut draft.value, None),
             "persistentvolumes" => {
                 let status = object_mut(&mut draft.value, "status");
@@ -151,7 +153,7 @@ impl ApiServer {
     pub(crate) fn note_phase(&self, kind: &Kind, new: &mut Draft, old: &Draft) {
         let is_same = |pointer: &str| new.value.pointer(pointer) == old.value.pointer(pointer);
         let time = "/status/lastPhaseTransitionTime";
-        if kind.storage != "persistentvolumes" || is_same("/status/phase") || !is_same(time) {
+        if &*kind.storage != "persistentvolumes" || is_same("/status/phase") || !is_same(time) {
             return;
         }
         let now = json!(self.now_text());
@@ -207,7 +209,7 @@ pub(crate) fn check_name(request: &ResourceRequest, draft: &Draft) -> ApiResult<
 /// Returns the 409 for an object with another uid than requested.
 pub(crate) fn other_uid(request: &ResourceRequest, wanted: &str, found: &str) -> ApiError {
     ApiError::other_uid(
-        request.kind,
+        &request.kind,
         &request.namespace,
         &request.name,
         wanted,
@@ -252,7 +254,7 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
             if kind.serves(Subresource::Status) {
                 keep(new, old, "status");
             }
-            match kind.storage {
+            match &*kind.storage {
                 "namespaces" => keep(new, old, "spec"),
                 "daemonsets" => defaults::count_templates(&mut new.value, Some(&old.value)),
                 "services" => defaults::keep_allocated(&mut new.value, &old.value),
@@ -282,14 +284,14 @@ fn keep_deletion(metadata: &mut serde_json::Map<String, Value>, before: &Value) 
 /// Increments the generation on changes of the spec, and for deployments of the annotations.
 pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
     let differs = |pointer: &str| new.value.pointer(pointer) != old.value.pointer(pointer);
-    if let Some(custom) = kind.custom {
+    if let Some(custom) = &kind.custom {
         let has_status = kind.serves(Subresource::Status);
         if custom.counts(has_status, &new.value, &old.value) {
             bump_generation(new, old);
         }
         return;
     }
-    let is_deployment = kind.storage == "deployments";
+    let is_deployment = &*kind.storage == "deployments";
     if kind.has(Trait::Generation)
         && (differs("/spec") || is_deployment && differs("/metadata/annotations"))
     {
@@ -356,7 +358,7 @@ fn keep_all_but_status(kind: &Kind, new: &mut Draft, old: &Draft) {
         set_or_remove(map, "metadata", metadata);
         set_or_remove(map, "status", status);
     }
-    match kind.storage {
+    match &*kind.storage {
         "pods" => {
             let owners = old.value.pointer("/metadata/ownerReferences").cloned();
             set_or_remove(new.metadata_mut(), "ownerReferences", owners);

@@ -129,7 +129,7 @@ impl Store {
 
     /// Returns the newest versions of a kind's objects in key order, and the current revision. An
     /// empty `namespace` selects all namespaces.
-    pub fn list(&self, storage: &'static str, namespace: &str) -> (u64, Vec<Arc<Object>>) {
+    pub fn list(&self, storage: &str, namespace: &str) -> (u64, Vec<Arc<Object>>) {
         let state = self.read();
         (state.revision, state.range(storage, namespace))
     }
@@ -148,7 +148,7 @@ impl Store {
     /// The log no longer covers the revision `at`.
     pub fn list_at(
         &self,
-        storage: &'static str,
+        storage: &str,
         namespace: &str,
         at: u64,
     ) -> Result<Vec<Arc<Object>>, Compacted> {
@@ -160,7 +160,7 @@ impl Store {
                 break;
             }
             let key = &entry.object.key;
-            if key.storage == storage && (namespace.is_empty() || &*key.namespace == namespace) {
+            if &*key.storage == storage && (namespace.is_empty() || &*key.namespace == namespace) {
                 undone.insert(key, entry.previous.as_ref());
             }
         }
@@ -302,10 +302,10 @@ impl Store {
     }
 
     fn append(&self, state: &mut State, entry: LogEntry) {
-        if is_policy(entry.object.key.storage) {
+        if is_policy(&entry.object.key.storage) {
             self.policy.store(entry.revision, Ordering::Release);
         }
-        if entry.object.key.storage == DEFINITIONS {
+        if &*entry.object.key.storage == DEFINITIONS {
             self.definitions.store(entry.revision, Ordering::Release);
         }
         state.log.push_back(entry);
@@ -328,16 +328,12 @@ impl Store {
 }
 
 impl State {
-    fn range(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
-        let start = Key {
-            storage,
-            namespace: namespace.into(),
-            name: "".into(),
-        };
+    fn range(&self, storage: &str, namespace: &str) -> Vec<Arc<Object>> {
+        let start = Key::of(storage, namespace, "");
         self.objects
             .range((Bound::Included(start), Bound::Unbounded))
             .take_while(|(key, _)| {
-                key.storage == storage && (namespace.is_empty() || &*key.namespace == namespace)
+                &*key.storage == storage && (namespace.is_empty() || &*key.namespace == namespace)
             })
             .map(|(_, object)| Arc::clone(object))
             .collect()

@@ -1,5 +1,7 @@
 //! Custom resources: the life of a definition, and the handling of its objects.
 
+use std::sync::Arc;
+
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
@@ -246,6 +248,23 @@ async fn deletion_of_a_definition_waits_for_finalizers() {
     );
     plane.create(DEFINITIONS, &definition()).await;
     assert_eq!(plane.get(WIDGETS).await["items"], json!([]));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn replaced_rows_are_dropped() {
+    let plane = plane().await;
+    let row = plane.0.server().kind_of("example.com/v1", "Widget");
+    let row = Arc::downgrade(&row.unwrap());
+    assert!(row.upgrade().is_some(), "the row is served");
+    merge(
+        &plane,
+        DEFINITION,
+        &json!({"spec": {"names": {"shortNames": ["w"]}}}),
+    )
+    .await;
+    plane.get(WIDGETS).await;
+    assert!(row.upgrade().is_none(), "another row is served");
     plane.stop().await;
 }
 

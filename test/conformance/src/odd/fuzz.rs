@@ -177,7 +177,7 @@ impl OddObjects {
                 let Some(kind) = kinds::by_kind(version, &kind) else {
                     continue;
                 };
-                let (_, stored) = store.list(kind.storage, NAMESPACE);
+                let (_, stored) = store.list(&kind.storage, NAMESPACE);
                 let stored = stored.into_iter().find(|stored| *stored.key.name == *name);
                 if let Some(stored) = stored {
                     // The deletion fails only if the controller has deleted the object first.

@@ -116,7 +116,7 @@ impl<'a> Story<'a> {
     fn commits(&self, storage: &str, name: &str, change: Change) -> Vec<u64> {
         let of_it = |commit: &&Commit| {
             let key = &commit.entry.object.key;
-            key.storage == storage && &*key.name == name && commit.entry.change == change
+            &*key.storage == storage && &*key.name == name && commit.entry.change == change
         };
         let commits = self.record.commits.iter().filter(of_it);
         commits.map(|commit| millis(commit.at)).collect()
@@ -211,7 +211,7 @@ impl<'a> Story<'a> {
         let mut commits = commits.filter(|commit| millis(commit.at) <= at);
         let found = commits.find(|commit| {
             let key = &commit.entry.object.key;
-            key.storage == storage && &*key.name == name
+            &*key.storage == storage && &*key.name == name
         });
         let found = found.filter(|it| it.entry.change != Change::Deleted);
         found.map_or(Value::Null, |it| it.entry.object.draft().to_value())
@@ -246,7 +246,7 @@ impl<'a> Story<'a> {
             self.record.commits.iter().any(|commit| {
                 let entry = &commit.entry;
                 let is_new = entry.revision > seen && commit.at <= sync.at;
-                is_new && entry.object.key.storage == storage
+                is_new && &*entry.object.key.storage == storage
             })
         };
         syncs.filter(is_stale).count()

@@ -92,7 +92,7 @@ pub(super) fn judge_disruptions(case: &Case<'_>, verdict: &mut Verdict) {
     for commit in &case.record.commits {
         let at = commit.entry.revision;
         let key = &commit.entry.object.key;
-        if key.storage == "pods" {
+        if &*key.storage == "pods" {
             let pod = (key.namespace.to_string(), key.name.to_string());
             let set = pod.1.rsplit_once('-').map(|(set, _)| set.to_owned());
             let set = set.map(|set| (pod.0.clone(), set));

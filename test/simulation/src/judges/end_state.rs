@@ -117,7 +117,7 @@ fn is_current(case: &Case<'_>, seen: Seen, until: u64) -> bool {
         .filter(|commit| {
             let entry = &commit.entry;
             versions.iter().any(|(storage, seen)| {
-                entry.object.key.storage == *storage && entry.revision > *seen
+                *entry.object.key.storage == **storage && entry.revision > *seen
             })
         });
     unknown.next().is_none()

@@ -25,7 +25,7 @@ impl Leases {
     pub(super) fn read(record: &Record, times: LeaseTimes) -> Self {
         let holders = record.commits.iter().filter_map(|commit| {
             let key = &commit.entry.object.key;
-            if key.storage != "leases" || &*key.name != LEASE {
+            if &*key.storage != "leases" || &*key.name != LEASE {
                 return None;
             }
             let value = commit.entry.object.draft().to_value();

@@ -18,7 +18,7 @@ pub(super) fn judge_removals(case: &Case<'_>, verdict: &mut Verdict) {
     let mut removed: BTreeSet<String> = BTreeSet::new();
     for commit in &case.record.commits {
         let (entry, key) = (&commit.entry, &commit.entry.object.key);
-        if key.storage != "persistentvolumeclaims" || !commit.agent.contains(COLLECTOR) {
+        if &*key.storage != "persistentvolumeclaims" || !commit.agent.contains(COLLECTOR) {
             continue;
         }
         let name: SetKey = (key.namespace.to_string(), key.name.to_string());

@@ -119,7 +119,7 @@ pub(super) fn judge_orphans(case: &Case<'_>, verdict: &mut Verdict) {
     for commit in &case.record.commits {
         let (entry, key) = (&commit.entry, &commit.entry.object.key);
         let name: SetKey = (key.namespace.to_string(), key.name.to_string());
-        if key.storage == "statefulsets" {
+        if &*key.storage == "statefulsets" {
             // A later deletion with another cascade replaces the earlier one.
             if let Some(set) = case.history.sets.at(&name, entry.revision) {
                 let leaves = set.terminating && set.finalizers.iter().any(|it| it == ORPHANS);
@@ -141,7 +141,7 @@ pub(super) fn judge_orphans(case: &Case<'_>, verdict: &mut Verdict) {
         }
         let (pods, revisions) = (&case.history.pods, &case.history.revisions);
         let before = entry.revision.saturating_sub(1);
-        let dependent = match key.storage {
+        let dependent = match &*key.storage {
             "pods" => pods.at(&name, before).map(|it| (&it.uid, &it.controller)),
             "controllerrevisions" => {
                 let revision = revisions.at(&name, before);

@@ -40,8 +40,8 @@ fn judge_hot_loops(case: &Case<'_>, verdict: &mut Verdict) {
     let mut changes: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for commit in &case.record.commits {
         let (key, revision) = (&commit.entry.object.key, commit.entry.revision);
-        if ["statefulsets", "pods"].contains(&key.storage)
-            && let Some(set) = set_of(key.storage, &key.name)
+        if ["statefulsets", "pods"].contains(&&*key.storage)
+            && let Some(set) = set_of(&key.storage, &key.name)
         {
             changes.entry(set).or_default().push(revision);
         }
@@ -90,7 +90,7 @@ fn judge_writes(case: &Case<'_>, verdict: &mut Verdict) {
     let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for commit in &case.record.commits {
         let key = &commit.entry.object.key;
-        let Some(set) = set_of(key.storage, &key.name) else {
+        let Some(set) = set_of(&key.storage, &key.name) else {
             continue;
         };
         let (own, others) = counts.entry(set).or_default();

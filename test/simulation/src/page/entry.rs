@@ -165,7 +165,7 @@ pub(super) fn of_commit(commit: &Commit, lane: usize) -> Entry {
     ];
     let html = details(&format!("{}/{} {change}", key.storage, key.name), &facts);
     let mut entry = Entry::new(commit.at, lane, Kind::Act, html);
-    entry.pod = (key.storage == "pods").then(|| key.name.to_string());
+    entry.pod = (&*key.storage == "pods").then(|| key.name.to_string());
     entry
 }
 

@@ -110,13 +110,13 @@ fn lane(title: &str) -> Lane {
 
 /// Reports whether a commit is more than routine or the preparation of the run.
 fn is_shown(commit: &Commit) -> bool {
-    let storage = commit.entry.object.key.storage;
+    let storage = &*commit.entry.object.key.storage;
     !["leases", "events"].contains(&storage) && !commit.at.is_zero()
 }
 
 fn of_storage<'a>(record: &'a Record, storage: &'a str) -> impl Iterator<Item = &'a Commit> {
     let commits = record.commits.iter();
-    commits.filter(move |commit| commit.entry.object.key.storage == storage)
+    commits.filter(move |commit| &*commit.entry.object.key.storage == storage)
 }
 
 /// Finds the instance that a line of the log is about: `instance 1 crashes`, `process 1.0 starts`.

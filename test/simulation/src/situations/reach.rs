@@ -332,7 +332,7 @@ pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
         let key = &commit.entry.object.key;
         let name = (key.namespace.to_string(), key.name.to_string());
         let at = commit.entry.revision;
-        match (key.storage, commit.entry.change) {
+        match (&*key.storage, commit.entry.change) {
             ("persistentvolumeclaims", Change::Deleted) => {
                 reached.insert("a claim is collected with its pod or set");
                 claims.insert(name);

@@ -202,7 +202,7 @@ pub(super) fn pod_limits(
 ) -> impl AdmissionHook + 'static {
     move |request: &mut AdmissionRequest<'_>| {
         let creates = request.operation == Operation::Create && request.subresource.is_empty();
-        if !creates || request.kind.storage != "pods" {
+        if !creates || &*request.kind.storage != "pods" {
             return Ok(());
         }
         if admission.denies.load(Ordering::Relaxed) {
@@ -220,7 +220,7 @@ pub(super) fn pod_limits(
 pub(super) fn pod_images(admission: Arc<Admission>) -> impl AdmissionHook + 'static {
     move |request: &mut AdmissionRequest<'_>| {
         let creates = request.operation == Operation::Create && request.subresource.is_empty();
-        if !creates || request.kind.storage != "pods" {
+        if !creates || &*request.kind.storage != "pods" {
             return Ok(());
         }
         let image = request.object.pointer("/spec/containers/0/image");

@@ -34,11 +34,7 @@ impl Leases {
         name: &str,
         holder: &str,
     ) -> Result<(), ActionError> {
-        let key = Key {
-            storage: "leases",
-            namespace: namespace.into(),
-            name: name.into(),
-        };
+        let key = Key::of("leases", namespace, name);
         let now = format_micros(self.client.server.now());
         let set = |lease: &mut Value| {
             let spec = object_mut(lease, "spec");

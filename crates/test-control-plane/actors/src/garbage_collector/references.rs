@@ -25,7 +25,7 @@ impl OwnerKey {
         }
         let namespace = if kind.namespaced { namespace } else { "" };
         Some(Self {
-            key: Key::new(kind, namespace, text("name")),
+            key: Key::new(&kind, namespace, text("name")),
             uid: text("uid").to_owned(),
         })
     }

@@ -35,7 +35,7 @@ impl Mirror {
             _ => Vec::new(),
         };
         let objects = items.into_iter().filter_map(|item| self.held(kind, item));
-        self.log().replace(kind.storage, objects.collect());
+        self.log().replace(&kind.storage, objects.collect());
         Ok(Some(version))
     }
 
@@ -53,7 +53,7 @@ impl Mirror {
 
     /// Applies the events of one watch. Returns the version to resume from, or `None` if it has
     /// expired.
-    async fn watch(&self, kind: &'static Kind, mut version: String) -> Option<String> {
+    async fn watch(&self, kind: &Kind, mut version: String) -> Option<String> {
         let path = kind.collection_path("");
         let path = format!(
             "{path}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}\
@@ -92,14 +92,14 @@ fn newer(value: &Value, version: String) -> String {
 }
 
 /// Follows a kind from a version until the mirror stops.
-pub(super) async fn follow(mirror: Arc<Mirror>, kind: &'static Kind, version: String) {
+pub(super) async fn follow(mirror: Arc<Mirror>, kind: Arc<Kind>, version: String) {
     let stopping = mirror.stopping();
     let forever = async {
         let mut version = Some(version);
         loop {
             version = match version {
-                Some(version) => mirror.watch(kind, version).await,
-                None => match mirror.list(kind).await {
+                Some(version) => mirror.watch(&kind, version).await,
+                None => match mirror.list(&kind).await {
                     Ok(version) => version,
                     Err(err) => {
                         tracing::debug!(kind = kind.kind, %err, "listing failed");

@@ -45,10 +45,10 @@ impl Log {
         self.state().objects.get(key).map(Arc::clone)
     }
 
-    pub(crate) fn list(&self, storage: &'static str, namespace: &str) -> Vec<Arc<Object>> {
+    pub(crate) fn list(&self, storage: &str, namespace: &str) -> Vec<Arc<Object>> {
         let state = self.state();
         let wanted = |key: &Key| {
-            key.storage == storage && (namespace.is_empty() || *key.namespace == *namespace)
+            &*key.storage == storage && (namespace.is_empty() || *key.namespace == *namespace)
         };
         let found = state.objects.iter().filter(|(key, _)| wanted(key));
         found.map(|(_, object)| Arc::clone(object)).collect()
@@ -98,11 +98,11 @@ impl Log {
     }
 
     /// Replaces all objects of a kind; missing ones are deleted.
-    pub(super) fn replace(&self, storage: &'static str, objects: Vec<Object>) {
+    pub(super) fn replace(&self, storage: &str, objects: Vec<Object>) {
         let mut state = self.state();
         let left: BTreeSet<&Key> = objects.iter().map(|object| &object.key).collect();
         let known = state.objects.values();
-        let gone = known.filter(|o| o.key.storage == storage && !left.contains(&o.key));
+        let gone = known.filter(|o| &*o.key.storage == storage && !left.contains(&o.key));
         let gone: Vec<Arc<Object>> = gone.map(Arc::clone).collect();
         for object in gone {
             state.remove(object);

@@ -33,7 +33,7 @@ impl Scope {
         let Self::Namespaces(namespaces) = self else {
             return true;
         };
-        let pointer = match kind.storage {
+        let pointer = match &*kind.storage {
             "nodes" => return true,
             "namespaces" => "/metadata/name",
             "persistentvolumes" => "/spec/claimRef/namespace",

@@ -70,11 +70,11 @@ pub(super) fn look(
             return Err(refuse(&key, reason));
         }
         if phase == "Bound" {
-            let volume = Key {
-                storage: "persistentvolumes",
-                namespace: "".into(),
-                name: text("/spec/volumeName").unwrap_or_default().into(),
-            };
+            let volume = Key::of(
+                "persistentvolumes",
+                "",
+                text("/spec/volumeName").unwrap_or_default(),
+            );
             claims.bound.extend(client.get(&volume).map(|v| v.value()));
             continue;
         }

@@ -63,11 +63,7 @@ impl FreeVolumes {
 
     /// Returns the volumes of a class with at least this size, the smallest first.
     pub(super) fn at_least(&self, class: &str, size: i64) -> impl Iterator<Item = &Key> {
-        let first = Key {
-            storage: "",
-            namespace: "".into(),
-            name: "".into(),
-        };
+        let first = Key::of("", "", "");
         let class = self.by_class.get(class).into_iter();
         class
             .flat_map(move |volumes| volumes.range((size, first.clone())..))

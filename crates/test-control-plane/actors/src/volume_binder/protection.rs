@@ -94,7 +94,7 @@ impl Actor for VolumeProtection {
 
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
-        match object.key.storage {
+        match &*object.key.storage {
             "pods" => self.note_pod(entry, agenda),
             CLAIMS if entry.change == Change::Deleted => {
                 let claim = object.value();
@@ -110,7 +110,7 @@ impl Actor for VolumeProtection {
 
     fn act(&mut self, key: &Key, _: &mut Agenda) -> Option<Work<()>> {
         let object = self.client.get(key).filter(|object| object.deleting)?;
-        if key.storage == CLAIMS {
+        if &*key.storage == CLAIMS {
             (!self.is_mounted(key))
                 .then(|| self.unprotect(&object, "kubernetes.io/pvc-protection"))?
         } else {

@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::answer::table::{self, IncludeObject};
-use crate::kinds::Kind;
-use crate::managed_fields::SCALE;
+use crate::kinds::{Kind, SCALE};
 use crate::status::{ApiError, ApiResult};
 
 /// The form of objects in an answer. A version belongs to the form's own kind.
@@ -54,10 +53,7 @@ impl Representation {
             return Ok(body);
         };
         let items = value.get("items").and_then(Value::as_array);
-        let items = items.filter(|_| match kind.custom {
-            Some(custom) => shown == custom.list_kind,
-            None => shown.strip_suffix("List") == Some(kind.kind),
-        });
+        let items = items.filter(|_| shown == kind.list_kind());
         let form = match (self, items) {
             (Self::Whole, _) => return Ok(body),
             (Self::Table { version, include }, _) => {
@@ -93,8 +89,8 @@ impl Representation {
 }
 
 /// Returns the Go package of the kind's internal type, for error messages.
-fn go_package(kind: &Kind) -> &'static str {
-    match kind.group {
+fn go_package(kind: &Kind) -> &str {
+    match &*kind.group {
         // Events of both groups share the core group's internal type.
         "" | "events.k8s.io" => "core",
         group => group.split('.').next().unwrap_or_default(),

@@ -11,7 +11,7 @@ use super::schema::{Schema, flag};
 use crate::members::{text, text_at};
 
 /// A version of a definition, as requests need it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CustomResource {
     /// The kind of lists.
     pub list_kind: String,

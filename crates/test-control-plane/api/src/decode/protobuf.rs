@@ -37,7 +37,7 @@ struct Envelope<'a> {
 /// 400 for bytes that encode no such object.
 pub(super) fn object(kind: &Kind, body: &[u8]) -> ApiResult<Draft> {
     let mut envelope =
-        envelope(body).map_err(|err| unrecognized(kind.kind, &err.to_string(), body))?;
+        envelope(body).map_err(|err| unrecognized(&kind.kind, &err.to_string(), body))?;
     if envelope.kind.is_empty() {
         kind.kind.clone_into(&mut envelope.kind);
     }
@@ -47,7 +47,7 @@ pub(super) fn object(kind: &Kind, body: &[u8]) -> ApiResult<Draft> {
     let value = decode(&envelope).map_err(|err| {
         let (found, version) = (&envelope.kind, &envelope.api_version);
         let version = version.rsplit('/').next().unwrap_or_default();
-        let wanted = kind.kind;
+        let wanted = &kind.kind;
         ApiError::bad_request(format!(
             "{found} in version {version:?} cannot be handled as a {wanted}: {err}"
         ))

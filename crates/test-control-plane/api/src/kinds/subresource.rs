@@ -1,9 +1,12 @@
 //! The subresources as data.
 
+use serde::Deserialize;
+
 use super::{Kind, Verb};
 
 /// A subresource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Subresource {
     /// `/attach` of pods.
     Attach,
@@ -74,14 +77,14 @@ impl Subresource {
     }
 
     /// Returns group, version and kind of the answer for an object of `kind`.
-    pub fn responds(self, kind: &Kind) -> (&'static str, &'static str, &'static str) {
+    pub fn responds(self, kind: &Kind) -> (&str, &str, &str) {
         match self {
             Self::Attach => ("", "v1", "PodAttachOptions"),
             Self::Binding => ("", "v1", "Binding"),
             Self::Eviction => ("policy", "v1", "Eviction"),
             Self::Exec => ("", "v1", "PodExecOptions"),
             Self::PortForward => ("", "v1", "PodPortForwardOptions"),
-            Self::Proxy => match kind.storage {
+            Self::Proxy => match &*kind.storage {
                 "nodes" => ("", "v1", "NodeProxyOptions"),
                 "pods" => ("", "v1", "PodProxyOptions"),
                 _ => ("", "v1", "ServiceProxyOptions"),
@@ -92,7 +95,7 @@ impl Subresource {
             | Self::Finalize
             | Self::Log
             | Self::Resize
-            | Self::Status => (kind.group, kind.version, kind.kind),
+            | Self::Status => (&kind.group, &kind.version, &kind.kind),
         }
     }
 }

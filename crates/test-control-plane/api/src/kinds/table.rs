@@ -1,124 +1,141 @@
-//! All rows, by group.
+//! The built-in kinds, from their description in `table.txt`.
 
-mod api_extensions;
-mod apps;
-mod authentication;
-mod authorization;
-mod coordination;
-mod core;
-mod events;
-mod policy;
-mod rbac;
-mod storage;
+use std::sync::{Arc, LazyLock};
 
-pub use authentication::TOKEN_REQUEST;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::{Field, Kind, NameRule, Trait, Verb};
 
-/// The groups in discovery order.
-const GROUPS: &[&[Kind]] = &[
-    core::KINDS,
-    apps::KINDS,
-    events::KINDS,
-    authentication::KINDS,
-    authorization::KINDS,
-    policy::KINDS,
-    rbac::KINDS,
-    storage::KINDS,
-    api_extensions::KINDS,
-    coordination::KINDS,
-];
-
-static ALL: [Kind; count()] = flatten();
+/// All rows, those of mere bodies included.
+pub(crate) static ROWS: LazyLock<Vec<Arc<Kind>>> =
+    LazyLock::new(|| parse(include_str!("table.txt")));
 
 /// All served resources.
-pub static KINDS: &[Kind] = &ALL;
+pub static KINDS: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
+    let served = ROWS.iter().filter(|kind| !kind.has(Trait::Bodies));
+    served.map(Arc::clone).collect()
+});
 
-const fn count() -> usize {
-    let mut sum = 0;
-    let mut group = 0;
-    while group < GROUPS.len() {
-        sum += GROUPS[group].len();
-        group += 1;
-    }
-    sum
+/// The kind of `/scale`. It is stored with its object.
+pub static SCALE: LazyLock<Arc<Kind>> = LazyLock::new(|| of_bodies("Scale"));
+
+/// The kind of the bodies of `serviceaccounts/NAME/token`.
+pub static TOKEN_REQUEST: LazyLock<Arc<Kind>> = LazyLock::new(|| of_bodies("TokenRequest"));
+
+fn of_bodies(kind: &str) -> Arc<Kind> {
+    let mut rows = ROWS.iter();
+    let found = rows.find(|row| row.kind == kind && row.has(Trait::Bodies));
+    Arc::clone(found.expect("the table has the kinds of bodies"))
 }
 
-const fn flatten() -> [Kind; count()] {
-    let mut all = [core::KINDS[0]; count()];
-    let (mut group, mut row, mut at) = (0, 0, 0);
-    while at < all.len() {
-        if row == GROUPS[group].len() {
-            group += 1;
-            row = 0;
+fn parse(text: &str) -> Vec<Arc<Kind>> {
+    let mut rows: Vec<Kind> = Vec::new();
+    let mut block = "";
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        if let Some(field) = line.strip_prefix("    ") {
+            if let Some(row) = rows.last_mut() {
+                row.fields.extend(parse_field(field));
+            }
+        } else if let Some(row) = line.strip_prefix("  ") {
+            rows.extend(parse_row(block, row));
         } else {
-            all[at] = GROUPS[group][row];
-            row += 1;
-            at += 1;
+            block = line;
         }
     }
-    all
+    rows.into_iter().map(Arc::new).collect()
 }
 
-/// Builds a row for a plain namespaced kind in the group's `v1`.
-const fn namespaced(
-    group: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    singular: &'static str,
-) -> Kind {
-    Kind {
-        group,
-        version: "v1",
-        kind,
-        plural,
-        singular,
-        storage: plural,
+fn parse_row(group_version: &str, line: &str) -> Option<Kind> {
+    let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
+    let mut words = line.split(' ');
+    let (kind, plural) = (words.next()?, words.next()?);
+    let mut row = Kind {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+        singular: kind.to_lowercase(),
+        storage: plural.into(),
         namespaced: true,
-        short_names: &[],
-        categories: &[],
-        verbs: Verb::ALL,
-        subresources: &[],
-        traits: &[],
-        fields: &[],
+        short_names: Vec::new(),
+        categories: Vec::new(),
+        verbs: Verb::ALL.to_vec(),
+        subresources: Vec::new(),
+        traits: Vec::new(),
+        fields: Vec::new(),
         name_rule: NameRule::Subdomain,
         custom: None,
+    };
+    for word in words {
+        let names = |list: &str| list.split(',').map(str::to_owned).collect();
+        match word.split_once(['=', '/']) {
+            Some(("", part)) => row.subresources.push(value(part)?),
+            Some(("short", list)) => row.short_names = names(list),
+            Some(("in", list)) => row.categories = names(list),
+            Some(("verbs", list)) => {
+                row.verbs = list.split(',').map(value).collect::<Option<_>>()?;
+            }
+            Some(("named", rule)) => row.name_rule = value(rule)?,
+            Some(_) => return None,
+            None if word == "cluster" => row.namespaced = false,
+            None => row.traits.push(value(word)?),
+        }
     }
+    Some(row)
 }
 
-/// As [`namespaced`], for a cluster-scoped kind.
-const fn cluster(
-    group: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    singular: &'static str,
-) -> Kind {
-    Kind {
-        namespaced: false,
-        ..namespaced(group, kind, plural, singular)
-    }
-}
-
-/// Builds a row for a review, which is answered immediately and not stored.
-const fn review(
-    group: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    singular: &'static str,
-) -> Kind {
-    Kind {
-        verbs: &[Verb::Create],
-        traits: &[Trait::Virtual],
-        ..cluster(group, kind, plural, singular)
-    }
-}
-
-/// Builds a field for selectors; empty if the object lacks it.
-const fn field(label: &'static str, pointer: &'static str) -> Field {
-    Field {
-        label,
-        pointer,
+fn parse_field(line: &str) -> Option<Field> {
+    let mut words = line.split(' ');
+    let label = words.next()?;
+    let mut field = Field {
+        label: label.to_owned(),
+        pointer: format!("/{}", label.replace('.', "/")),
         otherwise: None,
-        default: "",
+        default: String::new(),
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("or", pointer)) => field.otherwise = Some(pointer.to_owned()),
+            Some(("default", text)) => text.clone_into(&mut field.default),
+            Some(_) => return None,
+            None => word.clone_into(&mut field.pointer),
+        }
+    }
+    Some(field)
+}
+
+/// Reads the name of an enum's variant.
+fn value<T: DeserializeOwned>(name: &str) -> Option<T> {
+    serde_json::from_value(Value::from(name)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_read() {
+        for line in include_str!("table.txt").lines() {
+            if let Some(field) = line.strip_prefix("    ") {
+                assert!(parse_field(field).is_some(), "{line}");
+            } else if let Some(row) = line.strip_prefix("  ") {
+                assert!(parse_row("v1", row).is_some(), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn misspelt_words_are_found() {
+        for line in [
+            "Pod",
+            "Pod pods graceless",
+            "Pod pods named=x",
+            "Pod pods /x",
+            "Pod pods a=b",
+        ] {
+            assert!(parse_row("v1", line).is_none(), "{line}");
+        }
+        assert!(parse_field("a.b other=/c").is_none());
     }
 }

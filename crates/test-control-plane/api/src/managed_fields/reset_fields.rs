@@ -50,7 +50,7 @@ impl Filter {
         if kind.custom.is_some() && subresource == "status" {
             return Self::Only(&[&["status"]]);
         }
-        Self::Exclude(match (kind.storage, subresource) {
+        Self::Exclude(match (&*kind.storage, subresource) {
             ("pods", "ephemeralcontainers") => {
                 return Self::Only(&[&["spec", "ephemeralContainers"]]);
             }

@@ -7,34 +7,14 @@ use serde_json::Value;
 use super::managers::{Fields, Managed};
 use super::path::PathElement;
 use super::set::Set;
-use crate::kinds::{Kind, NameRule};
-
-/// The kind of `/scale`. It is stored with its object.
-pub static SCALE: Kind = Kind {
-    group: "autoscaling",
-    version: "v1",
-    kind: "Scale",
-    plural: "scales",
-    singular: "scale",
-    storage: "scales",
-    namespaced: true,
-    short_names: &[],
-    categories: &[],
-    verbs: &[],
-    subresources: &[],
-    traits: &[],
-    fields: &[],
-    name_rule: NameRule::Subdomain,
-    custom: None,
-};
+use crate::kinds::{Kind, SCALE};
 
 /// The path of the wanted replicas in a scale and in built-in objects.
 const REPLICAS: &str = ".spec.replicas";
 
 /// Returns the path of the wanted replicas in objects of a kind.
 fn replicas(kind: &Kind) -> Vec<PathElement> {
-    let custom = kind.custom.and_then(|custom| custom.scale.as_ref());
-    let path = custom.map_or(REPLICAS, |scale| &scale.spec);
+    let path = kind.scale().map_or(REPLICAS, |scale| &scale.spec);
     path.split('.').skip(1).map(PathElement::field).collect()
 }
 

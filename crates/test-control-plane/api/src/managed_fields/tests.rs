@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kinds;
+use crate::kinds::{self, SCALE};
 use crate::status::ApiError;
 
 const T1: &str = "2026-01-01T00:00:01Z";

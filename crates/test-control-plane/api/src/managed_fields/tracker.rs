@@ -3,6 +3,7 @@
 //! Upstream: `FieldManager.Update` and the managers that it goes through.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -85,7 +86,7 @@ impl Writer<'_> {
     pub(super) fn versioned<'v>(&self, value: &'v Value) -> Versioned<'v> {
         Versioned {
             value: Cow::Borrowed(value),
-            kind: self.kind,
+            kind: Arc::clone(self.kind),
         }
     }
 }

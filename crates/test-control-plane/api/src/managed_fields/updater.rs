@@ -168,7 +168,7 @@ impl Updater<'_> {
     /// Replaces children of fields that have become atomic. Drops entries of removed versions.
     fn reconcile(live: &Versioned<'_>, managed: &mut Managed) {
         managed.fields.retain(|_, fields| {
-            let Some(kind) = versions::kind_in(live.kind, &fields.api_version) else {
+            let Some(kind) = versions::kind_in(&live.kind, &fields.api_version) else {
                 return false;
             };
             fields.set = typed::reconcile(&fields.set, TypeRef::of_kind(kind));

@@ -1,6 +1,7 @@
 //! Conversion of objects between API versions.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -14,20 +15,20 @@ pub(super) struct Versioned<'a> {
     /// The object.
     pub(super) value: Cow<'a, Value>,
     /// The row that serves this version.
-    pub(super) kind: &'static Kind,
+    pub(super) kind: Arc<Kind>,
 }
 
 impl Versioned<'_> {
     /// Returns the type of the object.
-    pub(super) fn of(&self) -> TypeRef {
-        TypeRef::of_kind(self.kind)
+    pub(super) fn of(&self) -> TypeRef<'_> {
+        TypeRef::of_kind(&self.kind)
     }
 
     /// Returns another object of the same version.
     pub(super) fn with(&self, value: Value) -> Versioned<'static> {
         Versioned {
             value: Cow::Owned(value),
-            kind: self.kind,
+            kind: Arc::clone(&self.kind),
         }
     }
 
@@ -41,14 +42,14 @@ impl Versioned<'_> {
 
     /// Converts the object to another version; `None` if that version doesn't exist.
     pub(super) fn convert(&self, api_version: &str) -> Option<Versioned<'_>> {
-        let kind = kind_in(self.kind, api_version)?;
-        if std::ptr::eq(kind, self.kind) {
+        let kind = Arc::clone(kind_in(&self.kind, api_version)?);
+        if Arc::ptr_eq(&kind, &self.kind) {
             let value = Cow::Borrowed(&*self.value);
             return Some(Versioned { value, kind });
         }
         let mut value = self.value.clone().into_owned();
-        events::to_stored(self.kind, &mut value);
-        events::to_served(kind, &mut value);
+        events::to_stored(&self.kind, &mut value);
+        events::to_served(&kind, &mut value);
         Some(Versioned {
             value: Cow::Owned(value),
             kind,
@@ -57,11 +58,11 @@ impl Versioned<'_> {
 }
 
 /// Returns the row that serves `kind` in another version.
-pub(super) fn kind_in(kind: &'static Kind, api_version: &str) -> Option<&'static Kind> {
+pub(super) fn kind_in<'a>(kind: &'a Arc<Kind>, api_version: &str) -> Option<&'a Arc<Kind>> {
     if is_version(kind, api_version) {
         return Some(kind);
     }
-    let same = |other: &&Kind| other.storage == kind.storage && is_version(other, api_version);
+    let same = |other: &&Arc<Kind>| other.storage == kind.storage && is_version(other, api_version);
     KINDS.iter().find(same)
 }
 

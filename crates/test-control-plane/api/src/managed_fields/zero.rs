@@ -6,14 +6,11 @@ use std::sync::LazyLock;
 use kube_apimachinery::schema::{self, UnknownMembers};
 use serde_json::{Value, json};
 
-use super::scale::SCALE;
-use crate::kinds::{KINDS, Kind, TOKEN_REQUEST};
+use crate::kinds::{Kind, ROWS};
 
 /// The empty objects of all kinds, with the members that Go's types always have.
-static ZEROS: LazyLock<BTreeMap<(&str, &str, &str), Value>> = LazyLock::new(|| {
-    let kinds = KINDS.iter().chain([&SCALE, &TOKEN_REQUEST]);
-    kinds.map(|kind| (key(kind), make(kind))).collect()
-});
+static ZEROS: LazyLock<BTreeMap<String, Value>> =
+    LazyLock::new(|| ROWS.iter().map(|kind| (key(kind), make(kind))).collect());
 
 /// Returns the empty object of a kind.
 pub(super) fn zero(kind: &Kind) -> &'static Value {
@@ -21,13 +18,13 @@ pub(super) fn zero(kind: &Kind) -> &'static Value {
     ZEROS.get(&key(kind)).unwrap_or(&NOTHING)
 }
 
-fn key(kind: &Kind) -> (&'static str, &'static str, &'static str) {
-    (kind.group, kind.version, kind.kind)
+fn key(kind: &Kind) -> String {
+    format!("{}, {}", kind.api_version(), kind.kind)
 }
 
 fn make(kind: &Kind) -> Value {
     let empty = json!({"metadata": {}});
-    schema::type_of_kind(&kind.api_version(), kind.kind)
+    schema::type_of_kind(&kind.api_version(), &kind.kind)
         .and_then(|of| schema::normalize(of.name, &json!({}), UnknownMembers::Drop, "").ok())
         .unwrap_or(empty)
 }

@@ -12,7 +12,7 @@ use crate::kinds::Kind;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// The storage name of the kind.
-    pub storage: &'static str,
+    pub storage: Arc<str>,
     /// The namespace; empty for cluster-scoped kinds.
     pub namespace: Arc<str>,
     /// The name.
@@ -23,7 +23,16 @@ impl Key {
     /// Returns the key of an object of `kind`.
     pub fn new(kind: &Kind, namespace: &str, name: &str) -> Self {
         Self {
-            storage: kind.storage,
+            storage: Arc::clone(&kind.storage),
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    /// Returns the key of an object with this storage name.
+    pub fn of(storage: &str, namespace: &str, name: &str) -> Self {
+        Self {
+            storage: storage.into(),
             namespace: namespace.into(),
             name: name.into(),
         }
@@ -40,7 +49,7 @@ impl Key {
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         self.storage
-            .cmp(other.storage)
+            .cmp(&other.storage)
             .then_with(|| compare_namespaces(&self.namespace, &other.namespace))
             .then_with(|| self.name.cmp(&other.name))
     }
@@ -72,11 +81,7 @@ mod tests {
     use super::*;
 
     fn key(namespace: &str, name: &str) -> Key {
-        Key {
-            storage: "pods",
-            namespace: namespace.into(),
-            name: name.into(),
-        }
+        Key::of("pods", namespace, name)
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(super) fn add(schemas: &mut Map<String, Value>, kind: &Kind, custom: &Custom
     if let Some(object) = object.as_object_mut() {
         common.add_to(object);
     }
-    let name = model_name(kind, kind.kind);
+    let name = model_name(kind, &kind.kind);
     let mut list = Map::new();
     list.insert(
         "description".to_owned(),
@@ -75,7 +75,7 @@ pub(super) fn add(schemas: &mut Map<String, Value>, kind: &Kind, custom: &Custom
     list.insert("properties".to_owned(), json!({"items": items}));
     Common::of(schemas, LIST_META).add_to(&mut list);
     let mut list = Value::Object(list);
-    for (schema, named) in [(&mut object, kind.kind), (&mut list, &*custom.list_kind)] {
+    for (schema, named) in [(&mut object, &*kind.kind), (&mut list, &*custom.list_kind)] {
         schema["x-kubernetes-group-version-kind"] =
             json!([{"group": kind.group, "version": kind.version, "kind": named}]);
         if !kind.fields.is_empty() {
@@ -93,7 +93,7 @@ pub(super) fn add(schemas: &mut Map<String, Value>, kind: &Kind, custom: &Custom
 /// Returns the name of a schema, such as `com.example.v1.Widget`.
 fn model_name(kind: &Kind, name: &str) -> String {
     let mut labels: Vec<&str> = kind.group.rsplit('.').collect();
-    labels.extend([kind.version, name]);
+    labels.extend([&kind.version, name]);
     labels.join(".")
 }
 

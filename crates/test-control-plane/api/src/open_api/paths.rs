@@ -1,5 +1,7 @@
 //! The paths of the documents: each resource's operations and their parameters.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::schemas;
@@ -32,20 +34,20 @@ const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 /// Builds the operations of one resource.
 struct Operations<'a> {
     schemas: &'a Map<String, Value>,
-    kind: &'static Kind,
+    kind: &'a Kind,
     /// Group, version and kind of request and response bodies.
-    shown: (&'static str, &'static str, &'static str),
+    shown: (&'a str, &'a str, &'a str),
 }
 
 /// Returns the paths of all resources of a group version.
-pub(super) fn of(rows: &[&'static Kind], schemas: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn of(rows: &[Arc<Kind>], schemas: &Map<String, Value>) -> Map<String, Value> {
     let mut paths = Map::new();
     for kind in rows {
         let namespace = if kind.namespaced { "{namespace}" } else { "" };
         let own = Operations {
             schemas,
             kind,
-            shown: (kind.group, kind.version, kind.kind),
+            shown: (&kind.group, &kind.version, &kind.kind),
         };
         let verbs = |wanted: &[Verb]| -> Vec<Verb> {
             let verbs = kind.verbs.iter().copied();
@@ -64,7 +66,7 @@ pub(super) fn of(rows: &[&'static Kind], schemas: &Map<String, Value>) -> Map<St
         let item = kind.object_path(namespace, "{name}");
         let object = verbs(&[Verb::Get, Verb::Update, Verb::Patch, Verb::Delete]);
         own.add(&mut paths, item.clone(), &object, None);
-        for part in kind.subresources {
+        for part in &kind.subresources {
             let operations = Operations {
                 shown: part.responds(kind),
                 ..own
@@ -102,11 +104,8 @@ impl Operations<'_> {
 
     fn operation(&self, verb: Verb, path: &str, part: Option<Subresource>) -> Value {
         let (group, version, kind) = self.shown;
-        let list = match self.kind.custom {
-            Some(custom) => custom.list_kind.clone(),
-            None => format!("{kind}List"),
-        };
-        let (objects, patches): (&[&str], &[&str]) = match self.kind.custom {
+        let list = self.kind.list_kind();
+        let (objects, patches): (&[&str], &[&str]) = match &self.kind.custom {
             Some(_) => (&CUSTOM_OBJECTS, &CUSTOM_PATCHES),
             None => (&OBJECTS, &PATCHES),
         };
@@ -132,7 +131,7 @@ impl Operations<'_> {
             Verb::Create | Verb::Update => content(objects, &self.reference(kind)),
             Verb::Patch => content(patches, &self.known(PATCH)),
             Verb::Delete | Verb::DeleteCollection => {
-                let (group, version) = (self.kind.group, self.kind.version);
+                let (group, version) = (&self.kind.group, &self.kind.version);
                 content(objects, &self.reference_to(group, version, "DeleteOptions"))
             }
             _ => return operation,
@@ -154,9 +153,9 @@ impl Operations<'_> {
             Verb::DeleteCollection => "deleteCollection",
             other => other.name(),
         };
-        let version = capital(self.kind.version);
+        let version = capital(&self.kind.version);
         let group = capital(&group_word(self.kind));
-        let kind = self.kind.kind;
+        let kind = &self.kind.kind;
         let part = part.map(|part| capital(part.name())).unwrap_or_default();
         let is_namespaced = path.contains("{namespace}");
         let (before, after) = match (self.kind.namespaced, is_namespaced) {
@@ -279,7 +278,7 @@ fn tag(kind: &Kind) -> String {
 fn group_word(kind: &Kind) -> String {
     let mut labels = kind.group.split('.');
     let first = labels.next().unwrap_or_default();
-    match kind.custom {
+    match &kind.custom {
         None if first.is_empty() => "core".to_owned(),
         None => first.to_owned(),
         Some(_) => labels.fold(first.to_owned(), |word, label| word + &capital(label)),

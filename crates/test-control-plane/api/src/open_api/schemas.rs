@@ -8,6 +8,8 @@ mod generated;
 #[cfg(feature = "openapi")]
 mod overlay;
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use crate::kinds::Kind;
@@ -15,15 +17,15 @@ use crate::kinds::Kind;
 /// Returns the schemas of a group version's kinds and subresources and of all types they contain,
 /// by name.
 #[cfg(feature = "openapi")]
-pub(super) fn of(group: &str, version: &str, rows: &[&'static Kind]) -> Map<String, Value> {
-    let mut schemas = generated::of(group, version, rows);
+pub(super) fn of(group_version: (&str, &str), rows: &[Arc<Kind>]) -> Map<String, Value> {
+    let mut schemas = generated::of(group_version, rows);
     overlay::apply(&mut schemas);
     schemas
 }
 
 /// Returns no schemas.
 #[cfg(not(feature = "openapi"))]
-pub(super) fn of(_group: &str, _version: &str, _rows: &[&'static Kind]) -> Map<String, Value> {
+pub(super) fn of(_group_version: (&str, &str), _rows: &[Arc<Kind>]) -> Map<String, Value> {
     Map::new()
 }
 

@@ -200,7 +200,7 @@ mod tests {
         let unknown = crate::kinds::KINDS
             .iter()
             .filter(|kind| type_of(kind).is_none());
-        let unknown: Vec<&str> = unknown.map(|kind| kind.kind).collect();
+        let unknown: Vec<&str> = unknown.map(|kind| &*kind.kind).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
         let text = r#"{"dat":{},"data":{"a":"b"},"metadata":{"label":{}}}"#;
         let expected = ["unknown field \"dat\"", "unknown field \"metadata.label\""];

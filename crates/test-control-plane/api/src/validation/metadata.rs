@@ -36,7 +36,7 @@ enum Rounds {
 }
 
 fn rounds(kind: &Kind) -> Rounds {
-    match kind.storage {
+    match &*kind.storage {
         "deployments" | "endpoints" | "leases" | "resourcequotas" | "statefulsets" => {
             Rounds::Update
         }

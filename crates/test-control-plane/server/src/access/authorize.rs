@@ -74,12 +74,12 @@ impl ApiServer {
         let Some(user) = &request.user else {
             return Ok(());
         };
-        let kind = request.kind;
+        let kind = &request.kind;
         let wanted = Attributes::resource(
             Verb::Create.name(),
             Resource {
-                group: kind.group.into(),
-                plural: kind.plural.into(),
+                group: (&*kind.group).into(),
+                plural: (&*kind.plural).into(),
                 subresource: request.target.subresource().into(),
                 namespace: request.namespace.as_str().into(),
                 name: request.name.as_str().into(),
@@ -88,8 +88,8 @@ impl ApiServer {
         match self.decide(user, &wanted) {
             Decision::Allowed(_) => Ok(()),
             Decision::NoOpinion(reason) => Err(forbidden_object(
-                kind.group,
-                kind.plural,
+                &kind.group,
+                &kind.plural,
                 &request.name,
                 &reason,
             )),

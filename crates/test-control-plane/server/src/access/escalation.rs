@@ -34,11 +34,11 @@ impl ApiServer {
         new: &Draft,
         old: Option<&Draft>,
     ) -> ApiResult<()> {
-        let kind = request.kind;
+        let kind = &request.kind;
         let Some(user) = request.user.as_deref().filter(|user| !user.is_in(MASTERS)) else {
             return Ok(());
         };
-        if !is_policy(kind.storage) || old.is_some_and(|old| differs_for_deletion_only(new, old)) {
+        if !is_policy(&kind.storage) || old.is_some_and(|old| differs_for_deletion_only(new, old)) {
             return Ok(());
         }
         let name = new.metadata().name();
@@ -56,14 +56,14 @@ impl ApiServer {
             Verb::Create => "",
             _ => request.name.as_str(),
         };
-        if self.may(user, "escalate", kind.plural, &request.namespace, named) {
+        if self.may(user, "escalate", &kind.plural, &request.namespace, named) {
             return Ok(());
         }
         self.confirm(user, request, name, &rules_of(new))?;
         if aggregates(new) || old.is_some_and(aggregates) {
             let why = "must have cluster-admin privileges to use the aggregationRule";
             self.confirm(user, request, name, &everything())
-                .map_err(|_| forbidden_object(kind.group, kind.plural, name, why))?;
+                .map_err(|_| forbidden_object(&kind.group, &kind.plural, name, why))?;
         }
         Ok(())
     }
@@ -117,8 +117,8 @@ impl ApiServer {
         if let Some(errors) = grants.errors(true) {
             why = format!("{why}; resolution errors: [{errors}]");
         }
-        let kind = request.kind;
-        Err(forbidden_object(kind.group, kind.plural, name, &why))
+        let kind = &request.kind;
+        Err(forbidden_object(&kind.group, &kind.plural, name, &why))
     }
 }
 

@@ -22,7 +22,7 @@ impl ApiServer {
     pub(crate) fn review(&self, request: &ResourceRequest, draft: Draft) -> ApiResult<Value> {
         let admin = Identity::admin();
         let user = request.user.as_deref().unwrap_or(&admin);
-        match request.kind.kind {
+        match &*request.kind.kind {
             "LocalSubjectAccessReview" => self.review_local_access(&request.namespace, draft),
             "SelfSubjectAccessReview" => self.review_own_access(user, draft),
             "SelfSubjectReview" => Ok(self.review_user(user)),

@@ -55,7 +55,7 @@ impl ApiServer {
         check_names(request, &draft)?;
         let (namespace, name) = (&request.namespace, &request.name);
         let account = self.find("serviceaccounts", namespace, name);
-        let account = account.ok_or_else(|| ApiError::not_found(request.kind, name))?;
+        let account = account.ok_or_else(|| ApiError::not_found(&request.kind, name))?;
         let spec = draft.value.get("spec").cloned().unwrap_or_default();
         // The decoder has checked the types.
         let spec: Spec = serde_json::from_value(spec).unwrap_or_default();

@@ -219,9 +219,9 @@ impl FaultError {
 
 fn invalid(facts: &RequestFacts, field: &str, message: &str) -> Value {
     let kind = kinds::by_resource(&facts.group, &facts.version, &facts.resource);
-    let kind = kind.map_or(facts.resource.as_str(), |kind| kind.kind);
+    let kind = kind.map_or(&facts.resource, |kind| &kind.kind);
     let dotted = if facts.group.is_empty() {
-        kind.to_owned()
+        kind.clone()
     } else {
         format!("{kind}.{}", facts.group)
     };

@@ -27,7 +27,7 @@ impl ApiServer {
         if is_posted || self.admission().is_empty() {
             return Ok(false);
         }
-        let kind = stored(request.kind);
+        let kind = stored(&request.kind);
         let object = new.to_value();
         let name = new.metadata().name().to_owned();
         let operation = match old {
@@ -114,7 +114,7 @@ fn question(
 ) -> AdmissionRequest<'_> {
     AdmissionRequest {
         operation,
-        kind: stored(request.kind),
+        kind: stored(&request.kind),
         subresource: request.target.subresource(),
         namespace: &request.namespace,
         name: &request.name,

@@ -40,7 +40,7 @@ impl ApiServer {
         key: &Key,
         draft: &mut Draft,
     ) -> ApiResult<Option<MutexGuard<'_, Allocations>>> {
-        if kind.storage != "services" {
+        if &*kind.storage != "services" {
             return Ok(None);
         }
         let spec = object_mut(&mut draft.value, "spec");

@@ -56,7 +56,7 @@ impl ApiServer {
                     created => return created,
                 }
             };
-            let old = handled_form(stored(request.kind), &current)?;
+            let old = handled_form(stored(&request.kind), &current)?;
             let new = self.applied(request, &old, config, options)?;
             match self.commit_update(request, &current, &old, new, options)? {
                 Outcome::Done(written) => {
@@ -64,7 +64,7 @@ impl ApiServer {
                     return reply::with_warnings(Ok(reply), &written.warnings);
                 }
                 Outcome::Raced if names_version(config) => {
-                    return Err(ApiError::modified(stored(request.kind), &request.name));
+                    return Err(ApiError::modified(stored(&request.kind), &request.name));
                 }
                 Outcome::Raced => {}
             }
@@ -79,8 +79,8 @@ impl ApiServer {
         config: &Configuration,
         options: &WriteOptions,
     ) -> ApiResult<Draft> {
-        let kind = stored(request.kind);
-        let live = served_value(request.kind, old);
+        let kind = stored(&request.kind);
+        let live = served_value(&request.kind, old);
         let applied = self.merge(request, Some(&live), config, options)?;
         let mut new = self.decode_applied(request, applied.object, config)?;
         if config.value.get("data").is_none() && old.data.is_some() {
@@ -104,7 +104,7 @@ impl ApiServer {
         config: &Configuration,
         options: &WriteOptions,
     ) -> ApiResult<Reply> {
-        let kind = stored(request.kind);
+        let kind = stored(&request.kind);
         let name = &request.name;
         let applied = self.merge(request, None, config, options)?;
         let mut new = self.decode_applied(request, applied.object, config)?;
@@ -125,7 +125,7 @@ impl ApiServer {
         metadata.remove("resourceVersion");
         let managed = Some(applied.managed_fields);
         set_or_remove(metadata, "managedFields", managed);
-        events::to_served(request.kind, &mut new.value);
+        events::to_served(&request.kind, &mut new.value);
         let options = WriteOptions {
             field_manager: None,
             ..options.clone()
@@ -143,12 +143,12 @@ impl ApiServer {
         options: &WriteOptions,
     ) -> ApiResult<Applied> {
         let writer = Writer {
-            kind: request.kind,
+            kind: &request.kind,
             subresource: request.target.subresource(),
             manager: options.field_manager.as_deref().unwrap_or_default(),
             now: &self.now_text(),
         };
-        let strictness = match request.kind.custom {
+        let strictness = match &request.kind.custom {
             Some(_) => Strictness::Declared,
             None => self.strictness(),
         };
@@ -172,9 +172,9 @@ impl ApiServer {
         object: Value,
         config: &Configuration,
     ) -> ApiResult<Draft> {
-        let kind = stored(request.kind);
-        let mut new = Draft::from_value(request.kind, object);
-        events::to_stored(request.kind, &mut new.value);
+        let kind = stored(&request.kind);
+        let mut new = Draft::from_value(&request.kind, object);
+        events::to_stored(&request.kind, &mut new.value);
         defaults::set_defaults(kind, self.config().feature_gates, &mut new);
         self.normalize(kind, &mut new).map_err(|err| {
             let config = described(&config.value);

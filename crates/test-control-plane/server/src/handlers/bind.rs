@@ -32,7 +32,7 @@ impl ApiServer {
         if node.is_empty() {
             return Err(ApiError::internal("target.name: Required value"));
         }
-        let kind = request.kind;
+        let kind = &request.kind;
         let key = Self::key(request);
         loop {
             let Some(current) = self.store().get(&key) else {

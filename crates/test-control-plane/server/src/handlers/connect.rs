@@ -41,7 +41,7 @@ impl ApiServer {
             Err(err) => return err,
         };
         let name = &request.name;
-        match request.kind.storage {
+        match &*request.kind.storage {
             "services" => ApiError {
                 details: Some(serde_json::json!({})),
                 ..ApiError::new(
@@ -73,7 +73,7 @@ impl ApiServer {
 
     fn existing(&self, request: &ResourceRequest) -> ApiResult<Draft> {
         let object = self.store().get(&Self::key(request));
-        let object = object.ok_or_else(|| ApiError::not_found(request.kind, &request.name))?;
+        let object = object.ok_or_else(|| ApiError::not_found(&request.kind, &request.name))?;
         Ok(object.draft())
     }
 
@@ -84,7 +84,7 @@ impl ApiServer {
         };
         match self.store().get(&Key::new(nodes, "", name)) {
             Some(_) => Ok(()),
-            None => Err(ApiError::not_found(request.kind, name)),
+            None => Err(ApiError::not_found(&request.kind, name)),
         }
     }
 }

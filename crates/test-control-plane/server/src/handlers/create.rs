@@ -55,9 +55,13 @@ impl ApiServer {
         mut draft: Draft,
         options: &WriteOptions,
     ) -> ApiResult<Bytes> {
-        let served = request.kind;
+        let served = &request.kind;
         let kind = stored(served);
-        if kind.custom.is_some_and(|custom| custom.terminating) {
+        if kind
+            .custom
+            .as_ref()
+            .is_some_and(|custom| custom.terminating)
+        {
             let why = "create not allowed while custom resource definition is terminating";
             return Err(ApiError::forbidden(kind, draft.metadata().name(), why));
         }
@@ -150,7 +154,7 @@ impl ApiServer {
         let why = format!(
             "unable to create new content in namespace {name} because it is being terminated"
         );
-        let mut error = ApiError::forbidden(request.kind, draft.metadata().name(), &why);
+        let mut error = ApiError::forbidden(&request.kind, draft.metadata().name(), &why);
         if let Some(details) = &mut error.details {
             details["causes"] = json!([{
                 "reason": "NamespaceTerminating",

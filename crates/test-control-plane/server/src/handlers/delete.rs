@@ -43,7 +43,7 @@ impl ApiServer {
         let (text, uid) = self.delete_one(request, options)?;
         Ok(match text {
             Some(text) => reply::json_text(StatusCode::OK, text),
-            None => reply::deleted(stored(request.kind), &request.name, &uid),
+            None => reply::deleted(stored(&request.kind), &request.name, &uid),
         })
     }
 
@@ -53,7 +53,7 @@ impl ApiServer {
         request: &ResourceRequest,
         options: &DeleteOptions,
     ) -> ApiResult<(Option<Bytes>, String)> {
-        let kind = stored(request.kind);
+        let kind = stored(&request.kind);
         let key = Self::key(request);
         let mut last: Option<Arc<Object>> = None;
         loop {
@@ -66,17 +66,17 @@ impl ApiServer {
                 (_, Some(last)) => {
                     let text = kind
                         .has(Trait::ReturnsDeleted)
-                        .then(|| served_text(request.kind, last));
+                        .then(|| served_text(&request.kind, last));
                     return Ok((text.transpose()?, last.uid.to_string()));
                 }
             };
             check_preconditions(kind, &current, options)?;
-            if kind.storage == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*request.name) {
+            if &*kind.storage == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*request.name) {
                 let why = "this namespace may not be deleted";
                 return Err(ApiError::forbidden(kind, &request.name, why));
             }
             let draft = current.draft();
-            if let Some(custom) = kind.custom {
+            if let Some(custom) = &kind.custom {
                 custom.check_conversion(&draft.value, &kind.api_version())?;
             }
             if last.is_none() {
@@ -84,7 +84,7 @@ impl ApiServer {
             }
             let marked = self.mark(kind, draft, options);
             let uid = current.uid.to_string();
-            let served = request.kind;
+            let served = &request.kind;
             if options.dry_run {
                 let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
                 let text = shown.then(|| served_draft(served, marked.draft));
@@ -103,7 +103,7 @@ impl ApiServer {
     /// Stores the mark or removes the object. Returns the object if the response shows it.
     fn commit_deletion(
         &self,
-        served: &'static Kind,
+        served: &Arc<Kind>,
         current: &Arc<Object>,
         marked: Marked,
     ) -> Result<Option<Arc<Object>>, WriteConflict> {
@@ -133,7 +133,7 @@ impl ApiServer {
     ///
     /// Upstream: `BeforeDelete` and `updateForGracefulDeletionAndFinalizers`.
     fn mark(&self, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
-        if kind.storage == DEFINITIONS {
+        if &*kind.storage == DEFINITIONS {
             let now = self.now_text();
             let changed = !draft.metadata().is_deleting();
             if changed {
@@ -146,7 +146,7 @@ impl ApiServer {
             };
         }
         let before = draft.clone();
-        if kind.storage == "namespaces" && !namespaces::is_empty(&draft) {
+        if &*kind.storage == "namespaces" && !namespaces::is_empty(&draft) {
             let changed = !draft.metadata().is_deleting();
             if changed {
                 self.begin_termination(&mut draft, options);
@@ -256,7 +256,7 @@ impl ApiServer {
                 deleted => drop(deleted?),
             }
         }
-        let text = Self::list_text(request.kind, page)?;
+        let text = Self::list_text(&request.kind, page)?;
         Ok(reply::json_pieces(StatusCode::OK, text))
     }
 }
@@ -279,7 +279,7 @@ enum Grace {
 
 fn check_preconditions(kind: &Kind, object: &Object, options: &DeleteOptions) -> ApiResult<()> {
     let name = &*object.key.name;
-    if matches!(kind.storage, "namespaces" | DEFINITIONS) {
+    if matches!(&*kind.storage, "namespaces" | DEFINITIONS) {
         return namespaces::check_preconditions(kind, object, options);
     }
     let version = object.resource_version.to_string();

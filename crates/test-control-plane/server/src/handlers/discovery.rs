@@ -6,6 +6,8 @@ mod health;
 mod legacy;
 mod metrics;
 
+use std::sync::Arc;
+
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderValue, Method, StatusCode};
 use kube_test_control_plane_api::answer::negotiate;
@@ -30,7 +32,7 @@ impl ApiServer {
             Route::Metrics => return Ok(self.metrics()),
             Route::OpenApi(document) => {
                 return Ok(super::open_api::answer(
-                    *document,
+                    document.as_ref(),
                     self.custom_kinds().documents(),
                     incoming,
                     self.clock().now(),
@@ -121,7 +123,7 @@ fn version(version: EmulatedVersion) -> Value {
 }
 
 /// Returns the non-resource paths.
-fn root(rows: &[&'static Kind]) -> Value {
+fn root(rows: &[Arc<Kind>]) -> Value {
     let mut paths: Vec<String> = [
         "/.well-known/openid-configuration",
         "/api",
@@ -136,7 +138,7 @@ fn root(rows: &[&'static Kind]) -> Value {
     ]
     .map(str::to_owned)
     .to_vec();
-    for (group, version) in kinds::group_versions_of(rows) {
+    for (group, version) in kinds::group_versions(rows) {
         if !group.is_empty() {
             paths.push(format!("/apis/{group}"));
             paths.push(format!("/apis/{group}/{version}"));

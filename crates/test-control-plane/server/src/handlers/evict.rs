@@ -40,7 +40,7 @@ impl ApiServer {
                 "name in URL does not match name in Eviction object",
             ));
         }
-        let kind = request.kind;
+        let kind = &request.kind;
         let pod = self.store().get(&Self::key(request));
         let pod = pod.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
         let pod = pod.draft();
@@ -72,7 +72,7 @@ impl ApiServer {
         };
         loop {
             let pod = self.store().get(&Self::key(request));
-            let pod = pod.ok_or_else(|| ApiError::not_found(request.kind, &request.name))?;
+            let pod = pod.ok_or_else(|| ApiError::not_found(&request.kind, &request.name))?;
             let mut draft = pod.draft();
             self.set_condition(
                 &mut draft,
@@ -129,7 +129,7 @@ impl ApiServer {
         let empty = serde_json::Map::new();
         let labels = pod.value.pointer("/metadata/labels");
         let labels = labels.and_then(Value::as_object).unwrap_or(&empty);
-        let (_, mut found) = self.store().list(budgets.storage, &request.namespace);
+        let (_, mut found) = self.store().list(&budgets.storage, &request.namespace);
         found.retain(|budget| {
             let budget = budget.value();
             let selector = budget

@@ -14,7 +14,7 @@ use crate::reply::{self, Reply};
 
 /// Returns the index, or the document of a group version.
 pub(crate) fn answer(
-    wanted: Option<(&'static str, &'static str)>,
+    wanted: Option<&(String, String)>,
     of_custom: &Documents,
     incoming: &Incoming,
     now: Timestamp,

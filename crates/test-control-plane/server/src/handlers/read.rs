@@ -70,13 +70,13 @@ impl ApiServer {
             let wanted = parse_version_field(text).map_err(ApiError::internal)?;
             horizon = self.wait_for_revision(wanted, None, read_view).await?;
         }
-        let kind = stored(request.kind);
+        let kind = stored(&request.kind);
         let key = Self::key(request);
         let object = match horizon {
             None => self.store().get(&key),
             Some(revision) => self
                 .store()
-                .list_at(key.storage, &key.namespace, revision)
+                .list_at(&key.storage, &key.namespace, revision)
                 .map_err(|_| expired(None))?
                 .into_iter()
                 .find(|object| object.key == key),
@@ -84,7 +84,7 @@ impl ApiServer {
         let object = object.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
         Ok(reply::json_text(
             StatusCode::OK,
-            served_text(request.kind, &object)?,
+            served_text(&request.kind, &object)?,
         ))
     }
 
@@ -127,7 +127,7 @@ impl ApiServer {
         read_view: &ReadView,
     ) -> ApiResult<Reply> {
         let page = self.list_page(request, query, read_view).await?;
-        let text = Self::list_text(request.kind, page)?;
+        let text = Self::list_text(&request.kind, page)?;
         Ok(reply::json_pieces(StatusCode::OK, text))
     }
 
@@ -139,7 +139,7 @@ impl ApiServer {
         read_view: &ReadView,
     ) -> ApiResult<Page> {
         let options = ListOptions::of_list(query)?;
-        let selection = Selection::parse(request.kind, query)?;
+        let selection = Selection::parse(&request.kind, query)?;
         let position = options
             .token
             .map(|token| position(token, &options))
@@ -177,7 +177,7 @@ impl ApiServer {
         limit: Option<usize>,
         position: Option<&Position>,
     ) -> ApiResult<Page> {
-        let (storage, namespace) = (request.kind.storage, request.namespace.as_str());
+        let (storage, namespace) = (&*request.kind.storage, request.namespace.as_str());
         let revision = match (position, at) {
             (Some(position), _) => position.revision,
             (None, At::Exactly(revision)) => Some(revision),
@@ -232,10 +232,7 @@ impl ApiServer {
             metadata["remainingItemCount"] = json!(remaining);
         }
         let objects = &page.objects;
-        let list_kind = match kind.custom {
-            Some(custom) => custom.list_kind.clone(),
-            None => format!("{}List", kind.kind),
-        };
+        let list_kind = kind.list_kind();
         let head = format!(
             "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
             kind.api_version()

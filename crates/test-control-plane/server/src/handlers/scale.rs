@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kube_apimachinery::schema::{self, UnknownMembers};
-use kube_test_control_plane_api::kinds::{Kind, stored};
-use kube_test_control_plane_api::managed_fields::{SCALE, Writer, to_parent, to_subresource};
+use kube_test_control_plane_api::kinds::{Kind, SCALE, stored};
+use kube_test_control_plane_api::managed_fields::{Writer, to_parent, to_subresource};
 use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, MetadataRef};
 use kube_test_control_plane_api::options::WriteOptions;
@@ -27,15 +27,15 @@ impl ApiServer {
         let object = self
             .store()
             .get(&Self::key(request))
-            .ok_or_else(|| ApiError::not_found(stored(request.kind), &request.name))?;
-        let draft = handled_form(request.kind, &object)?;
-        if let Some(scale) = request.kind.custom.and_then(|custom| custom.scale.as_ref())
+            .ok_or_else(|| ApiError::not_found(stored(&request.kind), &request.name))?;
+        let draft = handled_form(&request.kind, &object)?;
+        if let Some(scale) = request.kind.scale()
             && scale.wanted(&draft.value).is_none()
         {
             let why = format!("the spec replicas field {:?} does not exist", scale.spec);
             return Err(ApiError::internal_error(&why));
         }
-        Ok(scale_of(request.kind, &draft).to_string().into())
+        Ok(scale_of(&request.kind, &draft).to_string().into())
     }
 
     /// Updates the scale of an object.
@@ -45,7 +45,7 @@ impl ApiServer {
         source: &ScaleSource<'_>,
         options: &WriteOptions,
     ) -> ApiResult<Bytes> {
-        let kind = stored(request.kind);
+        let kind = stored(&request.kind);
         let key = Self::key(request);
         let whole = ResourceRequest {
             target: Target::Object,
@@ -60,7 +60,7 @@ impl ApiServer {
             let (scale, managed) = self.scaled(request, source, &old, options)?;
             let scale = check_scale(request, scale)?;
             let mut draft = old.clone();
-            match kind.custom.and_then(|custom| custom.scale.as_ref()) {
+            match kind.scale() {
                 Some(paths) => paths.set_wanted(&mut draft.value, replicas(&scale)),
                 None => draft.value["spec"]["replicas"] = replicas(&scale),
             }
@@ -99,7 +99,7 @@ impl ApiServer {
         options: &WriteOptions,
     ) -> ApiResult<(Value, Vec<String>)> {
         let scale = ResourceRequest {
-            kind: &SCALE,
+            kind: Arc::clone(&SCALE),
             ..request.clone()
         };
         let (draft, warnings) = self.decode(&scale, incoming, options)?;
@@ -114,7 +114,7 @@ impl ApiServer {
         old: &Draft,
         options: &WriteOptions,
     ) -> ApiResult<(Value, Value)> {
-        let kind = stored(request.kind);
+        let kind = stored(&request.kind);
         let before = scale_of(kind, old);
         let mut live = before.clone();
         let managed = to_subresource(kind, old.value.pointer("/metadata/managedFields"));
@@ -146,7 +146,7 @@ impl ApiServer {
         };
         let scale =
             schema::normalize("Scale", &scale, UnknownMembers::Drop, "").map_err(|err| {
-                let version = SCALE.version;
+                let version = &SCALE.version;
                 ApiError::bad_request(format!(
                     "Scale in version {version:?} cannot be handled as a Scale: {err}"
                 ))
@@ -208,7 +208,7 @@ fn set_preconditions(draft: &mut Draft, scale: &Value) -> bool {
 }
 
 fn scale_of(kind: &Kind, object: &Draft) -> Value {
-    if let Some(scale) = kind.custom.and_then(|custom| custom.scale.as_ref()) {
+    if let Some(scale) = kind.scale() {
         return scale.of_object(&object.value);
     }
     let number = |pointer: &str| {

@@ -20,7 +20,7 @@ impl ApiServer {
     ///
     /// Upstream: the admission plugin `DefaultStorageClass`
     pub(crate) fn admit_storage_class(&self, kind: &Kind, draft: &mut Draft) {
-        if kind.storage != "persistentvolumeclaims" {
+        if &*kind.storage != "persistentvolumeclaims" {
             return;
         }
         let is_named = draft.value.pointer("/spec/storageClassName").is_some()
@@ -48,7 +48,7 @@ impl ApiServer {
     ///
     /// Upstream: the admission plugin `PersistentVolumeClaimResize`
     pub(crate) fn admit_resize(&self, kind: &Kind, old: &Draft, new: &Draft) -> ApiResult<()> {
-        if kind.storage != "persistentvolumeclaims" || !grows(&old.value, &new.value) {
+        if &*kind.storage != "persistentvolumeclaims" || !grows(&old.value, &new.value) {
             return Ok(());
         }
         let forbidden = |why| Err(ApiError::forbidden(kind, new.metadata().name(), why));

@@ -68,7 +68,7 @@ impl ApiServer {
         source: &Source,
         options: &WriteOptions,
     ) -> ApiResult<Written> {
-        let kind = stored(request.kind);
+        let kind = stored(&request.kind);
         let key = Self::key(request);
         if let Source::Put(draft) = source {
             check_name(request, draft)?;
@@ -107,19 +107,19 @@ impl ApiServer {
         old: &Draft,
         options: &WriteOptions,
     ) -> ApiResult<(Draft, bool)> {
-        let kind = stored(request.kind);
+        let kind = stored(&request.kind);
         let (mut new, unconditional) = match source {
             Source::Put(draft) => {
                 let mut new = draft.clone();
-                events::to_stored(request.kind, &mut new.value);
+                events::to_stored(&request.kind, &mut new.value);
                 let unconditional = check_version(request, &new, old)?;
                 (new, unconditional)
             }
             Source::Patch(patch) => {
                 let mut served = old.clone();
-                events::to_served(request.kind, &mut served.value);
-                let mut new = patch.apply(request.kind, &served)?;
-                events::to_stored(request.kind, &mut new.value);
+                events::to_served(&request.kind, &mut served.value);
+                let mut new = patch.apply(&request.kind, &served)?;
+                events::to_stored(&request.kind, &mut new.value);
                 let before = old.metadata().resource_version();
                 let after = new.metadata().resource_version();
                 if !after.is_empty() && after != before {
@@ -154,8 +154,8 @@ impl ApiServer {
             let uid = json!(old.metadata().uid());
             new.metadata_mut().insert("uid".to_owned(), uid);
         }
-        prepare_update(stored(request.kind), request.target, new, old);
-        let kind = stored(request.kind);
+        prepare_update(stored(&request.kind), request.target, new, old);
+        let kind = stored(&request.kind);
         kube_test_control_plane_api::defaults::drop_disabled(
             kind,
             self.config().feature_gates,
@@ -176,7 +176,7 @@ impl ApiServer {
         mut new: Draft,
         options: &WriteOptions,
     ) -> ApiResult<Outcome> {
-        let kind = stored(request.kind);
+        let kind = stored(&request.kind);
         if self.review_write(request, Some(old), &mut new, options.dry_run)? {
             kube_test_control_plane_api::defaults::set_defaults(
                 kind,
@@ -187,12 +187,12 @@ impl ApiServer {
             self.complete(request, old, &mut new);
         }
         if new == *old {
-            let text = served_text(request.kind, current)?;
+            let text = served_text(&request.kind, current)?;
             return Ok(Outcome::updated(text, Vec::new()));
         }
         let subject = Subject {
             kind,
-            served: request.kind,
+            served: &request.kind,
             new: &new,
             old: Some(old),
             target: request.target,
@@ -224,14 +224,14 @@ impl ApiServer {
         self.note_phase(kind, &mut new, old);
         if options.dry_run {
             stored_form(kind, &mut new.clone())?;
-            let text = served_draft(request.kind, new)?;
+            let text = served_draft(&request.kind, new)?;
             return Ok(Outcome::updated(text, warnings));
         }
         let version = current.resource_version;
         if is_finalized(kind, &new, old) {
             return Ok(
                 match self.store().delete(kind, current.key.clone(), version) {
-                    Ok(_) => Outcome::updated(served_draft(request.kind, new)?, warnings),
+                    Ok(_) => Outcome::updated(served_draft(&request.kind, new)?, warnings),
                     Err(_) => Outcome::Raced,
                 },
             );
@@ -242,7 +242,7 @@ impl ApiServer {
         let stored = self.store().put(kind, key, Expect::Version(version), new);
         drop(allocated);
         Ok(match stored {
-            Ok(object) => Outcome::updated(served_text(request.kind, &object)?, warnings),
+            Ok(object) => Outcome::updated(served_text(&request.kind, &object)?, warnings),
             Err(_) => Outcome::Raced,
         })
     }
@@ -254,7 +254,7 @@ fn is_finalized(kind: &Kind, new: &Draft, old: &Draft) -> bool {
     if !new.metadata().finalizers().is_empty() || !metadata.is_deleting() {
         return false;
     }
-    if kind.storage == "namespaces" {
+    if &*kind.storage == "namespaces" {
         let finalizers = new.value.pointer("/spec/finalizers");
         return finalizers
             .and_then(|f| f.as_array())
@@ -268,7 +268,7 @@ fn is_finalized(kind: &Kind, new: &Draft, old: &Draft) -> bool {
 /// Checks uid and resourceVersion of a PUT. Returns true if it is unconditional, as one without a
 /// version is.
 fn check_version(request: &ResourceRequest, new: &Draft, old: &Draft) -> ApiResult<bool> {
-    let kind = stored(request.kind);
+    let kind = stored(&request.kind);
     let (uid, before) = (new.metadata().uid(), old.metadata().uid());
     if !uid.is_empty() && uid != before {
         return Err(other_uid(request, uid, before));
@@ -283,8 +283,8 @@ fn check_version(request: &ResourceRequest, new: &Draft, old: &Draft) -> ApiResu
             );
             // The reference names the resource here, while other messages name the kind.
             return Err(ApiError::invalid_kind(
-                kind.plural,
-                kind.group,
+                &kind.plural,
+                &kind.group,
                 &request.name,
                 &[error],
             ));

@@ -1,5 +1,7 @@
 //! Virtual resources, which are never stored.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use http::header::USER_AGENT;
 use kube_test_control_plane_api::decode;
@@ -29,22 +31,22 @@ impl ApiServer {
         }
         let asked = ResourceRequest {
             kind: match request.target {
-                Target::Part(Subresource::Token) => &kinds::TOKEN_REQUEST,
-                _ => request.kind,
+                Target::Part(Subresource::Token) => Arc::clone(&kinds::TOKEN_REQUEST),
+                _ => Arc::clone(&request.kind),
             },
             ..request.clone()
         };
         let (mut draft, warnings) = self.decode(&asked, incoming, options)?;
-        self.normalize(asked.kind, &mut draft)?;
+        self.normalize(&asked.kind, &mut draft)?;
         self.track(&asked, options, None, &mut draft)?;
         let mut draft = Draft::from_value(
-            asked.kind,
+            &asked.kind,
             match request.target {
                 Target::Part(Subresource::Token) => self.request_token(request, draft)?,
                 _ => self.review(request, draft)?,
             },
         );
-        self.normalize(asked.kind, &mut draft)?;
+        self.normalize(&asked.kind, &mut draft)?;
         let reply = reply::json_text(StatusCode::CREATED, draft.encode());
         reply::with_warnings(Ok(reply), &warnings)
     }
@@ -55,7 +57,7 @@ impl ApiServer {
         let name = body.pointer("/metadata/name").and_then(Value::as_str);
         let pods = kinds::by_resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
         let request = ResourceRequest {
-            kind: pods,
+            kind: Arc::clone(pods),
             target: Target::Part(Subresource::Binding),
             name: name.unwrap_or_default().to_owned(),
             ..request.clone()

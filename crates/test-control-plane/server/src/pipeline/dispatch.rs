@@ -46,7 +46,7 @@ impl ApiServer {
                 if reply.is_ok() && !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch) {
                     self.follow_write(&request);
                 }
-                let warning = warnings::deprecation(request.kind).map(str::to_owned);
+                let warning = warnings::deprecation(&request.kind).map(str::to_owned);
                 reply::with_warnings(reply, warning.as_slice())
             }
             other => self.discover(&other, incoming),
@@ -75,7 +75,7 @@ impl ApiServer {
             negotiate::logs(accept)?;
             negotiate::plain(accept)
         } else {
-            negotiate::objects(request.kind, accept, request.verb, query)?
+            negotiate::objects(&request.kind, accept, request.verb, query)?
         };
         let representation = wanted.representation;
         if request.verb != Verb::Watch {
@@ -92,7 +92,7 @@ impl ApiServer {
                     | Subresource::Proxy,
                 ),
             ) => Err(self.connect(request, query)),
-            (Verb::List, _) if request.kind.storage == "componentstatuses" => Ok(
+            (Verb::List, _) if &*request.kind.storage == "componentstatuses" => Ok(
                 reply::json_value(StatusCode::OK, &Self::component_statuses()),
             ),
             (Verb::Get, Target::Part(Subresource::Scale)) => {
@@ -119,7 +119,7 @@ impl ApiServer {
         // The body is complete, so collecting it can't fail.
         let body = body.collect().await.map(Collected::to_bytes);
         let body = body.unwrap_or_default();
-        let body = representation.body(request.kind, body, self.clock().now())?;
+        let body = representation.body(&request.kind, body, self.clock().now())?;
         Ok(reply::with_body(parts, body))
     }
 }

@@ -3,8 +3,8 @@
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use kube_test_control_plane_api::decode::{self, BodyFormat};
+use kube_test_control_plane_api::kinds::SCALE;
 use kube_test_control_plane_api::kinds::{Subresource, Trait};
-use kube_test_control_plane_api::managed_fields::SCALE;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::{Write, WriteOptions};
 use kube_test_control_plane_api::patch::{Patch, is_apply};
@@ -44,7 +44,7 @@ impl ApiServer {
             }
             _ => {
                 let (draft, mut warnings) = self.decode(request, incoming, &options)?;
-                let odd = warnings::of_object(request.kind, &draft.value);
+                let odd = warnings::of_object(&request.kind, &draft.value);
                 let created = self.create(request, draft, &options);
                 if created.is_ok() {
                     warnings.extend(odd);
@@ -74,8 +74,8 @@ impl ApiServer {
         let body = &incoming.body;
         let (source, mut warnings) = if request.verb == Verb::Patch {
             let of = match request.target {
-                Target::Part(Subresource::Scale) if request.kind.custom.is_none() => &SCALE,
-                _ => request.kind,
+                Target::Part(Subresource::Scale) if request.kind.custom.is_none() => &*SCALE,
+                _ => &request.kind,
             };
             let patch = Patch::parse(of, incoming.header(CONTENT_TYPE), &incoming.sent)?;
             if request.target == Target::Part(Subresource::Scale) {
@@ -96,9 +96,9 @@ impl ApiServer {
         let updated = self.update(request, &source, &options);
         if let Ok(written) = &updated {
             warnings.extend_from_slice(&written.warnings);
-            if warnings::has_rules(request.kind) {
+            if warnings::has_rules(&request.kind) {
                 let object: Value = serde_json::from_slice(&written.text).unwrap_or_default();
-                warnings.extend(warnings::of_object(request.kind, &object));
+                warnings.extend(warnings::of_object(&request.kind, &object));
             }
         }
         let reply = updated.map(|written| {
@@ -119,7 +119,7 @@ impl ApiServer {
         incoming: &Incoming,
         options: &WriteOptions,
     ) -> ApiResult<(Draft, Vec<String>)> {
-        let kind = request.kind;
+        let kind = &request.kind;
         let format = incoming.format()?;
         let draft = decode::object(kind, format, &incoming.sent)?;
         let (text, in_yaml) = match format {

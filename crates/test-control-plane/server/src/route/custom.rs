@@ -1,5 +1,7 @@
 //! Paths of custom resources.
 
+use std::sync::Arc;
+
 use http::Method;
 use kube_test_control_plane_api::kinds::{Kind, Subresource};
 use kube_test_control_plane_api::query::Query;
@@ -12,13 +14,13 @@ use crate::custom::CustomIndex;
 /// unlike in built-in groups.
 pub(super) fn below(
     custom: &CustomIndex,
-    (group, version): (&'static str, &'static str),
+    (group, version): (&str, &str),
     rest: &[&str],
     method: &Method,
     query: &Query,
 ) -> ApiResult<Route> {
     let (namespace, rest) = match rest {
-        [] => return Ok(Route::Resources(group, version)),
+        [] => return Ok(Route::Resources(group.to_owned(), version.to_owned())),
         ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
         _ => ("", rest),
     };
@@ -49,7 +51,7 @@ pub(super) fn below(
     };
     let verb = verb(kind, method, target, name, query)?;
     Ok(Route::Resource(ResourceRequest {
-        kind,
+        kind: Arc::clone(kind),
         target,
         namespace: namespace.to_owned(),
         // The name of a new object is in its body.
@@ -82,8 +84,8 @@ fn verb(
         error.message = why;
         error.details = Some(kube_test_control_plane_api::status::details(
             "",
-            kind.group,
-            kind.plural,
+            &kind.group,
+            &kind.plural,
         ));
         error
     };

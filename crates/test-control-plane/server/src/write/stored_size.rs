@@ -33,7 +33,7 @@ pub(crate) fn check_stored_size(kind: &Kind, key: &Key, draft: &Draft) -> ApiRes
         return Ok(());
     }
     let text = draft.encode();
-    let object = schema::type_of_kind(&kind.api_version(), kind.kind)
+    let object = schema::type_of_kind(&kind.api_version(), &kind.kind)
         .and_then(|found| protobuf::object(found, &text).ok())
         .map_or(text.len(), |message| message.len());
     let path = registry_key(kind, &key.namespace, &key.name);

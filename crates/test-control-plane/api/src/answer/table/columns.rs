@@ -59,13 +59,15 @@ fn parse_column(row: &'static str) -> Option<Column> {
 }
 
 fn columns(kind: &Kind) -> &'static [Column] {
-    let found = COLUMNS.get(kind.storage).or_else(|| COLUMNS.get("others"));
+    let found = COLUMNS
+        .get(&*kind.storage)
+        .or_else(|| COLUMNS.get("others"));
     found.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Returns the `columnDefinitions` of a kind's table.
 pub(super) fn definitions(kind: &Kind) -> Vec<Value> {
-    if let Some(resource) = kind.custom {
+    if let Some(resource) = &kind.custom {
         return custom::definitions(resource);
     }
     columns(kind)
@@ -84,7 +86,7 @@ pub(super) fn definitions(kind: &Kind) -> Vec<Value> {
 
 /// Returns the cells of an object.
 pub(super) fn cells(kind: &Kind, object: &Value, now: Timestamp) -> Vec<Value> {
-    if let Some(resource) = kind.custom {
+    if let Some(resource) = &kind.custom {
         return custom::cells(resource, object, now);
     }
     let cell = |column: &Column| (column.source)(object, &column.args, now);
@@ -106,7 +108,7 @@ mod tests {
     #[test]
     fn every_block_is_a_storage() {
         for storage in COLUMNS.keys().filter(|storage| **storage != "others") {
-            let mut all = crate::kinds::KINDS.iter().map(|kind| kind.storage);
+            let mut all = crate::kinds::KINDS.iter().map(|kind| &*kind.storage);
             assert!(
                 *storage == "scales" || all.any(|known| known == *storage),
                 "{storage}"

@@ -209,7 +209,7 @@ fn container_reason(status: &Value) -> Option<String> {
 
 /// Returns the row conditions of a pod that has ended.
 pub(super) fn row_conditions(kind: &Kind, object: &Value) -> Option<Value> {
-    if kind.storage != "pods" {
+    if &*kind.storage != "pods" {
         return None;
     }
     let (reason, message) = match text(object, "/status/phase") {

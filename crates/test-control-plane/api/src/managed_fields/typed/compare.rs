@@ -32,7 +32,7 @@ enum Mark {
 }
 
 /// Compares two objects of one type.
-pub(crate) fn compare(of: TypeRef, left: &Value, right: &Value) -> Comparison {
+pub(crate) fn compare(of: TypeRef<'_>, left: &Value, right: &Value) -> Comparison {
     part(of, Some(left), Some(right)).1
 }
 
@@ -79,7 +79,7 @@ impl Comparison {
 }
 
 /// Compares a value and its parts.
-fn part(of: TypeRef, left: Option<&Value>, right: Option<&Value>) -> (Mark, Comparison) {
+fn part(of: TypeRef<'_>, left: Option<&Value>, right: Option<&Value>) -> (Mark, Comparison) {
     let (left_form, right_form) = (of.form(left), of.form(right));
     if let (Some(before), Some(after)) = (left, right)
         && of.is_open()
@@ -100,7 +100,7 @@ fn part(of: TypeRef, left: Option<&Value>, right: Option<&Value>) -> (Mark, Comp
     )
 }
 
-fn with_form(form: Form, left: Option<&Value>, right: Option<&Value>) -> (Mark, Comparison) {
+fn with_form(form: Form<'_>, left: Option<&Value>, right: Option<&Value>) -> (Mark, Comparison) {
     let parts = match form {
         Form::Scalar(_) => None,
         Form::Map(map) => maps(map, object(left), object(right)),
@@ -138,7 +138,7 @@ fn array(value: Option<&Value>) -> Option<&Vec<Value>> {
 
 /// Compares the members of two objects; `None` if they are atomic.
 fn maps(
-    map: MapType,
+    map: MapType<'_>,
     left: Option<&Map<String, Value>>,
     right: Option<&Map<String, Value>>,
 ) -> Option<Comparison> {
@@ -169,7 +169,7 @@ struct Same<'a> {
 
 /// Compares the elements of two lists; `None` if they are atomic.
 fn lists(
-    list: ListType,
+    list: ListType<'_>,
     left: Option<&Vec<Value>>,
     right: Option<&Vec<Value>>,
 ) -> Option<Comparison> {

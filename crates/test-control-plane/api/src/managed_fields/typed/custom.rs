@@ -9,7 +9,7 @@ use super::types::{Form, ListType as TypedList, MapType, Relation, Scalar, TypeR
 use crate::custom::{AdditionalProperties, ListType, Schema, SchemaType};
 
 /// Returns the form of a value of the schema.
-pub(super) fn form(schema: &'static Schema, has_meta: bool, value: Option<&Value>) -> Form {
+pub(super) fn form<'a>(schema: &'a Schema, has_meta: bool, value: Option<&Value>) -> Form<'a> {
     if schema.int_or_string {
         return Form::Scalar(Scalar::Untyped);
     }
@@ -46,7 +46,7 @@ pub(super) fn is_open(schema: &Schema) -> bool {
 }
 
 /// Returns the type of a member that the schema names. Whole objects have metadata.
-pub(super) fn field(schema: &'static Schema, has_meta: bool, name: &str) -> Option<TypeRef> {
+pub(super) fn field<'a>(schema: &'a Schema, has_meta: bool, name: &str) -> Option<TypeRef<'a>> {
     match name {
         "apiVersion" | "kind" if has_meta => Some(TypeRef::Scalar(Scalar::String)),
         "metadata" if has_meta => {
@@ -58,14 +58,14 @@ pub(super) fn field(schema: &'static Schema, has_meta: bool, name: &str) -> Opti
 }
 
 /// Returns the default of a key that a list element lacks.
-pub(super) fn key_default(element: TypeRef, key: &str) -> Option<Value> {
+pub(super) fn key_default(element: TypeRef<'_>, key: &str) -> Option<Value> {
     match element {
         TypeRef::Custom { schema, .. } => schema.properties.get(key)?.default.clone(),
         _ => None,
     }
 }
 
-fn of_schema(schema: &'static Schema) -> TypeRef {
+fn of_schema(schema: &Schema) -> TypeRef<'_> {
     if is_open(schema) {
         return TypeRef::Deduced;
     }

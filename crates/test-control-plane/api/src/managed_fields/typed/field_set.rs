@@ -13,12 +13,12 @@ use crate::managed_fields::set::Set;
 
 /// Returns the fields of an object: its leaves, the members of its maps, the elements of its lists.
 /// Members named by the schema are in the set only if they are leaves.
-pub(crate) fn field_set(of: TypeRef, value: &Value) -> Set {
+pub(crate) fn field_set(of: TypeRef<'_>, value: &Value) -> Set {
     part(of, value).1
 }
 
 /// Returns true if a part is a leaf, and the set of fields below it.
-fn part(of: TypeRef, value: &Value) -> (bool, Set) {
+fn part(of: TypeRef<'_>, value: &Value) -> (bool, Set) {
     match of.form(Some(value)) {
         Form::Scalar(_) => (true, Set::EMPTY),
         Form::Map(map) if map.atomic => (true, Set::EMPTY),
@@ -34,7 +34,7 @@ fn part(of: TypeRef, value: &Value) -> (bool, Set) {
     }
 }
 
-fn members(map: MapType, members: &Map<String, Value>) -> Set {
+fn members(map: MapType<'_>, members: &Map<String, Value>) -> Set {
     let mut set = Set::EMPTY;
     for (name, value) in members {
         let (single, parts) = part(map.found(name), value);
@@ -45,7 +45,7 @@ fn members(map: MapType, members: &Map<String, Value>) -> Set {
     set
 }
 
-fn elements(list: ListType, items: &[Value]) -> Set {
+fn elements(list: ListType<'_>, items: &[Value]) -> Set {
     let mut found: BTreeMap<PathElement, Option<&Value>> = BTreeMap::new();
     for item in items {
         if let Ok(element) = items::element(list, item) {
@@ -63,7 +63,7 @@ fn elements(list: ListType, items: &[Value]) -> Set {
 }
 
 /// Adds all members that the schema names and that have descendants in the set.
-pub(crate) fn with_named_fields(set: &Set, of: TypeRef) -> Set {
+pub(crate) fn with_named_fields(set: &Set, of: TypeRef<'_>) -> Set {
     let form = of.form(None);
     set.map(|node| {
         let (named, below) = match (&node.element, form) {

@@ -24,7 +24,7 @@ pub(super) enum ItemError {
         "associative list with keys has an element that omits key field {0:?} (and doesn't have \
          default value)"
     )]
-    NoKey(&'static str),
+    NoKey(String),
     /// An element of a set is an object.
     #[error("associative list without keys has an element that's a map type")]
     SetObject,
@@ -41,7 +41,7 @@ pub(super) enum ItemError {
 /// # Errors
 ///
 /// The element can't be identified.
-pub(super) fn element(list: ListType, item: &Value) -> Result<PathElement, ItemError> {
+pub(super) fn element(list: ListType<'_>, item: &Value) -> Result<PathElement, ItemError> {
     match list.relation {
         Relation::Atomic => Err(ItemError::Atomic),
         Relation::Set => match item {
@@ -50,44 +50,37 @@ pub(super) fn element(list: ListType, item: &Value) -> Result<PathElement, ItemE
             Value::Null => Err(ItemError::SetNull),
             value => Ok(PathElement::Value(Atom(value.clone()))),
         },
-        Relation::Keyed(keys) => {
-            let members = match item {
-                Value::Object(members) => members,
-                Value::Null => return Err(ItemError::KeyedNull),
-                _ => return Err(ItemError::KeyedNoObject),
-            };
-            let mut found = Vec::with_capacity(keys.len());
-            for key in keys {
-                let value = match members.get(key.name) {
-                    Some(value) => value.clone(),
-                    None => default(list, key).ok_or(ItemError::NoKey(key.name))?,
-                };
-                found.push((key.name.into(), Atom(value)));
-            }
-            found.sort();
-            Ok(PathElement::Key(found.into()))
-        }
-        Relation::Named(keys) => {
-            let members = match item {
-                Value::Object(members) => members,
-                Value::Null => return Err(ItemError::KeyedNull),
-                _ => return Err(ItemError::KeyedNoObject),
-            };
-            let mut found = Vec::with_capacity(keys.len());
-            for key in keys {
-                let value = members.get(key).cloned();
-                let value = value.or_else(|| key_default(list.element, key));
-                let value = value.ok_or(ItemError::NoKey(key))?;
-                found.push((key.as_str().into(), Atom(value)));
-            }
-            found.sort();
-            Ok(PathElement::Key(found.into()))
-        }
+        Relation::Keyed(keys) => keyed(item, keys, |key| key.name, |key| default(list, key)),
+        Relation::Named(keys) => keyed(item, keys, String::as_str, |key| {
+            key_default(list.element, key)
+        }),
     }
 }
 
+/// Returns the path element of an element that members identify.
+fn keyed<K>(
+    item: &Value,
+    keys: &[K],
+    name: impl Fn(&K) -> &str,
+    default: impl Fn(&K) -> Option<Value>,
+) -> Result<PathElement, ItemError> {
+    let members = match item {
+        Value::Object(members) => members,
+        Value::Null => return Err(ItemError::KeyedNull),
+        _ => return Err(ItemError::KeyedNoObject),
+    };
+    let mut found = Vec::with_capacity(keys.len());
+    for key in keys {
+        let value = members.get(name(key)).cloned().or_else(|| default(key));
+        let value = value.ok_or_else(|| ItemError::NoKey(name(key).to_owned()))?;
+        found.push((name(key).into(), Atom(value)));
+    }
+    found.sort();
+    Ok(PathElement::Key(found.into()))
+}
+
 /// Returns the default of a missing key. Members that Go writes even if zero default to zero.
-fn default(list: ListType, key: &ListKey) -> Option<Value> {
+fn default(list: ListType<'_>, key: &ListKey) -> Option<Value> {
     if let Some(text) = key.default {
         return Some(Value::from(text));
     }

@@ -14,12 +14,12 @@ use crate::managed_fields::path::PathElement;
 ///
 /// Shared list elements follow the order of `right`. Elements found only in `left` keep their
 /// relative positions.
-pub(crate) fn merge(of: TypeRef, left: &Value, right: &Value) -> Value {
+pub(crate) fn merge(of: TypeRef<'_>, left: &Value, right: &Value) -> Value {
     part(of, Some(left), Some(right)).unwrap_or(Value::Null)
 }
 
 /// Merges a part; `None` if nothing is left of it.
-fn part(of: TypeRef, left: Option<&Value>, right: Option<&Value>) -> Option<Value> {
+fn part(of: TypeRef<'_>, left: Option<&Value>, right: Option<&Value>) -> Option<Value> {
     let (Some(_), Some(value)) = (left, right) else {
         return right.or(left).cloned();
     };
@@ -46,7 +46,7 @@ fn part(of: TypeRef, left: Option<&Value>, right: Option<&Value>) -> Option<Valu
 }
 
 fn maps(
-    map: MapType,
+    map: MapType<'_>,
     left: Option<&Map<String, Value>>,
     right: Option<&Map<String, Value>>,
 ) -> Option<Value> {
@@ -76,7 +76,7 @@ struct Indexed<'a> {
     found: BTreeMap<PathElement, Option<&'a Value>>,
 }
 
-fn index(list: ListType, items: &[Value]) -> Indexed<'_> {
+fn index<'a>(list: ListType<'_>, items: &'a [Value]) -> Indexed<'a> {
     let mut order = Vec::with_capacity(items.len());
     let mut found: BTreeMap<PathElement, Option<&Value>> = BTreeMap::new();
     for item in items {
@@ -93,7 +93,7 @@ fn index(list: ListType, items: &[Value]) -> Indexed<'_> {
     Indexed { order, found }
 }
 
-fn lists(list: ListType, left: &[Value], right: &[Value]) -> Option<Value> {
+fn lists(list: ListType<'_>, left: &[Value], right: &[Value]) -> Option<Value> {
     let (left, right) = (index(list, left), index(list, right));
     let shared = |element: &PathElement| left.found.contains_key(element);
     let mut shared = right

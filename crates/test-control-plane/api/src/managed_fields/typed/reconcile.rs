@@ -7,7 +7,7 @@ use crate::managed_fields::path::PathElement;
 use crate::managed_fields::set::Set;
 
 /// Replaces children by their parent wherever the schema says that the parent is atomic.
-pub(crate) fn reconcile(set: &Set, of: TypeRef) -> Set {
+pub(crate) fn reconcile(set: &Set, of: TypeRef<'_>) -> Set {
     if matches!(of, TypeRef::Deduced) {
         return set.clone();
     }
@@ -20,7 +20,7 @@ pub(crate) fn reconcile(set: &Set, of: TypeRef) -> Set {
 }
 
 /// Returns the type of a child; `None` if the schema doesn't know it.
-fn type_below(form: Form, element: &PathElement) -> Option<TypeRef> {
+fn type_below<'a>(form: Form<'a>, element: &PathElement) -> Option<TypeRef<'a>> {
     match (form, element) {
         (Form::Scalar(_), _) => None,
         (Form::Map(map), PathElement::Field(name)) => map.member(name),
@@ -29,7 +29,7 @@ fn type_below(form: Form, element: &PathElement) -> Option<TypeRef> {
     }
 }
 
-fn is_single(of: TypeRef) -> bool {
+fn is_single(of: TypeRef<'_>) -> bool {
     match of.form(None) {
         // Field sets normally have no children of scalars. Any such children are harmless.
         Form::Scalar(_) => false,

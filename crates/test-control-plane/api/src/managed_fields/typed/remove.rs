@@ -10,7 +10,7 @@ use crate::managed_fields::path::PathElement;
 use crate::managed_fields::set::Set;
 
 /// Removes `fields` from the value. An object or a list that becomes empty turns into null.
-pub(crate) fn remove(of: TypeRef, value: &Value, fields: &Set) -> Value {
+pub(crate) fn remove(of: TypeRef<'_>, value: &Value, fields: &Set) -> Value {
     match (of.form(Some(value)), value) {
         (Form::Scalar(_), value) => value.clone(),
         (Form::Map(map), Value::Object(value)) if !map.atomic => members(map, value, fields),
@@ -22,7 +22,7 @@ pub(crate) fn remove(of: TypeRef, value: &Value, fields: &Set) -> Value {
     }
 }
 
-fn members(map: MapType, members: &Map<String, Value>, fields: &Set) -> Value {
+fn members(map: MapType<'_>, members: &Map<String, Value>, fields: &Set) -> Value {
     let kept: Map<String, Value> = members
         .iter()
         .filter_map(|(name, value)| {
@@ -41,7 +41,7 @@ fn members(map: MapType, members: &Map<String, Value>, fields: &Set) -> Value {
     }
 }
 
-fn elements(list: ListType, items: &[Value], fields: &Set) -> Value {
+fn elements(list: ListType<'_>, items: &[Value], fields: &Set) -> Value {
     let kept: Vec<Value> = items
         .iter()
         .filter_map(|item| {

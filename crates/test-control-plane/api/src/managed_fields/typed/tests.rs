@@ -7,11 +7,11 @@ use crate::kinds;
 use crate::managed_fields::fields_v1::{decode, encode};
 use crate::managed_fields::set::Set;
 
-fn pods() -> TypeRef {
+fn pods() -> TypeRef<'static> {
     TypeRef::of_kind(kinds::by_resource("", "v1", "pods").unwrap())
 }
 
-fn config_maps() -> TypeRef {
+fn config_maps() -> TypeRef<'static> {
     TypeRef::of_kind(kinds::by_resource("", "v1", "configmaps").unwrap())
 }
 

@@ -9,7 +9,7 @@ use crate::kinds::Kind;
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum TypeRef {
+pub(crate) enum TypeRef<'a> {
     /// A scalar.
     Scalar(Scalar),
     /// An object of a schema type; `atomic` if it has one owner.
@@ -20,7 +20,7 @@ pub(crate) enum TypeRef {
     List(&'static Field),
     /// A part of a custom resource; `has_meta` if it is a whole object.
     Custom {
-        schema: &'static CustomSchema,
+        schema: &'a CustomSchema,
         has_meta: bool,
     },
     /// An atomic list of strings.
@@ -46,37 +46,37 @@ pub(crate) enum Scalar {
 
 /// The type of a value of known form.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Form {
+pub(super) enum Form<'a> {
     Scalar(Scalar),
-    Map(MapType),
-    List(ListType),
+    Map(MapType<'a>),
+    List(ListType<'a>),
 }
 
 /// The type of an object or a map.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MapType {
+pub(super) struct MapType<'a> {
     /// The members that the schema names.
     pub(super) of: Option<&'static Type>,
     /// The schema that names members of a custom resource, and true for a whole object.
-    pub(super) custom: Option<(&'static CustomSchema, bool)>,
+    pub(super) custom: Option<(&'a CustomSchema, bool)>,
     /// The type of all other members; `None` if others are not allowed.
-    pub(super) element: Option<TypeRef>,
+    pub(super) element: Option<TypeRef<'a>>,
     /// True if the map is atomic.
     pub(super) atomic: bool,
 }
 
 /// The type of a list.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ListType {
+pub(super) struct ListType<'a> {
     /// The identity of its elements.
-    pub(super) relation: Relation,
+    pub(super) relation: Relation<'a>,
     /// The type of its elements.
-    pub(super) element: TypeRef,
+    pub(super) element: TypeRef<'a>,
 }
 
 /// The identity of list elements.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Relation {
+pub(super) enum Relation<'a> {
     /// None: the list is atomic.
     Atomic,
     /// Elements are identified by value.
@@ -84,19 +84,19 @@ pub(super) enum Relation {
     /// Elements are identified by these members.
     Keyed(&'static [ListKey]),
     /// Elements of a custom resource are identified by these members.
-    Named(&'static [String]),
+    Named(&'a [String]),
 }
 
-impl TypeRef {
+impl<'a> TypeRef<'a> {
     /// Returns the type of a kind's objects.
-    pub(crate) fn of_kind(kind: &Kind) -> Self {
-        if let Some(custom) = kind.custom {
+    pub(crate) fn of_kind(kind: &'a Kind) -> Self {
+        if let Some(custom) = &kind.custom {
             return Self::Custom {
                 schema: &custom.schema,
                 has_meta: true,
             };
         }
-        schema::type_of_kind(&kind.api_version(), kind.kind)
+        schema::type_of_kind(&kind.api_version(), &kind.kind)
             .map_or(Self::Deduced, |of| Self::Object { of, atomic: false })
     }
 
@@ -131,7 +131,7 @@ impl TypeRef {
     }
 
     /// Returns the expected form of `value`, or its actual form if the type allows any.
-    pub(super) fn form(self, value: Option<&Value>) -> Form {
+    pub(super) fn form(self, value: Option<&Value>) -> Form<'a> {
         match self {
             Self::Scalar(scalar) => Form::Scalar(scalar),
             Self::Custom { schema, has_meta } => custom::form(schema, has_meta, value),
@@ -186,9 +186,9 @@ impl TypeRef {
     }
 }
 
-impl MapType {
+impl<'a> MapType<'a> {
     /// Returns the type of a member that the schema names.
-    pub(super) fn field(self, name: &str) -> Option<TypeRef> {
+    pub(super) fn field(self, name: &str) -> Option<TypeRef<'a>> {
         if let Some((schema, has_meta)) = self.custom {
             return custom::field(schema, has_meta, name);
         }
@@ -196,17 +196,17 @@ impl MapType {
     }
 
     /// Returns the type of a member; `None` if there is no such member.
-    pub(super) fn member(self, name: &str) -> Option<TypeRef> {
+    pub(super) fn member(self, name: &str) -> Option<TypeRef<'a>> {
         self.field(name).or(self.element)
     }
 
     /// Returns the type of an existing member. A member outside the schema is atomic.
-    pub(super) fn found(self, name: &str) -> TypeRef {
+    pub(super) fn found(self, name: &str) -> TypeRef<'a> {
         self.member(name).unwrap_or(TypeRef::Untyped)
     }
 }
 
-impl ListType {
+impl ListType<'_> {
     /// Returns the element type, if elements are objects of a schema type.
     pub(super) fn element_type(self) -> Option<&'static Type> {
         match self.element {

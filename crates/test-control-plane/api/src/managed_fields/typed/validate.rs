@@ -66,7 +66,7 @@ impl fmt::Display for TypeError {
 ///
 /// Values of a wrong type, members outside the schema, duplicate elements.
 pub(crate) fn validate(
-    of: TypeRef,
+    of: TypeRef<'_>,
     value: &Value,
     strictness: Strictness,
 ) -> Result<(), TypeErrors> {
@@ -81,7 +81,7 @@ pub(crate) fn validate(
 struct Walk(Strictness);
 
 impl Walk {
-    fn value(&self, of: TypeRef, value: &Value) -> Vec<TypeError> {
+    fn value(&self, of: TypeRef<'_>, value: &Value) -> Vec<TypeError> {
         match (of.form(Some(value)), value) {
             (_, Value::Null) => Vec::new(),
             (Form::Scalar(scalar), value) => self::scalar(scalar, value).into_iter().collect(),
@@ -100,7 +100,7 @@ impl Walk {
         }
     }
 
-    fn members(&self, map: MapType, members: &Map<String, Value>) -> Vec<TypeError> {
+    fn members(&self, map: MapType<'_>, members: &Map<String, Value>) -> Vec<TypeError> {
         let mut found = Vec::new();
         for (name, value) in members {
             let step = PathElement::field(name).to_string();
@@ -118,7 +118,7 @@ impl Walk {
         found
     }
 
-    fn elements(&self, list: ListType, items: &[Value]) -> Vec<TypeError> {
+    fn elements(&self, list: ListType<'_>, items: &[Value]) -> Vec<TypeError> {
         let mut found = Vec::new();
         let mut seen = BTreeSet::new();
         for (i, item) in items.iter().enumerate() {

@@ -1,5 +1,7 @@
 //! Schemas generated from the `k8s-openapi` type of each kind.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::apps::v1 as apps;
 use k8s_openapi::api::authentication::v1 as authentication;
 use k8s_openapi::api::authorization::v1 as authorization;
@@ -64,14 +66,14 @@ impl Types {
 }
 
 /// Returns the schemas of a group version's kinds and subresources and of all types they contain.
-pub(super) fn of(group: &str, version: &str, rows: &[&'static Kind]) -> Map<String, Value> {
+pub(super) fn of((group, version): (&str, &str), rows: &[Arc<Kind>]) -> Map<String, Value> {
     let mut types = Types {
         generator: SchemaGenerator::new(SchemaSettings::openapi3()),
         kinds: Vec::new(),
     };
     for kind in rows {
         let subresources = kind.subresources.iter().map(|s| s.responds(kind));
-        for responds in subresources.chain([(kind.group, kind.version, kind.kind)]) {
+        for responds in subresources.chain([(&*kind.group, &*kind.version, &*kind.kind)]) {
             add(&mut types, responds);
         }
         if kind.custom.is_some() {

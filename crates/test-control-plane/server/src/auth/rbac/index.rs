@@ -227,7 +227,7 @@ impl NoRules {
     fn text(&self, plural: bool) -> String {
         match self {
             Self::Missing(kind, name) => {
-                let resource = if plural { kind.plural } else { kind.singular };
+                let resource = if plural { &kind.plural } else { &kind.singular };
                 format!("{resource}.{} {name:?} not found", kind.group)
             }
             Self::NoRole(kind) => format!("unsupported role reference kind: {kind:?}"),
@@ -379,7 +379,7 @@ fn collect<'a>(
 fn body<T: DeserializeOwned + Default>(object: &Object) -> T {
     serde_json::from_slice(object.text()).unwrap_or_else(|err| {
         tracing::warn!(
-            resource = object.key.storage,
+            resource = %object.key.storage,
             namespace = %object.key.namespace,
             name = %object.key.name,
             %err,

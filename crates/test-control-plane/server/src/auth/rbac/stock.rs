@@ -3,7 +3,7 @@
 //! Upstream: `bootstrappolicy`, with the default feature gates. `stock.json` lacks the roles of
 //! components and controllers that do nothing here, such as those of cloud providers.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::managed_fields::Writer;
@@ -48,7 +48,7 @@ fn track(object: &mut Value) {
     object["metadata"]["managedFields"] = writer.track(None, &written);
 }
 
-fn kind_of(object: &Value) -> Option<&'static Kind> {
+fn kind_of(object: &Value) -> Option<&'static Arc<Kind>> {
     kinds::by_kind(VERSION, object["kind"].as_str()?)
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn allows_node(attributes: &Attributes<'_>) -> bool {
 }
 
 /// The stock roles and bindings, without uids and times.
-pub(crate) fn objects() -> impl Iterator<Item = (&'static Kind, Draft)> {
+pub(crate) fn objects() -> impl Iterator<Item = (&'static Arc<Kind>, Draft)> {
     OBJECTS.iter().filter_map(|object| {
         let draft = Draft {
             value: object.clone(),

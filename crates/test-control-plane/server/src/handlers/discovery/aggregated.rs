@@ -1,15 +1,17 @@
 //! Aggregated discovery: one document for the core group and one for all others.
 
+use std::sync::Arc;
+
 use kube_test_control_plane_api::kinds::{self, Kind, Subresource};
 use serde_json::{Value, json};
 
 use super::legacy::names;
 
 /// Returns the document of the core group, or of all other groups.
-pub(super) fn discovery(rows: &[&'static Kind], is_core: bool) -> Value {
+pub(super) fn discovery(rows: &[Arc<Kind>], is_core: bool) -> Value {
     let mut items: Vec<Value> = Vec::new();
     let mut last = None;
-    for (group, version) in kinds::group_versions_of(rows) {
+    for (group, version) in kinds::group_versions(rows) {
         if group.is_empty() != is_core {
             continue;
         }
@@ -42,7 +44,7 @@ pub(super) fn discovery(rows: &[&'static Kind], is_core: bool) -> Value {
     })
 }
 
-fn resources(rows: &[&'static Kind], group: &str, version: &str) -> Vec<Value> {
+fn resources(rows: &[Arc<Kind>], group: &str, version: &str) -> Vec<Value> {
     rows.iter()
         .filter(|k| k.group == group && k.version == version)
         .map(|kind| resource(kind))
@@ -53,10 +55,10 @@ fn resource(kind: &Kind) -> Value {
     let mut value = json!({
         "resource": kind.plural,
         // The response kind omits the resource's own group version.
-        "responseKind": own(kind, kind.kind),
+        "responseKind": own(kind, &kind.kind),
         "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": kind.singular,
-        "verbs": names(kind.verbs),
+        "verbs": names(&kind.verbs),
     });
     if !kind.short_names.is_empty() {
         value["shortNames"] = json!(kind.short_names);
@@ -73,8 +75,8 @@ fn resource(kind: &Kind) -> Value {
 
 /// Returns a response kind in the resource's own group version, which only custom resources name.
 fn own(kind: &Kind, responds: &str) -> Value {
-    let (group, version) = match kind.custom {
-        Some(_) => (kind.group, kind.version),
+    let (group, version) = match &kind.custom {
+        Some(_) => (&*kind.group, &*kind.version),
         None => ("", ""),
     };
     json!({"group": group, "version": version, "kind": responds})
@@ -82,7 +84,7 @@ fn own(kind: &Kind, responds: &str) -> Value {
 
 fn subresource(kind: &Kind, subresource: Subresource) -> Value {
     let (group, version, responds) = subresource.responds(kind);
-    let response = if (group, version) == (kind.group, kind.version) {
+    let response = if (group, version) == (&*kind.group, &*kind.version) {
         own(kind, responds)
     } else {
         json!({"group": group, "version": version, "kind": responds})

@@ -1,5 +1,7 @@
 //! Unaggregated discovery: a document for each group and each group version.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest;
@@ -17,9 +19,9 @@ pub(super) fn core_versions(host: &str) -> Value {
 }
 
 /// `/apis`.
-pub(super) fn groups(rows: &[&'static Kind]) -> Value {
+pub(super) fn groups(rows: &[Arc<Kind>]) -> Value {
     let mut names: Vec<&str> = Vec::new();
-    for (group, _) in kinds::group_versions_of(rows) {
+    for (group, _) in kinds::group_versions(rows) {
         if !group.is_empty() && !names.contains(&group) {
             names.push(group);
         }
@@ -32,15 +34,15 @@ pub(super) fn groups(rows: &[&'static Kind]) -> Value {
 }
 
 /// `/apis/GROUP`.
-pub(super) fn group(rows: &[&'static Kind], group: &str) -> Value {
+pub(super) fn group(rows: &[Arc<Kind>], group: &str) -> Value {
     let mut value = members_of(rows, group);
     value["kind"] = json!("APIGroup");
     value["apiVersion"] = json!("v1");
     value
 }
 
-fn members_of(rows: &[&'static Kind], group: &str) -> Value {
-    let versions: Vec<Value> = kinds::group_versions_of(rows)
+fn members_of(rows: &[Arc<Kind>], group: &str) -> Value {
+    let versions: Vec<Value> = kinds::group_versions(rows)
         .into_iter()
         .filter(|(g, _)| *g == group)
         .map(|(_, version)| {
@@ -51,7 +53,7 @@ fn members_of(rows: &[&'static Kind], group: &str) -> Value {
 }
 
 /// `/api/v1` and `/apis/GROUP/VERSION`.
-pub(super) fn resources(rows: &[&'static Kind], group: &str, version: &str) -> Value {
+pub(super) fn resources(rows: &[Arc<Kind>], group: &str, version: &str) -> Value {
     let mut list = Vec::new();
     for kind in rows
         .iter()
@@ -82,7 +84,7 @@ fn resource(kind: &Kind) -> Value {
         "singularName": kind.singular,
         "namespaced": kind.namespaced,
         "kind": kind.kind,
-        "verbs": names(kind.verbs),
+        "verbs": names(&kind.verbs),
     });
     if !kind.short_names.is_empty() {
         value["shortNames"] = json!(kind.short_names);
@@ -98,8 +100,8 @@ fn resource(kind: &Kind) -> Value {
 
 /// Returns the hash of the storage version.
 fn storage_version_hash(kind: &Kind) -> String {
-    let stored = kinds::by_storage(kind.storage).unwrap_or(kind);
-    let version = match kind.custom {
+    let stored = kinds::by_storage(&kind.storage).map_or(kind, |row| &**row);
+    let version = match &kind.custom {
         Some(custom) => custom.stored_version.clone(),
         None => format!("{}/{}", stored.group, stored.version),
     };
@@ -117,7 +119,7 @@ fn subresource(kind: &Kind, subresource: Subresource) -> Value {
         "kind": responds,
         "verbs": names(subresource.verbs()),
     });
-    if (group, version) != (kind.group, kind.version) {
+    if (group, version) != (&*kind.group, &*kind.version) {
         value["group"] = json!(group);
         value["version"] = json!(version);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
@@ -15,9 +16,9 @@ const CONTENT_TYPE_OF_METRICS: &str =
 impl ApiServer {
     /// Returns the metrics in text format.
     pub(super) fn metrics(&self) -> Reply {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         for object in self.store().all().1 {
-            *counts.entry(object.key.storage).or_default() += 1;
+            *counts.entry(Arc::clone(&object.key.storage)).or_default() += 1;
         }
         let mut text = "# HELP apiserver_storage_objects [STABLE] Number of stored objects by \
                         resource.\n# TYPE apiserver_storage_objects gauge\n"
