@@ -4,70 +4,58 @@ mod others;
 mod pods;
 mod priority;
 mod services;
-mod storage;
-mod workloads;
+mod table;
 
 use kube_apimachinery::defaults as apimachinery;
-use serde_json::{Map, Value, json};
+use kube_apimachinery::schema::Field;
+use serde_json::{Value, json};
 
 use crate::custom;
-use crate::events;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, type_of};
 use crate::members::object_mut;
 use crate::object::Draft;
 use crate::settings::FeatureGates;
 use crate::status::{ApiError, ApiResult};
 
+pub use others::{count_templates, is_default};
 pub use services::keep_allocated;
-pub use storage::is_default;
-pub use workloads::count_templates;
 
-/// Returns true if the kind's defaults would overwrite values of a wrong type. Such kinds need a
-/// type check before defaulting.
-pub(crate) fn hide_wrong_types(kind: &Kind) -> bool {
-    matches!(
-        &*kind.storage,
-        "daemonsets"
-            | "deployments"
-            | "limitranges"
-            | "namespaces"
-            | "nodes"
-            | "persistentvolumes"
-            | "replicasets"
-            | "replicationcontrollers"
-            | "secrets"
-            | "services"
-            | "storageclasses"
-    )
-}
-
-/// Sets the defaults of the kind.
+/// Sets the defaults of the kind. Values of a wrong type stay unchanged.
 pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
     let value = &mut draft.value;
+    table::set_defaults(kind, value);
     match &*kind.storage {
-        "clusterrolebindings" | "rolebindings" => others::role_binding(value),
         custom::DEFINITIONS => custom::set_defaults(value),
-        "daemonsets" => workloads::daemon_set(value),
-        "deployments" => workloads::deployment(value),
-        "endpoints" => others::endpoints(value),
-        "events" => events::set_defaults(value),
         "limitranges" => others::limit_range(value),
         "namespaces" => others::namespace(value),
-        "nodes" => others::node(value),
         "persistentvolumeclaims" => apimachinery::set_claim_defaults(value),
-        "persistentvolumes" => others::volume(value),
         "pods" => pods::set_defaults(value),
-        "podtemplates" => workloads::pod_template(value),
-        "replicasets" => workloads::replica_set(value),
-        "replicationcontrollers" => workloads::replication_controller(value),
+        "replicationcontrollers" => others::replication_controller(value),
         "secrets" => others::secret(value),
         "services" => services::set_defaults(value),
-        "storageclasses" => storage::storage_class(value),
         "statefulsets" => {
-            apimachinery::set_stateful_set_defaults(value, gates.max_unavailable_stateful_set);
+            let gate = gates.max_unavailable_stateful_set;
+            return apimachinery::set_stateful_set_defaults(value, gate);
         }
         _ => {}
     }
+    if let Some(template) = template(kind, value) {
+        apimachinery::set_pod_template_defaults(template);
+    }
+}
+
+/// Returns the pod template of a workload.
+fn template<'a>(kind: &Kind, object: &'a mut Value) -> Option<&'a mut Value> {
+    let of = type_of(kind)?;
+    let spec = of.field("spec").and_then(Field::object_type);
+    let (holder, pointer) = match spec {
+        Some(spec) => (spec, "/spec/template"),
+        None => (of, "/template"),
+    };
+    let field = holder.field("template")?.object_type()?;
+    object
+        .pointer_mut(pointer)
+        .filter(|_| field.name == "PodTemplateSpec")
 }
 
 /// Drops the fields of disabled feature gates, unless the stored object already uses them.
@@ -87,19 +75,6 @@ pub fn drop_disabled(kind: &Kind, gates: FeatureGates, new: &mut Draft, old: Opt
         && !in_use
     {
         rolling.remove(MEMBER);
-    }
-}
-
-fn default_text(map: &mut Map<String, Value>, member: &str, default: &str) {
-    let text = map.get(member).and_then(Value::as_str);
-    if text.is_none_or(str::is_empty) {
-        map.insert(member.to_owned(), json!(default));
-    }
-}
-
-fn default_number(map: &mut Map<String, Value>, member: &str, default: i64) {
-    if map.get(member).is_none_or(Value::is_null) {
-        map.insert(member.to_owned(), json!(default));
     }
 }
 

@@ -47,22 +47,6 @@ fn is_view(kind: &Kind) -> bool {
     kind.has(Trait::View) && kind.custom.is_none()
 }
 
-/// Fills in the members that the type always prints.
-pub fn set_defaults(value: &mut Value) {
-    let Some(map) = value.as_object_mut() else {
-        return;
-    };
-    for member in ["firstTimestamp", "lastTimestamp", "eventTime"] {
-        map.entry(member).or_insert(Value::Null);
-    }
-    for member in ["reportingComponent", "reportingInstance"] {
-        map.entry(member).or_insert(json!(""));
-    }
-    for member in ["involvedObject", "source"] {
-        map.entry(member).or_insert(json!({}));
-    }
-}
-
 fn rename(map: &mut Map<String, Value>, from: &str, to: &str) {
     if let Some(value) = map.remove(from) {
         map.insert(to.to_owned(), value);

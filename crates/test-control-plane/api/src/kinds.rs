@@ -5,6 +5,7 @@ mod subresource;
 mod table;
 mod target;
 mod verb;
+mod zero;
 
 use std::sync::Arc;
 
@@ -15,10 +16,11 @@ use crate::custom::{CustomResource, Scale};
 
 pub use custom::of_definition;
 pub use subresource::Subresource;
-pub(crate) use table::ROWS;
+use table::ROWS;
 pub use table::{KINDS, SCALE, TOKEN_REQUEST};
 pub use target::Target;
 pub use verb::Verb;
+pub use zero::zero;
 
 /// One resource of one group version.
 #[derive(Clone, Debug)]

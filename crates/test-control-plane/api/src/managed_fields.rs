@@ -21,7 +21,6 @@ mod typed;
 mod updater;
 mod user_agent;
 mod versions;
-mod zero;
 
 use std::sync::Arc;
 

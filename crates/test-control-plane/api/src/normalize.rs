@@ -5,23 +5,10 @@ mod custom;
 use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
 use serde_json::{Value, json};
 
-use crate::defaults;
 use crate::kinds::{Kind, Trait, type_of};
 use crate::object::Draft;
 use crate::settings::UnknownFields;
 use crate::status::{ApiError, ApiResult};
-
-/// Checks the types of a client's object if its kind's defaults could hide errors.
-///
-/// # Errors
-///
-/// 400 for a value of the wrong type.
-pub fn check_types(kind: &Kind, draft: &mut Draft, unknown_fields: UnknownFields) -> ApiResult<()> {
-    if defaults::hide_wrong_types(kind) {
-        normalize(kind, draft, unknown_fields)?;
-    }
-    Ok(())
-}
 
 /// Checks the types of members that the server overwrites in a new object.
 ///

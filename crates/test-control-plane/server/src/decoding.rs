@@ -17,15 +17,6 @@ use crate::server::ApiServer;
 use crate::write::handled_form;
 
 impl ApiServer {
-    /// Checks the types in a request body, since defaults would hide wrong ones.
-    ///
-    /// # Errors
-    ///
-    /// 400 for a value of the wrong type.
-    pub(crate) fn check_types(&self, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
-        normalize::check_types(kind, draft, self.unknown_fields())
-    }
-
     /// Normalizes an object.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::stream;
 use kube_test_control_plane_api::answer::represent::Representation;
 use kube_test_control_plane_api::answer::table;
-use kube_test_control_plane_api::kinds::{Kind, Trait};
+use kube_test_control_plane_api::kinds::zero;
 use kube_test_control_plane_api::list_options::{ListOptions, parse_version_field};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::selectors::Selection;
@@ -16,7 +16,7 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_store::clock::later;
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use rand::Rng;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -235,15 +235,13 @@ impl Follow {
     /// Adds a bookmark with the current revision.
     fn push_bookmark(&mut self, chunk: &mut Vec<u8>, initial_end: bool) {
         let kind = &self.request.kind;
-        let mut object = json!({
-            "kind": kind.kind,
-            "apiVersion": kind.api_version(),
-            "metadata": {"resourceVersion": self.cursor.to_string()},
-        });
+        let mut object = zero(kind).clone();
+        object["kind"] = json!(kind.kind);
+        object["apiVersion"] = json!(kind.api_version());
+        object["metadata"] = json!({"resourceVersion": self.cursor.to_string()});
         if initial_end {
             object["metadata"]["annotations"] = json!({INITIAL_EVENTS_END: "true"});
         }
-        empty_members(kind, &mut object);
         self.push(chunk, "BOOKMARK", Ok(object.to_string().into()));
     }
 
@@ -399,33 +397,4 @@ fn push_event(chunk: &mut Vec<u8>, event: &str, text: &[u8]) {
     chunk.extend_from_slice(b"\",\"object\":");
     chunk.extend_from_slice(text);
     chunk.extend_from_slice(b"}\n");
-}
-
-/// Adds members that the kind shows even in empty objects such as bookmarks.
-fn empty_members(kind: &Kind, object: &mut Value) {
-    match &*kind.storage {
-        "pods" => {
-            object["spec"] = json!({"containers": null});
-            object["status"] = json!({});
-        }
-        "statefulsets" => {
-            object["spec"] = json!({
-                "selector": null,
-                "serviceName": "",
-                "template": {"metadata": {}, "spec": {"containers": null}},
-                "updateStrategy": {},
-            });
-            object["status"] = json!({"replicas": 0, "availableReplicas": 0});
-        }
-        "controllerrevisions" => object["revision"] = json!(0),
-        "persistentvolumeclaims" => {
-            object["spec"] = json!({"resources": {}});
-            object["status"] = json!({});
-        }
-        "leases" => object["spec"] = json!({}),
-        "events" if !kind.has(Trait::View) => {
-            kube_test_control_plane_api::events::set_defaults(object);
-        }
-        _ => {}
-    }
 }

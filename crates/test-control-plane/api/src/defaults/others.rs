@@ -1,27 +1,36 @@
-//! Defaults of the kinds that need only a few.
+//! Defaults of kinds beside those in the table.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::default_text;
 use crate::members::object_mut;
+use crate::object::MetadataRef;
 
-const RBAC: &str = "rbac.authorization.k8s.io";
+/// The annotation that counts a daemon set's templates.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
-/// Secrets: the default type, and the write-only `stringData`.
+/// The annotations that mark the default class.
+const IS_DEFAULT: [&str; 2] = [
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+];
+
+/// Secrets: the write-only `stringData`.
 pub(super) fn secret(value: &mut Value) {
-    let Some(map) = value.as_object_mut() else {
+    let is_text = |texts: &Map<String, Value>| texts.values().all(Value::is_string);
+    let Some(members) = value.as_object_mut() else {
         return;
     };
-    default_text(map, "type", "Opaque");
-    let Some(Value::Object(texts)) = map.remove("stringData") else {
-        return;
+    let texts = match members.get("stringData") {
+        Some(Value::Object(texts)) if is_text(texts) => texts.clone(),
+        _ => return,
     };
+    members.remove("stringData");
     if texts.is_empty() {
         return;
     }
-    let data = map.entry("data").or_insert_with(|| json!({}));
+    let data = members.entry("data").or_insert(Value::Null);
     if data.is_null() {
         *data = json!({});
     }
@@ -33,39 +42,13 @@ pub(super) fn secret(value: &mut Value) {
     }
 }
 
-/// Persistent volumes.
-pub(super) fn volume(value: &mut Value) {
-    default_text(object_mut(value, "status"), "phase", "Pending");
-    let spec = object_mut(value, "spec");
-    default_text(spec, "persistentVolumeReclaimPolicy", "Retain");
-    default_text(spec, "volumeMode", "Filesystem");
-    if let Some(path) = spec.get_mut("hostPath").and_then(Value::as_object_mut) {
-        path.entry("type").or_insert(json!(""));
-    }
-    if let Some(disk) = spec.get_mut("iscsi").and_then(Value::as_object_mut) {
-        default_text(disk, "iscsiInterface", "default");
-    }
-}
-
-/// Namespaces: the phase and the name label.
+/// Namespaces: the label with the name.
 pub(super) fn namespace(value: &mut Value) {
-    default_text(object_mut(value, "status"), "phase", "Active");
-    object_mut(value, "spec");
     let name = value.pointer("/metadata/name").cloned();
-    let Some(name) = name.filter(Value::is_string) else {
-        return;
-    };
-    let labels = object_mut(&mut value["metadata"], "labels");
-    labels.insert("kubernetes.io/metadata.name".to_owned(), name);
-}
-
-/// Nodes: `allocatable` defaults to `capacity`.
-pub(super) fn node(value: &mut Value) {
-    let status = object_mut(value, "status");
-    if let Some(capacity) = status.get("capacity").cloned()
-        && status.get("allocatable").is_none_or(Value::is_null)
+    if let Some(name) = name.filter(Value::is_string)
+        && let Some(labels) = child(&mut value["metadata"], "labels")
     {
-        status.insert("allocatable".to_owned(), capacity);
+        labels.insert("kubernetes.io/metadata.name".to_owned(), name);
     }
 }
 
@@ -96,29 +79,60 @@ pub(super) fn limit_range(value: &mut Value) {
     }
 }
 
-/// Endpoints: the protocol of ports defaults to TCP.
-pub(super) fn endpoints(value: &mut Value) {
-    for subset in list(value, "/subsets") {
-        let ports = subset.get_mut("ports").and_then(Value::as_array_mut);
-        for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
-            default_text(port, "protocol", "TCP");
+/// Replication controllers: selector and labels from those of the template.
+///
+/// Upstream: `SetDefaults_ReplicationController`.
+pub(super) fn replication_controller(value: &mut Value) {
+    let labels = value.pointer("/spec/template/metadata/labels").cloned();
+    if let Some(labels) = labels.filter(|l| l.as_object().is_some_and(|l| !l.is_empty())) {
+        let is_empty =
+            |value: Option<&Value>| value.and_then(Value::as_object).is_none_or(Map::is_empty);
+        if is_empty(value.pointer("/spec/selector")) {
+            object_mut(value, "spec").insert("selector".to_owned(), labels.clone());
+        }
+        if is_empty(value.pointer("/metadata/labels")) {
+            object_mut(value, "metadata").insert("labels".to_owned(), labels);
         }
     }
 }
 
-/// Role bindings: the API groups of the role and of the subjects.
-pub(super) fn role_binding(value: &mut Value) {
-    if let Some(role) = value.get_mut("roleRef").and_then(Value::as_object_mut) {
-        default_text(role, "apiGroup", RBAC);
-    }
-    for subject in list(value, "/subjects") {
-        if matches!(
-            subject.get("kind").and_then(Value::as_str),
-            Some("User" | "Group")
-        ) {
-            default_text(subject, "apiGroup", RBAC);
+/// Updates a daemon set's template counter; a new set starts at 1.
+pub fn count_templates(new: &mut Value, old: Option<&Value>) {
+    let count = |value: &Value| -> i64 {
+        let annotations = value.pointer("/metadata/annotations");
+        let text = annotations.and_then(|a| a.get(TEMPLATE_GENERATION)?.as_str());
+        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+    };
+    let count = match old {
+        None => count(new).max(1),
+        Some(old) => {
+            let changed = new.pointer("/spec/template") != old.pointer("/spec/template");
+            count(old) + i64::from(changed)
         }
+    };
+    if let Some(annotations) = child(&mut new["metadata"], "annotations") {
+        annotations.insert(TEMPLATE_GENERATION.to_owned(), json!(count.to_string()));
     }
+}
+
+/// Returns true if claims without a class use this one.
+///
+/// Upstream: `IsDefaultAnnotationText`
+pub fn is_default(class: &Value) -> bool {
+    let metadata = MetadataRef(class.get("metadata"));
+    IS_DEFAULT
+        .iter()
+        .any(|mark| metadata.annotation(mark) == Some("true"))
+}
+
+/// Returns a member that is an object, created if it is absent or null; `None` if it is of another
+/// type.
+fn child<'a>(value: &'a mut Value, member: &str) -> Option<&'a mut Map<String, Value>> {
+    let slot = value.as_object_mut()?.entry(member).or_insert(Value::Null);
+    if slot.is_null() {
+        *slot = json!({});
+    }
+    slot.as_object_mut()
 }
 
 fn list<'a>(

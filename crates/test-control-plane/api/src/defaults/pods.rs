@@ -3,7 +3,6 @@
 use kube_apimachinery::defaults;
 use serde_json::{Map, Value, json};
 
-use super::default_text;
 use crate::members::{list_at, object_mut};
 
 /// Sets the defaults of a pod.
@@ -12,14 +11,8 @@ pub(super) fn set_defaults(pod: &mut Value) {
     set_status_defaults(pod);
 }
 
-/// Fills in the status members that the type always prints.
+/// Completes the addresses: `podIP` is the first of `podIPs`.
 fn set_status_defaults(pod: &mut Value) {
-    let conditions = pod.pointer_mut("/status/conditions");
-    for condition in objects(conditions) {
-        for member in ["lastProbeTime", "lastTransitionTime"] {
-            condition.entry(member).or_insert(Value::Null);
-        }
-    }
     if let Some(address) = pod
         .pointer("/status/podIP")
         .filter(|a| !a.is_null())
@@ -28,48 +21,6 @@ fn set_status_defaults(pod: &mut Value) {
     {
         pod["status"]["podIPs"] = json!([{"ip": address}]);
     }
-    for list in [
-        "containerStatuses",
-        "initContainerStatuses",
-        "ephemeralContainerStatuses",
-    ] {
-        for status in objects(pod.pointer_mut(&format!("/status/{list}"))) {
-            for (member, zero) in [
-                ("image", json!("")),
-                ("imageID", json!("")),
-                ("lastState", json!({})),
-                ("ready", json!(false)),
-                ("restartCount", json!(0)),
-                ("state", json!({})),
-            ] {
-                status.entry(member).or_insert(zero);
-            }
-            for state in ["state", "lastState"] {
-                if let Some(state) = status.get_mut(state) {
-                    set_state_defaults(state);
-                }
-            }
-        }
-    }
-}
-
-fn set_state_defaults(state: &mut Value) {
-    if let Some(running) = state.get_mut("running").and_then(Value::as_object_mut) {
-        running.entry("startedAt").or_insert(Value::Null);
-    }
-    if let Some(terminated) = state.get_mut("terminated").and_then(Value::as_object_mut) {
-        terminated.entry("exitCode").or_insert(json!(0));
-        for member in ["startedAt", "finishedAt"] {
-            terminated.entry(member).or_insert(Value::Null);
-        }
-    }
-}
-
-fn objects(list: Option<&mut Value>) -> impl Iterator<Item = &mut Map<String, Value>> {
-    list.and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_object_mut)
 }
 
 /// Sets tolerations and the quality-of-service class, and marks pods with scheduling gates.
@@ -99,8 +50,12 @@ pub(super) fn admit_pod(value: &mut Value) {
         }
     }
     let status = object_mut(value, "status");
-    default_text(status, "phase", "Pending");
-    default_text(status, "qosClass", qos);
+    for (member, default) in [("phase", "Pending"), ("qosClass", qos)] {
+        let found = status.entry(member).or_insert(Value::Null);
+        if found.as_str().is_none_or(str::is_empty) {
+            *found = json!(default);
+        }
+    }
     if is_gated {
         gate(status);
     }

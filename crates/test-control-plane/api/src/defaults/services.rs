@@ -2,54 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{default_number, default_text};
 use crate::members::object_mut;
 
-/// Session affinity timeout of a client, in seconds.
-const CLIENT_IP_TIMEOUT: i64 = 10_800;
-
-/// Upstream: `SetDefaults_Service`, and the families of addresses.
-pub(super) fn set_defaults(value: &mut Value) {
-    object_mut(value, "status")
-        .entry("loadBalancer")
-        .or_insert(json!({}));
-    let spec = object_mut(value, "spec");
-    default_text(spec, "sessionAffinity", "None");
-    if spec.get("sessionAffinity") == Some(&json!("ClientIP")) {
-        let timeout = json!({"clientIP": {"timeoutSeconds": CLIENT_IP_TIMEOUT}});
-        spec.entry("sessionAffinityConfig").or_insert(timeout);
-    } else {
-        spec.remove("sessionAffinityConfig");
-    }
-    default_text(spec, "type", "ClusterIP");
-    let kind = text(spec, "type").to_owned();
-    for port in spec
-        .get_mut("ports")
-        .and_then(Value::as_array_mut)
-        .into_iter()
-        .flatten()
+/// Removes the settings of an affinity that the service lacks.
+///
+/// Upstream: `SetDefaults_Service`, beside the table
+pub(super) fn set_defaults(service: &mut Value) {
+    if let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut)
+        && text(spec, "sessionAffinity") != "ClientIP"
     {
-        let Some(port) = port.as_object_mut() else {
-            continue;
-        };
-        default_text(port, "protocol", "TCP");
-        let unset = [Value::Null, json!(0), json!("")];
-        if port.get("targetPort").is_none_or(|t| unset.contains(t))
-            && let Some(number) = port.get("port").cloned()
-        {
-            port.insert("targetPort".to_owned(), number);
-        }
-    }
-    if kind == "ExternalName" {
-        return;
-    }
-    default_text(spec, "internalTrafficPolicy", "Cluster");
-    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
-        default_text(spec, "externalTrafficPolicy", "Cluster");
-    }
-    if kind == "LoadBalancer" {
-        spec.entry("allocateLoadBalancerNodePorts")
-            .or_insert(json!(true));
+        spec.remove("sessionAffinityConfig");
     }
 }
 
@@ -88,7 +50,9 @@ fn default_families(spec: &mut Map<String, Value>) {
         spec.entry("ipFamilies").or_insert(json!(["IPv4", "IPv6"]));
         return;
     }
-    default_text(spec, "ipFamilyPolicy", "SingleStack");
+    if text(spec, "ipFamilyPolicy").is_empty() {
+        spec.insert("ipFamilyPolicy".to_owned(), json!("SingleStack"));
+    }
     spec.entry("ipFamilies").or_insert(families);
 }
 
@@ -118,16 +82,13 @@ pub fn keep_allocated(new: &mut Value, old: &Value) {
         .unwrap_or_default();
     if has_ports(kind_before) && has_ports(text(spec, "type")) {
         keep_node_ports(spec, before);
-        default_number(
-            spec,
-            "healthCheckNodePort",
-            before
-                .get("healthCheckNodePort")
-                .and_then(Value::as_i64)
-                .unwrap_or(0),
-        );
-        if spec.get("healthCheckNodePort") == Some(&json!(0)) {
+        let is_set = |port: Option<&Value>| port.is_some_and(|port| *port != json!(0));
+        if !is_set(
+            spec.get("healthCheckNodePort")
+                .filter(|port| !port.is_null()),
+        ) {
             spec.remove("healthCheckNodePort");
+            copy(spec, before, "healthCheckNodePort");
         }
     }
 }

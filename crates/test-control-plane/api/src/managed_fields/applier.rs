@@ -12,8 +12,7 @@ use super::reset_fields::{Filter, without_system_fields};
 use super::tracker::managed_fields;
 use super::typed::{self, Strictness, TypeRef};
 use super::updater::{Merged, Updater};
-use super::zero::zero;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, zero};
 use crate::status::{ApiError, ApiResult};
 
 /// The manager of all existing fields, if an object had no managers before its first apply.

@@ -12,7 +12,7 @@ use super::managers::{Managed, ManagerId, Operation};
 use super::reset_fields::{Filter, without_system_fields};
 use super::updater::Updater;
 use super::versions::Versioned;
-use super::zero::zero;
+use crate::kinds::zero;
 
 /// The temporary manager of a write, until it is clear whether anything changed.
 const CURRENT_OPERATION: &str = "current-operation";

@@ -69,7 +69,6 @@ impl ApiServer {
         let version = draft.metadata().resource_version();
         let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
         events::to_stored(served, &mut draft.value);
-        self.check_types(kind, &mut draft)?;
         kube_test_control_plane_api::normalize::check_overwritten(kind, &draft)?;
         keep_reset(&mut draft);
         self.prepare_create(kind, &request.namespace, &mut draft);

@@ -135,7 +135,6 @@ impl ApiServer {
             Source::Put(_) => error,
             Source::Patch(patch) => self.undecodable(request, patch, error),
         };
-        self.check_types(kind, &mut new).map_err(wrong)?;
         keep_reset(&mut new);
         kube_test_control_plane_api::defaults::set_defaults(
             kind,

@@ -1,4 +1,4 @@
-//! Empty objects, the base of creates.
+//! Empty objects: the base of creates, and the objects of bookmarks.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use kube_apimachinery::schema::{self, UnknownMembers};
 use serde_json::{Value, json};
 
-use crate::kinds::{Kind, ROWS};
+use super::{Kind, ROWS};
 
 /// The empty objects of all kinds, with the members that Go's types always have.
 static ZEROS: LazyLock<BTreeMap<String, Value>> =
     LazyLock::new(|| ROWS.iter().map(|kind| (key(kind), make(kind))).collect());
 
 /// Returns the empty object of a kind.
-pub(super) fn zero(kind: &Kind) -> &'static Value {
+pub fn zero(kind: &Kind) -> &'static Value {
     static NOTHING: Value = Value::Null;
     ZEROS.get(&key(kind)).unwrap_or(&NOTHING)
 }
