@@ -16,6 +16,7 @@ mod handlers;
 mod incoming;
 mod pipeline;
 pub mod reply;
+mod resource_path;
 pub mod restart;
 pub mod route;
 pub mod server;

@@ -11,6 +11,7 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
 use crate::auth::Identity;
 use crate::custom::CustomIndex;
+use crate::resource_path::ResourcePath;
 pub use kube_test_control_plane_api::kinds::{Target, Verb};
 
 /// A resource request.
@@ -105,13 +106,10 @@ pub(crate) fn route_among(
                 Route::Unknown
             })
         }
-        ["api", version, rest @ ..] => below("", version, rest, method, query),
-        ["apis", group, version, rest @ ..]
-            if serves(custom.rows(), group, Some(version)) && !serves(&*KINDS, group, None) =>
-        {
-            custom::below(custom, (group, version), rest, method, query)
-        }
-        ["apis", group, version, rest @ ..] => below(group, version, rest, method, query),
+        ["api" | "apis", ..] => match ResourcePath::parse(path) {
+            Some(found) => below(&found, method, query, custom),
+            None => Ok(Route::Unknown),
+        },
         _ => Ok(Route::Unknown),
     }
 }
@@ -136,57 +134,59 @@ fn serves<'a>(
 }
 
 fn below(
-    group: &str,
-    version: &str,
-    rest: &[&str],
+    path: &ResourcePath<'_>,
     method: &Method,
     query: &Query,
+    custom: &CustomIndex,
 ) -> ApiResult<Route> {
-    if !serves(&*KINDS, group, Some(version)) {
-        // Unknown paths below a served group have a separate error.
-        return if serves(&*KINDS, group, None) {
-            Err(ApiError::no_such_resource())
-        } else {
-            Ok(Route::Unknown)
-        };
+    let (group, version) = (path.group, Some(path.version));
+    if serves(&*KINDS, group, version) {
+        if path.plural.is_empty() && !path.has_gap {
+            return Ok(Route::Resources(group.to_owned(), path.version.to_owned()));
+        }
+        return built_in(path, method, query).map(Route::Resource);
     }
-    if rest.iter().any(|segment| segment.is_empty()) {
+    if serves(&*KINDS, group, None) {
+        // Unknown paths below a served group have a separate error.
         return Err(ApiError::no_such_resource());
     }
-    if let ["watch", rest @ ..] = rest
-        && !rest.is_empty()
-    {
-        let route = below(group, version, rest, method, query)?;
-        return watched(route);
+    if !serves(custom.rows(), group, version) {
+        return Ok(Route::Unknown);
     }
-    let (namespace, rest) = match rest {
-        [] => return Ok(Route::Resources(group.to_owned(), version.to_owned())),
-        ["namespaces", _, "status" | "finalize"] if group.is_empty() => ("", rest),
-        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
-        _ => ("", rest),
+    if path.plural.is_empty() && !path.has_gap {
+        return Ok(Route::Resources(group.to_owned(), path.version.to_owned()));
+    }
+    let request = custom::request(custom, path, method, query)?;
+    Ok(request.map_or(Route::Unknown, Route::Resource))
+}
+
+/// Returns the request for a built-in resource.
+fn built_in(path: &ResourcePath<'_>, method: &Method, query: &Query) -> ApiResult<ResourceRequest> {
+    let is_proxied = path.subresource == Subresource::Proxy.name();
+    let is_watched = path.verb == "watch";
+    let kind = kinds::by_resource(path.group, path.version, path.plural);
+    let kind = kind
+        .filter(|_| path.verb.is_empty() || is_watched)
+        .filter(|_| !path.has_gap && (!path.has_more || is_proxied))
+        .ok_or_else(ApiError::no_such_resource)?;
+    let namespace = match path.plural {
+        "namespaces" => "",
+        _ => path.namespace,
     };
-    let (plural, name, subresource) = match rest {
-        [plural] => (*plural, "", ""),
-        [plural, name] => (*plural, *name, ""),
-        [plural, name, subresource] => (*plural, *name, *subresource),
-        [plural, name, "proxy", ..] => (*plural, *name, Subresource::Proxy.name()),
-        _ => return Err(ApiError::no_such_resource()),
-    };
-    let kind = kinds::by_resource(group, version, plural).ok_or_else(ApiError::no_such_resource)?;
     let all_namespaces = kind.namespaced && namespace.is_empty();
-    if all_namespaces && (!name.is_empty() || !kind.allows(Verb::List))
+    if all_namespaces && (!path.name.is_empty() || !kind.allows(Verb::List))
         || !kind.namespaced && !namespace.is_empty()
     {
         return Err(ApiError::no_such_resource());
     }
-    let target = if subresource.is_empty() {
+    let target = if path.subresource.is_empty() {
         Target::Object
     } else {
         let mut served = kind.subresources.iter();
-        let found = served.find(|s| s.name() == subresource);
+        let found = served.find(|s| s.name() == path.subresource);
         Target::Part(*found.ok_or_else(ApiError::no_such_resource)?)
     };
-    let verb = verb(method, target, name.is_empty(), query)?;
+    let mut verb = verb(method, target, path.name.is_empty(), query)?;
     let allowed = match target.part() {
         Some(part) => part.verbs().contains(&verb),
         None => kind.allows(verb) && !(all_namespaces && is_write(verb)),
@@ -194,31 +194,24 @@ fn below(
     if !allowed {
         return Err(ApiError::method_not_allowed());
     }
-    Ok(Route::Resource(ResourceRequest {
+    if is_watched {
+        // The legacy form: of a collection or of one object.
+        if target != Target::Object {
+            return Err(ApiError::no_such_resource());
+        }
+        if is_write(verb) || !kind.allows(Verb::Watch) {
+            return Err(ApiError::method_not_allowed());
+        }
+        verb = Verb::Watch;
+    }
+    Ok(ResourceRequest {
         kind: Arc::clone(kind),
         target,
         namespace: namespace.to_owned(),
-        name: name.to_owned(),
+        name: path.name.to_owned(),
         verb,
         user: None,
-    }))
-}
-
-/// Converts a route to a watch, for the legacy form with `watch` in the path: of a collection or of
-/// one object.
-fn watched(route: Route) -> ApiResult<Route> {
-    match route {
-        Route::Resource(request) if request.target == Target::Object => match request.verb {
-            Verb::Get | Verb::List | Verb::Watch if request.kind.allows(Verb::Watch) => {
-                Ok(Route::Resource(ResourceRequest {
-                    verb: Verb::Watch,
-                    ..request
-                }))
-            }
-            _ => Err(ApiError::method_not_allowed()),
-        },
-        _ => Err(ApiError::no_such_resource()),
-    }
+    })
 }
 
 /// Returns the verb of a method, whether or not it is allowed.

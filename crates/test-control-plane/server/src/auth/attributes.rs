@@ -1,13 +1,13 @@
 //! Authorization attributes of a request. They depend only on method and path, even if the server
 //! lacks the resource.
-//!
-//! Upstream: `RequestInfoFactory.NewRequestInfo`.
 
 use std::borrow::Cow;
 
 use http::Method;
 
 use kube_test_control_plane_api::query::Query;
+
+use crate::resource_path::ResourcePath;
 
 /// A verb and its subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,17 +47,7 @@ impl<'a> Attributes<'a> {
     }
 
     fn of_resource(method: &Method, path: &'a str, query: &'a Query) -> Option<Self> {
-        let mut segments = path.trim_matches('/').split('/');
-        let group = match segments.next()? {
-            "api" => "",
-            "apis" => segments.next()?,
-            _ => return None,
-        };
-        let _version = segments.next()?;
-        let mut parts: Vec<&str> = segments.collect();
-        if parts.is_empty() {
-            return None;
-        }
+        let path = ResourcePath::parse(path).filter(|path| !path.plural.is_empty())?;
         let mut verb = match method.as_str() {
             "POST" => "create",
             "GET" | "HEAD" => "get",
@@ -66,22 +56,10 @@ impl<'a> Attributes<'a> {
             "DELETE" => "delete",
             _ => "",
         };
-        // The legacy form of a watch has the verb in its path.
-        if let ["watch" | "proxy", _, ..] = parts.as_slice() {
-            verb = parts.remove(0);
+        if !path.verb.is_empty() {
+            verb = path.verb;
         }
-        let mut namespace = "";
-        if let ["namespaces", name, rest @ ..] = parts.as_slice() {
-            namespace = name;
-            if rest
-                .first()
-                .is_some_and(|r| !matches!(*r, "status" | "finalize"))
-            {
-                parts.drain(..2);
-            }
-        }
-        let part = |i: usize| parts.get(i).copied().unwrap_or_default();
-        let mut name = part(1);
+        let mut name = path.name;
         if name.is_empty() && verb == "get" {
             verb = if query.flag("watch") { "watch" } else { "list" };
             name = query
@@ -94,10 +72,10 @@ impl<'a> Attributes<'a> {
         Some(Self {
             verb: verb.to_owned().into(),
             subject: Subject::Resource(Resource {
-                group: group.into(),
-                plural: part(0).into(),
-                subresource: part(2).into(),
-                namespace: namespace.into(),
+                group: path.group.into(),
+                plural: path.plural.into(),
+                subresource: path.subresource.into(),
+                namespace: path.namespace.into(),
                 name: name.into(),
             }),
         })

@@ -8,8 +8,7 @@ use kube_test_control_plane_api::decode::protobuf;
 use kube_test_control_plane_api::kinds::Verb;
 use kube_test_control_plane_api::query::Query;
 
-/// Subresources below `namespaces/NAME`; every other segment there is a resource.
-const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
+use crate::resource_path::ResourcePath;
 
 /// Attributes of a request.
 #[derive(Clone, Debug, Default)]
@@ -48,38 +47,22 @@ impl RequestFacts {
             query: query.to_owned(),
             ..Self::default()
         };
-        let trimmed = path.strip_suffix('/').unwrap_or(path);
-        let segments: Vec<&str> = trimmed.split('/').skip(1).collect();
-        let rest = match segments.as_slice() {
-            ["api", version, rest @ ..] => {
-                (*version).clone_into(&mut facts.version);
-                rest
-            }
-            ["apis", group, version, rest @ ..] => {
-                (*group).clone_into(&mut facts.group);
-                (*version).clone_into(&mut facts.version);
-                rest
-            }
-            _ => return facts,
+        let Some(found) = ResourcePath::parse(path) else {
+            return facts;
         };
-        // The legacy form of a watch has a path that begins with `watch`.
-        let (is_watch, rest) = match rest {
-            ["watch", rest @ ..] if !rest.is_empty() => (true, rest),
-            _ => (false, rest),
-        };
-        let (namespace, rest) = match rest {
-            [] => return facts,
-            ["namespaces", _, sub, ..] if NAMESPACE_SUBRESOURCES.contains(sub) => ("", rest),
-            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
-            _ => ("", rest),
-        };
-        let part = |i: usize| rest.get(i).map_or_else(String::new, |s| (*s).to_owned());
-        namespace.clone_into(&mut facts.namespace);
-        facts.resource = part(0);
-        facts.name = part(1);
-        facts.subresource = part(2);
+        found.group.clone_into(&mut facts.group);
+        found.version.clone_into(&mut facts.version);
+        if found.plural.is_empty() {
+            return facts;
+        }
+        found.plural.clone_into(&mut facts.resource);
+        found.name.clone_into(&mut facts.name);
+        found.subresource.clone_into(&mut facts.subresource);
+        if found.plural != "namespaces" {
+            found.namespace.clone_into(&mut facts.namespace);
+        }
         facts.verb = match verb(method, &facts.name, query) {
-            Some(Verb::Get | Verb::List) if is_watch => Some(Verb::Watch),
+            Some(Verb::Get | Verb::List) if found.verb == "watch" => Some(Verb::Watch),
             verb => verb,
         };
         facts

@@ -7,41 +7,32 @@ use kube_test_control_plane_api::kinds::{Kind, Subresource};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
-use super::{ResourceRequest, Route, Target, Verb};
+use super::{ResourceRequest, Target, Verb};
 use crate::custom::CustomIndex;
+use crate::resource_path::ResourcePath;
 
-/// Returns the route of a path below `/apis/GROUP/VERSION`. An unknown resource is an unknown path,
-/// unlike in built-in groups.
-pub(super) fn below(
+/// Returns the request for a custom resource. An unknown resource is an unknown path, unlike in
+/// built-in groups.
+pub(super) fn request(
     custom: &CustomIndex,
-    (group, version): (&str, &str),
-    rest: &[&str],
+    path: &ResourcePath<'_>,
     method: &Method,
     query: &Query,
-) -> ApiResult<Route> {
-    let (namespace, rest) = match rest {
-        [] => return Ok(Route::Resources(group.to_owned(), version.to_owned())),
-        ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
-        _ => ("", rest),
+) -> ApiResult<Option<ResourceRequest>> {
+    let (namespace, name) = (path.namespace, path.name);
+    let kind = custom.by_resource(path.group, path.version, path.plural);
+    let is_misplaced = |kind: &Kind| {
+        if kind.namespaced {
+            namespace.is_empty() && (!name.is_empty() || *method != Method::GET)
+        } else {
+            !namespace.is_empty()
+        }
     };
-    let (plural, name, subresource) = match rest {
-        [plural] => (*plural, "", ""),
-        [plural, name] => (*plural, *name, ""),
-        [plural, name, subresource] => (*plural, *name, *subresource),
-        _ => return Ok(Route::Unknown),
+    let is_odd = path.has_more || !path.verb.is_empty();
+    let Some(kind) = kind.filter(|kind| !is_odd && !is_misplaced(kind)) else {
+        return Ok(None);
     };
-    let Some(kind) = custom.by_resource(group, version, plural) else {
-        return Ok(Route::Unknown);
-    };
-    let is_misplaced = if kind.namespaced {
-        namespace.is_empty() && (!name.is_empty() || *method != Method::GET)
-    } else {
-        !namespace.is_empty()
-    };
-    if is_misplaced {
-        return Ok(Route::Unknown);
-    }
-    let target = match subresource {
+    let target = match path.subresource {
         "" => Target::Object,
         found => {
             let mut served = kind.subresources.iter();
@@ -50,7 +41,7 @@ pub(super) fn below(
         }
     };
     let verb = verb(kind, method, target, name, query)?;
-    Ok(Route::Resource(ResourceRequest {
+    Ok(Some(ResourceRequest {
         kind: Arc::clone(kind),
         target,
         namespace: namespace.to_owned(),
