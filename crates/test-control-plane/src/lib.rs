@@ -26,5 +26,5 @@ pub use kube_test_control_plane_store::{clock, store};
 /// Users, their credentials and their rights.
 pub mod auth {
     pub use kube_test_control_plane_server::auth::*;
-    pub use kube_test_control_plane_server::service_as::ServiceAs;
+    pub use kube_test_control_plane_server::in_process::ServiceAs;
 }

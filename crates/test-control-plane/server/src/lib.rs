@@ -2,17 +2,15 @@
 
 mod access;
 pub mod admission;
-mod allocations;
 pub mod audit;
 pub mod auth;
-mod call;
 pub mod certificates;
 pub mod config;
 mod custom;
-mod decoding;
 mod definitions;
 pub mod faults;
 mod handlers;
+pub mod in_process;
 mod incoming;
 mod pipeline;
 pub mod reply;
@@ -20,9 +18,7 @@ mod resource_path;
 pub mod restart;
 pub mod route;
 pub mod server;
-pub mod service_as;
 pub mod tls;
-mod tracking;
 mod transport;
 mod watch;
 mod write;

@@ -1,5 +1,6 @@
 //! State of the API server.
 
+mod allocations;
 mod random;
 
 use std::sync::atomic::AtomicU64;
@@ -13,13 +14,13 @@ use kube_test_control_plane_store::store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::AdmissionHooks;
-use crate::allocations::Allocations;
 use crate::audit::AuditLog;
 use crate::auth::{Identity, IssuedTokens, KeyError, Rbac, RbacIndex, SigningKey, TokenKey};
 use crate::config::{ServerConfig, UnknownFields};
 use crate::custom::{CustomIndex, CustomKinds};
 use crate::faults::Faults;
 use crate::transport::Stamps;
+pub(crate) use allocations::Allocations;
 use random::RandomSources;
 
 /// The connection was dropped by a fault, or the reference would have panicked.

@@ -1,6 +1,8 @@
 //! Shared steps of all writes: identity of new objects, protected fields, and the commit.
 
+mod decoding;
 mod stored_size;
+mod tracking;
 
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
 
 pub(crate) use stored_size::check_stored_size;
+pub(crate) use tracking::{keep_reset, keep_times, served_value};
 
 /// The characters of generated names: no vowels, no ambiguous digits.
 const SAFE_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";

@@ -5,7 +5,7 @@ use std::path::Path;
 use http::Method;
 use kube_test_control_plane_server::auth::Identity;
 use kube_test_control_plane_server::certificates::CertificateError;
-use kube_test_control_plane_server::service_as::ServiceAs;
+use kube_test_control_plane_server::in_process::ServiceAs;
 use serde_json::{Value, json};
 
 use super::{Endpoint, TestControlPlane};

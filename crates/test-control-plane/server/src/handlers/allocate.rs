@@ -11,8 +11,7 @@ use kube_test_control_plane_api::status::FieldError;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Map, Value, json};
 
-use crate::allocations::Allocations;
-use crate::server::ApiServer;
+use crate::server::{Allocations, ApiServer};
 
 /// First address of the service range.
 const RANGE_START: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 0);

@@ -20,8 +20,7 @@ use crate::config::UnknownFields;
 use crate::reply::{self, Reply};
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
-use crate::tracking::served_value;
-use crate::write::{check_name, check_namespace, handled_form};
+use crate::write::{check_name, check_namespace, handled_form, served_value};
 
 impl ApiServer {
     /// Applies the configuration in a body.

@@ -16,9 +16,9 @@ use serde_json::json;
 
 use crate::route::{ResourceRequest, Target, Verb};
 use crate::server::ApiServer;
-use crate::tracking::keep_reset;
 use crate::write::{
-    check_namespace, check_stored_size, remove_empty, served_draft, served_text, stored_form,
+    check_namespace, check_stored_size, keep_reset, remove_empty, served_draft, served_text,
+    stored_form,
 };
 
 /// Number of generated names tried before a collision is reported.

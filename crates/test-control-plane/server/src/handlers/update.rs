@@ -19,10 +19,9 @@ use serde_json::json;
 
 use crate::route::{ResourceRequest, Target};
 use crate::server::ApiServer;
-use crate::tracking::{keep_reset, keep_times};
 use crate::write::{
-    check_name, check_namespace, check_stored_size, count_generation, handled_form, other_uid,
-    prepare_update, served_draft, served_text, stored_form,
+    check_name, check_namespace, check_stored_size, count_generation, handled_form, keep_reset,
+    keep_times, other_uid, prepare_update, served_draft, served_text, stored_form,
 };
 
 /// Source of the new object.

@@ -12,9 +12,9 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::strict::{self, MemberCheck};
 use serde_json::Value;
 
+use super::handled_form;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
-use crate::write::handled_form;
 
 impl ApiServer {
     /// Normalizes an object.
