@@ -111,6 +111,27 @@ pub enum NameRule {
 }
 
 impl Kind {
+    /// Returns the row of a namespaced resource without deviations.
+    pub fn plain(group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+            singular: kind.to_lowercase(),
+            storage: plural.into(),
+            namespaced: true,
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            verbs: Verb::ALL.to_vec(),
+            subresources: Vec::new(),
+            traits: Vec::new(),
+            fields: Vec::new(),
+            name_rule: NameRule::Subdomain,
+            custom: None,
+        }
+    }
+
     /// Returns true if the kind has the trait.
     pub fn has(&self, wanted: Trait) -> bool {
         self.traits.contains(&wanted)

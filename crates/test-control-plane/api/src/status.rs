@@ -1,5 +1,6 @@
 //! API errors: `Status` objects with reason, details and causes.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -21,7 +22,7 @@ pub struct ApiError {
     /// The HTTP status code.
     pub code: u16,
     /// The machine-readable reason; empty if the server gives none.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The human-readable message.
     pub message: String,
     /// The `details` object, if there is one.
@@ -35,10 +36,14 @@ pub type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
     /// Builds an error without details.
-    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn new(
+        code: u16,
+        reason: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             code,
-            reason,
+            reason: reason.into(),
             message: message.into(),
             details: None,
             continue_token: None,

@@ -4,7 +4,6 @@
 //! Rules affect only the clients' view, never the stored data: objects, revisions and the order of
 //! events stay those of a correct server.
 
-mod action;
 mod applied;
 mod decision;
 mod draw;
@@ -19,13 +18,11 @@ mod outage;
 mod plan;
 mod rule;
 mod schedule;
-mod setters;
 mod view;
 mod watch_rule;
 mod watch_stream;
 mod watches;
 
-pub use action::FaultAction;
 pub use draw::{Count, Delay};
 pub use engine::Faults;
 pub use error::FaultError;
@@ -34,7 +31,7 @@ pub use gate::{Gate, GatePoint};
 pub use matcher::{ACTOR_AGENT_PREFIX, RequestMatcher};
 pub use outage::Outage;
 pub use plan::{FaultPlan, PlanError};
-pub use rule::{FaultRule, RuleId};
+pub use rule::{FaultAction, FaultRule, RuleId};
 pub use schedule::Schedule;
 pub use view::{View, ViewRule};
 pub use watch_rule::{EventMatcher, UnsoundAction, WatchAction, WatchMoment, WatchRule};

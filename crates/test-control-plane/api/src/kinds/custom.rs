@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Field, Kind, NameRule, Subresource, Trait, Verb};
+use super::{Field, Kind, Subresource, Trait, Verb};
 use crate::custom::{self, CustomResource, Definition, flag, texts};
 use crate::members::{list, text};
 
@@ -45,10 +45,6 @@ fn row(definition: Definition<'_>, version: &Value) -> Kind {
     let status = has_status.then_some(Subresource::Status);
     let scale = custom.scale.is_some().then_some(Subresource::Scale);
     Kind {
-        group: definition.group().to_owned(),
-        version: text(version, "name").to_owned(),
-        kind: text(names, "kind").to_owned(),
-        plural: text(names, "plural").to_owned(),
         singular: text(names, "singular").to_owned(),
         storage: definition.name().into(),
         namespaced: definition.is_namespaced(),
@@ -63,8 +59,13 @@ fn row(definition: Definition<'_>, version: &Value) -> Kind {
             Trait::OwnFieldLabels,
         ],
         fields: fields(version),
-        name_rule: NameRule::Subdomain,
         custom: Some(custom),
+        ..Kind::plain(
+            definition.group(),
+            text(version, "name"),
+            text(names, "kind"),
+            text(names, "plural"),
+        )
     }
 }
 

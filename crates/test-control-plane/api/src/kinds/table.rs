@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Field, Kind, NameRule, Trait, Verb};
+use super::{Field, Kind, Trait};
 
 /// All rows, those of mere bodies included.
 pub(crate) static ROWS: LazyLock<Vec<Arc<Kind>>> =
@@ -50,23 +50,7 @@ fn parse_row(group_version: &str, line: &str) -> Option<Kind> {
     let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
     let mut words = line.split(' ');
     let (kind, plural) = (words.next()?, words.next()?);
-    let mut row = Kind {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-        singular: kind.to_lowercase(),
-        storage: plural.into(),
-        namespaced: true,
-        short_names: Vec::new(),
-        categories: Vec::new(),
-        verbs: Verb::ALL.to_vec(),
-        subresources: Vec::new(),
-        traits: Vec::new(),
-        fields: Vec::new(),
-        name_rule: NameRule::Subdomain,
-        custom: None,
-    };
+    let mut row = Kind::plain(group, version, kind, plural);
     for word in words {
         let names = |list: &str| list.split(',').map(str::to_owned).collect();
         match word.split_once(['=', '/']) {

@@ -128,7 +128,7 @@ mod tests {
             let error = refusal(&method, path, "");
             assert_eq!(error.message, message);
             assert_eq!(error.details, Some(details), "{path}");
-            assert_eq!((error.code, error.reason), (403, "Forbidden"));
+            assert_eq!((error.code, &*error.reason), (403, "Forbidden"));
         }
     }
 

@@ -68,16 +68,7 @@ impl Applied {
             WatchAction::Cut => Ending::Cut,
             WatchAction::Close => Ending::Close,
             WatchAction::Error(error) => {
-                let status = error.status(facts).unwrap_or_else(|| {
-                    json!({
-                        "kind": "Status",
-                        "apiVersion": "v1",
-                        "metadata": {},
-                        "status": "Failure",
-                        "reason": "TooManyRequests",
-                        "code": error.code(),
-                    })
-                });
+                let status = error.error(facts).to_value();
                 let mut line = json!({"type": "ERROR", "object": status}).to_string();
                 line.push('\n');
                 Ending::Error(line.into())

@@ -10,11 +10,9 @@ use http_body_util::BodyExt;
 use rand::rngs::StdRng;
 use tokio::time::sleep;
 
-use super::action::FaultAction;
-use super::error::FaultError;
 use super::facts::RequestFacts;
 use super::gate::{GatePoint, GateState};
-use super::rule::FaultRule;
+use super::rule::{FaultAction, FaultRule};
 use crate::reply::{self, BoxError, Reply};
 
 /// The decision of the rules on one request.
@@ -24,17 +22,9 @@ pub(crate) struct FaultDecision {
     delay: Duration,
     delay_answer: Duration,
     slow_body: Option<(u32, Duration)>,
-    end: Option<End>,
+    /// The action that ended the evaluation.
+    end: Option<FaultAction>,
     names: Vec<String>,
-}
-
-/// The final action on a request.
-#[derive(Debug)]
-enum End {
-    Respond(FaultError),
-    DropBefore,
-    DropAfter,
-    RespondAfter(FaultError),
 }
 
 /// Reason why a client gets no response.
@@ -64,12 +54,7 @@ impl FaultDecision {
             FaultAction::SlowBody { piece_bytes, pause } => {
                 self.slow_body = Some(((*piece_bytes).max(1), pause.draw(random)));
             }
-            FaultAction::Respond(error) => self.end = Some(End::Respond(error.clone())),
-            FaultAction::DropBeforeCommit => self.end = Some(End::DropBefore),
-            FaultAction::CommitThenDrop => self.end = Some(End::DropAfter),
-            FaultAction::CommitThenRespond(error) => {
-                self.end = Some(End::RespondAfter(error.clone()));
-            }
+            last => self.end = Some(last.clone()),
         }
     }
 
@@ -82,8 +67,8 @@ impl FaultDecision {
     /// the request is processed.
     pub(crate) fn code_without_handling(&self) -> Option<u16> {
         match &self.end {
-            Some(End::Respond(error)) => Some(error.code()),
-            Some(End::DropBefore) => Some(0),
+            Some(FaultAction::Respond(error)) => Some(error.code()),
+            Some(FaultAction::DropBeforeCommit) => Some(0),
             _ => None,
         }
     }
@@ -99,8 +84,8 @@ impl FaultDecision {
         }
         self.pass_gates(GatePoint::BeforeCommit, facts).await;
         match &self.end {
-            Some(End::Respond(error)) => return Ok(error.reply(facts)),
-            Some(End::DropBefore) => return Err(Interrupted::Dropped),
+            Some(FaultAction::Respond(error)) => return Ok(error.reply(facts)),
+            Some(FaultAction::DropBeforeCommit) => return Err(Interrupted::Dropped),
             _ => {}
         }
         let reply = apply.await.map_err(Interrupted::Failed)?;
@@ -109,8 +94,8 @@ impl FaultDecision {
             sleep(self.delay_answer).await;
         }
         match (&self.end, self.slow_body) {
-            (Some(End::DropAfter), _) => Err(Interrupted::Dropped),
-            (Some(End::RespondAfter(error)), _) => Ok(error.reply(facts)),
+            (Some(FaultAction::CommitThenDrop), _) => Err(Interrupted::Dropped),
+            (Some(FaultAction::CommitThenRespond(error)), _) => Ok(error.reply(facts)),
             (_, Some((bytes, pause))) => Ok(in_pieces(reply, bytes, pause)),
             _ => Ok(reply),
         }

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::action::FaultAction;
 use super::applied::Applied;
 use super::decision::FaultDecision;
 use super::facts::RequestFacts;
@@ -13,7 +12,7 @@ use super::gate::{Gate, GatePoint, GateState};
 use super::matcher::RequestMatcher;
 use super::outage::Outage;
 use super::plan::FaultPlan;
-use super::rule::{FaultRule, RuleId};
+use super::rule::{FaultAction, FaultRule, RuleId};
 use super::schedule::{Running, Schedule};
 use super::view::ViewRule;
 use super::watch_rule::{WatchAction, WatchRule};

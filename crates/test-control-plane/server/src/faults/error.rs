@@ -1,9 +1,8 @@
 //! Injected errors of a real server, its overload protection or a proxy.
 
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
-use kube_test_control_plane_api::kinds;
-use kube_test_control_plane_api::status::{ApiError, details};
+use kube_test_control_plane_api::status::{ApiError, FieldError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -90,162 +89,91 @@ impl FaultError {
 
     /// Returns the HTTP status code.
     pub fn code(&self) -> u16 {
-        match self {
-            Self::Forbidden { .. } => 403,
-            Self::NotFound => 404,
-            Self::AlreadyExists | Self::Conflict => 409,
-            Self::Expired => 410,
-            Self::Invalid { .. } => 422,
-            Self::TooManyRequests { .. } | Self::Overloaded { .. } => 429,
-            Self::InternalError { .. } => 500,
-            Self::ServiceUnavailable => 503,
-            Self::Timeout => 504,
-            Self::Status { code, .. } => *code,
-        }
+        self.error(&RequestFacts::default()).code
     }
 
     /// Returns the response to a request.
     pub(crate) fn reply(&self, facts: &RequestFacts) -> Reply {
-        let code = StatusCode::from_u16(self.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let status = self.status(facts);
-        let mut reply = match &status {
-            Some(status) => reply::json_value(code, status),
-            None => reply::plain(code, OVERLOADED),
-        };
-        let seconds = match self {
-            Self::Overloaded {
-                retry_after_seconds,
-            } => Some(u64::from(*retry_after_seconds)),
-            _ => status
-                .as_ref()
-                .and_then(|s| s.pointer("/details/retryAfterSeconds")?.as_u64()),
-        };
-        let headers = reply.headers_mut();
-        if let Some(seconds) = seconds {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
-        }
-        if status.is_none() {
+        let error = self.error(facts);
+        if let Self::Overloaded { .. } = self {
+            let code = StatusCode::TOO_MANY_REQUESTS;
+            let mut reply = reply::plain(code, OVERLOADED);
+            let headers = reply.headers_mut();
             headers.remove(CACHE_CONTROL);
-            headers.insert(
-                CONTENT_TYPE,
-                HeaderValue::from_static("text/plain; charset=utf-8"),
-            );
+            let seconds = error.retry_after_seconds().unwrap_or_default();
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+            return reply;
         }
-        reply
+        reply::error(&error)
     }
 
     /// Returns the `Status` for a request; `None` for a plain text response.
     pub fn status(&self, facts: &RequestFacts) -> Option<Value> {
-        let resource = facts.group_resource();
+        let is_plain = matches!(self, Self::Overloaded { .. });
+        (!is_plain).then(|| self.error(facts).to_value())
+    }
+
+    pub(super) fn error(&self, facts: &RequestFacts) -> ApiError {
         let name = &facts.name;
-        let object = details(name, &facts.group, &facts.resource);
-        let (reason, message, details) = match self {
-            Self::Overloaded { .. } => return None,
-            Self::Forbidden { message } => (
-                "Forbidden",
-                format!("{resource} \"{name}\" is forbidden: {message}"),
-                Some(object),
-            ),
-            Self::NotFound => (
-                "NotFound",
-                format!("{resource} \"{name}\" not found"),
-                Some(object),
-            ),
-            Self::AlreadyExists => (
-                "AlreadyExists",
-                format!("{resource} \"{name}\" already exists"),
-                Some(object),
-            ),
-            Self::Conflict => (
-                "Conflict",
-                format!(
-                    "Operation cannot be fulfilled on {resource} \"{name}\": the object has been \
-                     modified; please apply your changes to the latest version and try again"
-                ),
-                Some(object),
-            ),
-            Self::Expired => (
-                "Expired",
-                "The resourceVersion for the provided list is too old.".to_owned(),
-                None,
-            ),
-            Self::Invalid { field, message } => return Some(invalid(facts, field, message)),
+        let kind = &facts.kind();
+        match self {
+            Self::Forbidden { message } => ApiError::forbidden(kind, name, message),
+            Self::NotFound => ApiError::not_found(kind, name),
+            Self::AlreadyExists => ApiError::already_exists(kind, name, false),
+            Self::Conflict => ApiError::modified(kind, name),
+            Self::Expired => {
+                ApiError::expired("The resourceVersion for the provided list is too old.")
+            }
+            Self::Invalid { field, message } => {
+                let error = FieldError::invalid_object(field, message);
+                let message = message.clone();
+                ApiError::invalid(kind, name, &[FieldError { message, ..error }])
+            }
             Self::TooManyRequests {
                 retry_after_seconds,
-            } => (
-                "TooManyRequests",
-                "too many requests, please try again later".to_owned(),
-                Some(json!({"retryAfterSeconds": retry_after_seconds})),
-            ),
-            Self::InternalError { message } => (
-                "InternalError",
-                format!("Internal error occurred: {message}"),
-                Some(json!({"causes": [{"message": message}]})),
-            ),
-            Self::ServiceUnavailable => (
+            }
+            | Self::Overloaded {
+                retry_after_seconds,
+            } => ApiError {
+                details: Some(json!({"retryAfterSeconds": retry_after_seconds})),
+                ..ApiError::new(
+                    429,
+                    "TooManyRequests",
+                    "too many requests, please try again later",
+                )
+            },
+            Self::InternalError { message } => ApiError::internal_error(message),
+            Self::ServiceUnavailable => ApiError::new(
+                503,
                 "ServiceUnavailable",
-                "the server is currently unable to handle the request".to_owned(),
-                None,
+                "the server is currently unable to handle the request",
             ),
-            Self::Timeout => (
-                "Timeout",
-                "Timeout: request did not complete within the allotted timeout".to_owned(),
-                Some(json!({})),
-            ),
+            Self::Timeout => ApiError {
+                details: Some(json!({})),
+                ..ApiError::new(
+                    504,
+                    "Timeout",
+                    "Timeout: request did not complete within the allotted timeout",
+                )
+            },
             Self::Status {
+                code,
                 reason,
                 message,
                 details,
-                ..
-            } => (reason.as_str(), message.clone(), details.clone()),
-        };
-        let mut status = json!({
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Failure",
-            "message": message,
-            "code": self.code(),
-        });
-        if !reason.is_empty() {
-            status["reason"] = json!(reason);
+            } => ApiError {
+                details: details.clone(),
+                ..ApiError::new(*code, reason.clone(), message.clone())
+            },
         }
-        if let Some(details) = details {
-            status["details"] = details;
-        }
-        Some(status)
     }
-}
-
-fn invalid(facts: &RequestFacts, field: &str, message: &str) -> Value {
-    let kind = kinds::by_resource(&facts.group, &facts.version, &facts.resource);
-    let kind = kind.map_or(&facts.resource, |kind| &kind.kind);
-    let dotted = if facts.group.is_empty() {
-        kind.clone()
-    } else {
-        format!("{kind}.{}", facts.group)
-    };
-    let mut object = details(&facts.name, &facts.group, kind);
-    object["causes"] = json!([
-        {"reason": "FieldValueInvalid", "message": message, "field": field},
-    ]);
-    json!({
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": format!("{dotted} \"{}\" is invalid: {field}: {message}", facts.name),
-        "reason": "Invalid",
-        "details": object,
-        "code": 422,
-    })
 }
 
 impl From<ApiError> for FaultError {
     fn from(error: ApiError) -> Self {
         Self::Status {
             code: error.code,
-            reason: error.reason.to_owned(),
+            reason: error.reason.into_owned(),
             message: error.message,
             details: error.details,
         }

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::Value;
 
 use kube_test_control_plane_api::decode::protobuf;
-use kube_test_control_plane_api::kinds::Verb;
+use kube_test_control_plane_api::kinds::{self, Kind, Verb};
 use kube_test_control_plane_api::query::Query;
 
 use crate::resource_path::ResourcePath;
@@ -73,13 +73,11 @@ impl RequestFacts {
         !self.resource.is_empty()
     }
 
-    /// Returns the resource for messages, such as `statefulsets.apps`.
-    pub(crate) fn group_resource(&self) -> String {
-        if self.group.is_empty() {
-            self.resource.clone()
-        } else {
-            format!("{}.{}", self.resource, self.group)
-        }
+    /// Returns a row of the resource for messages.
+    pub(crate) fn kind(&self) -> Kind {
+        let known = kinds::by_resource(&self.group, &self.version, &self.resource);
+        let kind = known.map_or(&self.resource, |known| &known.kind);
+        Kind::plain(&self.group, &self.version, kind, &self.resource)
     }
 
     /// Sets a create's name from its body.

@@ -7,7 +7,22 @@ use kube_test_control_plane_api::query::Query;
 use serde::{Deserialize, Serialize};
 
 use super::facts::{RequestFacts, body_labels};
-use super::setters::text_setters;
+
+/// Defines setters of optional text fields with their names.
+macro_rules! text_setters {
+    ($($(#[$doc:meta])* $member:ident),+ $(,)?) => {
+        $(
+            $(#[$doc])*
+            #[must_use]
+            pub fn $member(mut self, $member: &str) -> Self {
+                self.$member = Some($member.to_owned());
+                self
+            }
+        )+
+    };
+}
+
+pub(super) use text_setters;
 
 /// Prefix of the actors' user agents.
 pub const ACTOR_AGENT_PREFIX: &str = "test-control-plane/";

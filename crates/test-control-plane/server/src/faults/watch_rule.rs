@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::draw::{Count, Delay};
 use super::duration;
 use super::error::FaultError;
-use super::matcher::{RequestMatcher, is_wanted};
+use super::matcher::{RequestMatcher, is_wanted, text_setters};
+use super::rule::rule_setters;
 use super::schedule::Schedule;
-use super::setters::{rule_setters, text_setters};
 
 /// Selects watches, the time of effect, and an action on their events. A rule applies to open and
 /// future watches. Only JSON watches are affected.

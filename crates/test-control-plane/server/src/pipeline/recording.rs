@@ -51,7 +51,7 @@ impl Recording<'_> {
         entry.latency = self.begun.elapsed();
         entry.code = code;
         if let Some(error) = error {
-            error.reason.clone_into(&mut entry.reason);
+            error.reason.as_ref().clone_into(&mut entry.reason);
             error.message.clone_into(&mut entry.message);
         }
         entry.fault.clone_from(&self.fault);

@@ -114,7 +114,7 @@ fn revision_data_is_kept_verbatim() {
 fn bad_bodies_fail_with_go_messages() {
     let message = |body: &[u8]| {
         let error = read("v1", "ConfigMap", body).unwrap_err();
-        assert_eq!((error.code, error.reason), (400, "BadRequest"));
+        assert_eq!((error.code, &*error.reason), (400, "BadRequest"));
         error.message
     };
     let unrecognized = "the object provided is unrecognized (must be of type ConfigMap): ";
