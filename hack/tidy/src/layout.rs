@@ -59,9 +59,10 @@ pub const CRATES: [(&str, &str); 15] = [
 const CONTROL_PLANE: &str = "crates/test-control-plane/";
 
 /// Files and folders of the facade itself.
-const FACADE: [&str; 6] = [
+const FACADE: [&str; 7] = [
     "Cargo.toml",
     "GUIDE.md",
+    "LICENSE",
     "README.md",
     "examples",
     "src",

@@ -29,6 +29,24 @@ pub struct Package {
     /// Declared SPDX expression.
     #[serde(default)]
     pub license: Option<String>,
+    /// Registries to which it may be published: `None` for any, empty for none.
+    #[serde(default)]
+    pub publish: Option<Vec<String>>,
+    /// One line about it.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Path of its page.
+    #[serde(default)]
+    pub readme: Option<String>,
+    /// Oldest compiler that builds it.
+    #[serde(default)]
+    pub rust_version: Option<String>,
+    /// Words to find it by.
+    #[serde(default)]
+    pub keywords: Vec<String>,
+    /// Its categories on the registry.
+    #[serde(default)]
+    pub categories: Vec<String>,
     /// Path of its manifest.
     #[serde(default)]
     pub manifest_path: String,
@@ -52,6 +70,11 @@ impl Package {
             .map_or_else(String::new, |folder| {
                 folder.to_string_lossy().replace('\\', "/")
             })
+    }
+
+    /// Returns true unless it stays in the repository.
+    pub fn is_publishable(&self) -> bool {
+        self.publish.as_ref().is_none_or(|to| !to.is_empty())
     }
 
     /// Returns true for a package with a library target.

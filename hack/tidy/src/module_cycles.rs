@@ -1,12 +1,11 @@
 //! Modules of a crate depend on each other one way, and stay few on each level.
 
+mod graph;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    Findings,
-    module_graph::{Crate, Graph},
-    repository::SourceFile,
-};
+use crate::{Findings, repository::SourceFile};
+use graph::{Crate, Graph};
 
 /// The most modules side by side on one level of a crate, test modules aside.
 const MODULES_MAX: usize = 25;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tidy::{
     Findings, budgets, dependencies, docs, doubles, features, layout, left_out, licenses,
     metadata::{self, Metadata},
-    module_cycles, mutants, panics, paths, plain_english, reachable,
+    module_cycles, mutants, packaging, panics, paths, plain_english, reachable,
     repository::{Repository, SourceFile},
     source, symbols, unused_dependencies,
     upstream::{
@@ -76,6 +76,12 @@ fn licences_are_allowed() {
     let deny = repository.file(".deny.toml").expect(".deny.toml exists");
     let allowed = licenses::allow_list(&deny.text);
     assert_clean(&licenses::check(&metadata(&repository), &allowed));
+}
+
+#[test]
+fn packages_are_complete() {
+    let repository = repository();
+    assert_clean(&packaging::check(&metadata(&repository), &repository));
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! Kubernetes objects in a test API server: decoding, defaults, validation, answers.
+#![doc = include_str!("../README.md")]
 
 pub mod answer;
 #[cfg(feature = "cel")]

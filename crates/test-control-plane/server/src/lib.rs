@@ -1,4 +1,5 @@
 //! An embedded Kubernetes API server for tests: requests, watches, users, audit log, faults.
+#![doc = include_str!("../README.md")]
 
 mod access;
 pub mod admission;

@@ -7,7 +7,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use crate::reachable;
 
 /// The top-level modules that each top-level module names, with a file that does.
-pub type Graph = BTreeMap<String, BTreeMap<String, String>>;
+pub(super) type Graph = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The first words of items and statements, after the visibility. An item ends with `;` or a block.
 const ITEMS: [&str; 13] = [
@@ -20,11 +20,11 @@ type Segments = Vec<String>;
 
 /// One crate as its source says it.
 #[derive(Debug, Default)]
-pub struct Crate {
+pub(super) struct Crate {
     /// The modules of each level, by the path of the module that declares them.
-    pub levels: BTreeMap<String, BTreeSet<String>>,
+    pub(super) levels: BTreeMap<String, BTreeSet<String>>,
     /// Files that are no Rust.
-    pub unreadable: Vec<String>,
+    pub(super) unreadable: Vec<String>,
     /// Every path that a module names, from the root: module, file, path.
     named: Vec<(Segments, String, Segments)>,
 }
@@ -39,7 +39,7 @@ struct Pending {
 impl Crate {
     /// Reads the crate with this root file. Modules behind `cfg(test)` or a `testing` feature are
     /// left out, and so is other code behind them.
-    pub fn read<'a>(root: &str, read: &dyn Fn(&str) -> Option<&'a str>) -> Self {
+    pub(super) fn read<'a>(root: &str, read: &dyn Fn(&str) -> Option<&'a str>) -> Self {
         let mut found = Self::default();
         let mut open = vec![Pending {
             path: root.to_owned(),
@@ -77,7 +77,7 @@ impl Crate {
 
     /// The imports between the modules of the top level. A name that the root re-exports stands for
     /// the module that it comes from.
-    pub fn graph(&self) -> Graph {
+    pub(super) fn graph(&self) -> Graph {
         let none = BTreeSet::new();
         let top = self.levels.get("").unwrap_or(&none);
         let exports: BTreeMap<&str, &str> = self

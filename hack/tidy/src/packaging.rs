@@ -1,0 +1,127 @@
+//! The packages that may be published: their metadata, licence and pages are complete.
+
+use std::path::Path;
+
+use crate::metadata::{Metadata, Package};
+use crate::repository::Repository;
+use crate::{Findings, docs};
+
+/// Checks every package of the workspace that may be published.
+pub fn check(metadata: &Metadata, repository: &Repository) -> Findings {
+    let mut findings = Findings::new();
+    for package in metadata
+        .members()
+        .values()
+        .filter(|package| package.is_publishable())
+    {
+        let folder = package.folder(&repository.root);
+        let missing = incomplete(package);
+        findings.extend(missing.map(|member| format!("{folder}/Cargo.toml: {member} is missing")));
+        if !repository.paths.contains(&format!("{folder}/LICENSE")) {
+            findings.push(format!(
+                "{folder}: LICENSE is missing, link to that of the repository"
+            ));
+        }
+        let pages = repository.with_extension("md").into_iter();
+        for page in pages.filter(|page| is_packaged(&folder, &page.path)) {
+            for link in docs::outward_links(&page.text) {
+                findings.push(format!("{}: {link} is not in the package", page.path));
+            }
+        }
+    }
+    findings
+}
+
+/// Returns true for a page at the top of the package's folder.
+fn is_packaged(folder: &str, page: &str) -> bool {
+    Path::new(page).parent() == Some(Path::new(folder))
+}
+
+/// Returns the missing members of the manifest.
+fn incomplete(package: &Package) -> impl Iterator<Item = &'static str> {
+    let is_there = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    [
+        ("description", is_there(&package.description)),
+        ("license", is_there(&package.license)),
+        ("readme", package.readme.as_deref() == Some("README.md")),
+        ("rust-version", is_there(&package.rust_version)),
+        ("keywords", !package.keywords.is_empty()),
+        ("categories", !package.categories.is_empty()),
+    ]
+    .into_iter()
+    .filter_map(|(member, is_there)| (!is_there).then_some(member))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::repository::SourceFile;
+
+    fn complete() -> Package {
+        let some = |text: &str| Some(text.to_owned());
+        Package {
+            id: "a".to_owned(),
+            name: "a".to_owned(),
+            license: some("Apache-2.0"),
+            manifest_path: "/r/crates/a/Cargo.toml".to_owned(),
+            description: some("An a."),
+            readme: some("README.md"),
+            rust_version: some("1.89"),
+            keywords: vec!["a".to_owned()],
+            categories: vec!["a".to_owned()],
+            ..Package::default()
+        }
+    }
+
+    fn found(package: Package, readme: &str) -> Findings {
+        let metadata = Metadata {
+            workspace_members: vec![package.id.clone()],
+            packages: vec![package],
+            ..Metadata::default()
+        };
+        let files = vec![
+            SourceFile::new("crates/a/README.md", readme),
+            SourceFile::new("crates/a/LICENSE", ""),
+        ];
+        let repository = Repository {
+            root: PathBuf::from("/r"),
+            paths: files.iter().map(|file| file.path.clone()).collect(),
+            files,
+        };
+        check(&metadata, &repository)
+    }
+
+    #[test]
+    fn complete_package_passes() {
+        let readme = "# A\n\n[The guide](GUIDE.md), [the source](https://example.com/../a).\n";
+        assert_eq!(found(complete(), readme), Findings::new());
+    }
+
+    #[test]
+    fn missing_members_and_outward_links_are_found() {
+        let package = Package {
+            readme: None,
+            keywords: Vec::new(),
+            manifest_path: "/r/crates/b/Cargo.toml".to_owned(),
+            ..complete()
+        };
+        assert_eq!(
+            found(package.clone(), ""),
+            [
+                "crates/b/Cargo.toml: readme is missing",
+                "crates/b/Cargo.toml: keywords is missing",
+                "crates/b: LICENSE is missing, link to that of the repository",
+            ]
+        );
+        let private = Package {
+            publish: Some(Vec::new()),
+            ..package
+        };
+        assert_eq!(found(private, ""), Findings::new());
+        let linked = found(complete(), "# A\n\n[Figures](../../docs/figures.md)\n");
+        let wanted = "crates/a/README.md: ../../docs/figures.md is not in the package";
+        assert_eq!(linked, [wanted]);
+    }
+}
