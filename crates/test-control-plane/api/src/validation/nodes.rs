@@ -8,7 +8,9 @@ use super::place::{Errors, Place};
 use super::{names, rules};
 use crate::status::FieldError;
 
-/// Upstream: `validateNodeTaints`, of which `ValidateNode` says that they stand in the metadata.
+/// Validates taints. Errors name a path in the metadata, as in the reference.
+///
+/// Upstream: `validateNodeTaints`, called by `ValidateNode`
 pub(super) fn taints(taints: &Place<'_>, errors: &mut Errors) {
     let mut seen = BTreeSet::new();
     for taint in taints.elements() {

@@ -1,8 +1,7 @@
 //! Decoding of JSON text into the reference's types: invalid UTF-8, lone surrogates, numbers of any
 //! size, repeated members.
 //!
-//! Upstream: `json.Unmarshal`, of which `normalize` does the second half, the
-//! checks of the types.
+//! Upstream: `json.Unmarshal`; `normalize` checks the types.
 
 use kube_apimachinery::schema::{self, Field, Kind, Shape, Type};
 use serde_json::{Map, Number, Value};

@@ -143,8 +143,8 @@ const RULE: &Members = &[
     ("OptionalOldSelf", "optionalOldSelf", Any),
 ];
 
-/// Returns the text of a definition's versions, without the parts that `is_shared` names: those
-/// stand in the internal spec instead.
+/// Returns the text of a definition's versions, without the parts that `is_shared` names: the
+/// internal type moves them to the spec.
 pub(super) fn versions(spec: &Value, is_shared: impl Fn(&str) -> bool) -> String {
     if !spec.get("versions").is_some_and(Value::is_array) {
         return "null".to_owned();

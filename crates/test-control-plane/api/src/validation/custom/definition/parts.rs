@@ -61,7 +61,7 @@ const PARTS: [Part; 4] = [
     },
 ];
 
-/// Returns the parts that all versions share, and those that each version has by itself. Selectable
+/// Returns the parts that all versions share, and those that differ between versions. Selectable
 /// fields are shared only together with the schema.
 ///
 /// Upstream: `Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec`
