@@ -17,11 +17,19 @@ pub use kube_test_control_plane_server::config::{
     EmulatedVersion, EmulatedVersionError, FeatureGateError, FeatureGates, ServerConfig,
     UnknownFields, UnknownFieldsError,
 };
-pub use kube_test_control_plane_server::server::ApiServer;
-pub use kube_test_control_plane_server::{
-    admission, audit, certificates, config, faults, reply, restart, route, server, tls,
-};
+pub use kube_test_control_plane_server::server::{ApiServer, ConnectionDropped};
+pub use kube_test_control_plane_server::{admission, audit, certificates, config, faults, restart};
 pub use kube_test_control_plane_store::{clock, store};
+
+/// Answers of the API server.
+pub mod reply {
+    pub use kube_test_control_plane_server::reply::{BoxError, Reply, ResponseBody};
+}
+
+/// The verbs of requests, as audit log and fault rules name them.
+pub mod route {
+    pub use kube_test_control_plane_api::kinds::Verb;
+}
 
 /// Users, their credentials and their rights.
 pub mod auth {

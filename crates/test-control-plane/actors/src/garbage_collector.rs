@@ -14,8 +14,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use http::Method;
 use kube_test_control_plane_api::kinds;
-use kube_test_control_plane_api::object::{Draft, Key, Object};
-use kube_test_control_plane_api::object::{FOREGROUND, ORPHAN};
+use kube_test_control_plane_api::object::{Draft, FOREGROUND, Key, ORPHAN, Object};
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::{Value, json};
 

@@ -18,8 +18,7 @@ use kube::Client;
 use kube::client::Body;
 use kube_test_control_plane_api::kinds::{self, KINDS, Kind, Trait, Verb};
 use kube_test_control_plane_api::object::{Draft, Key, Object};
-use kube_test_control_plane_api::query::Query;
-use kube_test_control_plane_server::route::{Route, route};
+use kube_test_control_plane_server::resource_path::key_of;
 use kube_test_control_plane_store::clock::Clock;
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -120,7 +119,7 @@ impl Mirror {
         agent: &str,
         body: &Value,
     ) -> (u16, Value) {
-        let target = target(&method, path);
+        let target = key_of(path);
         let before = target.as_ref().and_then(|key| self.version(key));
         let (code, answer) = self.send(method, path, agent, body).await;
         if (200..300).contains(&code) {
@@ -183,16 +182,6 @@ impl Mirror {
 fn is_followed(kind: &Kind) -> bool {
     let stored = !kind.has(Trait::View) && !kind.has(Trait::Virtual);
     stored && kind.allows(Verb::List) && kind.allows(Verb::Watch)
-}
-
-/// Returns the object addressed by a path or its parent; `None` for collections.
-fn target(method: &Method, path: &str) -> Option<Key> {
-    match route(method, path, &Query::parse("")) {
-        Ok(Route::Resource(request)) if !request.name.is_empty() => {
-            Some(Key::new(&request.kind, &request.namespace, &request.name))
-        }
-        _ => None,
-    }
 }
 
 /// Returns the object in an answer with its version; `None` unless its kind is known.

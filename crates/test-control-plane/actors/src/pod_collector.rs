@@ -15,8 +15,7 @@ use tokio::time::Instant;
 use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::node_controller::ready;
-use super::nodes::node_key;
-use super::nodes::taints;
+use super::nodes::{node_key, taints};
 use super::pods::PodFields;
 use super::runner::{Actor, Work};
 

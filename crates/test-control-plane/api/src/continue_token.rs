@@ -1,8 +1,7 @@
 //! Continue tokens of paged lists.
 
-use base64::Engine;
-use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, NO_PAD};
+use base64::{Engine, alphabet};
 use serde_json::{Value, json};
 
 use crate::go;

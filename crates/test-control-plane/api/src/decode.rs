@@ -32,7 +32,7 @@ pub enum BodyFormat {
 }
 
 /// Returns the media type without its parameters.
-pub fn media_type(content_type: &str) -> &str {
+pub(crate) fn media_type(content_type: &str) -> &str {
     content_type.split(';').next().unwrap_or_default().trim()
 }
 

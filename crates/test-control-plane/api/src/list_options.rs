@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use crate::query::Query;
-use crate::status::FieldError;
-use crate::status::{ApiError, ApiResult};
+use crate::status::{ApiError, ApiResult, FieldError};
 
 /// The query parameter that says how to apply the version.
 const MATCH: &str = "resourceVersionMatch";

@@ -8,7 +8,7 @@ use std::slice::Iter;
 use serde_json::{Map, Value, json};
 
 /// Returns the value at a JSON pointer without escapes, without copying text.
-pub fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+pub(crate) fn at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
     let mut steps = pointer.split('/').skip(1);
     steps.try_fold(value, |value, step| match value {
         Value::Object(members) => members.get(step),

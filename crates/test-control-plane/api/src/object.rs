@@ -10,8 +10,7 @@ use crate::go::json::cursor::Cursor;
 use crate::go::json::held;
 use crate::go::json::raw::compact;
 use crate::go::json::read::{self, Expect, Place, Twice};
-use crate::kinds::type_of;
-use crate::kinds::{Field, Kind, Trait};
+use crate::kinds::{Field, Kind, Trait, type_of};
 use crate::members::{at, object_mut};
 use encode::Encoder;
 

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use crate::go;
 use crate::managed_fields::{check_field_manager, manager_of};
 use crate::query::Query;
-use crate::status::FieldError;
-use crate::status::{ApiError, ApiResult};
+use crate::status::{ApiError, ApiResult, FieldError};
 
 /// The treatment of unknown and repeated fields of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,8 +10,7 @@ use crate::go::json::cursor::{Cursor, is_huge, numbers};
 use crate::go::json::held;
 use crate::go::json::raw::compact;
 use crate::go::json::read::{Expect, Place, Twice, read, read_checked};
-use crate::kinds::type_of;
-use crate::kinds::{Kind, Trait};
+use crate::kinds::{Kind, Trait, type_of};
 use crate::object::{Draft, raw_member};
 use crate::status::{ApiError, ApiResult};
 

@@ -44,7 +44,7 @@ impl Query {
     }
 
     /// Parses a boolean parameter; `None` if it is missing.
-    pub fn optional_flag(&self, key: &str) -> Option<bool> {
+    pub(crate) fn optional_flag(&self, key: &str) -> Option<bool> {
         self.0.contains_key(key).then(|| self.flag(key))
     }
 
@@ -53,7 +53,7 @@ impl Query {
     /// # Errors
     ///
     /// 400 with Go's message if it isn't an integer.
-    pub fn integer(&self, key: &str) -> ApiResult<Option<i64>> {
+    pub(crate) fn integer(&self, key: &str) -> ApiResult<Option<i64>> {
         let Some(text) = self.0.get(key) else {
             return Ok(None);
         };

@@ -9,14 +9,11 @@ use serde_json::{Value, json};
 
 use crate::decode::as_warnings;
 use crate::go;
-use crate::kinds::Kind;
-use crate::kinds::stored;
-use crate::kinds::type_of;
+use crate::kinds::{Kind, stored, type_of};
 use crate::options::FieldValidation;
 use crate::patch::Patch;
 use crate::settings::UnknownFields;
-use crate::status::FieldError;
-use crate::status::{ApiError, ApiResult};
+use crate::status::{ApiError, ApiResult, FieldError};
 
 pub use self::walk::has_repeated;
 use self::walk::{Finding, walk};

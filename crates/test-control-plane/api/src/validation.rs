@@ -33,9 +33,7 @@ pub use names::path_segment;
 pub(crate) use names::{dns_label, dns_subdomain, letter_label};
 
 use crate::custom::DEFINITIONS;
-use crate::kinds::Kind;
-use crate::kinds::Subresource;
-use crate::kinds::Target;
+use crate::kinds::{Kind, Subresource, Target};
 use crate::object::Draft;
 use crate::settings::FeatureGates;
 use crate::status::FieldError;

@@ -9,8 +9,7 @@ use rand::seq::IndexedRandom;
 use serde_json::Value;
 
 use crate::corpus::Corpus;
-use crate::mutate;
-use crate::patches;
+use crate::{mutate, patches};
 
 /// A request to send.
 #[derive(Clone, Debug, Default)]

@@ -23,7 +23,7 @@ const TIME_LIMIT_MAX: Duration = Duration::from_secs(60);
 const LONG_SUBRESOURCES: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
 /// A request with its complete body.
-pub struct Incoming {
+pub(crate) struct Incoming {
     pub method: Method,
     /// The requested host, with an optional port.
     pub host: String,

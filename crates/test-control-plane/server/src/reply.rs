@@ -25,7 +25,7 @@ pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 pub type Reply = Response<ResponseBody>;
 
 /// Returns a response with JSON text.
-pub fn json_text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
+pub(crate) fn json_text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
     with_type(code, "application/json", text)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn with_body(parts: Parts, body: impl Into<Bytes>) -> Reply {
 }
 
 /// Returns a response with a JSON value.
-pub fn json_value(code: StatusCode, value: &Value) -> Reply {
+pub(crate) fn json_value(code: StatusCode, value: &Value) -> Reply {
     json_text(code, value.to_string())
 }
 
@@ -82,7 +82,7 @@ fn with_type(code: StatusCode, content_type: &'static str, body: impl Into<Bytes
 pub(crate) struct Streamed;
 
 /// Returns a stream of JSON lines.
-pub fn stream(lines: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static) -> Reply {
+pub(crate) fn stream(lines: impl Stream<Item = Result<Bytes, BoxError>> + Send + 'static) -> Reply {
     let body = StreamBody::new(lines.map_ok(Frame::data)).boxed_unsync();
     let mut reply = Response::new(body);
     reply.extensions_mut().insert(Streamed);
@@ -102,7 +102,7 @@ pub(crate) fn streamed(
 }
 
 /// Returns an error's `Status`.
-pub fn error(error: &ApiError) -> Reply {
+pub(crate) fn error(error: &ApiError) -> Reply {
     let code = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut reply = json_value(code, &error.to_value());
     if let Some(seconds) = error.retry_after_seconds() {
@@ -129,7 +129,7 @@ pub(crate) fn timed_out() -> Reply {
 }
 
 /// Returns the `Status` of a success without an object.
-pub fn success(code: StatusCode) -> Reply {
+pub(crate) fn success(code: StatusCode) -> Reply {
     let status = json!({
         "kind": "Status",
         "apiVersion": "v1",
@@ -141,7 +141,7 @@ pub fn success(code: StatusCode) -> Reply {
 }
 
 /// Returns the `Status` of a deletion.
-pub fn deleted(kind: &Kind, name: &str, uid: &str) -> Reply {
+pub(crate) fn deleted(kind: &Kind, name: &str, uid: &str) -> Reply {
     let mut details = details(name, &kind.group, &kind.plural);
     details["uid"] = json!(uid);
     let status = json!({
@@ -206,7 +206,7 @@ fn within_limits<'a>(texts: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Adds a warning for kubectl to print. A text that is invalid in a header is skipped.
-pub fn warn(reply: &mut Reply, text: &str) {
+pub(crate) fn warn(reply: &mut Reply, text: &str) {
     if text.chars().any(char::is_control) {
         return;
     }

@@ -2,6 +2,18 @@
 //!
 //! Upstream: `RequestInfoFactory.NewRequestInfo`.
 
+use kube_test_control_plane_api::kinds;
+use kube_test_control_plane_api::object::Key;
+
+/// Returns the key of the built-in object that a URL's path names, itself or by a subresource.
+pub fn key_of(path: &str) -> Option<Key> {
+    let path = path.split('?').next().unwrap_or_default();
+    let found = ResourcePath::parse(path).filter(|found| !found.name.is_empty())?;
+    let kind = kinds::by_resource(found.group, found.version, found.plural)?;
+    let namespace = if kind.namespaced { found.namespace } else { "" };
+    Some(Key::new(kind, namespace, found.name))
+}
+
 /// The parts of a path below `/api/VERSION` or `/apis/GROUP/VERSION`; absent ones are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ResourcePath<'a> {

@@ -5,14 +5,13 @@ mod custom;
 use std::sync::Arc;
 
 use http::Method;
-use kube_test_control_plane_api::kinds::{self, KINDS, Kind, Subresource};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
 use crate::auth::Identity;
 use crate::custom::CustomIndex;
 use crate::resource_path::ResourcePath;
-pub use kube_test_control_plane_api::kinds::{Target, Verb};
+use kube_test_control_plane_api::kinds::{self, KINDS, Kind, Subresource, Target, Verb};
 
 /// A resource request.
 #[derive(Clone, Debug)]
@@ -33,7 +32,7 @@ pub struct ResourceRequest {
 
 /// Destination of a path.
 #[derive(Clone, Debug)]
-pub enum Route {
+pub(crate) enum Route {
     /// Objects.
     Resource(ResourceRequest),
     /// `/api`.
@@ -62,21 +61,12 @@ pub enum Route {
     Unknown,
 }
 
-/// Returns the route of a request for a built-in resource.
-///
-/// # Errors
-///
-/// 404 for an unknown resource, 405 for an unsupported method.
-pub fn route(method: &Method, path: &str, query: &Query) -> ApiResult<Route> {
-    route_among(method, path, query, &CustomIndex::default())
-}
-
 /// Returns the route of a request for a built-in or a custom resource.
 ///
 /// # Errors
 ///
 /// 404 for an unknown resource, 405 for an unsupported method.
-pub(crate) fn route_among(
+pub(crate) fn route(
     method: &Method,
     path: &str,
     query: &Query,

@@ -17,9 +17,8 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use http_body_util::{BodyExt, Collected};
 use kube_test_control_plane_api::answer::negotiate::{self, Format, Wanted};
-use kube_test_control_plane_api::answer::pretty;
 use kube_test_control_plane_api::answer::represent::protobuf;
-use kube_test_control_plane_api::answer::yaml;
+use kube_test_control_plane_api::answer::{pretty, yaml};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 

@@ -81,7 +81,7 @@ enum Start {
 
 impl ApiServer {
     /// Watches a collection.
-    pub async fn watch(
+    pub(crate) async fn watch(
         &self,
         request: &ResourceRequest,
         query: &Query,

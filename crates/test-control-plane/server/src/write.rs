@@ -9,16 +9,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kube_apimachinery::time;
 use kube_test_control_plane_api::custom::{self, DEFINITIONS};
-use kube_test_control_plane_api::defaults;
-use kube_test_control_plane_api::events;
-use kube_test_control_plane_api::kinds::{Kind, Subresource, Trait};
+use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait};
 use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::{defaults, events};
 use rand::Rng;
 use serde_json::{Value, json};
 
-use crate::route::{ResourceRequest, Target};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 pub(crate) use stored_size::check_stored_size;
@@ -73,12 +72,12 @@ pub(crate) fn stored_form(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
 
 impl ApiServer {
     /// Returns the key of a requested object.
-    pub fn key(request: &ResourceRequest) -> Key {
+    pub(crate) fn key(request: &ResourceRequest) -> Key {
         Key::new(&request.kind, &request.namespace, &request.name)
     }
 
     /// Returns the current time in the API's format.
-    pub fn now_text(&self) -> String {
+    pub(crate) fn now_text(&self) -> String {
         time::format_seconds(self.clock().now())
     }
 

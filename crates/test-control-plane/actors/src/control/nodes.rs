@@ -8,8 +8,7 @@ use super::{ActionError, Handles, change, request};
 use crate::client::{ActorClient, path};
 use crate::kubelet::KubeletOrder;
 use crate::node_controller::NodeOrder;
-use crate::nodes::taints;
-use crate::nodes::{self, NodeConfig, node_key};
+use crate::nodes::{self, NodeConfig, node_key, taints};
 use crate::server::ActorServer;
 
 /// A test's controls over the nodes of a control plane.

@@ -1,7 +1,6 @@
 //! Owner references and the state of their owners.
 
-use kube_test_control_plane_api::object::FOREGROUND;
-use kube_test_control_plane_api::object::{Draft, Key, Object};
+use kube_test_control_plane_api::object::{Draft, FOREGROUND, Key, Object};
 use serde_json::{Value, json};
 
 use crate::client::ActorClient;

@@ -47,7 +47,7 @@ impl IncludeObject {
 }
 
 /// Converts an object or a list to a table.
-pub fn table(kind: &Kind, value: &Value, include: IncludeObject, now: Timestamp) -> Value {
+pub(crate) fn table(kind: &Kind, value: &Value, include: IncludeObject, now: Timestamp) -> Value {
     let one = std::slice::from_ref(value);
     let items = value.get("items").and_then(Value::as_array);
     let rows: Vec<Value> = items

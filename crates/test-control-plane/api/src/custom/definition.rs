@@ -16,38 +16,38 @@ impl<'a> Definition<'a> {
     }
 
     /// Returns the API group.
-    pub fn group(self) -> &'a str {
+    pub(crate) fn group(self) -> &'a str {
         text_at(self.0, "/spec/group")
     }
 
     /// Returns the accepted kind.
-    pub fn kind(self) -> &'a str {
+    pub(crate) fn kind(self) -> &'a str {
         text_at(self.0, "/status/acceptedNames/kind")
     }
 
     /// Returns true if the resources are namespaced.
-    pub fn is_namespaced(self) -> bool {
+    pub(crate) fn is_namespaced(self) -> bool {
         text_at(self.0, "/spec/scope") == "Namespaced"
     }
 
     /// Returns the versions, in their order in the definition.
-    pub fn versions(self) -> impl Iterator<Item = &'a Value> {
+    pub(crate) fn versions(self) -> impl Iterator<Item = &'a Value> {
         list_at(self.0, "/spec/versions")
     }
 
     /// Returns the version in which objects are stored.
-    pub fn storage_version(self) -> Option<&'a Value> {
+    pub(crate) fn storage_version(self) -> Option<&'a Value> {
         self.versions()
             .find(|version| version.get("storage") == Some(&json!(true)))
     }
 
     /// Returns a condition of the status.
-    pub fn condition(self, of: &str) -> Option<&'a Value> {
+    pub(crate) fn condition(self, of: &str) -> Option<&'a Value> {
         list_at(self.0, "/status/conditions").find(|condition| text(condition, "type") == of)
     }
 
     /// Returns true if a condition has the status `True`.
-    pub fn is(self, condition: &str) -> bool {
+    pub(crate) fn is(self, condition: &str) -> bool {
         self.condition(condition)
             .is_some_and(|found| text(found, "status") == "True")
     }

@@ -201,7 +201,7 @@ impl CustomResource {
     /// Returns the members of an object that the schema doesn't specify.
     ///
     /// An object of a version without a schema has only such members.
-    pub fn unknown_fields(&self, api_version: &str, value: &Value) -> Vec<String> {
+    pub(crate) fn unknown_fields(&self, api_version: &str, value: &Value) -> Vec<String> {
         let none = Schema::default();
         let schema = if text(value, "apiVersion") == api_version {
             &self.schema

@@ -4,14 +4,13 @@
 
 use serde_json::Value;
 
-use super::Writer;
 use super::conflict::Conflicts;
-use super::last_applied;
 use super::managers::{Managed, ManagerId, Operation};
 use super::reset_fields::{Filter, without_system_fields};
 use super::tracker::managed_fields;
 use super::typed::{self, Strictness, TypeRef};
 use super::updater::{Merged, Updater};
+use super::{Writer, last_applied};
 use crate::kinds::{Kind, zero};
 use crate::status::{ApiError, ApiResult};
 

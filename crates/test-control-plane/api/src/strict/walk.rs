@@ -8,8 +8,7 @@ use kube_apimachinery::schema::Kind as ValueKind;
 use crate::go::json::cursor::{Cursor, push_index};
 use crate::go::json::read::Expect;
 use crate::go::json::syntax_error;
-use crate::kinds::Kind;
-use crate::kinds::type_of;
+use crate::kinds::{Kind, type_of};
 
 /// Maximum number of reported findings.
 ///

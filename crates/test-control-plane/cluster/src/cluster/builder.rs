@@ -2,11 +2,10 @@
 
 use kube_test_control_plane_actors::ActorsConfig;
 
-use super::TestCluster;
 use super::backend::Backend;
 use super::binaries::{self, Assets};
 use super::error::ClusterError;
-use super::existing;
+use super::{TestCluster, existing};
 use crate::control_plane::{TestControlPlane, TestControlPlaneBuilder};
 
 /// Builds a [`TestCluster`].

@@ -11,7 +11,7 @@ use crate::server::ApiServer;
 
 /// A request with its authenticated user.
 #[derive(Debug)]
-pub struct Admission {
+pub(crate) struct Admission {
     /// The effective user: the impersonated user, or else the sender. Anonymous for invalid
     /// credentials.
     pub user: Arc<Identity>,
@@ -52,7 +52,7 @@ impl ApiServer {
     /// # Errors
     ///
     /// 401 for invalid credentials, 403 for missing rights or a forbidden impersonation.
-    pub fn admit(&self, admission: &Admission, incoming: &Incoming) -> ApiResult<()> {
+    pub(crate) fn admit(&self, admission: &Admission, incoming: &Incoming) -> ApiResult<()> {
         if let Some(error) = &admission.refusal {
             return Err(error.clone());
         }

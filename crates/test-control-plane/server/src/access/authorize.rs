@@ -1,5 +1,6 @@
 //! Authorization of requests.
 
+use kube_test_control_plane_api::kinds::Verb;
 use kube_test_control_plane_api::status::ApiResult;
 
 use crate::auth::Decision;
@@ -8,12 +9,12 @@ use crate::auth::forbidden::{forbidden, forbidden_object};
 use crate::auth::identity::{Identity, MASTERS, NODES, node_name};
 use crate::auth::mode::AuthorizationMode;
 use crate::auth::rbac::stock;
-use crate::route::{ResourceRequest, Verb};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 impl ApiServer {
     /// Asks each mode in turn.
-    pub fn decide(&self, user: &Identity, attributes: &Attributes<'_>) -> Decision {
+    pub(crate) fn decide(&self, user: &Identity, attributes: &Attributes<'_>) -> Decision {
         if user.is_in(MASTERS) {
             return Decision::Allowed(String::new());
         }

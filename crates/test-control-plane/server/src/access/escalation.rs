@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube_test_control_plane_api::kinds::is_policy;
+use kube_test_control_plane_api::kinds::{Verb, is_policy};
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::status::ApiResult;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use crate::auth::identity::{Identity, MASTERS};
 use crate::auth::rbac::PolicyRule;
 use crate::auth::rbac::index::RoleRef;
 use crate::auth::rbac::rule::{ALL, covers_path, quoted};
-use crate::route::{ResourceRequest, Verb};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 const GROUP: &str = "rbac.authorization.k8s.io";

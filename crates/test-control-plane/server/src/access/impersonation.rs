@@ -7,9 +7,8 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
-use kube_test_control_plane_api::query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::validation;
+use kube_test_control_plane_api::{query, validation};
 
 use crate::auth::attributes::{Attributes, Resource};
 use crate::auth::forbidden::forbidden;
@@ -117,7 +116,7 @@ impl ApiServer {
     /// 400 for headers without a user name, 403 if the sender may not impersonate the user.
     ///
     /// Upstream: `WithConstrainedImpersonation`.
-    pub fn impersonate(
+    pub(crate) fn impersonate(
         &self,
         sender: &Identity,
         incoming: &Incoming,

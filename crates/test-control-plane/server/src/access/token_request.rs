@@ -4,8 +4,7 @@ use kube_apimachinery::time;
 use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::members::object_mut;
 use kube_test_control_plane_api::object::Draft;
-use kube_test_control_plane_api::status::FieldError;
-use kube_test_control_plane_api::status::{ApiError, ApiResult, details};
+use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError, details};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 /// Decision of the authorizers on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// Allowed, for a reason, which may be empty.
     Allowed(String),
     /// Allowed by no authorizer, with their reasons.

@@ -19,7 +19,7 @@ pub struct Peer {
 
 /// The sender of a request, as known to the transport.
 #[derive(Clone, Debug)]
-pub enum Sender {
+pub(crate) enum Sender {
     /// A client of a network connection.
     Peer(Peer),
     /// This process, on behalf of a user.

@@ -1,12 +1,12 @@
 //! Calls of the admission hooks.
 
-use kube_test_control_plane_api::kinds::stored;
+use kube_test_control_plane_api::kinds::{Verb, stored};
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::status::ApiResult;
 use serde_json::Value;
 
 use crate::admission::{AdmissionRequest, Operation};
-use crate::route::{ResourceRequest, Verb};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 impl ApiServer {

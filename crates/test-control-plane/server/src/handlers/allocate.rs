@@ -7,8 +7,7 @@ use std::sync::MutexGuard;
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::members::object_mut;
 use kube_test_control_plane_api::object::{Draft, Key};
-use kube_test_control_plane_api::status::FieldError;
-use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
 use serde_json::{Map, Value, json};
 
 use crate::server::{Allocations, ApiServer};

@@ -2,15 +2,13 @@
 
 use http::StatusCode;
 use kube_test_control_plane_api::decode::as_warnings;
-use kube_test_control_plane_api::defaults;
-use kube_test_control_plane_api::events;
-use kube_test_control_plane_api::kinds::Subresource;
-use kube_test_control_plane_api::kinds::stored;
+use kube_test_control_plane_api::kinds::{Subresource, Target, stored};
 use kube_test_control_plane_api::managed_fields::{Applied, Strictness, Writer, described};
 use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::{defaults, events};
 use serde_json::Value;
 
 use super::apply_body::Configuration;
@@ -18,7 +16,7 @@ use super::scale::ScaleSource;
 use super::update::Outcome;
 use crate::config::UnknownFields;
 use crate::reply::{self, Reply};
-use crate::route::{ResourceRequest, Target};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::write::{check_name, check_namespace, handled_form, served_value};
 

@@ -14,7 +14,12 @@ use crate::write::other_uid;
 
 impl ApiServer {
     /// Binds a pod to a node.
-    pub fn bind(&self, request: &ResourceRequest, body: &Value, dry_run: bool) -> ApiResult<Reply> {
+    pub(crate) fn bind(
+        &self,
+        request: &ResourceRequest,
+        body: &Value,
+        dry_run: bool,
+    ) -> ApiResult<Reply> {
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or("");
         if text("/metadata/name") != request.name {
             return Err(ApiError::bad_request(

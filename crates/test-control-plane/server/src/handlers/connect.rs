@@ -4,14 +4,14 @@
 use bytes::Bytes;
 use http::StatusCode;
 use kube_test_control_plane_api::kinds;
-use kube_test_control_plane_api::kinds::Subresource;
+use kube_test_control_plane_api::kinds::{Subresource, Target};
 use kube_test_control_plane_api::object::{Draft, Key};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::Value;
 
 use crate::reply::{self, Reply};
-use crate::route::{ResourceRequest, Target};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 impl ApiServer {
@@ -26,7 +26,7 @@ impl ApiServer {
     }
 
     /// Rejects a connection with the error for the first missing part.
-    pub fn connect(&self, request: &ResourceRequest, query: &Query) -> ApiError {
+    pub(crate) fn connect(&self, request: &ResourceRequest, query: &Query) -> ApiError {
         // A service or pod may be given with scheme and port: `https:web:443`.
         let mut request = request.clone();
         if request.target == Target::Part(Subresource::Proxy) {

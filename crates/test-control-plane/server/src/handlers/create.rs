@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kube_test_control_plane_api::defaults;
-use kube_test_control_plane_api::events;
-use kube_test_control_plane_api::kinds::Trait;
-use kube_test_control_plane_api::kinds::stored;
+use kube_test_control_plane_api::kinds::{Target, Trait, Verb, stored};
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::validation::{self, Subject};
+use kube_test_control_plane_api::{defaults, events};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
-use crate::route::{ResourceRequest, Target, Verb};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::write::{
     check_namespace, check_stored_size, keep_reset, remove_empty, served_draft, served_text,
@@ -26,7 +24,7 @@ const GENERATE_NAME_TRIES: usize = 8;
 
 impl ApiServer {
     /// Creates an object and returns its text.
-    pub fn create(
+    pub(crate) fn create(
         &self,
         request: &ResourceRequest,
         draft: Draft,

@@ -9,11 +9,9 @@ use http::StatusCode;
 use jiff::SignedDuration;
 use kube_apimachinery::time;
 use kube_test_control_plane_api::custom::{self, DEFINITIONS};
-use kube_test_control_plane_api::kinds::stored;
-use kube_test_control_plane_api::kinds::{Kind, Trait};
+use kube_test_control_plane_api::kinds::{Kind, Trait, stored};
 use kube_test_control_plane_api::members::set_or_remove;
-use kube_test_control_plane_api::object::{Draft, Object};
-use kube_test_control_plane_api::object::{FOREGROUND, ORPHAN};
+use kube_test_control_plane_api::object::{Draft, FOREGROUND, ORPHAN, Object};
 use kube_test_control_plane_api::options::{DeleteOptions, Propagation};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_store::store::Expect;
@@ -39,7 +37,11 @@ struct Marked {
 
 impl ApiServer {
     /// Deletes an object.
-    pub fn delete(&self, request: &ResourceRequest, options: &DeleteOptions) -> ApiResult<Reply> {
+    pub(crate) fn delete(
+        &self,
+        request: &ResourceRequest,
+        options: &DeleteOptions,
+    ) -> ApiResult<Reply> {
         let (text, uid) = self.delete_one(request, options)?;
         Ok(match text {
             Some(text) => reply::json_text(StatusCode::OK, text),

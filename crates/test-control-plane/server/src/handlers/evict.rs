@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use kube_apimachinery::selector::{LabelSelector, Selector};
-use kube_test_control_plane_api::kinds::Subresource;
-use kube_test_control_plane_api::kinds::{self, Kind};
+use kube_test_control_plane_api::kinds::{self, Kind, Subresource, Target};
 use kube_test_control_plane_api::members::object_mut;
 use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::options::{DeleteOptions, WriteOptions};
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::Source;
 use crate::reply::{self, Reply};
-use crate::route::{ResourceRequest, Target};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 /// Limit of unconfirmed evictions per budget.
@@ -27,7 +26,7 @@ const RETRY_SECONDS: u64 = 10;
 
 impl ApiServer {
     /// Evicts a pod.
-    pub fn evict(
+    pub(crate) fn evict(
         &self,
         request: &ResourceRequest,
         query: &Query,

@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kube_apimachinery::schema::{self, UnknownMembers};
-use kube_test_control_plane_api::kinds::{Kind, SCALE, stored};
+use kube_test_control_plane_api::kinds::{Kind, SCALE, Target, stored};
 use kube_test_control_plane_api::managed_fields::{Writer, to_parent, to_subresource};
 use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, MetadataRef};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::patch::Patch;
 use kube_test_control_plane_api::selectors::selector_text;
-use kube_test_control_plane_api::status::FieldError;
-use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
 use serde_json::{Value, json};
 
 use super::Source;
 use crate::incoming::Incoming;
-use crate::route::{ResourceRequest, Target};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::write::{check_name, handled_form};
 

@@ -4,20 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use kube_test_control_plane_api::events;
-use kube_test_control_plane_api::kinds::Subresource;
-use kube_test_control_plane_api::kinds::stored;
-use kube_test_control_plane_api::kinds::{Kind, Trait};
+use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait, stored};
 use kube_test_control_plane_api::list_options::parse_version;
 use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::patch::Patch;
-use kube_test_control_plane_api::status::FieldError;
-use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
 use kube_test_control_plane_api::validation::{self, Findings, Subject};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
-use crate::route::{ResourceRequest, Target};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::write::{
     check_name, check_namespace, check_stored_size, count_generation, handled_form, keep_reset,
@@ -26,7 +23,7 @@ use crate::write::{
 
 /// Source of the new object.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub(crate) enum Source {
     /// The body of a PUT.
     Put(Draft),
     /// A patch of the stored object.
@@ -34,7 +31,7 @@ pub enum Source {
 }
 
 /// An object after a write.
-pub struct Written {
+pub(crate) struct Written {
     /// The object as JSON.
     pub text: Bytes,
     /// True if the write created it.
@@ -61,7 +58,7 @@ impl Outcome {
 
 impl ApiServer {
     /// Updates an object, or creates it where a PUT may.
-    pub fn update(
+    pub(crate) fn update(
         &self,
         request: &ResourceRequest,
         source: &Source,

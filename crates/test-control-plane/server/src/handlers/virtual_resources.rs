@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::USER_AGENT;
 use kube_test_control_plane_api::decode;
-use kube_test_control_plane_api::kinds::{self, Subresource};
+use kube_test_control_plane_api::kinds::{self, Subresource, Target};
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::{Write, WriteOptions};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
-use crate::route::{ResourceRequest, Target};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 impl ApiServer {

@@ -8,16 +8,15 @@ use http_body_util::{BodyExt, Collected};
 use kube_apimachinery::json::{is_deep, on_large_stack};
 use kube_test_control_plane_api::answer::negotiate;
 use kube_test_control_plane_api::answer::represent::Representation;
-use kube_test_control_plane_api::kinds::Subresource;
+use kube_test_control_plane_api::kinds::{Subresource, Target, Verb};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::validation;
-use kube_test_control_plane_api::warnings;
+use kube_test_control_plane_api::{validation, warnings};
 
 use crate::access::Admission;
 use crate::faults::{ReadView, RequestFacts};
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
-use crate::route::{ResourceRequest, Route, Target, Verb, route_among};
+use crate::route::{ResourceRequest, Route, route};
 use crate::server::ApiServer;
 
 impl ApiServer {
@@ -30,7 +29,7 @@ impl ApiServer {
     ) -> ApiResult<Reply> {
         self.admit(admission, incoming)?;
         let custom = self.custom_kinds();
-        match route_among(&incoming.method, &incoming.path, &incoming.query, &custom)? {
+        match route(&incoming.method, &incoming.path, &incoming.query, &custom)? {
             Route::Resource(mut request) => {
                 if let Some(error) = &incoming.unreadable {
                     return Err(error.clone());

@@ -3,8 +3,7 @@
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use kube_test_control_plane_api::decode::{self, BodyFormat};
-use kube_test_control_plane_api::kinds::SCALE;
-use kube_test_control_plane_api::kinds::{Subresource, Trait};
+use kube_test_control_plane_api::kinds::{SCALE, Subresource, Target, Trait, Verb};
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::{Write, WriteOptions};
 use kube_test_control_plane_api::patch::{Patch, is_apply};
@@ -15,7 +14,7 @@ use serde_json::Value;
 use crate::handlers::{ScaleSource, Source};
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
-use crate::route::{ResourceRequest, Target, Verb};
+use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
 impl ApiServer {

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use kube_test_control_plane_api::events;
 use kube_test_control_plane_api::kinds::Kind;
-use kube_test_control_plane_api::normalize;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::FieldValidation;
 use kube_test_control_plane_api::patch::Patch;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::strict::{self, MemberCheck};
+use kube_test_control_plane_api::{events, normalize};
 use serde_json::Value;
 
 use super::handled_form;

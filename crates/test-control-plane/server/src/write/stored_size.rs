@@ -4,8 +4,7 @@ use kube_apimachinery::schema;
 use serde_json::Value;
 
 use kube_test_control_plane_api::answer::represent::protobuf;
-use kube_test_control_plane_api::kinds::Kind;
-use kube_test_control_plane_api::kinds::registry_key;
+use kube_test_control_plane_api::kinds::{Kind, registry_key};
 use kube_test_control_plane_api::object::{Draft, Key};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 

@@ -7,8 +7,7 @@ use kube_apimachinery::schema::{self, Field, Kind, Shape, Type};
 use serde_json::{Map, Number, Value};
 
 use super::cursor::Cursor;
-use super::held;
-use super::syntax_error;
+use super::{held, syntax_error};
 
 /// Values of unknown type are dropped below this depth, so that recursive code needs only a small
 /// stack.

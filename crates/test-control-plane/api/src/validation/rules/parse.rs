@@ -1,7 +1,6 @@
 //! The text form of the rules.
 
-use super::checks;
-use super::{Clause, Row, Rules, Words};
+use super::{Clause, Row, Rules, Words, checks};
 
 const SOURCES: [&str; 8] = [
     include_str!("container.txt"),

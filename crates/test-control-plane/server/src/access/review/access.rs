@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use kube_test_control_plane_api::object::Draft;
-use kube_test_control_plane_api::status::FieldError;
-use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
