@@ -28,7 +28,7 @@ impl ActorClient {
 
     /// Returns the newest version of an object.
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Object>> {
-        self.server.get(key)
+        self.server.store().get(key)
     }
 
     /// Returns the newest version of an object, for callers that act on its absence: see
@@ -39,7 +39,7 @@ impl ActorClient {
 
     /// Returns the newest versions of a kind's objects, in one namespace or in all (an empty name).
     pub(super) fn list(&self, storage: &str, namespace: &str) -> Vec<Arc<Object>> {
-        self.server.list(storage, namespace)
+        self.server.store().list(storage, namespace).1
     }
 
     /// Sends a request and returns the status code and body of the answer.

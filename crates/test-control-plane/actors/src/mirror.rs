@@ -5,7 +5,6 @@
 //! only when the copy contains its write: an actor always sees its own writes.
 
 mod follow;
-mod log;
 mod scope;
 
 use std::sync::Arc;
@@ -20,23 +19,26 @@ use kube_test_control_plane_api::kinds::{self, KINDS, Kind, Trait, Verb};
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_server::resource_path::key_of;
 use kube_test_control_plane_store::clock::Clock;
+use kube_test_control_plane_store::store::Store;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::no_answer::NoAnswer;
-use log::Log;
 pub use scope::{Namespaces, Scope};
 
 /// Limit of the wait for a write to reach the copy. It normally takes milliseconds; a write outside
 /// the mirrored scope never arrives.
 const ECHO_MAX: Duration = Duration::from_secs(1);
 
+/// Limit of the events kept for slow actors.
+const LOG_WINDOW: usize = 20_000;
+
 /// A copy of a real API server's objects.
 pub struct Mirror {
     client: Client,
-    log: Log,
+    store: Store,
     clock: Arc<dyn Clock>,
     scope: Scope,
     stopping: CancellationToken,
@@ -65,7 +67,7 @@ impl Mirror {
     ) -> kube::Result<Arc<Self>> {
         let mirror = Arc::new(Self {
             client,
-            log: Log::default(),
+            store: Store::new(LOG_WINDOW),
             clock,
             scope,
             stopping: CancellationToken::new(),
@@ -83,8 +85,10 @@ impl Mirror {
         Ok(mirror)
     }
 
-    pub(super) fn log(&self) -> &Log {
-        &self.log
+    /// Returns the copy. Its revisions count the events in the order of arrival: a real server's
+    /// versions increase across all kinds, but the watches of two kinds deliver them out of order.
+    pub(super) fn store(&self) -> &Store {
+        &self.store
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -129,7 +133,7 @@ impl Mirror {
     }
 
     fn version(&self, key: &Key) -> Option<u64> {
-        self.log.get(key).map(|object| object.resource_version)
+        self.store.get(key).map(|object| object.resource_version)
     }
 
     async fn await_echo(&self, target: Option<Key>, before: Option<u64>, answer: &Value) {
@@ -142,7 +146,7 @@ impl Mirror {
             (now, None) => now != before,
             (None, Some(_)) => before.is_some(),
         };
-        let mut moved = self.log.subscribe();
+        let mut moved = self.store.subscribe();
         // A write outside the mirrored scope never arrives.
         let _ = timeout(ECHO_MAX, moved.wait_for(|_| came_back())).await;
     }

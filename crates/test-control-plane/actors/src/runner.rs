@@ -146,7 +146,7 @@ async fn run<A: Actor>(
     mut orders: mpsc::UnboundedReceiver<Order<A::Order>>,
 ) {
     let stopping = server.stopping();
-    let mut revisions = server.subscribe();
+    let mut revisions = server.store().subscribe();
     let mut running = Running {
         actor,
         server,
@@ -232,7 +232,7 @@ impl<A: Actor> Running<A> {
         let server = &self.server;
         let news = self
             .cursor
-            .map(|cursor| server.events_after(cursor, BATCH_MAX));
+            .map(|cursor| server.store().events_after(cursor, BATCH_MAX));
         if let Some(Ok((until, events))) = news {
             for entry in &events {
                 self.actor.observe(entry, &mut self.agenda);
@@ -241,7 +241,7 @@ impl<A: Actor> Running<A> {
             return !events.is_empty();
         }
         self.actor.reset();
-        let (revision, objects) = self.server.all();
+        let (revision, objects) = self.server.store().all();
         for object in objects {
             self.actor.observe(&added(object), &mut self.agenda);
         }

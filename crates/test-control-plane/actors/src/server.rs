@@ -10,9 +10,8 @@ use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_server::server::ApiServer;
-use kube_test_control_plane_store::store::{Compacted, LogEntry};
+use kube_test_control_plane_store::store::Store;
 use serde_json::Value;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "client")]
@@ -30,53 +29,12 @@ pub enum ActorServer {
 }
 
 impl ActorServer {
-    /// Returns the newest known version of an object.
-    pub(super) fn get(&self, key: &Key) -> Option<Arc<Object>> {
+    /// Returns the objects: those of the embedded server, or the copy of a real server's.
+    pub(super) fn store(&self) -> &Store {
         match self {
-            Self::Embedded(server) => server.store().get(key),
+            Self::Embedded(server) => server.store(),
             #[cfg(feature = "client")]
-            Self::Real(mirror) => mirror.log().get(key),
-        }
-    }
-
-    /// Returns the newest versions of a kind's objects, in one namespace or in all (an empty name).
-    pub(super) fn list(&self, storage: &str, namespace: &str) -> Vec<Arc<Object>> {
-        match self {
-            Self::Embedded(server) => server.store().list(storage, namespace).1,
-            #[cfg(feature = "client")]
-            Self::Real(mirror) => mirror.log().list(storage, namespace),
-        }
-    }
-
-    /// Returns all objects with their position in the log.
-    pub(super) fn all(&self) -> (u64, Vec<Arc<Object>>) {
-        match self {
-            Self::Embedded(server) => server.store().all(),
-            #[cfg(feature = "client")]
-            Self::Real(mirror) => mirror.log().all(),
-        }
-    }
-
-    /// Returns the next events after a position in the log, and the position up to which they are
-    /// complete.
-    pub(super) fn events_after(
-        &self,
-        after: u64,
-        max: usize,
-    ) -> Result<(u64, Vec<LogEntry>), Compacted> {
-        match self {
-            Self::Embedded(server) => server.store().events_after(after, max),
-            #[cfg(feature = "client")]
-            Self::Real(mirror) => mirror.log().events_after(after, max),
-        }
-    }
-
-    /// Subscribes to the log's last position.
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
-        match self {
-            Self::Embedded(server) => server.store().subscribe(),
-            #[cfg(feature = "client")]
-            Self::Real(mirror) => mirror.log().subscribe(),
+            Self::Real(mirror) => mirror.store(),
         }
     }
 

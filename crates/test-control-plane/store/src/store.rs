@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch;
 
@@ -100,6 +100,10 @@ impl Store {
 
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the newest revision.
@@ -225,21 +229,9 @@ impl Store {
 
     /// Stores an object verbatim, replacing any object with its key.
     pub fn put_as_is(&self, object: &AsIs) {
-        loop {
-            let current = self.get(&object.key);
-            let expect = current.map_or(Expect::Absent, |object| {
-                Expect::Version(object.resource_version)
-            });
-            let key = object.key.clone();
-            // A conflict means that another writer made progress, so the loop ends.
-            let object = object.clone();
-            if self
-                .commit(key, expect, |_, revision| object.commit(revision))
-                .is_ok()
-            {
-                return;
-            }
-        }
+        let mut state = self.write();
+        let object = object.clone().commit(state.revision + 1);
+        self.insert(&mut state, Arc::new(object));
     }
 
     /// Removes an object.
@@ -248,25 +240,28 @@ impl Store {
     ///
     /// The stored object has another version.
     pub fn delete(&self, kind: &Kind, key: Key, version: u64) -> Result<Arc<Object>, Mismatch> {
-        let mut guard = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *guard;
+        let state = &mut *self.write();
         let found = state
             .objects
             .get(&key)
             .filter(|o| o.resource_version == version);
         let previous = Arc::clone(found.ok_or(Mismatch)?);
-        state.objects.remove(&key);
-        state.revision += 1;
         let draft = previous.draft();
-        let object = Arc::new(Object::commit(kind, key, draft, state.revision));
-        let entry = LogEntry {
-            revision: state.revision,
-            change: Change::Deleted,
-            object: Arc::clone(&object),
-            previous: Some(previous),
-        };
-        self.append(state, entry);
+        let object = Arc::new(Object::commit(kind, key, draft, state.revision + 1));
+        self.remove(state, Arc::clone(&object));
         Ok(object)
+    }
+
+    /// Stores a version of another server's object, which keeps that server's resource version.
+    pub fn put_copy(&self, object: Object) {
+        let mut state = self.write();
+        self.insert(&mut state, Arc::new(object));
+    }
+
+    /// Removes another server's object. `object` is its last version.
+    pub fn remove_copy(&self, object: Arc<Object>) {
+        let mut state = self.write();
+        self.remove(&mut state, object);
     }
 
     fn commit(
@@ -275,51 +270,65 @@ impl Store {
         expect: Expect,
         encode: impl FnOnce(Key, u64) -> Object,
     ) -> Result<Arc<Object>, Mismatch> {
-        let mut guard = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *guard;
-        let previous = state.objects.get(&key).map(Arc::clone);
-        let found = previous.as_ref().map_or(Expect::Absent, |object| {
+        let state = &mut *self.write();
+        let found = state.objects.get(&key).map_or(Expect::Absent, |object| {
             Expect::Version(object.resource_version)
         });
         if found != expect {
             return Err(Mismatch);
         }
-        state.revision += 1;
-        let object = Arc::new(encode(key.clone(), state.revision));
-        state.objects.insert(key, Arc::clone(&object));
-        let entry = LogEntry {
-            revision: state.revision,
-            change: if previous.is_some() {
-                Change::Modified
-            } else {
-                Change::Added
-            },
-            object: Arc::clone(&object),
-            previous,
-        };
-        self.append(state, entry);
+        let object = Arc::new(encode(key, state.revision + 1));
+        self.insert(state, Arc::clone(&object));
         Ok(object)
     }
 
-    fn append(&self, state: &mut State, entry: LogEntry) {
-        if is_policy(&entry.object.key.storage) {
-            self.policy.store(entry.revision, Ordering::Release);
+    fn insert(&self, state: &mut State, object: Arc<Object>) {
+        let previous = state
+            .objects
+            .insert(object.key.clone(), Arc::clone(&object));
+        let change = match previous {
+            Some(_) => Change::Modified,
+            None => Change::Added,
+        };
+        self.append(state, change, object, previous);
+    }
+
+    fn remove(&self, state: &mut State, object: Arc<Object>) {
+        let previous = state.objects.remove(&object.key);
+        self.append(state, Change::Deleted, object, previous);
+    }
+
+    fn append(
+        &self,
+        state: &mut State,
+        change: Change,
+        object: Arc<Object>,
+        previous: Option<Arc<Object>>,
+    ) {
+        state.revision += 1;
+        let revision = state.revision;
+        if is_policy(&object.key.storage) {
+            self.policy.store(revision, Ordering::Release);
         }
-        if &*entry.object.key.storage == DEFINITIONS {
-            self.definitions.store(entry.revision, Ordering::Release);
+        if &*object.key.storage == DEFINITIONS {
+            self.definitions.store(revision, Ordering::Release);
         }
-        state.log.push_back(entry);
+        state.log.push_back(LogEntry {
+            revision,
+            change,
+            object,
+            previous,
+        });
         while state.log.len() > self.log_window {
             state.compacted += 1;
             state.log.pop_front();
         }
-        self.revision.send_replace(state.revision);
+        self.revision.send_replace(revision);
     }
 
     /// Drops all events up to and including `revision`, as etcd's compaction does.
     pub fn compact(&self, revision: u64) {
-        let mut guard = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let state = &mut *guard;
+        let state = &mut *self.write();
         while state.log.front().is_some_and(|e| e.revision <= revision) {
             state.compacted += 1;
             state.log.pop_front();

@@ -1,5 +1,6 @@
 //! Follows one kind: a list, then watches, and a new list when a watch can't resume.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use futures::{StreamExt, pin_mut};
 use http::Request;
 use kube::core::WatchEvent;
 use kube_test_control_plane_api::kinds::Kind;
-use kube_test_control_plane_api::object::{MetadataRef, Object};
+use kube_test_control_plane_api::object::{Key, MetadataRef, Object};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -35,8 +36,42 @@ impl Mirror {
             _ => Vec::new(),
         };
         let objects = items.into_iter().filter_map(|item| self.held(kind, item));
-        self.log().replace(&kind.storage, objects.collect());
+        self.replace(&kind.storage, objects.collect());
         Ok(Some(version))
+    }
+
+    /// Stores a version of an existing object, unless a newer one is known.
+    fn put(&self, object: Object) {
+        if let Some(known) = self.store().get(&object.key) {
+            if known.uid != object.uid {
+                self.store().remove_copy(known);
+            } else if known.resource_version >= object.resource_version {
+                return;
+            }
+        }
+        self.store().put_copy(object);
+    }
+
+    /// Stores the final version of a deleted object.
+    fn remove(&self, object: Object) {
+        let known = self.store().get(&object.key);
+        // A new object with this name may exist already.
+        if known.is_some_and(|known| known.uid == object.uid) {
+            self.store().remove_copy(Arc::new(object));
+        }
+    }
+
+    /// Replaces all objects of a kind; missing ones are deleted.
+    fn replace(&self, storage: &str, objects: Vec<Object>) {
+        let left: BTreeSet<&Key> = objects.iter().map(|object| &object.key).collect();
+        let (_, mut known) = self.store().list(storage, "");
+        known.retain(|object| !left.contains(&object.key));
+        for object in known {
+            self.store().remove_copy(object);
+        }
+        for object in objects {
+            self.put(object);
+        }
     }
 
     async fn get_json(&self, path: &str) -> kube::Result<Value> {
@@ -67,13 +102,13 @@ impl Mirror {
                 WatchEvent::Added(value) | WatchEvent::Modified(value) => {
                     version = newer(&value, version);
                     if let Some(object) = self.held(kind, value) {
-                        self.log().put(object);
+                        self.put(object);
                     }
                 }
                 WatchEvent::Deleted(value) => {
                     version = newer(&value, version);
                     if let Some(object) = object(kind, value) {
-                        self.log().remove(object);
+                        self.remove(object);
                     }
                 }
                 WatchEvent::Bookmark(bookmark) => version = bookmark.metadata.resource_version,
