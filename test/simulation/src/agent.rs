@@ -9,6 +9,9 @@ const PREFIX: &str = "controller";
 /// User agent of the users.
 pub const USER: &str = "user";
 
+/// User agent of writers that compete with the controllers.
+pub const RIVAL: &str = "rival";
+
 /// One life of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Process {

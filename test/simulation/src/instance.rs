@@ -7,14 +7,20 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use kube_apimachinery::object_key::ObjectKey;
+use statefulset_client::cache::indexer::TextPool;
+use statefulset_client::cache::informer::{Informer, InformerConfig};
 use statefulset_client::clock::TokioClock;
-use statefulset_client::config::ClientOptions;
-use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::config::{self, ClientOptions};
+use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_client::leaderelection::{LeaderElectionConfig, LeaseName};
+use statefulset_client::resource::{
+    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
+};
 use statefulset_controller::metrics::{ControllerMetrics, SetMetrics};
-use statefulset_controller::{LeaderElection, StatefulSetController};
+use statefulset_controller::{Informers, LeaderElection, StatefulSetController};
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use crate::agent::Process;
 use crate::clock::SkewedClock;
@@ -80,27 +86,40 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         sets: Arc::new(SyncProbe { process, recorder }),
         ..ControllerMetrics::default()
     };
+    let options = ClientOptions {
+        qps: settings.qps.into(),
+        burst: settings.qps,
+        ..ClientOptions::default()
+    };
+    let seed = seed::derived(seed, &format!("controller {process}"));
     let client = kube::Client::new(network, "default");
-    let controller = StatefulSetController::builder(client)
-        .client_options(ClientOptions {
-            qps: settings.qps.into(),
-            burst: settings.qps,
-            ..ClientOptions::default()
-        })
+    let builder = StatefulSetController::builder(client.clone())
+        .client_options(options.clone())
         .clock(Arc::new(clock))
         .feature_gates(FeatureGates {
             max_unavailable_stateful_set: settings.max_unavailable,
             stale_controller_consistency_stateful_set: settings.consistency,
-            ..FeatureGates::default()
+            ..FeatureGates::at(KubeVersion::v1(settings.minor(process.instance)))
         })
         .concurrent_syncs(NonZeroUsize::new(settings.workers).unwrap_or(NonZeroUsize::MIN))
         .resync_period(settings.resync.map(seconds))
-        .seed(seed::derived(seed, &format!("controller {process}")))
+        .seed(seed)
         .metrics(metrics)
-        .leader_election(election)
-        .build()
-        .unwrap_or_else(|error| panic!("{error}"));
+        .leader_election(election);
     let mut tasks = JoinSet::new();
+    let controller = match settings.pages {
+        None => builder.build(),
+        Some(pages) => {
+            let mut informers = informers(client, &options, pages, settings.resync, seed);
+            let controller = builder.build_with_informers(&mut informers);
+            tasks.spawn(async move {
+                // They end with the process.
+                let _ = informers.run(CancellationToken::new()).await;
+            });
+            controller
+        }
+    };
+    let controller = controller.unwrap_or_else(|error| panic!("{error}"));
     tasks.spawn(async move {
         let run = AssertUnwindSafe(controller.run(std::future::pending()));
         let why = match run.catch_unwind().await {
@@ -112,4 +131,29 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         let _ = signals.send(Signal::Ended(process, why));
     });
     tasks
+}
+
+/// Creates informers that run before the process leads, with pages of this size.
+fn informers(
+    client: kube::Client,
+    options: &ClientOptions,
+    pages: u32,
+    resync: Option<u64>,
+    seed: u64,
+) -> Informers {
+    let client = config::around(client, options);
+    let texts: Arc<TextPool> = Arc::default();
+    let config = |stream| InformerConfig {
+        page_size: pages,
+        texts: Arc::clone(&texts),
+        resync_period: resync.map(Duration::from_secs),
+        seed: seed.wrapping_add(stream),
+        ..InformerConfig::default()
+    };
+    Informers {
+        sets: Informer::new(client.clone(), STATEFUL_SETS, &config(1)),
+        pods: Informer::new(client.clone(), PODS, &config(2)),
+        claims: Informer::new(client.clone(), PERSISTENT_VOLUME_CLAIMS, &config(3)),
+        revisions: Informer::new(client, CONTROLLER_REVISIONS, &config(4)),
+    }
 }

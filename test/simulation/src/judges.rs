@@ -110,8 +110,6 @@ pub fn judge_case(case: &Case<'_>) -> Verdict {
     work::judge(case, &mut verdict);
     end_state::judge(case, &mut verdict);
     end_state::judge_settled_syncs(case, &mut verdict);
-    for message in &case.record.plane_violations {
-        verdict.broken("I-2", case.record.length, message.clone());
-    }
+    identity::judge_twins(case, &mut verdict);
     verdict
 }

@@ -29,6 +29,8 @@ pub enum Signal {
     Crash(Process),
     /// A fault cuts this process off for a time.
     Isolate(Process, Duration),
+    /// A fault stops this process for a time.
+    Suspend(Process, Duration),
     /// The process ended by itself, for this reason.
     Ended(Process, String),
 }
@@ -73,6 +75,12 @@ impl Network {
         if fate.ending == Ending::CrashBefore {
             return self.crash().await;
         }
+        // A process that is stopped sends nothing. Its timers go on here, so what they cause fails
+        // once it goes on.
+        if self.faults.is_suspended(self.process.instance) {
+            self.faults.resumed(self.process.instance).await;
+            return Err(Reset.into());
+        }
         if let Some(time) = fate.isolate {
             self.faults.isolate(self.process.instance, time);
             // The run that receives the signal outlives its processes.
@@ -112,6 +120,11 @@ impl Network {
             return Err(Reset.into());
         }
         sleep(fate.back).await;
+        if let Some(time) = fate.suspend {
+            self.faults.suspend(self.process.instance, time);
+            // The run that receives the signal outlives its processes.
+            let _ = self.signals.send(Signal::Suspend(self.process, time));
+        }
         self.faults.reachable(self.process.instance).await;
         let reply = reply?;
         self.recorder.answered(id, reply.status().as_u16());

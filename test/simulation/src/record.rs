@@ -189,6 +189,8 @@ pub struct Record {
     pub postponed: usize,
     /// Commits of the API server, in their order.
     pub commits: Vec<Commit>,
+    /// The times in which processes were suspended.
+    pub suspensions: Vec<(Process, Duration, Duration)>,
     /// Lines that the run logged beside: crashes, steps, ends of processes.
     pub notes: Vec<(Duration, String)>,
     /// Time at which all faults and users stopped.
@@ -232,6 +234,7 @@ struct Inner {
     caches: BTreeMap<Process, Caches>,
     writes: u64,
     postponed: usize,
+    suspensions: Vec<(Process, Duration, Duration)>,
     notes: Vec<(Duration, String)>,
 }
 
@@ -246,6 +249,7 @@ impl Recorder {
             caches: BTreeMap::new(),
             writes: 0,
             postponed: 0,
+            suspensions: Vec::new(),
             notes: Vec::new(),
         })))
     }
@@ -347,6 +351,21 @@ impl Recorder {
     /// Records a sync that waits until the caches show its process's writes.
     pub fn postponed(&self) {
         self.lock().postponed += 1;
+    }
+
+    /// Records that a process stops for this time.
+    pub fn suspended(&self, process: Process, time: Duration) {
+        let mut inner = self.lock();
+        let now = inner.began.elapsed();
+        inner.suspensions.push((process, now, now + time));
+        inner
+            .notes
+            .push((now, format!("process {process} is suspended for {time:?}")));
+    }
+
+    /// Returns the suspensions.
+    pub fn suspensions(&self) -> Vec<(Process, Duration, Duration)> {
+        self.lock().suspensions.clone()
     }
 
     /// Returns the number of postponed syncs.

@@ -75,6 +75,7 @@ async fn run_plan(plan: &Plan) -> Record {
     let (plane, commits) = world.finish();
     let mut record = assemble(&plane, commits, &recorder);
     record.postponed = recorder.postponed_count();
+    record.suspensions = recorder.suspensions();
     record.calm = calm;
     record.quiet = quiet.map(|at| at.duration_since(began));
     record.length = length;

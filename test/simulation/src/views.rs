@@ -7,6 +7,8 @@ mod set;
 
 use serde_json::Value;
 
+use crate::world::NEW_MEMBER;
+
 pub use claim::{Claim, Owner};
 pub use pod::Pod;
 pub use revision::Revision;
@@ -48,6 +50,21 @@ fn owners(value: &Value) -> Vec<Owner> {
             controller: owner.pointer("/controller") == Some(&Value::Bool(true)),
         })
         .collect()
+}
+
+/// Returns a pod template without what restarts nothing: a member that only a newer API server knows,
+/// and the creation time that older controllers recorded.
+fn known_template(mut template: Value) -> Value {
+    if let Some(spec) = template.pointer_mut("/spec").and_then(Value::as_object_mut) {
+        spec.remove(NEW_MEMBER);
+    }
+    let metadata = template.pointer_mut("/metadata");
+    if let Some(metadata) = metadata.and_then(Value::as_object_mut)
+        && metadata.get("creationTimestamp") == Some(&Value::Null)
+    {
+        metadata.remove("creationTimestamp");
+    }
+    template
 }
 
 /// Returns the controlling owner.

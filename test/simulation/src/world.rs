@@ -1,6 +1,7 @@
 //! The world of a run: the control plane, the instances, the users, and the faults.
 
 mod faults;
+mod rivals;
 mod user;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,18 +17,19 @@ use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::config::{FeatureGates, ServerConfig};
 use kube_test_control_plane::store::LogEntry;
 use rand::rngs::StdRng;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::agent::Process;
+use crate::agent::{Process, USER};
 use crate::clock::SkewedClock;
 use crate::instance;
 use crate::network::{Faults, Network, Signal};
 use crate::plan::{Action, Fault, Settings, Span};
 use crate::record::{ENDS, Recorder};
 use crate::seed;
+pub use faults::NEW_MEMBER;
 use user::User;
 
 /// Namespace of all sets.
@@ -48,6 +50,15 @@ struct Instance {
     restart: Option<Instant>,
 }
 
+impl Instance {
+    /// Kills the current process.
+    fn stop(&mut self) {
+        // Dropped tasks stop at once, between two of their steps.
+        self.tasks = JoinSet::new();
+        self.life += 1;
+    }
+}
+
 /// Limits of new pods, read by an admission hook.
 #[derive(Default)]
 struct Admission {
@@ -56,6 +67,8 @@ struct Admission {
     denied_image: Mutex<String>,
     /// True if new pods get a further container and toleration.
     mutates: AtomicBool,
+    /// True if the API server knows and sets a further member of templates.
+    newer: AtomicBool,
     /// Number of pods that may exist; no limit if zero.
     quota: AtomicUsize,
 }
@@ -74,6 +87,8 @@ pub struct World {
     settings: Settings,
     seed: u64,
     user: User,
+    /// Other writers of the sets' objects.
+    rivals: JoinSet<()>,
     faults: Faults,
     recorder: Recorder,
     signals: mpsc::UnboundedSender<Signal>,
@@ -119,9 +134,11 @@ impl World {
         let hooks = plane.server().admission();
         hooks.add("quota", faults::pod_limits(hook, server));
         hooks.add("images", faults::pod_images(Arc::clone(&admission)));
+        hooks.add("defaults", faults::new_defaults(Arc::clone(&admission)));
         let (signals, received) = mpsc::unbounded_channel();
         let mut world = Self {
-            user: User::new(plane.service_as(Identity::admin())),
+            user: User::new(plane.service_as(Identity::admin()), USER),
+            rivals: JoinSet::new(),
             faults: Faults::new(seed, settings.latency),
             plane,
             seed,
@@ -136,6 +153,17 @@ impl World {
             collected: 1,
             settings,
         };
+        let backup = json!({
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": rivals::BACKUP},
+        });
+        let resource = "configmaps".to_owned();
+        let create = Action::CreateObject {
+            resource,
+            object: backup,
+        };
+        world.user.act(&create).await;
         for number in 0..world.settings.instances {
             world.add_lag(number);
             world.instances.push(Instance {
@@ -175,9 +203,7 @@ impl World {
         let delay = self.settings.restart.draw(&mut self.random);
         let instance = &mut self.instances[number];
         if instance.restart.is_none() {
-            // Dropped tasks stop at once, between two of their steps.
-            instance.tasks = JoinSet::new();
-            instance.life += 1;
+            instance.stop();
             instance.restart = Some(Instant::now() + delay);
         }
     }
@@ -189,6 +215,10 @@ impl World {
                 self.recorder
                     .note(format!("process {process} is cut off for {time:?}"));
                 self.freeze_watches(process.instance, time);
+                return;
+            }
+            Signal::Suspend(process, time) => {
+                self.suspend(process.instance, time);
                 return;
             }
             Signal::Crash(process) => (process, format!("process {process} crashes")),
@@ -245,8 +275,18 @@ impl World {
                 self.ends
                     .push((Instant::now() + Duration::from(*time), end));
             }
+            Action::TakeClaim { claim } => self.add_owner(claim, true).await,
+            Action::ShareClaim { claim } => self.add_owner(claim, false).await,
             by_user => self.user.act(by_user).await,
         }
+    }
+
+    /// Makes the backup an owner of a claim.
+    async fn add_owner(&self, claim: &str, controller: bool) {
+        let owner = rivals::backup(self.plane.server(), controller);
+        let change = json!({"metadata": {"ownerReferences": [owner]}});
+        let resource = "persistentvolumeclaims";
+        self.user.patch(resource, claim, &change).await;
     }
 
     /// Hits the `nth` write of the instances with this fault.
@@ -282,6 +322,14 @@ impl World {
         for (_, end) in ends {
             self.end_fault(end).await;
         }
+        for resource in ["pods", "persistentvolumeclaims"] {
+            for object in self.plane.server().store().list(resource, NAMESPACE).1 {
+                if object.value().to_string().contains(user::HOLD) {
+                    let action = Action::hold(resource, &object.key.name, false);
+                    self.user.act(&action).await;
+                }
+            }
+        }
         let pods = self.plane.pods();
         pods.refresh().await;
         let (_, stored) = self.plane.server().store().list("pods", NAMESPACE);
@@ -302,8 +350,7 @@ impl World {
         self.recorder.note("calm");
         for (number, instance) in self.instances.iter_mut().enumerate() {
             if number != stays {
-                instance.tasks = JoinSet::new();
-                instance.life += 1;
+                instance.stop();
                 instance.restart = None;
             }
         }

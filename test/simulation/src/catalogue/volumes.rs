@@ -51,7 +51,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             vec![
                 begin(settings, &claims(ClaimRetention::default()))
                     .at(5_000, Action::delete_claim("data0-web-0"))
-                    .at(5_001, Action::hold(CLAIMS, "data0-web-0", false))
+                    .at(5_001, Action::edit(CLAIMS, "data0-web-0", unprotected()))
                     .at(6_000, Action::annotate("pods", "web-0", "x")),
             ]
         },
@@ -300,6 +300,11 @@ fn claims(retention: ClaimRetention) -> SetSpec {
         retention,
         ..SetSpec::default()
     }
+}
+
+/// Removes all finalizers.
+fn unprotected() -> Value {
+    json!({"metadata": {"finalizers": []}})
 }
 
 /// Gives a claim an owner that doesn't control it.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube_test_control_plane::route::Verb;
 
+use super::case::NEWEST;
 use super::{Case, Verdict, Write};
 use crate::record::SetKey;
 
@@ -32,6 +33,23 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         broken("B-1", format!("pods {unhealthy:?} are not available"));
     }
     let rule = if gate { "B-2" } else { "B-1" };
+    // Since 1.37 unavailable pods of a parallel set go first, outside the budget.
+    let outside = replaces_outside(case, write);
+    let seemed_unhealthy = |it: u32| {
+        let pod = members.get(&it);
+        !pod.is_some_and(|pod| pod.is_healthy(set.min_ready_seconds, write.early))
+    };
+    if outside && seemed_unhealthy(ordinal) {
+        let healthy = earlier.iter().find(|it| !seemed_unhealthy(**it));
+        if let Some(healthy) = healthy {
+            broken(rule, format!("available pod {healthy} went before it"));
+        }
+        return;
+    }
+    let earlier: BTreeSet<u32> = earlier
+        .into_iter()
+        .filter(|it| !outside || !seemed_unhealthy(*it))
+        .collect();
     if gate {
         let budget = set.max_unavailable(true).saturating_sub(unhealthy.len());
         if earlier.len() >= budget {
@@ -49,9 +67,17 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
             broken("B-1", "the second deletion of its sync".to_owned());
         }
     }
-    if let Some(next) = next_outdated(case, write, &earlier).filter(|next| *next != ordinal) {
+    let passed_over = |it: u32| outside && seemed_unhealthy(it);
+    let next = next_outdated(case, write, |it| earlier.contains(&it) || passed_over(it));
+    if let Some(next) = next.filter(|next| *next != ordinal) {
         broken(rule, format!("pod {next} is to be updated first"));
     }
+}
+
+/// Reports whether a sync may replace unavailable pods beyond the budget.
+fn replaces_outside(case: &Case<'_>, write: &Write<'_>) -> bool {
+    let gate = case.plan.settings.max_unavailable;
+    gate && write.view.set.parallel && case.minor(write.sync.process) >= NEWEST
 }
 
 /// Returns the pods that the sync deleted before for the update. Ended ones that it replaced are
@@ -72,7 +98,7 @@ fn updated_before(write: &Write<'_>) -> BTreeSet<u32> {
 
 /// Returns the highest outdated pod that the sync hasn't deleted yet. Ended ones are passed over:
 /// they may go as such.
-fn next_outdated(case: &Case<'_>, write: &Write<'_>, deleted: &BTreeSet<u32>) -> Option<u32> {
+fn next_outdated(case: &Case<'_>, write: &Write<'_>, is_done: impl Fn(u32) -> bool) -> Option<u32> {
     let (set, members) = (write.view.set, &write.view.members);
     let update = super::revisions::update_of(case, write)?;
     let from = set.start.saturating_add(set.partition).max(set.start);
@@ -81,7 +107,7 @@ fn next_outdated(case: &Case<'_>, write: &Write<'_>, deleted: &BTreeSet<u32>) ->
         let pod = members.get(it);
         let outdated = pod
             .is_some_and(|pod| pod.revision != update.name && !pod.terminating && !pod.has_ended());
-        outdated && !deleted.contains(it)
+        outdated && !is_done(*it)
     })
 }
 
@@ -125,7 +151,10 @@ fn deletions(case: &Case<'_>) -> BTreeMap<u64, Deletion> {
             continue;
         };
         let set = write.view.set;
-        let is_update = set.range().contains(&ordinal) && !pod.has_ended() && !pod.terminating;
+        let is_down =
+            replaces_outside(case, &write) && !pod.is_healthy(set.min_ready_seconds, write.early);
+        let is_update =
+            set.range().contains(&ordinal) && !pod.has_ended() && !pod.terminating && !is_down;
         if is_update && processed.after > processed.before {
             let deletion = Deletion {
                 set: write.sync.set.clone(),

@@ -10,11 +10,16 @@ use serde_json::Value;
 
 use super::leases::Leases;
 use super::write::Write;
+use crate::agent::Process;
 use crate::history::History;
 use crate::plan::{Action, Fault, Plan};
 use crate::record::{Commit, Record, Request, Seen, Sync};
 use crate::views::{Claim, Pod, Revision, Set};
-use crate::world::BEGIN;
+use crate::world::{BEGIN, NEW_MEMBER};
+
+/// The minor version that brought completion under every strategy, and unavailable pods outside the
+/// budget.
+pub(super) const NEWEST: u32 = 37;
 
 /// A run under judgement.
 pub struct Case<'a> {
@@ -87,21 +92,33 @@ impl<'a> Case<'a> {
     pub fn ended_syncs(&self) -> impl Iterator<Item = (usize, &'a Sync)> {
         let syncs = self.record.syncs.iter().enumerate();
         syncs.filter(|(number, sync)| {
-            let answered = self.requests_of(*number).filter_map(|it| it.answered);
-            let Some(ended) = self
-                .next
-                .get(number)
-                .map(|next| self.record.syncs[*next].at)
-            else {
-                return false;
-            };
-            let times = [sync.at, ended].into_iter().chain(answered);
-            let may_write = |at: Duration| {
-                let until = self.leases.writes_until(sync.process, at);
-                until.is_some_and(|until| at < until)
-            };
-            times.into_iter().all(may_write)
+            let ended = self.ended_at(*number);
+            ended.is_some_and(|ended| self.leases.allow(sync.process, sync.at, ended))
         })
+    }
+
+    /// Returns the time before which a sync ended: its process began another one of the set.
+    pub fn ended_at(&self, sync: usize) -> Option<Duration> {
+        let next = self.next.get(&sync)?;
+        Some(self.record.syncs.get(*next)?.at)
+    }
+
+    /// Returns the time for which a process was suspended between two times.
+    pub fn stopped(&self, process: Process, from: Duration, to: Duration) -> Duration {
+        let suspensions = self.record.suspensions.iter();
+        let own = suspensions.filter(|(suspended, ..)| *suspended == process);
+        own.map(|(_, began, ended)| to.min(*ended).saturating_sub(from.max(*began)))
+            .sum()
+    }
+
+    /// Returns the minor version that a process emulates.
+    pub fn minor(&self, process: Process) -> u32 {
+        self.plan.settings.minor(process.instance)
+    }
+
+    /// Reports whether updates of a set complete: those of rolling updates alone before 1.37.
+    pub fn completes(&self, process: Process, set: &Set) -> bool {
+        !set.is_on_delete() || self.minor(process) >= NEWEST
     }
 
     /// Returns the time of the cluster's clock.
@@ -135,6 +152,7 @@ impl<'a> Case<'a> {
                     earlier: before(request, &requests[..nth]),
                     view: self.view(number)?,
                     now: self.clock_at(request.sent + self.skew_max),
+                    early: self.clock_at(sync.at.saturating_sub(self.skew_max)),
                     newest: self.revision_at(request.sent),
                 })
             });
@@ -177,8 +195,15 @@ impl<'a> Case<'a> {
         let seen = self.decided(number, sync);
         let set = self.set(sync)?;
         let pods = self.history.pods.all_at(namespace, seen.pods);
+        // An orphan that is gone when the set adopts it is none of its pods.
+        let gone = |pod: &Pod| {
+            self.requests_of(number).any(|it| {
+                let patches = it.verb == Some(Verb::Patch) && it.resource == "pods";
+                patches && it.name == pod.name && it.status == Some(404)
+            })
+        };
         let members = pods
-            .filter(|pod| belongs(set, pod))
+            .filter(|pod| belongs(set, pod) && !(pod.controller.is_none() && gone(pod)))
             .filter_map(|pod| Some((pod.ordinal(name)?, pod)))
             .collect();
         let revisions = self
@@ -190,7 +215,7 @@ impl<'a> Case<'a> {
                 None => revision.name.starts_with(&format!("{name}-")),
             });
         let revisions: Vec<_> = revisions.collect();
-        let update = update_revision(set, &revisions);
+        let update = update_revision(set, &revisions, self.minor(sync.process));
         Some(View {
             set,
             members,
@@ -242,23 +267,33 @@ pub fn belongs(set: &Set, pod: &Pod) -> bool {
     }
 }
 
-/// Returns the revision with the set's template; of several, the newest.
+/// Returns the revision that a controller of this version takes for the set's template: the one that
+/// records it to the byte, or the latest one if that is equal in what counts; of others, only one
+/// that lacks a member of a newer API server, or has it in addition.
 pub(super) fn update_revision<'a>(
     set: &Set,
     revisions: &[&'a Arc<Revision>],
+    minor: u32,
 ) -> Option<&'a Arc<Revision>> {
-    let equal = revisions
+    let forms = set.recorded_by(minor);
+    let exact = revisions.iter().filter(|it| forms.contains(&it.recorded));
+    if let Some(exact) = exact.max_by_key(|it| it.number) {
+        return Some(exact);
+    }
+    let latest = revisions.iter().max_by_key(|it| it.number);
+    if let Some(latest) = latest.filter(|it| it.template == set.template) {
+        return Some(latest);
+    }
+    let forms: Vec<Value> = forms.into_iter().map(without_new_member).collect();
+    let older = revisions
         .iter()
-        .filter(|revision| template_of(revision) == set.template);
-    equal.max_by_key(|revision| revision.number).copied()
+        .filter(|it| forms.contains(&without_new_member(it.recorded.clone())));
+    older.max_by_key(|it| it.number).copied()
 }
 
-/// Returns the template that a revision records.
-pub(super) fn template_of(revision: &Revision) -> Value {
-    let template = revision.data.pointer("/spec/template").cloned();
-    let mut template = template.unwrap_or_default();
-    if let Some(members) = template.as_object_mut() {
-        members.remove("$patch");
-    }
+/// Returns a template without the member that only a newer API server knows.
+pub(super) fn without_new_member(mut template: Value) -> Value {
+    let spec = template.pointer_mut("/spec").and_then(Value::as_object_mut);
+    spec.map(|spec| spec.remove(NEW_MEMBER));
     template
 }

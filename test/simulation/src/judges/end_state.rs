@@ -1,11 +1,12 @@
 //! The end: with faults and users gone, everything is as the sets say, and nothing is written.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::settled::Scene;
 use super::{Case, Verdict};
 use crate::record::Seen;
-use crate::run::QUIET_WITHIN;
+use crate::run::{QUIET, QUIET_WITHIN};
 use crate::views::Owner;
 
 pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
@@ -23,7 +24,11 @@ pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
         revisions: newest,
     };
     for key in case.history.sets.keys() {
-        let Some(scene) = Scene::of(case, key, seen, case.clock_at(end)) else {
+        let syncs = case.record.syncs.iter().rev();
+        let process = syncs.map(|sync| sync.process).next();
+        let now = case.clock_at(end);
+        let Some(scene) = process.and_then(|process| Scene::of(case, key, seen, now, process))
+        else {
             continue;
         };
         let name = &scene.set.name;
@@ -38,8 +43,12 @@ pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
     judge_owners(case, verdict);
 }
 
-/// G-5: no pod, revision or claim belongs to a set or a pod that is gone.
+/// G-5: no pod, revision or claim belongs to a set or a pod that is gone, unless the garbage collector
+/// is slower than the run.
 fn judge_owners(case: &Case<'_>, verdict: &mut Verdict) {
+    if Duration::from(case.plan.settings.collector_delay) > QUIET {
+        return;
+    }
     let (history, newest) = (case.history, case.history.newest);
     let mut owned: Vec<(String, Vec<Owner>)> = Vec::new();
     let mut uids: BTreeSet<&str> = BTreeSet::new();
@@ -85,7 +94,7 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
             continue;
         };
         let now = case.clock_at(sync.at.saturating_sub(case.skew_max));
-        let Some(scene) = Scene::of(case, &sync.set, sync.seen, now) else {
+        let Some(scene) = Scene::of(case, &sync.set, sync.seen, now, sync.process) else {
             continue;
         };
         // What became of the caches after the start of the sync is newer than the scene.

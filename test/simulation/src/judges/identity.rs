@@ -1,9 +1,11 @@
 //! Identity: names, labels and owners of pods; every write concerns an object of its set.
 
 use kube_test_control_plane::route::Verb;
+use kube_test_control_plane::store::Change;
 use serde_json::Value;
 
 use super::{Case, Verdict, Write};
+use crate::agent::USER;
 
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     if write.creates("pods") {
@@ -21,6 +23,23 @@ pub(super) fn judge_strays(case: &Case<'_>, verdict: &mut Verdict) {
     for request in case.strays() {
         let message = format!("{}: no set's", request.named());
         verdict.broken("I-5", request.sent, message);
+    }
+}
+
+/// I-2: two pods of a name never run at the same time, unless a user deleted one of them by force.
+pub(super) fn judge_twins(case: &Case<'_>, verdict: &mut Verdict) {
+    let mut forced: Vec<String> = Vec::new();
+    for commit in &case.record.commits {
+        let key = &commit.entry.object.key;
+        let gone = commit.entry.change == Change::Deleted;
+        if key.storage == "pods" && gone && *commit.agent == *USER {
+            forced.push(format!("/{} ", key.name));
+        }
+    }
+    for message in &case.record.plane_violations {
+        if !forced.iter().any(|name| message.contains(name)) {
+            verdict.broken("I-2", case.record.length, message.clone());
+        }
     }
 }
 

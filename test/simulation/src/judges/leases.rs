@@ -62,6 +62,26 @@ impl Leases {
         Some(*sent + self.window)
     }
 
+    /// Reports whether a process might write during all of this time.
+    pub(super) fn allow(&self, process: Process, from: Duration, to: Duration) -> bool {
+        // A renewal at the same moment may have been later.
+        let just_before = from.saturating_sub(Duration::from_nanos(1));
+        let until = self.writes_until(process, just_before);
+        let Some(mut until) = until.filter(|until| from < *until) else {
+            return false;
+        };
+        let renewals = self.renewals.get(&process).into_iter().flatten();
+        for (answered, sent) in
+            renewals.filter(|(answered, _)| from <= *answered && *answered <= to)
+        {
+            if *answered >= until {
+                return false;
+            }
+            until = *sent + self.window;
+        }
+        to < until
+    }
+
     /// Returns the time at which a process first held the lease.
     pub(super) fn first_held(&self, process: Process) -> Option<Duration> {
         let name = format!("controller-{process}");

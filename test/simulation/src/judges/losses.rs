@@ -122,13 +122,14 @@ pub(super) fn judge_kept_claims(case: &Case<'_>, verdict: &mut Verdict) {
             }
             for name in set.claims_of(*ordinal) {
                 let key = (namespace.clone(), name);
-                let until = case.revision_at(sync.at);
+                let until = case.revision_at(case.ended_at(number).unwrap_or(sync.at));
                 let claims = case.history.claims.during(&key, sync.seen.claims, until);
+                let stays = case.history.claims.at(&key, until).is_some();
                 let belonged = all(claims, |claim| is_ours_alone(claim, &pod.uid, &set.uid));
                 let released = case
                     .requests_of(number)
                     .any(|it| it.name == key.1 && it.verb == Some(Verb::Update));
-                if belonged && !released {
+                if stays && belonged && !released {
                     let message = format!("claim {} stays with pod {}", key.1, pod.name);
                     verdict.broken("V-2", sync.at, message);
                 }
@@ -143,8 +144,9 @@ fn all<'a>(claims: impl Iterator<Item = &'a Arc<Claim>>, is_so: impl Fn(&Claim) 
     claims.peek().is_some() && claims.all(|claim| is_so(claim))
 }
 
-/// Reports whether a claim belongs to its pod, and to nobody else but the set.
+/// Reports whether a claim that stays belongs to its pod, and to nobody else but the set.
 fn is_ours_alone(claim: &Claim, pod: &str, set: &str) -> bool {
     let mut owners = claim.owners.iter();
-    owners.clone().any(|it| it.uid == pod) && owners.all(|it| it.uid == pod || it.uid == set)
+    let owned = owners.clone().any(|it| it.uid == pod);
+    owned && owners.all(|it| it.uid == pod || it.uid == set) && !claim.terminating
 }

@@ -1,14 +1,15 @@
 //! Revisions: which one a pod gets, and which ones are kept.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube_test_control_plane::route::Verb;
 use serde_json::Value;
 
 use super::Verdict;
-use super::case::{template_of, update_revision};
+use super::case::{update_revision, without_new_member};
 use super::{Case, View, Write};
+use crate::agent::Process;
 use crate::record::Request;
 use crate::views::{Pod, Revision};
 
@@ -22,7 +23,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let verb = write.request.verb;
     let numbers = [Some(Verb::Create), Some(Verb::Update)].contains(&verb);
     if numbers && write.request.resource == "controllerrevisions" {
-        judge_number(write, verdict);
+        judge_number(case, write, verdict);
     }
     if write.deletes("controllerrevisions") {
         judge_truncated(case, write, verdict);
@@ -34,7 +35,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 
 /// Returns the update revision of a sync, which may have created it.
 pub(super) fn update_of<'a>(case: &Case<'a>, write: &Write<'a>) -> Option<&'a Arc<Revision>> {
-    update_after(case, &write.view, &write.earlier)
+    update_after(case, &write.view, &write.earlier, write.sync.process)
 }
 
 /// Returns the update revision of a sync with this knowledge after these requests.
@@ -42,17 +43,19 @@ pub(super) fn update_after<'a>(
     case: &Case<'a>,
     view: &View<'a>,
     requests: &[&Request],
+    process: Process,
 ) -> Option<&'a Arc<Revision>> {
     let mut known = view.revisions.clone();
     for request in requests {
-        let created =
-            request.resource == "controllerrevisions" && request.verb == Some(Verb::Create);
-        if let (true, Some(processed)) = (created, request.processed) {
+        // A sync that meets the revision when it creates it reads it.
+        let shown = [Some(Verb::Create), Some(Verb::Get)].contains(&request.verb);
+        let of_revisions = request.resource == "controllerrevisions" && shown;
+        if let (true, Some(processed)) = (of_revisions, request.processed) {
             let key = (request.namespace.clone(), request.name.clone());
             known.extend(case.history.revisions.at(&key, processed.after));
         }
     }
-    update_revision(view.set, &known)
+    update_revision(view.set, &known, case.minor(process))
 }
 
 /// pods below the partition get the current revision, others the update revision.
@@ -81,9 +84,13 @@ fn judge_created(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// no two revisions of a set have the same template.
+/// no two revisions of a set have the same template. A version that writes it in another way
+/// looks at the latest revision alone, as the reference. Nor is it promised if syncs don't wait for
+/// their process's writes.
 fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
-    let Some(processed) = write.request.processed.filter(|it| it.code < 300) else {
+    let consistent = case.plan.settings.consistency;
+    let processed = write.request.processed;
+    let Some(processed) = processed.filter(|it| it.code < 300 && consistent) else {
         return;
     };
     let key = write.key();
@@ -93,7 +100,13 @@ fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let uid = &write.view.set.uid;
     let stored = case.history.revisions.all_at(&key.0, processed.after);
     let mut owned = stored.filter(|it| it.controller.as_ref().is_some_and(|it| it.uid == *uid));
-    let equal = owned.find(|it| it.name != new.name && template_of(it) == template_of(new));
+    let recorded = |it: &Revision| without_new_member(it.recorded.clone());
+    let latest = write.view.revisions.iter().max_by_key(|it| it.number);
+    let equal = owned.find(|it| {
+        let is_latest = latest.is_some_and(|latest| latest.name == it.name);
+        let is_equal = recorded(it) == recorded(new) || is_latest && it.template == new.template;
+        it.name != new.name && is_equal
+    });
     if let Some(equal) = equal {
         let message = format!("{}: {} has the same template", write.named(), equal.name);
         verdict.broken("R-3", write.request.sent, message);
@@ -102,23 +115,36 @@ fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 
 /// a new revision, and one that is used again, gets the next number; the latter had not the
 /// highest one.
-fn judge_number(write: &Write<'_>, verdict: &mut Verdict) {
+fn judge_number(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let number = write.request.json()["revision"]
         .as_i64()
         .unwrap_or_default();
-    let known = write.view.revisions.iter().map(|it| it.number);
-    let highest = known.max().unwrap_or_default();
-    let name = &write.request.name;
-    let latest = write
-        .view
-        .revisions
-        .iter()
-        .filter(|it| it.number == highest);
-    let is_latest = latest.clone().count() == 1 && latest.clone().all(|it| it.name == *name);
-    if number != highest + 1 || is_latest {
+    let known = known_numbers(case, write);
+    let highest = known.values().copied().max().unwrap_or_default();
+    let latest = known.iter().filter(|(_, number)| **number == highest);
+    let latest: Vec<&str> = latest.map(|(name, _)| *name).collect();
+    if number != highest + 1 || latest == [write.request.name.as_str()] {
         let message = format!("{}: number {number} after {highest}", write.named());
         verdict.broken("R-2", write.request.sent, message);
     }
+}
+
+/// Returns the numbers of the revisions that a sync knows, by name. It learns the stored ones of those
+/// that it adopts.
+fn known_numbers<'a>(case: &Case<'a>, write: &Write<'a>) -> BTreeMap<&'a str, i64> {
+    let view = write.view.revisions.iter();
+    let mut known: BTreeMap<&str, i64> = view.map(|it| (it.name.as_str(), it.number)).collect();
+    for request in &write.earlier {
+        let adopts = request.verb == Some(Verb::Patch) && request.resource == "controllerrevisions";
+        let key = (request.namespace.clone(), request.name.clone());
+        let stored = request
+            .processed
+            .and_then(|it| case.history.revisions.at(&key, it.after));
+        if let (true, Some(stored)) = (adopts, stored) {
+            known.insert(&stored.name, stored.number);
+        }
+    }
+    known
 }
 
 /// a revision in use is never deleted. R-5: nor one within the limit. A sync that failed before
@@ -172,7 +198,7 @@ pub(super) fn judge_syncs(case: &Case<'_>, verdict: &mut Verdict) {
         if set.history_limit < 0 || !comes_to_it {
             continue;
         }
-        let update = update_after(case, &view, &requests);
+        let update = update_after(case, &view, &requests, sync.process);
         let mut live: BTreeSet<&str> = BTreeSet::new();
         live.insert(&set.status.current_revision);
         live.extend(update.map(|it| it.name.as_str()));

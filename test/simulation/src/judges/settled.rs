@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::case::{Case, belongs, update_revision};
+use crate::agent::Process;
 use crate::record::{Seen, SetKey, Sync};
 use crate::views::{Claim, Pod, Revision, Set, Status};
 
@@ -18,6 +19,8 @@ pub(super) struct Scene<'a> {
     seen: Seen,
     /// The earliest time that a clock can have shown.
     now: Timestamp,
+    /// The process that works on it.
+    process: Process,
     /// The pods that belong to the set, or that it adopts.
     members: Vec<&'a Arc<Pod>>,
 }
@@ -32,6 +35,7 @@ impl<'a> Scene<'a> {
         key: &'a SetKey,
         seen: Seen,
         now: Timestamp,
+        process: Process,
     ) -> Option<Self> {
         let set = case.history.sets.at(key, seen.sets)?;
         let pods = case.history.pods.all_at(&key.0, seen.pods);
@@ -42,6 +46,7 @@ impl<'a> Scene<'a> {
             set,
             seen,
             now,
+            process,
             members: members.collect(),
         })
     }
@@ -64,7 +69,12 @@ impl<'a> Scene<'a> {
             .iter()
             .filter_map(|pod| pod.ordinal(&set.name))
             .collect();
-        if found != set.range().collect() {
+        let mut wanted = set.range().filter(|it| !self.waits_unnoticed(*it));
+        let complete = wanted.clone().count() == set.range().count();
+        let condemned = found.iter().any(|it| !set.range().contains(it));
+        // An ordered set that waits for a pod deletes none.
+        let excess = condemned && (complete || set.parallel);
+        if !wanted.all(|it| found.contains(&it)) || excess {
             left.push((
                 "L-1",
                 format!("pods {found:?} instead of {:?}", set.range()),
@@ -111,7 +121,7 @@ impl<'a> Scene<'a> {
     fn revisions_left(&self, left: &mut Vec<Left>) {
         let set = self.set;
         let owned: Vec<_> = self.revisions().filter(|it| it.is_of(&set.uid)).collect();
-        let Some(update) = update_revision(set, &owned) else {
+        let Some(update) = update_revision(set, &owned, self.case.minor(self.process)) else {
             let why = "no revision of its own has its template".to_owned();
             left.push(("R-7", why));
             return;
@@ -125,7 +135,11 @@ impl<'a> Scene<'a> {
             let index = pod
                 .ordinal(&set.name)
                 .map(|it| it.saturating_sub(set.start));
-            let updates = !set.is_on_delete() && index.is_some_and(|it| it >= set.partition);
+            let wanted = pod
+                .ordinal(&set.name)
+                .is_some_and(|it| set.range().contains(&it));
+            let updates =
+                wanted && !set.is_on_delete() && index.is_some_and(|it| it >= set.partition);
             if updates && pod.revision != update.name {
                 left.push((
                     "L-1",
@@ -164,7 +178,8 @@ impl<'a> Scene<'a> {
         let recorded = &set.status.current_revision;
         let known = owned.iter().any(|it| it.name == *recorded);
         let is_complete = [updated, ready, replicas] == [i64::from(set.replicas); 3];
-        let current = if known && (set.is_on_delete() || !is_complete) {
+        let completes = is_complete && self.case.completes(self.process, set);
+        let current = if known && !completes {
             recorded.clone()
         } else {
             update.to_owned()
@@ -184,7 +199,8 @@ impl<'a> Scene<'a> {
     /// V-2 and V-7: every wanted pod has its claims, and their owners follow the retention.
     fn claims_left(&self, left: &mut Vec<Left>) {
         let set = self.set;
-        let names = set.range().flat_map(|ordinal| set.claims_of(ordinal));
+        let wanted = set.range().filter(|it| !self.waits_unnoticed(*it));
+        let names = wanted.flat_map(|ordinal| set.claims_of(ordinal));
         for name in names {
             let Some(claim) = self.case.claim(self.namespace, &name, self.seen.claims) else {
                 if !self.misses_unnoticed(&name) {
@@ -192,7 +208,7 @@ impl<'a> Scene<'a> {
                 }
                 continue;
             };
-            if !self.has_right_owners(claim) {
+            if !self.has_right_owners(claim) && !self.changed_unnoticed(&name) {
                 let why = format!("claim {name} has the owners {:?}", claim.owners);
                 left.push(("V-2", why));
             }
@@ -200,26 +216,67 @@ impl<'a> Scene<'a> {
     }
 
     /// Reports whether a wanted pod's claim has the owners that it shall have, or none of ours if
-    /// another controller has it.
+    /// another controller has it. At the end, one that goes is as good, and one whose other
+    /// controller came after the last sync.
     fn has_right_owners(&self, claim: &Claim) -> bool {
         let set = self.set;
-        let mut owners = claim.owners.iter();
-        let foreign = owners.clone().any(|it| it.controller && it.uid != set.uid);
-        let owned = owners.clone().any(|it| it.uid == set.uid);
-        let pods = owners.any(|it| it.kind == "Pod");
-        claim.terminating || foreign || owned == set.deletes_claims_with_set() && !pods
+        let owners = || claim.owners.iter();
+        let foreign = owners().any(|it| it.controller && it.uid != set.uid && it.kind != "Pod");
+        if self.is_at_end() && (claim.terminating || foreign) {
+            return true;
+        }
+        let owned = owners().any(|it| it.uid == set.uid);
+        let pods = owners().any(|it| it.kind == "Pod");
+        owned == (set.deletes_claims_with_set() && !foreign) && !pods
     }
 
     /// Reports whether a claim is missing at the end and no sync knew it: a claim's end wakes no set, as in the
     /// reference, so a pod that waits for the claim gets it at the next event or resync.
     fn misses_unnoticed(&self, claim: &str) -> bool {
-        if self.seen.claims < self.case.history.newest {
-            return false;
-        }
-        let key = (self.namespace, &self.set.name);
-        let of_set = |sync: &&Sync| (sync.set.0.as_str(), &sync.set.1) == key;
-        let last = self.case.record.syncs.iter().rev().find(of_set);
         let known = |revision| self.case.claim(self.namespace, claim, revision).is_some();
-        !known(self.case.history.newest) && last.is_none_or(|sync| known(sync.seen.claims))
+        let last = self.last_sync();
+        self.is_at_end()
+            && !known(self.seen.claims)
+            && last.is_none_or(|sync| known(sync.seen.claims))
+    }
+
+    /// Reports whether the owners of a claim changed after the last sync, at the end: that wakes no
+    /// set.
+    fn changed_unnoticed(&self, claim: &str) -> bool {
+        let seen = self.last_sync().map(|sync| sync.seen.claims);
+        let seen = seen.and_then(|seen| self.case.claim(self.namespace, claim, seen));
+        self.is_at_end() && seen.is_some_and(|seen| self.has_right_owners(seen))
+    }
+
+    /// Reports whether a pod is missing at the end because the last sync saw one of its claims, or of
+    /// a lower pod of an ordered set, that is to go with an earlier pod: the end of that claim wakes
+    /// no set.
+    fn waits_unnoticed(&self, ordinal: u32) -> bool {
+        let (set, Some(sync)) = (self.set, self.last_sync()) else {
+            return false;
+        };
+        let from = if set.parallel { ordinal } else { set.start };
+        let mut names = (from..=ordinal).flat_map(|it| set.claims_of(it));
+        let is_stale = |name: String| {
+            let claim = self.case.claim(self.namespace, &name, sync.seen.claims);
+            claim.is_some_and(|claim| claim.owners.iter().any(|it| it.kind == "Pod"))
+        };
+        let missing = |it: &u32| {
+            self.members
+                .iter()
+                .all(|pod| pod.ordinal(&set.name) != Some(*it))
+        };
+        self.is_at_end() && missing(&ordinal) && names.any(is_stale)
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.seen.claims >= self.case.history.newest
+    }
+
+    /// Returns the last sync of the set.
+    fn last_sync(&self) -> Option<&Sync> {
+        let key = (self.namespace, self.set.name.as_str());
+        let mut syncs = self.case.record.syncs.iter().rev();
+        syncs.find(|sync| (sync.set.0.as_str(), sync.set.1.as_str()) == key)
     }
 }

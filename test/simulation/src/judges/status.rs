@@ -56,6 +56,10 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 /// T-2: a sync that comes to its status writes what it knows, even if its other writes fail, and
 /// writes nothing if that is stored.
 pub(super) fn judge_syncs(case: &Case<'_>, verdict: &mut Verdict) {
+    // Equal revisions, between which the status would have to choose, exist only then.
+    if !case.plan.settings.consistency {
+        return;
+    }
     for (number, sync) in case.ended_syncs() {
         let requests: Vec<&Request> = case.requests_of(number).collect();
         let Some(view) = case
@@ -112,7 +116,7 @@ struct Expected {
 impl Expected {
     fn of(case: &Case<'_>, view: &View<'_>, sync: &Sync, requests: &[&Request]) -> Option<Self> {
         let set = view.set;
-        let update = super::revisions::update_after(case, view, requests)?
+        let update = super::revisions::update_after(case, view, requests, sync.process)?
             .name
             .clone();
         let recorded = &set.status.current_revision;
@@ -146,7 +150,7 @@ impl Expected {
         expected.current = (expected.current - deleted).max(0);
         let wanted = i64::from(set.replicas);
         let counts = [expected.updated, expected.ready, expected.replicas];
-        if !set.is_on_delete() && counts == [wanted; 3] {
+        if case.completes(sync.process, set) && counts == [wanted; 3] {
             expected.current = expected.updated;
             expected
                 .current_revision

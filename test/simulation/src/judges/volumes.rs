@@ -217,7 +217,9 @@ fn judge_doom(case: &Case<'_>, write: &Write<'_>, doom: Doom, verdict: &mut Verd
         it.sent >= looked && (deletes || claims)
     });
     let (shared, waited) = (sharing.count() + 1, request.sent.saturating_sub(looked));
-    if shared > SHARED_MAX || waited > AT_ONCE {
+    // A process that stops goes on where it was: the look was the last thing that it did.
+    let stopped = case.stopped(sync.process, looked, request.sent);
+    if shared > SHARED_MAX || waited.saturating_sub(stopped) > AT_ONCE {
         let message = format!(
             "{}: {waited:?} and {shared} writes after the look",
             write.named()

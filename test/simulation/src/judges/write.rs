@@ -25,6 +25,8 @@ pub struct Write<'a> {
     pub view: View<'a>,
     /// The latest time that the sync's clock can have shown.
     pub now: Timestamp,
+    /// The earliest time that it can have shown.
+    pub early: Timestamp,
     /// Revision of the store when the write was sent: nothing newer can have been its reason.
     pub newest: u64,
 }

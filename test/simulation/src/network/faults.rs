@@ -28,6 +28,8 @@ pub struct Fate {
     pub error: Option<FaultError>,
     /// Its instance is cut off for this time, before it is sent.
     pub isolate: Option<Duration>,
+    /// Its instance stops for this time, once its answer is there.
+    pub suspend: Option<Duration>,
 }
 
 /// The end of a request. Of several faults, the last of these counts.
@@ -51,8 +53,13 @@ pub enum Ending {
 pub struct Faults {
     state: Shared<State>,
     /// The instances that are cut off.
-    isolated: Arc<watch::Sender<BTreeMap<usize, Instant>>>,
+    isolated: Until,
+    /// The instances that stopped.
+    suspended: Until,
 }
+
+/// Times until which something holds for instances.
+type Until = Arc<watch::Sender<BTreeMap<usize, Instant>>>;
 
 struct State {
     random: StdRng,
@@ -77,7 +84,8 @@ impl Faults {
                 active: Vec::new(),
                 strikes: BTreeMap::new(),
             })),
-            isolated: Arc::new(watch::Sender::new(BTreeMap::new())),
+            isolated: Until::default(),
+            suspended: Until::default(),
         }
     }
 
@@ -105,29 +113,40 @@ impl Faults {
         });
     }
 
+    /// Stops an instance for this time: it is cut off as well.
+    pub fn suspend(&self, instance: usize, time: Duration) {
+        self.isolate(instance, time);
+        let until = Instant::now() + time;
+        self.suspended.send_modify(|suspended| {
+            suspended.insert(instance, until);
+        });
+    }
+
+    /// Reports whether an instance stopped.
+    pub fn is_suspended(&self, instance: usize) -> bool {
+        let suspended = self.suspended.borrow();
+        suspended
+            .get(&instance)
+            .is_some_and(|until| *until > Instant::now())
+    }
+
+    /// Waits until the instance goes on.
+    pub async fn resumed(&self, instance: usize) {
+        wait_for_end(&self.suspended, instance).await;
+    }
+
     /// Ends all faults.
     pub fn clear(&self) {
         let mut state = self.lock();
         state.active.clear();
         state.strikes.clear();
         self.isolated.send_modify(BTreeMap::clear);
+        self.suspended.send_modify(BTreeMap::clear);
     }
 
     /// Waits until the instance is not cut off.
     pub async fn reachable(&self, instance: usize) {
-        let mut isolated = self.isolated.subscribe();
-        loop {
-            let until = isolated.borrow_and_update().get(&instance).copied();
-            let Some(until) = until.filter(|until| *until > Instant::now()) else {
-                return;
-            };
-            tokio::select! {
-                biased;
-                // The sender lives as long as the faults.
-                _ = isolated.changed() => {}
-                () = tokio::time::sleep_until(until) => {}
-            }
-        }
+        wait_for_end(&self.isolated, instance).await;
     }
 
     /// Decides what happens to a request, the `nth` write if it is one.
@@ -157,11 +176,30 @@ impl Faults {
         }
         for (fault, time) in nth.and_then(|nth| strikes.remove(&nth)).unwrap_or_default() {
             fate.suffer(&fault, random);
-            if matches!(fault, Fault::Isolate { .. }) {
-                fate.isolate = Some(time);
+            match fault {
+                Fault::Isolate { .. } => fate.isolate = Some(time),
+                Fault::Suspend { .. } => fate.suspend = Some(time),
+                _ => {}
             }
         }
         fate
+    }
+}
+
+/// Waits until something no longer holds for an instance.
+async fn wait_for_end(times: &Until, instance: usize) {
+    let mut times = times.subscribe();
+    loop {
+        let until = times.borrow_and_update().get(&instance).copied();
+        let Some(until) = until.filter(|until| *until > Instant::now()) else {
+            return;
+        };
+        tokio::select! {
+            biased;
+            // The sender lives as long as the faults.
+            _ = times.changed() => {}
+            () = tokio::time::sleep_until(until) => {}
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use kube_test_control_plane::route::Verb;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Cascade, ClaimRetention, MaxUnavailable, Millis, SetSpec, Span};
+use super::{Cascade, ClaimRetention, MaxUnavailable, Millis, SetSpec, Span, UpdateMode};
 
 /// The moment of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +96,13 @@ pub enum Action {
         /// The ordinal.
         start: u32,
     },
+    /// A user changes the update mode.
+    UpdateMode {
+        /// The set.
+        set: String,
+        /// The mode.
+        mode: UpdateMode,
+    },
     /// A user changes `minReadySeconds`.
     MinReadySeconds {
         /// The set.
@@ -140,6 +147,20 @@ pub enum Action {
     TakeClaim {
         /// The claim.
         claim: String,
+    },
+    /// Another object becomes an owner of a claim, beside others.
+    ShareClaim {
+        /// The claim.
+        claim: String,
+    },
+    /// A finalizer holds back an object's removal, or is removed.
+    Hold {
+        /// The resource.
+        resource: String,
+        /// The object.
+        name: String,
+        /// True if the finalizer is added.
+        holds: bool,
     },
     /// A pod ends.
     End {
@@ -244,6 +265,27 @@ pub enum Fault {
         /// The effect on them.
         watch: WatchFault,
     },
+    /// An instance stops: it does nothing and learns nothing, then goes on as if no time had passed.
+    /// At a write, once its answer is there.
+    Suspend {
+        /// The instance; the leader if none.
+        instance: Option<usize>,
+    },
+    /// Another writer changes all objects of a resource again and again.
+    Storm {
+        /// The resource.
+        resource: String,
+        /// Time between two changes in milliseconds.
+        every: Millis,
+    },
+    /// A second controller meddles with the sets' pods, claims and revisions.
+    Meddle {
+        /// Time between two changes in milliseconds.
+        every: Millis,
+    },
+    /// The API server knows a further member of pod templates and sets it in all of them, without a
+    /// new generation. At the end of the fault it is an older server again.
+    NewDefaults,
     /// An instance is cut off: nothing reaches the API server, nothing comes back.
     Isolate {
         /// The instance; the leader if none.

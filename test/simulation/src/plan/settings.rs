@@ -70,6 +70,13 @@ pub struct Settings {
     /// True if a sync waits until the caches show the instance's writes.
     #[serde(default = "usual_consistency")]
     pub consistency: bool,
+    /// The minor versions that the instances emulate, one for each in turn; 1.36 if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<u32>,
+    /// Size of the pages of lists, by informers that run before their process leads; none for
+    /// informers that begin when it leads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<u32>,
     /// Time from a pod's creation to its start.
     pub pod_start: Span,
     /// Time from a pod's start to its readiness.
@@ -82,6 +89,17 @@ pub struct Settings {
     pub qps: u32,
     /// Time until a restarted instance runs again.
     pub restart: Span,
+}
+
+/// Minor version of the reference.
+const REFERENCE: u32 = 36;
+
+impl Settings {
+    /// Returns the minor version that an instance emulates.
+    pub fn minor(&self, instance: usize) -> u32 {
+        let mut versions = self.versions.iter().copied().cycle();
+        versions.nth(instance).unwrap_or(REFERENCE)
+    }
 }
 
 fn usual_consistency() -> bool {
@@ -105,6 +123,8 @@ impl Default for Settings {
             bookmarks: 60,
             max_unavailable: true,
             consistency: usual_consistency(),
+            versions: Vec::new(),
+            pages: None,
             pod_start: Span(200, 2_000),
             pod_ready: Span(500, 5_000),
             pod_stop: Span(100, 3_000),

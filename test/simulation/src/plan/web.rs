@@ -94,16 +94,11 @@ impl Action {
 
     /// Makes an object wait with its deletion for a finalizer, or not any more.
     pub fn hold(resource: &str, name: &str, holds: bool) -> Self {
-        let finalizers = if holds {
-            json!(["example.com/hold"])
-        } else {
-            json!([])
-        };
-        Self::edit(
-            resource,
-            name,
-            json!({"metadata": {"finalizers": finalizers}}),
-        )
+        Self::Hold {
+            resource: resource.to_owned(),
+            name: name.to_owned(),
+            holds,
+        }
     }
 
     /// Deletes a claim.

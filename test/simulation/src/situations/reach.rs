@@ -355,7 +355,7 @@ pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
     }
     for key in case.history.claims.keys() {
         let claim = case.history.claims.at(key, newest);
-        let foreign = |it: &crate::views::Owner| it.controller && it.kind == "Backup";
+        let foreign = |it: &crate::views::Owner| it.controller && it.kind == "ConfigMap";
         if claim.is_some_and(|claim| claim.owners.iter().any(foreign)) {
             reached.insert("a claim of another controller is left alone");
         }

@@ -17,8 +17,12 @@ pub struct Revision {
     pub app: String,
     /// Number.
     pub number: i64,
-    /// The recorded template.
+    /// The recorded data.
     pub data: Value,
+    /// The recorded template, without what restarts nothing.
+    pub template: Value,
+    /// The recorded template.
+    pub recorded: Value,
 }
 
 impl Revision {
@@ -30,6 +34,8 @@ impl Revision {
             controller: super::controller(value),
             app: super::text(value, "/metadata/labels/app"),
             number: super::number(value, "/revision"),
+            template: super::known_template(template(value)),
+            recorded: template(value),
             data: value.get("data").cloned().unwrap_or_default(),
         }
     }
@@ -38,4 +44,13 @@ impl Revision {
         let owner = self.controller.as_ref();
         owner.is_some_and(|owner| owner.uid == set)
     }
+}
+
+fn template(value: &Value) -> Value {
+    let template = value.pointer("/data/spec/template").cloned();
+    let mut template = template.unwrap_or_default();
+    if let Some(members) = template.as_object_mut() {
+        members.remove("$patch");
+    }
+    template
 }

@@ -46,8 +46,10 @@ pub struct Set {
     pub retention: ClaimRetention,
     /// Number of old revisions to keep.
     pub history_limit: i64,
-    /// The pod template.
+    /// The pod template, without what restarts nothing.
     pub template: Value,
+    /// The pod template as it is stored.
+    pub stored: Value,
     /// Status.
     pub status: Status,
 }
@@ -103,7 +105,10 @@ impl Set {
             claim_templates,
             retention: read_member(value, "/spec/persistentVolumeClaimRetentionPolicy"),
             history_limit: number(value, "/spec/revisionHistoryLimit"),
-            template: value.pointer("/spec/template").cloned().unwrap_or_default(),
+            template: super::known_template(
+                value.pointer("/spec/template").cloned().unwrap_or_default(),
+            ),
+            stored: value.pointer("/spec/template").cloned().unwrap_or_default(),
             status: Status {
                 observed_generation: number(value, "/status/observedGeneration"),
                 replicas: number(value, "/status/replicas"),
@@ -115,6 +120,21 @@ impl Set {
                 update_revision: text(value, "/status/updateRevision"),
             },
         }
+    }
+
+    /// Returns the forms in which a controller that emulates this minor version looks for a record of
+    /// the template: earlier ones record a creation time of null, and know the later form as well.
+    pub fn recorded_by(&self, minor: u32) -> Vec<Value> {
+        let mut forms = vec![self.stored.clone()];
+        if minor < FIRST_WITHOUT_NULL {
+            let mut earlier = self.stored.clone();
+            let metadata = earlier.pointer_mut("/metadata");
+            if let Some(metadata) = metadata.and_then(Value::as_object_mut) {
+                metadata.insert("creationTimestamp".to_owned(), Value::Null);
+            }
+            forms.push(earlier);
+        }
+        forms
     }
 
     /// Reports whether users delete the pods to update.
@@ -172,6 +192,9 @@ impl Set {
         !self.deletes_claims_when_scaled() || self.range().contains(&ordinal)
     }
 }
+
+/// The minor version since which revisions don't record the creation time of a template.
+const FIRST_WITHOUT_NULL: u32 = 34;
 
 /// Reads a member; absent ones have their default.
 fn read_member<T: serde::de::DeserializeOwned + Default>(value: &Value, pointer: &str) -> T {

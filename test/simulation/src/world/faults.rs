@@ -4,18 +4,26 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use kube_test_control_plane::ApiServer;
 use kube_test_control_plane::actors::Cause;
 use kube_test_control_plane::admission::{AdmissionHook, AdmissionRequest, Denial, Operation};
+use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::faults::{
     Delay, FaultError, RequestMatcher, RuleId, View, ViewRule, WatchAction, WatchRule,
 };
+use kube_test_control_plane::kinds::{self, Kind};
 use kube_test_control_plane::route::Verb;
+use kube_test_control_plane::store::Expect;
+use kube_test_control_plane::{ApiServer, UnknownFields};
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use super::rivals::Rival;
+use super::user::User;
 use super::{Admission, NAMESPACE, World};
-use crate::agent;
+use crate::agent::{self, Process, RIVAL};
 use crate::plan::{Fault, PodEnd, Span, WatchFault};
 
 /// The end of a fault.
@@ -36,7 +44,14 @@ pub(super) enum End {
     CorrectClock(usize),
     /// Ends an outage of the API server.
     RestoreServer,
+    /// Ends a writer that competes with the controllers.
+    Stop(AbortHandle),
+    /// Makes the API server an older one again.
+    OldDefaults,
 }
+
+/// The member of pod specs that only the newer API server knows.
+pub const NEW_MEMBER: &str = "flavor";
 
 impl World {
     /// Delays the events of an instance as the settings say.
@@ -87,6 +102,27 @@ impl World {
                 self.faults.isolate(number, time);
                 self.freeze_watches(number, time);
                 return;
+            }
+            Fault::Suspend { instance } => {
+                if let Some(number) = instance.or_else(|| self.leader()) {
+                    self.suspend(number, time);
+                }
+                return;
+            }
+            Fault::Storm { resource, every } => {
+                let Some(storage) = STORAGES.into_iter().find(|it| it == resource) else {
+                    return;
+                };
+                let rival = self.rival((*every).into());
+                End::Stop(self.rivals.spawn(rival.storm(storage)))
+            }
+            Fault::Meddle { every } => {
+                let rival = self.rival((*every).into());
+                End::Stop(self.rivals.spawn(rival.meddle()))
+            }
+            Fault::NewDefaults => {
+                self.set_new_defaults(true);
+                End::OldDefaults
             }
             Fault::Outage => {
                 self.plane.server().faults().outage().begin();
@@ -156,7 +192,67 @@ impl World {
             End::RemoveQuota => self.admission.quota.store(0, Ordering::Relaxed),
             End::CorrectClock(number) => self.instances[number].clock.set_skew(0),
             End::RestoreServer => faults.outage().end(),
+            End::Stop(task) => task.abort(),
+            End::OldDefaults => self.set_new_defaults(false),
             End::HealNode(node) => self.plane.nodes().heal(&node).await,
+        }
+    }
+
+    fn rival(&mut self, every: Duration) -> Rival {
+        Rival {
+            server: self.plane.service(),
+            user: User::new(self.plane.service_as(Identity::admin()), RIVAL),
+            random: StdRng::seed_from_u64(self.random.random()),
+            every,
+        }
+    }
+
+    /// Stops an instance for this time.
+    pub(super) fn suspend(&mut self, number: usize, time: Duration) {
+        let Some(instance) = self.instances.get(number) else {
+            return;
+        };
+        let process = Process {
+            instance: number,
+            life: instance.life,
+        };
+        self.recorder.suspended(process, time);
+        self.faults.suspend(number, time);
+        self.freeze_watches(number, time);
+    }
+
+    /// Adds the new member to all templates, or removes it, as an API server that is upgraded or
+    /// rolled back.
+    fn set_new_defaults(&self, newer: bool) {
+        self.admission.newer.store(newer, Ordering::Relaxed);
+        let server = self.plane.server();
+        server.set_unknown_fields(if newer {
+            UnknownFields::Keep
+        } else {
+            UnknownFields::Prune
+        });
+        let templates = kinds::by_resource("apps", "v1", "statefulsets");
+        self.set_members(templates, TEMPLATE_SPEC, newer);
+        if !newer {
+            self.set_members(kinds::by_resource("", "v1", "pods"), "/spec", false);
+        }
+    }
+
+    /// Adds the new member to the pod specs in all objects of a kind, or removes it.
+    fn set_members(&self, kind: Option<&'static Kind>, pointer: &str, newer: bool) {
+        let (Some(kind), store) = (kind, self.plane.server().store()) else {
+            return;
+        };
+        for object in store.list(kind.storage, NAMESPACE).1 {
+            let mut draft = object.draft();
+            let Some(spec) = draft.value.pointer_mut(pointer) else {
+                continue;
+            };
+            if set_new_member(spec, newer) {
+                let expect = Expect::Version(object.resource_version);
+                // Nothing else writes within this step.
+                let _ = store.put(kind, object.key.clone(), expect, draft);
+            }
         }
     }
 
@@ -242,6 +338,45 @@ pub(super) fn pod_images(admission: Arc<Admission>) -> impl AdmissionHook + 'sta
                     list.push(addition);
                 }
             }
+        }
+        Ok(())
+    }
+}
+
+/// JSON pointer of the spec in a pod template.
+const TEMPLATE_SPEC: &str = "/spec/template/spec";
+
+/// The resources that a storm may hit.
+const STORAGES: [&str; 4] = [
+    "statefulsets",
+    "pods",
+    "persistentvolumeclaims",
+    "controllerrevisions",
+];
+
+/// Adds the new member to a pod spec, or removes it. Returns true if that changed the spec.
+fn set_new_member(spec: &mut Value, newer: bool) -> bool {
+    let Some(spec) = spec.as_object_mut() else {
+        return false;
+    };
+    let has = spec.contains_key(NEW_MEMBER);
+    if newer {
+        spec.entry(NEW_MEMBER).or_insert_with(|| json!("plain"));
+    } else {
+        spec.remove(NEW_MEMBER);
+    }
+    has != newer
+}
+
+/// Sets the new member in the templates of sets while the API server knows it.
+pub(super) fn new_defaults(admission: Arc<Admission>) -> impl AdmissionHook + 'static {
+    move |request: &mut AdmissionRequest<'_>| {
+        let is_newer = admission.newer.load(Ordering::Relaxed);
+        if is_newer
+            && request.kind.storage == "statefulsets"
+            && let Some(spec) = request.object.pointer_mut(TEMPLATE_SPEC)
+        {
+            set_new_member(spec, true);
         }
         Ok(())
     }

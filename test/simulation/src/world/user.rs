@@ -7,20 +7,28 @@ use serde_json::{Value, json};
 use tower::Service as _;
 
 use super::NAMESPACE;
-use crate::agent::USER;
-use crate::plan::{Action, Cascade};
+use crate::plan::{Action, Cascade, UpdateMode};
 
 /// Value of the label `app` that no set selects.
 pub(super) const OTHER: &str = "other";
 
+/// A finalizer that only users remove.
+pub(super) const HOLD: &str = "example.com/hold";
+
+/// Content type of a JSON merge patch.
+const MERGE_PATCH: &str = "application/merge-patch+json";
+
 /// A user with all rights.
+#[derive(Clone)]
 pub(super) struct User {
     server: ServiceAs,
+    agent: &'static str,
 }
 
 impl User {
-    pub(super) fn new(server: ServiceAs) -> Self {
-        Self { server }
+    /// Creates a user whose requests have this user agent.
+    pub(super) fn new(server: ServiceAs, agent: &'static str) -> Self {
+        Self { server, agent }
     }
 
     /// Does what the action says. The API server's refusals are ignored, as for objects that don't
@@ -40,8 +48,7 @@ impl User {
                 change,
             } => {
                 let path = path(resource, name);
-                self.send(Method::PATCH, &path, change, "application/merge-patch+json")
-                    .await;
+                self.send(Method::PATCH, &path, change, MERGE_PATCH).await;
             }
             Action::Delete { set, cascade } => {
                 let policy = match cascade {
@@ -83,16 +90,18 @@ impl User {
                 let change = json!({"metadata": {"labels": {"app": app}}});
                 self.patch("pods", pod, &change).await;
             }
-            Action::TakeClaim { claim } => {
-                let owner = json!({
-                    "apiVersion": "example.com/v1",
-                    "kind": "Backup",
-                    "name": "backup",
-                    "uid": "11111111-2222-4333-8444-555555555555",
-                    "controller": true,
-                });
-                let change = json!({"metadata": {"ownerReferences": [owner]}});
-                self.patch("persistentvolumeclaims", claim, &change).await;
+            Action::Hold {
+                resource,
+                name,
+                holds,
+            } => {
+                let member = if *holds {
+                    "finalizers"
+                } else {
+                    "$deleteFromPrimitiveList/finalizers"
+                };
+                let change = json!({"metadata": {member: [HOLD]}});
+                self.patch(resource, name, &change).await;
             }
             other => {
                 if let Some((set, spec)) = spec_change(other) {
@@ -114,7 +123,7 @@ impl User {
         self.request(Method::POST, &path, object).await;
     }
 
-    async fn patch(&self, resource: &str, name: &str, change: &Value) {
+    pub(super) async fn patch(&self, resource: &str, name: &str, change: &Value) {
         let path = path(resource, name);
         self.request(Method::PATCH, &path, change).await;
     }
@@ -132,7 +141,7 @@ impl User {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header("user-agent", USER)
+            .header("user-agent", self.agent)
             .header("content-type", content)
             .body(Full::from(body.to_string()));
         let Ok(request) = request else { return 0 };
@@ -170,6 +179,16 @@ fn spec_change(action: &Action) -> Option<(&str, Value)> {
             json!({"persistentVolumeClaimRetentionPolicy": retention}),
         ),
         Action::FirstOrdinal { set, start } => (set, json!({"ordinals": {"start": start}})),
+        Action::UpdateMode { set, mode } => {
+            let rolling = match mode {
+                UpdateMode::RollingUpdate => json!({"partition": 0}),
+                UpdateMode::OnDelete => Value::Null,
+            };
+            (
+                set,
+                json!({"updateStrategy": {"type": mode, "rollingUpdate": rolling}}),
+            )
+        }
         Action::MinReadySeconds { set, seconds } => (set, json!({"minReadySeconds": seconds})),
         Action::HistoryLimit { set, limit } => (set, json!({"revisionHistoryLimit": limit})),
         _ => return None,
