@@ -124,14 +124,16 @@ pub(super) fn judge_disruptions(case: &Case<'_>, verdict: &mut Verdict) {
             let set = set.map(|set| (pod.0.clone(), set));
             if let Some(down) = set.and_then(|set| down.get_mut(&set)) {
                 // Its last version may have become available meanwhile.
-                down.forget_available(case, &pod.0, at.saturating_sub(1), commit.at);
+                let before = at.saturating_sub(1);
+                down.forget_available(case, &pod.0, (before, before), commit.at);
             }
         }
         if let Some(deletion) = deletions.get(&at) {
             let (namespace, name) = &deletion.set;
             let down = down.entry(deletion.set.clone()).or_default();
             down.name.clone_from(name);
-            down.forget_available(case, namespace, at.saturating_sub(1), commit.at);
+            let known = (deletion.seen, at.saturating_sub(1));
+            down.forget_available(case, namespace, known, commit.at);
             if let Some(max) = down.add(case, deletion, at) {
                 let pods: Vec<&u32> = down.pods.keys().collect();
                 let message = format!("{name}: pods {pods:?} are down for an update, limit {max}");
@@ -189,21 +191,20 @@ struct Down {
 }
 
 impl Down {
-    /// Drops the pods whose replacements are available at this time.
+    /// Drops the pods whose replacements are available at this time, by one of the specs stored
+    /// between two revisions.
     fn forget_available(
         &mut self,
         case: &Case<'_>,
         namespace: &str,
-        revision: u64,
+        (from, revision): (u64, u64),
         at: std::time::Duration,
     ) {
         let name = &self.name;
         let key = (namespace.to_owned(), name.clone());
-        let seconds = case
-            .history
-            .sets
-            .at(&key, revision)
-            .map_or(0, |set| set.min_ready_seconds);
+        let sets = case.history.sets.during(&key, from, revision);
+        let seconds = sets.map(|set| set.min_ready_seconds).min();
+        let seconds = seconds.unwrap_or_default();
         // The instance's clock may be ahead.
         let now = case.clock_at(at + case.skew_max);
         self.pods.retain(|ordinal, uid| {
