@@ -15,5 +15,5 @@ mod write_log;
 
 pub use caches::FakeCaches;
 pub use object_store::ObjectStore;
-pub use request_tracker::RequestTracker;
+pub use request_tracker::{Call, RequestTracker};
 pub use write_log::WriteLog;

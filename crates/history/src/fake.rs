@@ -15,7 +15,7 @@ use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
-use statefulset_controller_util::testing::{ObjectStore, RequestTracker};
+use statefulset_controller_util::testing::{Call, ObjectStore, RequestTracker};
 
 use crate::controller_history::{History, list_controller_revisions};
 use crate::error::Error;
@@ -27,21 +27,15 @@ use crate::new_revision::NewRevision;
 pub struct FakeHistory {
     /// The revisions, with their posted JSON.
     pub revisions: ObjectStore<ControllerRevision>,
-    /// Calls that create a revision.
-    pub create_tracker: RequestTracker,
-    /// Calls that renumber a revision.
-    pub update_tracker: RequestTracker,
-    /// Calls that delete a revision.
-    pub delete_tracker: RequestTracker,
+    /// Counts and fails calls.
+    pub tracker: Arc<RequestTracker>,
 }
 
 impl Default for FakeHistory {
     fn default() -> Self {
         Self {
             revisions: ObjectStore::new("controllerrevisions", Arc::new(Indexer::new())),
-            create_tracker: RequestTracker::default(),
-            update_tracker: RequestTracker::default(),
-            delete_tracker: RequestTracker::default(),
+            tracker: Arc::default(),
         }
     }
 }
@@ -76,7 +70,7 @@ impl History for FakeHistory {
         collision_count: &mut i32,
     ) -> Result<Arc<ControllerRevision>, Error> {
         loop {
-            let _request = self.create_tracker.begin()?;
+            let _request = self.tracker.begin(Call::CreateRevision)?;
             let body = revision.body(&revision.name_for(*collision_count));
             let candidate =
                 ControllerRevision::decode(&body).expect("a revision's body is a revision");
@@ -103,14 +97,14 @@ impl History for FakeHistory {
         revision: &ControllerRevision,
         new_revision: i64,
     ) -> Result<Arc<ControllerRevision>, Error> {
-        let _request = self.update_tracker.begin()?;
+        let _request = self.tracker.begin(Call::UpdateRevision)?;
         self.edit(revision, |json| {
             json["revision"] = Value::from(new_revision);
         })
     }
 
     async fn delete_controller_revision(&self, revision: &ControllerRevision) -> Result<(), Error> {
-        let _request = self.delete_tracker.begin()?;
+        let _request = self.tracker.begin(Call::DeleteRevision)?;
         let stored = self
             .revisions
             .cache()

@@ -2,12 +2,8 @@
 
 #![expect(
     clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
     reason = "a fake may panic on the mistakes in a test"
 )]
-
-mod movers;
 
 use std::sync::Arc;
 
@@ -21,13 +17,10 @@ use statefulset_controller_util::controller_ref_manager::SetReader;
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
-use statefulset_controller_util::testing::{ObjectStore, RequestTracker};
+use statefulset_controller_util::testing::{Call, ObjectStore, RequestTracker};
 
 use crate::stateful_pod_control::{ObjectManager, Timing};
-use crate::stateful_set_utils::NewClaim;
-use crate::stateful_set_utils::NewPod;
-
-pub use movers::stateful_set_pod;
+use crate::stateful_set_utils::{NewClaim, NewPod, ordinal};
 
 /// In-memory pods, claims and sets.
 ///
@@ -39,20 +32,8 @@ pub struct FakeObjectManager {
     pub claims: ObjectStore<Claim>,
     /// The live sets.
     pub sets: Arc<Indexer<StatefulSet>>,
-    /// Calls that create a pod.
-    pub create_pod_tracker: RequestTracker,
-    /// Calls that write a pod.
-    pub update_pod_tracker: RequestTracker,
-    /// Calls that delete a pod.
-    pub delete_pod_tracker: RequestTracker,
-    /// Calls that create a claim.
-    pub create_claim_tracker: RequestTracker,
-    /// Calls that write a claim.
-    pub update_claim_tracker: RequestTracker,
-    /// Cache lookups of a claim.
-    pub get_claim_tracker: RequestTracker,
-    /// Calls that read a set live.
-    pub read_set_tracker: RequestTracker,
+    /// Counts and fails calls.
+    pub tracker: Arc<RequestTracker>,
 }
 
 impl Default for FakeObjectManager {
@@ -61,21 +42,27 @@ impl Default for FakeObjectManager {
             pods: ObjectStore::new("pods", Arc::new(Indexer::new())),
             claims: ObjectStore::new("persistentvolumeclaims", Arc::new(Indexer::new())),
             sets: Arc::new(Indexer::new()),
-            create_pod_tracker: RequestTracker::default(),
-            update_pod_tracker: RequestTracker::default(),
-            delete_pod_tracker: RequestTracker::default(),
-            create_claim_tracker: RequestTracker::default(),
-            update_claim_tracker: RequestTracker::default(),
-            get_claim_tracker: RequestTracker::default(),
-            read_set_tracker: RequestTracker::default(),
+            tracker: Arc::default(),
         }
+    }
+}
+
+impl FakeObjectManager {
+    /// Returns the pods that the set selects, by ascending ordinal.
+    pub fn pods_of(&self, set: &StatefulSet) -> Vec<Arc<Pod>> {
+        let selector = set.spec.selector.compiled();
+        let selector = selector.expect("a test's set has a selector");
+        let mut pods = self.pods.cache().list();
+        pods.retain(|pod| *pod.namespace == *set.namespace() && selector.matches(&pod.labels));
+        pods.sort_by_key(|pod| ordinal(&pod.name));
+        pods
     }
 }
 
 #[async_trait]
 impl SetReader for FakeObjectManager {
     async fn read_stateful_set(&self, key: &ObjectKey) -> Result<StatefulSet, Error> {
-        let _request = self.read_set_tracker.begin()?;
+        let _request = self.tracker.begin(Call::ReadSet)?;
         let set = self.sets.get(key.namespace(), key.name());
         set.map(|set| StatefulSet::clone(&set)).ok_or_else(|| {
             let message = format!("statefulsets.apps {:?} not found", key.name());
@@ -91,7 +78,7 @@ impl ObjectManager for FakeObjectManager {
         _set: &StatefulSet,
         pod: &NewPod,
     ) -> Result<Option<Arc<Pod>>, Error> {
-        let _request = self.create_pod_tracker.begin()?;
+        let _request = self.tracker.begin(Call::CreatePod)?;
         // Lets the calls of a batch overlap, so that tests can count parallel calls.
         tokio::task::yield_now().await;
         // An API server stores no pod without a phase. A pod that still has none is being created,
@@ -111,12 +98,12 @@ impl ObjectManager for FakeObjectManager {
     }
 
     async fn update_pod(&self, _set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error> {
-        let _request = self.update_pod_tracker.begin()?;
+        let _request = self.tracker.begin(Call::UpdatePod)?;
         self.pods.update(pod)
     }
 
     async fn delete_pod(&self, _: &StatefulSet, pod: &Pod, _: Timing) -> Result<(), Error> {
-        let _request = self.delete_pod_tracker.begin()?;
+        let _request = self.tracker.begin(Call::DeletePod)?;
         tokio::task::yield_now().await;
         if self.pods.read(&pod.namespace, &pod.name)?.object.uid != pod.uid {
             let message = format!("Precondition failed: UID in precondition: {}", pod.uid);
@@ -126,12 +113,12 @@ impl ObjectManager for FakeObjectManager {
     }
 
     async fn create_claim(&self, _set: &StatefulSet, claim: &NewClaim) -> Result<(), Error> {
-        let _request = self.create_claim_tracker.begin()?;
+        let _request = self.tracker.begin(Call::CreateClaim)?;
         self.claims.create(claim.json.clone()).map(drop)
     }
 
     fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error> {
-        let _request = self.get_claim_tracker.begin()?;
+        let _request = self.tracker.begin(Call::GetClaim)?;
         Ok(self.claims.cache().get(namespace, name))
     }
 
@@ -145,7 +132,7 @@ impl ObjectManager for FakeObjectManager {
         claim: Live<Claim>,
         _: Timing,
     ) -> Result<(), Error> {
-        let _request = self.update_claim_tracker.begin()?;
+        let _request = self.tracker.begin(Call::UpdateClaim)?;
         let incomplete = |owner: &OwnerReference| {
             owner.api_version.is_empty() || owner.kind.is_empty() || owner.name.is_empty()
         };

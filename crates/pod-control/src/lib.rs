@@ -25,7 +25,7 @@ mod live_set_check;
 mod stateful_pod_control;
 pub mod stateful_set_utils;
 #[cfg(test)]
-mod test_setup;
+mod test_world;
 #[cfg(test)]
 mod upstream;
 

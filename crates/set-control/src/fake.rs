@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::error::Error;
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
-use statefulset_controller_util::testing::RequestTracker;
+use statefulset_controller_util::testing::{Call, RequestTracker};
 
 use crate::stateful_set_status_updater::StatusUpdater;
 
@@ -15,17 +15,13 @@ use crate::stateful_set_status_updater::StatusUpdater;
 /// Upstream: `fakeStatefulSetStatusUpdater`.
 pub struct FakeStatusUpdater {
     sets: Arc<Indexer<StatefulSet>>,
-    /// Calls that write a status.
-    pub update_tracker: RequestTracker,
+    tracker: Arc<RequestTracker>,
 }
 
 impl FakeStatusUpdater {
-    /// Creates a status updater for the cache of sets.
-    pub fn new(sets: Arc<Indexer<StatefulSet>>) -> Self {
-        Self {
-            sets,
-            update_tracker: RequestTracker::default(),
-        }
+    /// Creates a status updater for the cache of sets, whose calls are counted by a tracker.
+    pub fn new(sets: Arc<Indexer<StatefulSet>>, tracker: Arc<RequestTracker>) -> Self {
+        Self { sets, tracker }
     }
 }
 
@@ -36,7 +32,7 @@ impl StatusUpdater for FakeStatusUpdater {
         set: &StatefulSet,
         status: &StatefulSetStatus,
     ) -> Result<(), Error> {
-        let _request = self.update_tracker.begin()?;
+        let _request = self.tracker.begin(Call::UpdateStatus)?;
         let mut set = set.clone();
         set.status = Arc::new(status.clone());
         self.sets.update(set);

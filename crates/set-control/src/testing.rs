@@ -4,10 +4,11 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stderr,
     reason = "a test's cluster may panic on mistakes in the test"
 )]
 
 pub mod invariants;
 mod world;
 
-pub use world::World;
+pub use world::{INJECTED, PodId, World, edit_template, stateful_set_pod};

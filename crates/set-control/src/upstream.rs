@@ -1,5 +1,5 @@
 //! Upstream's tests of this layer, under upstream's names: a module per test, a function per
-//! subtest, which runs it under every retention policy where upstream does.
+//! subtest, which runs it under every retention policy where upstream does ([`walks`]).
 //!
 //! Upstream's caches return pointers, so a test that changes a set changes the stored one; here the
 //! test stores the changed set. Upstream's drivers choose pods at random, here from a seed. Where
@@ -14,18 +14,17 @@
 mod availability;
 mod compatibility;
 mod completion;
-mod drivers;
 mod failures;
 mod fixtures;
 mod max_unavailable;
 mod ordinals;
 mod parallel;
 mod revisions;
-mod runs;
 mod scale;
 mod stale_pods;
 mod status_updater;
 mod update;
+mod walks;
 
 #[test]
 fn every_row_has_a_test() {

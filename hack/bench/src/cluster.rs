@@ -39,7 +39,7 @@ const LATER: SignedDuration = SignedDuration::from_hours(1);
 pub(crate) const PODS_PER_SET: usize = 5;
 
 #[derive(Deserialize)]
-struct Cluster {
+struct SettledCluster {
     statefulsets: List,
     controllerrevisions: List,
     pods: List,
@@ -92,7 +92,7 @@ impl Recorded {
         let mut line = String::new();
         let read = BufReader::new(MultiGzDecoder::new(file)).read_line(&mut line);
         read.with_context(|| format!("read {SETTLED}"))?;
-        let cluster: Cluster =
+        let cluster: SettledCluster =
             serde_json::from_str(&line).with_context(|| format!("decode {SETTLED}"))?;
         let first = |list: List| {
             let item = list.items.into_iter().next();
@@ -186,7 +186,7 @@ impl Recorded {
 }
 
 /// A settled set among others in its namespace, and a syncer.
-pub(crate) struct World {
+pub(crate) struct SyncedSet {
     pub(crate) syncer: SetSyncer,
     pub(crate) key: ObjectKey,
     pub(crate) set: StatefulSet,
@@ -196,7 +196,7 @@ pub(crate) struct World {
     pub(crate) pod: ObjectKey,
 }
 
-impl World {
+impl SyncedSet {
     /// A set with `own` pods among `others` pods named after other sets, every second of them
     /// without a controller; each pod has its claim and each set its revision. Needs a running
     /// tokio runtime.

@@ -14,7 +14,7 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_history::{RevisionData, hash_controller_revision};
 use tokio::runtime::Runtime;
 
-use crate::cluster::{Recorded, World};
+use crate::cluster::{Recorded, SyncedSet};
 use crate::report::{Report, Row};
 use crate::timing::microseconds;
 
@@ -29,7 +29,7 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
         .enable_time()
         .build()?;
     let _guard = runtime.enter();
-    let world = World::new(5, OTHERS)?;
+    let world = SyncedSet::new(5, OTHERS)?;
     runtime.block_on(world.check())?;
     report.add(decode()?);
     report.add(revision_data(&world)?);
@@ -58,7 +58,7 @@ fn decode() -> anyhow::Result<Row> {
     Ok(row("decode a pod", ours, "into k8s-openapi's Pod", typed))
 }
 
-fn revision_data(world: &World) -> anyhow::Result<Row> {
+fn revision_data(world: &SyncedSet) -> anyhow::Result<Row> {
     let template = &world.set.spec.template;
     let ours = microseconds(|| {
         let data = RevisionData::new(template);
@@ -79,7 +79,7 @@ fn revision_data(world: &World) -> anyhow::Result<Row> {
     ))
 }
 
-fn sync(runtime: &Runtime, world: &World) -> Row {
+fn sync(runtime: &Runtime, world: &SyncedSet) -> Row {
     let whole = microseconds(|| {
         drop(black_box(runtime.block_on(world.syncer.sync(&world.key))));
     });
@@ -136,7 +136,7 @@ fn queue(runtime: &Runtime) -> Row {
     )
 }
 
-fn look_up(world: &World) -> Row {
+fn look_up(world: &SyncedSet) -> Row {
     let owner = world.set.controller_reference();
     let namespace = world.set.namespace();
     let indexed = microseconds(|| {

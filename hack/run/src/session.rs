@@ -26,7 +26,7 @@ use crate::{
     view,
     waiting::waits_for,
     watch,
-    world::{Change, Key, World},
+    world::{Change, Key, Observed},
 };
 
 /// Time limit for the control plane's first answer.
@@ -233,7 +233,7 @@ impl<'a> Session<'a> {
     async fn watch(&mut self, client: &Client, sets: &[Key], command: &str) -> anyhow::Result<End> {
         let mut tasks = JoinSet::new();
         let mut changes = watch::start(client, &mut tasks);
-        let mut world = World::default();
+        let mut world = Observed::default();
         let mut shown = BTreeMap::new();
         let mut redraw = tokio::time::interval(REDRAW);
         let deadline = Instant::now() + self.options.timeout;
@@ -264,7 +264,7 @@ impl<'a> Session<'a> {
     fn take(
         &mut self,
         change: Change,
-        world: &mut World,
+        world: &mut Observed,
         shown: &mut BTreeMap<String, String>,
     ) -> anyhow::Result<()> {
         world.apply(change);
@@ -276,7 +276,11 @@ impl<'a> Session<'a> {
     }
 
     /// Shows the changes since `shown`.
-    fn show(&mut self, world: &World, shown: &mut BTreeMap<String, String>) -> anyhow::Result<()> {
+    fn show(
+        &mut self,
+        world: &Observed,
+        shown: &mut BTreeMap<String, String>,
+    ) -> anyhow::Result<()> {
         if self.interactive {
             self.screen.redraw(view::table(world))?;
             return Ok(());
@@ -291,7 +295,7 @@ impl<'a> Session<'a> {
     }
 
     /// Reasons of the incomplete sets.
-    fn timed_out(&self, sets: &[Key], world: &World) -> End {
+    fn timed_out(&self, sets: &[Key], world: &Observed) -> End {
         let seconds = self.options.timeout.as_secs();
         let waits = sets.iter().filter_map(|set| {
             let wait = waits_for(set, world)?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     waiting::waits_for,
-    world::{Key, Member, Set, World},
+    world::{Key, Member, Observed, Set},
 };
 
 /// Maximum pods of one set in the table: a redrawn table must fit the screen.
@@ -23,7 +23,7 @@ struct Row {
 }
 
 /// Tables of all sets, line by line.
-pub(crate) fn table(world: &World) -> Vec<String> {
+pub(crate) fn table(world: &Observed) -> Vec<String> {
     let mut lines = Vec::new();
     for (key, set) in &world.sets {
         if !lines.is_empty() {
@@ -58,7 +58,7 @@ pub(crate) fn table(world: &World) -> Vec<String> {
 }
 
 /// One line per set and pod, by kind and key.
-pub(crate) fn lines(world: &World) -> BTreeMap<String, String> {
+pub(crate) fn lines(world: &Observed) -> BTreeMap<String, String> {
     let mut lines = BTreeMap::new();
     for (key, set) in &world.sets {
         lines.insert(format!("set {key}"), summary(set));
@@ -110,7 +110,7 @@ fn summary(set: &Set) -> String {
 }
 
 /// Rows of the wanted ordinals and of surplus pods, in order.
-fn rows(key: &Key, set: &Set, world: &World) -> Vec<Row> {
+fn rows(key: &Key, set: &Set, world: &Observed) -> Vec<Row> {
     let mut rows: BTreeMap<(Option<i64>, String), Row> = BTreeMap::new();
     // A set may have too many replicas for the screen; the rest is counted, not shown.
     for ordinal in set.ordinals().take(ROWS_MAX) {
@@ -147,7 +147,7 @@ fn phase(member: &Member) -> String {
     }
 }
 
-fn claims(key: &Key, set: &Set, pod: &str, world: &World) -> String {
+fn claims(key: &Key, set: &Set, pod: &str, world: &Observed) -> String {
     let claims = set.claim_templates.iter().filter_map(|template| {
         let name = format!("{template}-{pod}");
         let phase = world.claims.get(&Key::new(&key.namespace, &name))?;

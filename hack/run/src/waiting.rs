@@ -1,11 +1,11 @@
 //! Reasons why a set is not complete yet.
 
-use crate::world::{Key, Member, Set, World};
+use crate::world::{Key, Member, Observed, Set};
 
 /// Returns the reason for waiting, or `None` for a complete set: its status describes the newest
 /// spec, every ordinal has a ready pod of the update revision with bound claims, there is no other
 /// pod, and the status counters agree.
-pub(crate) fn waits_for(key: &Key, world: &World) -> Option<String> {
+pub(crate) fn waits_for(key: &Key, world: &Observed) -> Option<String> {
     let Some(set) = world.sets.get(key) else {
         return Some("the set does not exist".to_owned());
     };
@@ -28,7 +28,7 @@ pub(crate) fn waits_for(key: &Key, world: &World) -> Option<String> {
         .or_else(|| status_lags(set))
 }
 
-fn ordinal_waits_for(key: &Key, set: &Set, ordinal: i64, world: &World) -> Option<String> {
+fn ordinal_waits_for(key: &Key, set: &Set, ordinal: i64, world: &Observed) -> Option<String> {
     let name = format!("{}-{ordinal}", key.name);
     let pod = Key::new(&key.namespace, &name);
     let Some(member) = world.pods.get(&pod) else {
@@ -46,7 +46,7 @@ fn ordinal_waits_for(key: &Key, set: &Set, ordinal: i64, world: &World) -> Optio
     wait.map(|wait| with_warning(wait, &[&pod, key], world))
 }
 
-fn claims_wait_for(key: &Key, set: &Set, pod: &str, world: &World) -> Option<String> {
+fn claims_wait_for(key: &Key, set: &Set, pod: &str, world: &Observed) -> Option<String> {
     set.claim_templates.iter().find_map(|template| {
         let name = format!("{template}-{pod}");
         match world
@@ -86,7 +86,7 @@ fn member_waits_for(set: &Set, name: &str, member: &Member) -> Option<String> {
     })
 }
 
-fn surplus(key: &Key, set: &Set, world: &World) -> Option<String> {
+fn surplus(key: &Key, set: &Set, world: &Observed) -> Option<String> {
     let wanted = set.ordinals();
     world
         .members(key, set)
@@ -120,7 +120,7 @@ fn status_lags(set: &Set) -> Option<String> {
 }
 
 /// Adds the last warning about the first of `objects` that has one.
-fn with_warning(wait: String, objects: &[&Key], world: &World) -> String {
+fn with_warning(wait: String, objects: &[&Key], world: &Observed) -> String {
     match objects.iter().find_map(|object| world.warnings.get(object)) {
         Some(warning) => format!("{wait}; last warning: {warning}"),
         None => wait,
@@ -132,8 +132,8 @@ pub(crate) mod tests {
     use super::*;
 
     /// A complete set `n/web` of two pods from ordinal 3, one claim each.
-    pub(crate) fn complete() -> World {
-        let mut world = World::default();
+    pub(crate) fn complete() -> Observed {
+        let mut world = Observed::default();
         let set = Set {
             uid: "u".to_owned(),
             generation: 2,
@@ -175,7 +175,7 @@ pub(crate) mod tests {
     }
 
     /// The reason for waiting after one change to the complete world.
-    fn after(change: impl FnOnce(&mut World)) -> String {
+    fn after(change: impl FnOnce(&mut Observed)) -> String {
         let mut world = complete();
         change(&mut world);
         waits_for(&key(), &world).expect("the set is not complete")

@@ -239,7 +239,7 @@ impl<T> Seen<T> {
 
 /// The complete state.
 #[derive(Debug, Default)]
-pub(crate) struct World {
+pub(crate) struct Observed {
     /// Sets.
     pub(crate) sets: BTreeMap<Key, Set>,
     /// Pods.
@@ -250,7 +250,7 @@ pub(crate) struct World {
     pub(crate) warnings: BTreeMap<Key, String>,
 }
 
-impl World {
+impl Observed {
     /// Applies a change.
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn relist_removes_missing_objects() {
-        let mut world = World::default();
+        let mut world = Observed::default();
         let key = Key::new("n", "c");
         world.apply(Change::Claims(Seen::One(key.clone(), "Bound".to_owned())));
         assert_eq!(world.claims.len(), 1);

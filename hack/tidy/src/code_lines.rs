@@ -1,10 +1,48 @@
 //! Code lines of the crates that port upstream's decisions.
 
-use crate::repository::SourceFile;
+use crate::{Findings, repository::SourceFile};
 
 /// The crates that hold what upstream's `history` and `statefulset` packages hold, without the
 /// controller.
 pub const CRATES: [&str; 3] = ["history", "pod-control", "set-control"];
+
+/// Page with the figure.
+pub const PAGE: &str = "docs/architecture.md";
+/// Line before the figure.
+pub const MARKER: &str = "<!-- code lines: written by `make fmt`, checked by hack/tidy -->";
+/// Code lines of upstream's two packages without their controller and its metrics.
+const UPSTREAM: usize = 1_967;
+/// Code lines that the crates may have together: a rise needs a reason.
+const LINES_MAX: usize = 3_000;
+
+/// Returns the line of the page that states the figures.
+pub fn line(files: &[SourceFile]) -> String {
+    let counts = CRATES.map(|name| count(name, files));
+    let total: usize = counts.iter().sum();
+    let [tenths, rest] = [total * 10 / UPSTREAM, total * 100 / UPSTREAM % 10];
+    let tenths = tenths + usize::from(rest >= 5);
+    format!(
+        "They have {total} lines of code (history {}, pod-control {}, set-control {}), {}.{} times \
+         upstream's {UPSTREAM}.",
+        counts[0],
+        counts[1],
+        counts[2],
+        tenths / 10,
+        tenths % 10
+    )
+}
+
+/// Finds crates that outgrew their limit.
+pub fn check(files: &[SourceFile]) -> Findings {
+    let total: usize = CRATES.iter().map(|name| count(name, files)).sum();
+    if total <= LINES_MAX {
+        return Findings::new();
+    }
+    vec![format!(
+        "{} have {total} code lines, more than {LINES_MAX}; simplify them",
+        CRATES.join(", ")
+    )]
+}
 
 /// Counts the code lines of a crate: without comments, blank lines, tests and test doubles.
 pub fn count(name: &str, files: &[SourceFile]) -> usize {
@@ -16,7 +54,7 @@ pub fn count(name: &str, files: &[SourceFile]) -> usize {
 
 /// Returns true for tests, test doubles and fixtures.
 pub fn is_for_tests(path: &str) -> bool {
-    let parts = ["/tests", "/upstream", "/testing", "/fake", "/test_setup"];
+    let parts = ["/tests", "/upstream", "/testing", "/fake", "/test_world"];
     parts.iter().any(|part| path.contains(part))
 }
 
@@ -94,5 +132,29 @@ mod inner {
             file("crates/client/src/a.rs"),
         ];
         assert_eq!(count("history", &files), 8);
+    }
+
+    #[test]
+    fn page_states_the_sum_and_its_ratio() {
+        let lines = |count: usize| "a();\n".repeat(count);
+        let files = [
+            SourceFile::new("crates/history/src/a.rs", &lines(1_000)),
+            SourceFile::new("crates/pod-control/src/a.rs", &lines(1_900)),
+            SourceFile::new("crates/set-control/src/a.rs", &lines(100)),
+        ];
+        assert_eq!(
+            line(&files),
+            "They have 3000 lines of code (history 1000, pod-control 1900, set-control 100), 1.5 \
+             times upstream's 1967."
+        );
+        assert_eq!(check(&files), Findings::new());
+        let more = SourceFile::new("crates/set-control/src/b.rs", "b();\n");
+        let found = check(&[&files[..], &[more]].concat());
+        assert_eq!(
+            found,
+            [
+                "history, pod-control, set-control have 3001 code lines, more than 3000; simplify them"
+            ]
+        );
     }
 }

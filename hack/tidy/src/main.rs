@@ -1,21 +1,32 @@
-//! Rewrites the status line of the README and the upstream map.
+//! Rewrites the generated lines of pages, and the upstream map.
 
 use anyhow::Context as _;
 use tidy::repository::Repository;
 use tidy::upstream::{map, rows, status};
+use tidy::{code_lines, generated};
 
 fn main() -> anyhow::Result<()> {
     let repository = Repository::collect()?;
     let sources = repository.with_extension("rs");
     let line = status::line(&rows::parse(rows::UPSTREAM_TESTS)?);
-    let readme = repository.file("README.md").context("find README.md")?;
-    write(
-        &repository,
-        "README.md",
-        &status::rewrite(&readme.text, &line)?,
-    )?;
+    write_line(&repository, "README.md", status::MARKER, &line)?;
+    let line = code_lines::line(&sources);
+    write_line(&repository, code_lines::PAGE, code_lines::MARKER, &line)?;
     let functions = map::parse(map::UPSTREAM_FUNCTIONS)?;
     write(&repository, map::PAGE, &map::page(&functions, &sources))
+}
+
+/// Writes the line after a page's marker.
+fn write_line(repository: &Repository, path: &str, marker: &str, line: &str) -> anyhow::Result<()> {
+    let page = repository
+        .file(path)
+        .with_context(|| format!("find {path}"))?;
+    let text = generated::rewrite(&page.text, marker, line);
+    write(
+        repository,
+        path,
+        &text.with_context(|| format!("rewrite {path}"))?,
+    )
 }
 
 /// Writes a changed file.

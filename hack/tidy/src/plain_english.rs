@@ -64,6 +64,16 @@ const PHRASES: &[(&str, &str)] = &[
     ("to be had", "write `available`"),
     ("said|says otherwise", "name the default"),
     ("comes|come along|about", "use a verb"),
+    (
+        "hear|hears|heard of",
+        "write `sees`, `learns` or `receives`",
+    ),
+    ("or not any more", "write `or no longer`"),
+    (
+        "so that * can|may go",
+        "name the action: delete, drop, free",
+    ),
+    ("of which|whom * say|says|said that", "split the sentence"),
 ];
 
 /// Maximum length of a test's name.

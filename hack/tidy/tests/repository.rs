@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use tidy::{
-    Findings, budgets, dependencies, docs, doubles, features, layout, left_out, licenses,
+    Findings, budgets, code_lines, dependencies, docs, doubles, features, generated, layout,
+    left_out, licenses,
     metadata::{self, Metadata},
     module_cycles, mutants, packaging, panics, paths, plain_english, reachable,
     repository::{Repository, SourceFile},
-    source, symbols, unused_dependencies,
+    snippets, source, symbols, unused_dependencies,
     upstream::{
         map::{self, GoFunction},
         parity,
@@ -175,16 +176,39 @@ fn files_contain_no_private_paths() {
     assert_clean(&paths::check(&repository.files, &private));
 }
 
+#[track_caller]
+fn assert_line_is_current(path: &str, marker: &str, line: &str) {
+    let repository = repository();
+    let page = &repository.file(path).expect("the page exists").text;
+    let current = generated::rewrite(page, marker, line).expect("the page has the marker");
+    assert!(
+        *page == current,
+        "run `make fmt`; the line of {path} should be:\n{line}"
+    );
+}
+
 #[test]
 fn readme_status_line_is_current() {
-    let repository = repository();
-    let readme = &repository.file("README.md").expect("README.md exists").text;
     let line = status::line(&upstream_rows());
-    let current = status::rewrite(readme, &line).expect("the README has a status marker");
-    assert!(
-        *readme == current,
-        "run `make fmt`; the status line should be:\n{line}"
-    );
+    assert_line_is_current("README.md", status::MARKER, &line);
+}
+
+#[test]
+fn code_line_figure_is_current() {
+    let line = code_lines::line(&rust_files());
+    assert_line_is_current(code_lines::PAGE, code_lines::MARKER, &line);
+}
+
+#[test]
+fn ported_decisions_stay_small() {
+    assert_clean(&code_lines::check(&rust_files()));
+}
+
+#[test]
+fn testing_page_shows_lines_of_the_tests() {
+    let repository = repository();
+    let page = repository.file("docs/testing.md").expect("the page exists");
+    assert_clean(&snippets::check(page, &repository.with_extension("rs")));
 }
 
 #[test]

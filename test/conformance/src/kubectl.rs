@@ -15,7 +15,7 @@ use crate::programs;
 use crate::report::{Report, Verdict};
 
 pub use client::find as find_kubectl;
-use cluster::Cluster;
+use cluster::RunningPrograms;
 use compare::compare;
 pub use session::{Session, Step};
 
@@ -88,7 +88,7 @@ pub fn run_session(session: &Session, programs: &Programs) -> anyhow::Result<Rep
         .build()
         .context("start a runtime")?;
     runtime.block_on(async {
-        let cluster = Cluster::start(session, programs).await?;
+        let cluster = RunningPrograms::start(session, programs).await?;
         let mut verdicts = Vec::new();
         for step in &session.steps {
             judge(&cluster, step, &mut verdicts).await;
@@ -99,7 +99,7 @@ pub fn run_session(session: &Session, programs: &Programs) -> anyhow::Result<Rep
 }
 
 /// Runs a step, and the steps during it.
-async fn judge(cluster: &Cluster, step: &Step, verdicts: &mut Vec<Verdict>) {
+async fn judge(cluster: &RunningPrograms, step: &Step, verdicts: &mut Vec<Verdict>) {
     let result = async {
         if step.settle {
             cluster.settle().await?;

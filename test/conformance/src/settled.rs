@@ -29,7 +29,7 @@ use crate::report::Verdict;
 const LATER: SignedDuration = SignedDuration::from_hours(1);
 
 #[derive(Deserialize)]
-struct Cluster {
+struct SettledCluster {
     id: String,
     statefulsets: List,
     controllerrevisions: List,
@@ -65,7 +65,7 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
 ///
 /// The line is not a cluster, or one of its objects can't be decoded.
 pub fn run_with(line: &str, gates: FeatureGates) -> anyhow::Result<Verdict> {
-    let cluster: Cluster = serde_json::from_str(line).context("not a settled cluster")?;
+    let cluster: SettledCluster = serde_json::from_str(line).context("not a settled cluster")?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -82,7 +82,7 @@ pub fn run_with(line: &str, gates: FeatureGates) -> anyhow::Result<Verdict> {
 
 /// Syncs every set of the cluster once; returns every write, and every revision that differs from
 /// the status.
-async fn start_on(cluster: &Cluster, gates: FeatureGates) -> anyhow::Result<Vec<String>> {
+async fn start_on(cluster: &SettledCluster, gates: FeatureGates) -> anyhow::Result<Vec<String>> {
     let api = FakeClientset::new();
     let caches = Caches {
         pods: load(&cluster.pods, &PODS, &api)?,

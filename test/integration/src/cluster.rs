@@ -34,7 +34,7 @@ const BUSY_MAX: usize = 400;
 const SEED: u64 = 7;
 
 /// A control plane with a kubelet, a volume binder and a garbage collector, and the controller.
-pub struct Cluster {
+pub struct NodeCluster {
     server: TestCluster,
     client: RestClient,
     clock: Arc<dyn Clock>,
@@ -46,7 +46,7 @@ pub struct Cluster {
     clippy::missing_panics_doc,
     reason = "a test harness panics on failures"
 )]
-impl Cluster {
+impl NodeCluster {
     /// Starts a control plane with this pod behaviour, and the controller.
     pub async fn start(pods: PodBehaviour) -> Self {
         let mut cluster = Self::start_without_controller(pods).await;
@@ -54,7 +54,7 @@ impl Cluster {
         cluster
     }
 
-    /// Like [`Cluster::start`], with a server newer than v1.36.2, which stores fields unknown to
+    /// Like [`NodeCluster::start`], with a server newer than v1.36.2, which stores fields unknown to
     /// this version.
     pub async fn start_newer(pods: PodBehaviour) -> Self {
         let mut cluster = Self::start_server(pods, UnknownFields::Keep).await;
@@ -173,7 +173,7 @@ impl Cluster {
             .matching(|entry| entry.is_write() && entry.code < 300)
     }
 
-    /// One line per entry of [`Cluster::writes`].
+    /// One line per entry of [`NodeCluster::writes`].
     pub fn write_summaries(&self) -> Vec<String> {
         self.writes().iter().map(AuditEntry::summary).collect()
     }

@@ -14,5 +14,5 @@ pub mod turn;
 pub mod versions;
 mod world;
 
-pub use cluster::Cluster;
+pub use cluster::NodeCluster;
 pub use world::World;

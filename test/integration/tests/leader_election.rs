@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderValue, Request, header};
-use integration::{Cluster, manifests};
+use integration::{NodeCluster, manifests};
 use kube::client::Body;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::PodBehaviour;
@@ -77,7 +77,7 @@ async fn grant_lease(plane: &TestControlPlane) {
 
 /// A cluster with its running instances.
 struct Contest {
-    cluster: Cluster,
+    cluster: NodeCluster,
     running: JoinSet<(&'static str, Ended<()>)>,
 }
 
@@ -94,7 +94,7 @@ impl Contest {
             ready_delay: POD_DELAY.into(),
             ..PodBehaviour::default()
         };
-        let cluster = Cluster::start_without_controller(pods).await;
+        let cluster = NodeCluster::start_without_controller(pods).await;
         grant_lease(cluster.plane()).await;
         Self {
             cluster,

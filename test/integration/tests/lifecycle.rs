@@ -1,6 +1,6 @@
 //! Tests of user actions on a set: create, scale, roll, delete.
 
-use integration::{Cluster, manifests};
+use integration::{NodeCluster, manifests};
 use kube_test_control_plane::actors::PodBehaviour;
 use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn pods() -> PodBehaviour {
 }
 
 /// Pod creations and deletions in the audit log, as `verb name`.
-fn pod_order(cluster: &Cluster) -> Vec<String> {
+fn pod_order(cluster: &NodeCluster) -> Vec<String> {
     let controller = |agent: &str| !agent.starts_with("test-control-plane/");
     let entries = cluster.writes();
     let entries = entries
@@ -41,7 +41,7 @@ fn pod_order(cluster: &Cluster) -> Vec<String> {
 }
 
 /// Waits until the set has settled; keeps the whole audit log.
-async fn settle_logged(cluster: &Cluster) {
+async fn settle_logged(cluster: &NodeCluster) {
     let log = cluster.plane().server().audit();
     log.clear();
     for _ in 0..100 {
@@ -80,7 +80,7 @@ fn assert_complete(status: &Value, replicas: u32) {
 #[tokio::test(start_paused = true)]
 async fn pods_start_in_order_and_scale_down_in_reverse() {
     integration::embedded_only!("counts requests");
-    let cluster = Cluster::start(pods()).await;
+    let cluster = NodeCluster::start(pods()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(3)).await;
     settle_logged(&cluster).await;
     assert_eq!(
@@ -105,7 +105,7 @@ async fn pods_start_in_order_and_scale_down_in_reverse() {
 #[tokio::test(start_paused = true)]
 async fn parallel_set_creates_all_pods_in_one_batch() {
     integration::embedded_only!("counts requests");
-    let cluster = Cluster::start(PodBehaviour::default()).await;
+    let cluster = NodeCluster::start(PodBehaviour::default()).await;
     let mut set = manifests::web(20);
     set["spec"]["podManagementPolicy"] = json!("Parallel");
     cluster.create(&STATEFUL_SETS, &set).await;
@@ -116,7 +116,7 @@ async fn parallel_set_creates_all_pods_in_one_batch() {
 #[tokio::test(start_paused = true)]
 async fn rollout_goes_from_the_highest_ordinal_to_the_partition() {
     integration::embedded_only!("counts requests");
-    let cluster = Cluster::start(pods()).await;
+    let cluster = NodeCluster::start(pods()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(3)).await;
     cluster.settle().await;
 
@@ -159,7 +159,7 @@ async fn rollout_goes_from_the_highest_ordinal_to_the_partition() {
     assert_eq!(status["currentRevision"], revisions[1]["metadata"]["name"]);
 }
 
-async fn json_patch(cluster: &Cluster, operations: &Value) {
+async fn json_patch(cluster: &NodeCluster, operations: &Value) {
     // A merge patch can't change list elements, so the whole set is edited.
     let mut set = cluster
         .get(&STATEFUL_SETS, "web")
@@ -177,7 +177,7 @@ async fn json_patch(cluster: &Cluster, operations: &Value) {
 #[tokio::test(start_paused = true)]
 async fn failed_pod_is_replaced() {
     integration::embedded_only!("counts requests");
-    let cluster = Cluster::start(pods()).await;
+    let cluster = NodeCluster::start(pods()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
     cluster.settle().await;
     let before = cluster.pod_uids().await;
@@ -192,7 +192,7 @@ async fn failed_pod_is_replaced() {
 async fn deleting_a_set_deletes_its_pods_unless_orphaned() {
     integration::embedded_only!("counts requests");
     for (policy, left) in [("Background", 0), ("Foreground", 0), ("Orphan", 2)] {
-        let cluster = Cluster::start(pods()).await;
+        let cluster = NodeCluster::start(pods()).await;
         cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
         cluster.settle().await;
         cluster
@@ -211,7 +211,7 @@ async fn deleting_a_set_deletes_its_pods_unless_orphaned() {
 #[tokio::test(start_paused = true)]
 async fn scale_down_deletes_claims_if_the_policy_says_so() {
     integration::embedded_only!("counts requests");
-    let cluster = Cluster::start(pods()).await;
+    let cluster = NodeCluster::start(pods()).await;
     let mut set = manifests::web(3);
     set["spec"]["persistentVolumeClaimRetentionPolicy"] =
         json!({"whenScaled": "Delete", "whenDeleted": "Retain"});

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use integration::{Cluster, manifests};
+use integration::{NodeCluster, manifests};
 use kube_test_control_plane::actors::PodBehaviour;
 use kube_test_control_plane::audit::Settle;
 use serde_json::json;
@@ -36,13 +36,13 @@ const USED: [(&str, &[&str]); 6] = [
     ("statefulsets/status", &["update"]),
 ];
 
-async fn settle(cluster: &Cluster) {
+async fn settle(cluster: &NodeCluster) {
     let quiet = Settle::quiet_for(Duration::from_secs(30));
     let settled = cluster.plane().server().audit().settle(&quiet).await;
     settled.unwrap_or_else(|error| panic!("{error}"));
 }
 
-async fn patch_set(cluster: &Cluster, patch: serde_json::Value) {
+async fn patch_set(cluster: &NodeCluster, patch: serde_json::Value) {
     cluster.patch(&STATEFUL_SETS, "web", &patch).await;
     settle(cluster).await;
 }
@@ -52,7 +52,7 @@ fn image(image: &str) -> serde_json::Value {
 }
 
 /// Makes the controller perform all of its actions.
-async fn everything(cluster: &Cluster) {
+async fn everything(cluster: &NodeCluster) {
     let mut set = manifests::web(3);
     set["spec"]["revisionHistoryLimit"] = json!(1);
     set["spec"]["persistentVolumeClaimRetentionPolicy"] =
@@ -86,7 +86,7 @@ async fn everything(cluster: &Cluster) {
 #[tokio::test(start_paused = true)]
 async fn controller_uses_only_verbs_of_the_stock_role() {
     integration::embedded_only!("reads the audit log");
-    let mut cluster = Cluster::start_without_controller(PodBehaviour::default()).await;
+    let mut cluster = NodeCluster::start_without_controller(PodBehaviour::default()).await;
     cluster.start_recording_controller();
     everything(&cluster).await;
     let audit = cluster.plane().server().audit();

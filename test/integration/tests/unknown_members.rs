@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use integration::versions::RolledBack;
-use integration::{Cluster, manifests};
+use integration::{NodeCluster, manifests};
 use kube_test_control_plane::actors::PodBehaviour;
 use kube_test_control_plane::audit::AuditEntry;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn assert_in_pod(pod: &Value) {
 }
 
 /// Edits the stored set like a server upgrade: without a new generation.
-async fn edit_template(cluster: &Cluster, edit: impl Fn(&mut Value)) {
+async fn edit_template(cluster: &NodeCluster, edit: impl Fn(&mut Value)) {
     let mut set = cluster
         .get(&STATEFUL_SETS, "web")
         .await
@@ -52,20 +52,23 @@ async fn edit_template(cluster: &Cluster, edit: impl Fn(&mut Value)) {
 }
 
 /// Waits, and returns the controller's writes other than statuses.
-async fn controller_writes(cluster: &Cluster) -> Vec<String> {
+async fn controller_writes(cluster: &NodeCluster) -> Vec<String> {
     cluster.plane().server().audit().clear();
     tokio::time::sleep(Duration::from_secs(120)).await;
     writes_by_controller(cluster, |entry| entry.subresource != "status")
 }
 
 /// Waits, and returns all writes of the controller.
-async fn controller_writes_and_statuses(cluster: &Cluster) -> Vec<String> {
+async fn controller_writes_and_statuses(cluster: &NodeCluster) -> Vec<String> {
     cluster.plane().server().audit().clear();
     tokio::time::sleep(Duration::from_secs(120)).await;
     writes_by_controller(cluster, |_| true)
 }
 
-fn writes_by_controller(cluster: &Cluster, counts: impl Fn(&AuditEntry) -> bool) -> Vec<String> {
+fn writes_by_controller(
+    cluster: &NodeCluster,
+    counts: impl Fn(&AuditEntry) -> bool,
+) -> Vec<String> {
     let is_by_controller =
         |entry: &&AuditEntry| !entry.user_agent.starts_with("test-control-plane/");
     cluster
@@ -79,8 +82,8 @@ fn writes_by_controller(cluster: &Cluster, counts: impl Fn(&AuditEntry) -> bool)
 
 /// A cluster with two settled sets, one of them with parallel pod management. Their templates and
 /// claims have fields known only to a newer server.
-async fn settled_on_a_newer_server() -> Cluster {
-    let cluster = Cluster::start_newer(PodBehaviour::default()).await;
+async fn settled_on_a_newer_server() -> NodeCluster {
+    let cluster = NodeCluster::start_newer(PodBehaviour::default()).await;
     for (name, policy) in [("web", "OrderedReady"), ("db", "Parallel")] {
         let mut set = set_with_unknown_members();
         set["metadata"]["name"] = json!(name);
@@ -103,7 +106,7 @@ async fn settled_on_a_newer_server() -> Cluster {
 #[tokio::test(start_paused = true)]
 async fn unknown_members_survive_all_writes() {
     integration::embedded_only!("needs a server that keeps unknown members");
-    let cluster = Cluster::start_newer(PodBehaviour::default()).await;
+    let cluster = NodeCluster::start_newer(PodBehaviour::default()).await;
     let mut set = set_with_unknown_members();
     set["spec"]["persistentVolumeClaimRetentionPolicy"] =
         json!({"whenScaled": "Delete", "whenDeleted": "Delete"});
@@ -139,7 +142,7 @@ async fn unknown_members_survive_all_writes() {
 #[tokio::test(start_paused = true)]
 async fn unknown_members_on_a_settled_set_cause_no_write() {
     integration::embedded_only!("needs a server that keeps unknown members");
-    let cluster = Cluster::start_newer(PodBehaviour::default()).await;
+    let cluster = NodeCluster::start_newer(PodBehaviour::default()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
     cluster.settle().await;
     edit_template(&cluster, |template| {
@@ -153,7 +156,7 @@ async fn unknown_members_on_a_settled_set_cause_no_write() {
 #[tokio::test(start_paused = true)]
 async fn revision_without_unknown_members_restarts_nothing() {
     integration::embedded_only!("needs a server that keeps unknown members");
-    let mut cluster = Cluster::start_newer(PodBehaviour::default()).await;
+    let mut cluster = NodeCluster::start_newer(PodBehaviour::default()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
     cluster.settle().await;
     cluster.stop_controller().await;
@@ -170,7 +173,7 @@ async fn revision_without_unknown_members_restarts_nothing() {
 #[tokio::test(start_paused = true)]
 async fn changed_recorded_unknown_member_creates_a_revision() {
     integration::embedded_only!("needs a server that keeps unknown members");
-    let cluster = Cluster::start_newer(PodBehaviour::default()).await;
+    let cluster = NodeCluster::start_newer(PodBehaviour::default()).await;
     cluster
         .create(&STATEFUL_SETS, &set_with_unknown_members())
         .await;

@@ -25,7 +25,7 @@ pub trait Oracle {
     /// The plans could not be run.
     fn first_failing(&mut self, candidates: &[Plan]) -> Result<Option<usize>, Self::Error>;
 
-    /// Hears of a smaller plan that fails.
+    /// Receives a smaller plan that fails.
     fn shrunk(&mut self, _pass: Pass, _plan: &Plan) {}
 }
 

@@ -40,7 +40,7 @@ impl<'a> RawObject<'a> {
         serde_json::from_str(text)
     }
 
-    /// Copies the members, so that the text may go.
+    /// Copies the members, which no longer borrow from the text then.
     pub fn into_owned(self) -> RawObject<'static> {
         let members = self.members.into_iter().map(|(name, value)| {
             (

@@ -11,10 +11,10 @@ use crate::consistency::{CacheVersions, TrackedResource};
 ///
 /// Upstream: `fakeRVGetter`.
 #[derive(Default)]
-pub struct FakeCaches(Mutex<State>);
+pub struct FakeCaches(Mutex<Shown>);
 
 #[derive(Default)]
-struct State {
+struct Shown {
     versions: BTreeMap<TrackedResource, String>,
     running: BTreeSet<(ObjectKey, String)>,
 }
@@ -22,27 +22,27 @@ struct State {
 impl FakeCaches {
     /// Sets the version of a resource's cache.
     pub fn set_version(&self, resource: TrackedResource, version: &str) {
-        self.state().versions.insert(resource, version.to_owned());
+        self.shown().versions.insert(resource, version.to_owned());
     }
 
     /// Shows a pod as existing and not terminating.
     pub fn show_running(&self, pod: &ObjectKey, uid: &str) {
-        self.state().running.insert((pod.clone(), uid.to_owned()));
+        self.shown().running.insert((pod.clone(), uid.to_owned()));
     }
 
     /// Hides all pods.
     pub fn hide_pods(&self) {
-        self.state().running.clear();
+        self.shown().running.clear();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn shown(&self) -> MutexGuard<'_, Shown> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl CacheVersions for FakeCaches {
     fn last_sync_resource_version(&self, resource: TrackedResource) -> String {
-        self.state()
+        self.shown()
             .versions
             .get(&resource)
             .cloned()
@@ -50,7 +50,7 @@ impl CacheVersions for FakeCaches {
     }
 
     fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool {
-        self.state()
+        self.shown()
             .running
             .contains(&(pod.clone(), pod_uid.to_owned()))
     }

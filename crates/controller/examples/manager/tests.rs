@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use super::*;
 
 /// A control plane and a running manager.
-struct World {
+struct RunningManager {
     plane: TestControlPlane,
     client: kube::Client,
     metrics_port: SocketAddr,
@@ -26,7 +26,7 @@ struct World {
     manager: JoinSet<anyhow::Result<()>>,
 }
 
-impl World {
+impl RunningManager {
     async fn start() -> Self {
         let plane = TestControlPlane::builder().all_actors().start().await;
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
@@ -95,7 +95,7 @@ impl World {
 
 #[tokio::test(start_paused = true)]
 async fn both_controllers_work_under_one_lease_and_metrics_port() {
-    let mut world = World::start().await;
+    let mut world = RunningManager::start().await;
     world.create_set("web").await;
     world.settle().await;
 
@@ -121,7 +121,7 @@ async fn both_controllers_work_under_one_lease_and_metrics_port() {
 
 #[tokio::test(start_paused = true)]
 async fn lost_lease_ends_both_controllers() {
-    let mut world = World::start().await;
+    let mut world = RunningManager::start().await;
     world.create_set("web").await;
     world.settle().await;
     let leases: Api<Lease> = Api::default_namespaced(world.client.clone());

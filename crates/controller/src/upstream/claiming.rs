@@ -5,22 +5,20 @@ use statefulset_client::resource::PODS;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
-use statefulset_controller_util::testing::{builders, upstream};
+use statefulset_controller_util::testing::{Call, builders, upstream};
 use statefulset_history::{NewRevision, RevisionData};
 use statefulset_pod_control::stateful_set_utils::persistent_volume_claims;
 
 use super::fixtures::{Controller, UNBOUNDED, pod};
 
 /// Returns the names of the pods that the set claims.
-async fn claimed(controller: &Controller, set: &Builder<StatefulSet>) -> Vec<String> {
-    let set = set.build();
-    let selector = set.spec.selector.compiled();
-    let pods = controller
+async fn claimed(controller: &Controller) -> Vec<String> {
+    let selector = controller.set.spec.selector.compiled().unwrap();
+    let claimed = controller
         .syncer
-        .pods_for_stateful_set(&set, selector.unwrap())
-        .await;
-    let names = pods.unwrap();
-    names.iter().map(|pod| pod.name.to_string()).collect()
+        .pods_for_stateful_set(&controller.set, selector);
+    let pods = claimed.await.unwrap();
+    pods.iter().map(|pod| pod.name.to_string()).collect()
 }
 
 fn renamed(pod: Builder<Pod>, name: &str) -> Builder<Pod> {
@@ -34,7 +32,7 @@ fn unlabelled(pod: Builder<Pod>) -> Builder<Pod> {
 #[tokio::test(start_paused = true)]
 async fn test_get_pods_for_stateful_set_adopt() {
     let set = upstream::set(5);
-    let controller = Controller::with_cached(&[&set]);
+    let controller = Controller::new(&[&set]);
     let pods = [
         pod(&set, 1),
         pod(&set, 2).orphan(),
@@ -43,9 +41,9 @@ async fn test_get_pods_for_stateful_set_adopt() {
     ];
     for pod in &pods {
         controller.api.load(&PODS, pod.text());
-        controller.cache_pod(pod);
+        controller.put_pod(pod);
     }
-    assert_eq!(claimed(&controller, &set).await, ["foo-1", "foo-2"]);
+    assert_eq!(claimed(&controller).await, ["foo-1", "foo-2"]);
     assert_eq!(controller.patched(), ["foo-2"]);
     let owner = json!(set.build().controller_reference());
     assert_eq!(controller.owners_of_pod("foo-2"), [owner]);
@@ -55,58 +53,47 @@ async fn test_get_pods_for_stateful_set_adopt() {
 #[tokio::test(start_paused = true)]
 async fn test_get_pods_for_stateful_set_release() {
     let set = upstream::set(3);
-    let controller = Controller::with_cached(&[&set]);
+    let controller = Controller::new(&[&set]);
     for pod in [
         pod(&set, 1),
         renamed(pod(&set, 2), "xfoo-2"),
         unlabelled(pod(&set, 3)),
         unlabelled(pod(&set, 4)).orphan(),
     ] {
-        controller.cache_pod(&pod);
+        controller.put_pod(&pod);
     }
-    assert_eq!(claimed(&controller, &set).await, ["foo-1"]);
+    assert_eq!(claimed(&controller).await, ["foo-1"]);
     assert_eq!(controller.patched(), ["foo-3", "xfoo-2"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn test_adopt_orphan_revisions() {
     let set = upstream::set_with_labels(3, "ss1", "ss1", &[("foo", "bar")]);
-    let controller = Controller::with_cached(&[&set]);
+    let controller = Controller::new(&[&set]);
     // Upstream records the bare template and a newline, which stored JSON can't hold; here the data
     // and the name are the controller's.
     let revision = |set: &Builder<StatefulSet>, number: i64| {
         let set = set.build();
-        let revision = NewRevision::new(
-            &set,
-            &RevisionData::new(&set.spec.template).unwrap(),
-            number,
-            0,
-        );
-        let mut object: Value = serde_json::from_str(&revision.body(&revision.name)).unwrap();
-        object["metadata"]["namespace"] = upstream::NAMESPACE.into();
-        object["metadata"]["uid"] = format!("{}-uid", revision.name).into();
-        object
+        let data = RevisionData::new(&set.spec.template).unwrap();
+        let revision = NewRevision::new(&set, &data, number, 0);
+        builders::revision(&set, &revision.name, number, data.recorded()).label("foo", "bar")
     };
     let annotated = set.clone();
     let annotated = annotated.with("spec.template.metadata.annotations", json!({"ss1": "ss1"}));
-    let (owned, mut orphan) = (revision(&set, 1), revision(&annotated, 2));
-    assert_ne!(owned["metadata"]["name"], orphan["metadata"]["name"]);
-    orphan["metadata"]["ownerReferences"] = json!([]);
-    for revision in [owned, orphan] {
-        controller.history.revisions.put(revision);
-    }
-    let stored = set.build();
-    let cached = || controller.history.revisions.cache().list();
-    let mut revisions = cached();
-    let adopted = controller
-        .syncer
-        .adopt_orphan_revisions(&stored, &mut revisions);
-    adopted.await.unwrap();
+    controller.put_revision(&revision(&set, 1));
+    controller.put_revision(&revision(&annotated, 2).orphan());
+    let mut revisions = controller.revisions();
+    assert_eq!(revisions.len(), 2);
+    let (syncer, stored) = (&controller.syncer, &controller.set);
+    syncer
+        .adopt_orphan_revisions(stored, &mut revisions)
+        .await
+        .unwrap();
 
-    let revisions = cached();
+    let revisions = controller.revisions();
     assert_eq!(revisions.len(), 2);
     for revision in revisions {
-        let owner = set.build().controller_reference();
+        let owner = controller.set.controller_reference();
         assert_eq!(revision.controller, Some(owner), "{}", revision.name);
     }
 }
@@ -118,8 +105,7 @@ mod test_orphaned_pods_with_pvc_delete_policy {
     /// and must not adopt the third, which has another name. Upstream's pods have no uid, unlike
     /// those of any API server; here the uid identifies a claim's owner.
     fn with_pods(set: &Builder<StatefulSet>) -> Controller {
-        let controller = Controller::with_cached(&[set]);
-        let (objects, built) = (&controller.objects, set.build());
+        let controller = Controller::new(&[set]);
         let pods = [
             pod(set, 0).uid("foo-0-uid"),
             pod(set, 1).uid("foo-1-uid").orphan(),
@@ -128,25 +114,12 @@ mod test_orphaned_pods_with_pvc_delete_policy {
         for (ordinal, pod) in (0..).zip(pods) {
             let pod = &pod.ready_since("2026-03-01T12:00:00Z");
             controller.api.load(&PODS, pod.text());
-            controller.cache_pod(pod);
-            for claim in persistent_volume_claims(&built, ordinal.into()) {
-                objects.claims.put(claim.unwrap().json);
+            controller.put_pod(pod);
+            for claim in persistent_volume_claims(&controller.set, ordinal.into()) {
+                controller.put_claim(&Builder::from_json(claim.unwrap().json));
             }
         }
         controller
-    }
-
-    /// Returns the owner references of a claim; upstream checks only their names.
-    fn owners_of_claim(controller: &Controller, set: &StatefulSet, ordinal: usize) -> Vec<Value> {
-        let claim = controller.claim(set, ordinal);
-        let owners = claim["metadata"]["ownerReferences"].as_array();
-        owners.cloned().unwrap_or_default()
-    }
-
-    /// Returns the names of the cached pods that the set selects.
-    fn names(controller: &Controller, set: &StatefulSet) -> Vec<String> {
-        let pods = controller.objects.pods_of(set);
-        pods.iter().map(|pod| pod.name.to_string()).collect()
     }
 
     /// Upstream scales only its copy of the set to 0, which the controller never sees, so both
@@ -154,21 +127,21 @@ mod test_orphaned_pods_with_pvc_delete_policy {
     async fn stay_at_two(when_scaled: &str, when_deleted: &str) {
         let set = upstream::set(4).retention(when_scaled, when_deleted);
         let set = set.replicas(2);
-        let controller = with_pods(&set);
+        let mut controller = with_pods(&set);
         let owned_by_set = when_deleted == "Delete";
-        controller.sync(&set.build()).await.unwrap();
+        controller.sync().await.unwrap();
         assert_eq!(controller.patched(), ["xfoo-2", "foo-1"]);
         // The adopted pod has no revision, so it is updated first.
-        assert_eq!(names(&controller, &set.build()), ["foo-0", "xfoo-2"]);
-        controller.sync(&set.build()).await.unwrap();
+        assert_eq!(controller.pod_names(), ["foo-0", "xfoo-2"]);
+        controller.sync().await.unwrap();
         // The cache doesn't show the patch, so the pod is released again.
         assert_eq!(controller.patched(), ["xfoo-2", "foo-1", "xfoo-2"]);
-        let owner = [json!(set.build().controller_reference())];
+        let owner = [json!(controller.set.controller_reference())];
         for (ordinal, set_owns) in [(0, owned_by_set), (1, owned_by_set), (2, false)] {
-            let owners = owners_of_claim(&controller, &set.build(), ordinal);
+            let owners = controller.owners_of_claim(&format!("datadir-foo-{ordinal}"));
             assert_eq!(owners, owner[..usize::from(set_owns)], "{ordinal}");
         }
-        assert_eq!(controller.objects.claims.cache().len(), 3);
+        assert_eq!(controller.claims().len(), 3);
         assert_eq!(controller.owners_of_pod("foo-0"), owner);
         assert_eq!(controller.owners_of_pod("foo-1"), owner);
         assert_eq!(controller.owners_of_pod("xfoo-2"), Vec::<Value>::new());
@@ -179,10 +152,10 @@ mod test_orphaned_pods_with_pvc_delete_policy {
     async fn go_to_none(when_scaled: &str, when_deleted: &str) {
         let set = upstream::set(2).retention(when_scaled, when_deleted);
         let set = set.on_delete();
-        let controller = with_pods(&set);
-        controller.sync(&set.build()).await.unwrap();
-        let scaled = controller.scale(&set.build(), 0);
-        controller.sync(&scaled).await.unwrap();
+        let mut controller = with_pods(&set);
+        controller.sync().await.unwrap();
+        controller.scale(0);
+        controller.sync().await.unwrap();
         for ordinal in 0..2 {
             let wanted = match (when_scaled, when_deleted) {
                 ("Delete", _) => {
@@ -195,110 +168,80 @@ mod test_orphaned_pods_with_pvc_delete_policy {
                         Some(true),
                     )]
                 }
-                (_, "Delete") => vec![json!(scaled.controller_reference())],
+                (_, "Delete") => vec![json!(controller.set.controller_reference())],
                 _ => Vec::new(),
             };
-            assert_eq!(owners_of_claim(&controller, &scaled, ordinal), wanted);
+            let owners = controller.owners_of_claim(&format!("datadir-foo-{ordinal}"));
+            assert_eq!(owners, wanted);
         }
         assert_eq!(
-            owners_of_claim(&controller, &scaled, 2),
+            controller.owners_of_claim("datadir-foo-2"),
             Vec::<Value>::new()
         );
-        assert_eq!(controller.objects.claims.cache().len(), 3);
+        assert_eq!(controller.claims().len(), 3);
         // Only the last of the two pods is deleted in this sync.
-        assert_eq!(names(&controller, &scaled), ["foo-0", "xfoo-2"]);
+        assert_eq!(controller.pod_names(), ["foo-0", "xfoo-2"]);
     }
 
-    mod scale_down_retain_set_deletion_retain {
-        #[tokio::test(start_paused = true)]
-        async fn as_upstream() {
-            super::stay_at_two("Retain", "Retain").await;
-        }
+    /// The module of a `whenScaled`: one row for each `whenDeleted`, with this project's case.
+    macro_rules! rows {
+        ($scaled:literal: $($row:ident $deleted:literal),*) => {$(
+            mod $row {
+                #[tokio::test(start_paused = true)]
+                async fn as_upstream() {
+                    super::super::stay_at_two($scaled, $deleted).await;
+                }
 
-        #[tokio::test(start_paused = true)]
-        async fn goes_to_none() {
-            super::go_to_none("Retain", "Retain").await;
-        }
+                #[tokio::test(start_paused = true)]
+                async fn goes_to_none() {
+                    super::super::go_to_none($scaled, $deleted).await;
+                }
+            }
+        )*};
     }
 
-    mod scale_down_retain_set_deletion_delete {
-        #[tokio::test(start_paused = true)]
-        async fn as_upstream() {
-            super::stay_at_two("Retain", "Delete").await;
-        }
-
-        #[tokio::test(start_paused = true)]
-        async fn goes_to_none() {
-            super::go_to_none("Retain", "Delete").await;
-        }
+    mod scale_down_retain {
+        rows!("Retain": set_deletion_retain "Retain", set_deletion_delete "Delete");
     }
 
-    mod scale_down_delete_set_deletion_retain {
-        #[tokio::test(start_paused = true)]
-        async fn as_upstream() {
-            super::stay_at_two("Delete", "Retain").await;
-        }
-
-        #[tokio::test(start_paused = true)]
-        async fn goes_to_none() {
-            super::go_to_none("Delete", "Retain").await;
-        }
-    }
-
-    mod scale_down_delete_set_deletion_delete {
-        #[tokio::test(start_paused = true)]
-        async fn as_upstream() {
-            super::stay_at_two("Delete", "Delete").await;
-        }
-
-        #[tokio::test(start_paused = true)]
-        async fn goes_to_none() {
-            super::go_to_none("Delete", "Delete").await;
-        }
+    mod scale_down_delete {
+        rows!("Delete": set_deletion_retain "Retain", set_deletion_delete "Delete");
     }
 }
 
 mod test_stale_owner_ref_on_scaleup {
     use super::*;
 
-    fn owners(claim: &Value) -> Vec<Value> {
-        let owners = claim["metadata"]["ownerReferences"].as_array();
-        owners.cloned().unwrap_or_default()
-    }
-
     /// A claim owned by an earlier pod of the name will be deleted, so no pod may be created for
     /// it.
     async fn waits_for_the_claim_to_go(when_deleted: &str) {
-        let set = upstream::set(3).retention("Delete", when_deleted).build();
-        let controller = Controller::new(&[&upstream::set(3)]);
-        controller.scale_up(&set, UNBOUNDED).await;
-        assert_eq!(controller.stored(&set).status.replicas, 3);
+        let set = upstream::set(3).retention("Delete", when_deleted);
+        let mut controller = Controller::uncached(&[&set]);
+        controller.scale_up(UNBOUNDED).await;
+        assert_eq!(controller.set.status.replicas, 3);
 
-        let scaled = controller.scale(&set, 2);
-        controller.scale_down(&scaled).await;
-        assert_eq!(controller.stored(&set).status.replicas, 2);
-        let mut claim = controller.claim(&set, 2);
-        let pod = builders::owner_reference(("v1", "Pod"), "foo-2", "foo-2-uid", Some(true));
-        assert_eq!(owners(&claim), [pod]);
+        controller.scale(2);
+        controller.scale_down().await;
+        assert_eq!(controller.set.status.replicas, 2);
+        let pod = |uid| builders::owner_reference(("v1", "Pod"), "foo-2", uid, Some(true));
+        assert_eq!(
+            controller.owners_of_claim("datadir-foo-2"),
+            [pod("foo-2-uid")]
+        );
 
-        claim["metadata"]["ownerReferences"][0]["uid"] = "stale".into();
-        controller.objects.claims.put(claim);
-        let created = controller.objects.create_pod_tracker.requests();
-        let scaled = controller.scale(&set, 3);
-        controller.scale_up(&scaled, 10).await;
-        assert_eq!(controller.stored(&set).status.replicas, 2);
-        assert_eq!(controller.objects.create_pod_tracker.requests(), created);
-        let claim = controller.claim(&set, 2);
-        assert_eq!(owners(&claim).len(), 1);
-        assert_eq!(owners(&claim)[0]["uid"], "stale");
+        let claim = controller.claim("datadir-foo-2").unwrap();
+        let owners = json!([pod("stale")]);
+        controller.put_claim(&Builder::from_json(claim).with("metadata.ownerReferences", owners));
+        let created = controller.requests(Call::CreatePod);
+        controller.scale(3);
+        controller.scale_up(10).await;
+        assert_eq!(controller.set.status.replicas, 2);
+        assert_eq!(controller.requests(Call::CreatePod), created);
+        assert_eq!(controller.owners_of_claim("datadir-foo-2"), [pod("stale")]);
 
-        let gone = controller
-            .objects
-            .claims
-            .delete(set.namespace(), "datadir-foo-2");
-        gone.unwrap();
-        controller.scale_up(&scaled, UNBOUNDED).await;
-        assert_eq!(controller.stored(&set).status.replicas, 3);
+        controller.remove_claim("datadir-foo-2");
+        controller.scale_up(UNBOUNDED).await;
+        assert_eq!(controller.set.status.replicas, 3);
     }
 
     #[tokio::test(start_paused = true)]

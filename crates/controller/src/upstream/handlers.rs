@@ -27,20 +27,20 @@ fn built(pod: &Builder<Pod>) -> Arc<Pod> {
 
 /// Creates a controller with both sets in the cache.
 fn with_both() -> Controller {
-    Controller::with_cached(&[&foo(), &foo2()])
+    Controller::new(&[&foo(), &foo2()])
 }
 
 impl Controller {
     fn added(&self, pod: &Builder<Pod>) {
-        self.pods.on_add(&built(pod), false);
+        self.pod_events.on_add(&built(pod), false);
     }
 
     fn updated(&self, old: &Builder<Pod>, new: &Builder<Pod>) {
-        self.pods.on_update(&built(old), &built(new));
+        self.pod_events.on_update(&built(old), &built(new));
     }
 
     fn deleted(&self, pod: &Builder<Pod>, final_state_unknown: bool) {
-        self.pods.on_delete(&built(pod), final_state_unknown);
+        self.pod_events.on_delete(&built(pod), final_state_unknown);
     }
 }
 
@@ -59,7 +59,7 @@ async fn test_stateful_set_controller_add_pod_orphan() {
     let foo3 = foo()
         .with("metadata.name", "foo3")
         .with("spec.selector", json!({"matchLabels": {"foo3": "bar"}}));
-    let controller = Controller::with_cached(&[&foo(), &foo2(), &foo3]);
+    let controller = Controller::new(&[&foo(), &foo2(), &foo3]);
     controller.added(&pod(&foo(), 0).orphan());
     assert_eq!(controller.queue.len(), 2);
     assert_eq!(controller.take().await, "default/foo");
@@ -68,7 +68,7 @@ async fn test_stateful_set_controller_add_pod_orphan() {
 
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_controller_add_pod_no_set() {
-    let controller = Controller::new(&[]);
+    let controller = Controller::uncached(&[]);
     controller.added(&pod(&foo(), 0));
     controller.holds_no_key().await;
 }
@@ -85,7 +85,7 @@ async fn test_stateful_set_controller_update_pod() {
 
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_controller_update_pod_with_no_set() {
-    let controller = Controller::new(&[]);
+    let controller = Controller::uncached(&[]);
     let before = pod(&foo(), 0);
     controller.updated(&before, &later(before.clone()));
     controller.holds_no_key().await;
@@ -93,7 +93,7 @@ async fn test_stateful_set_controller_update_pod_with_no_set() {
 
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_controller_update_pod_with_same_version() {
-    let controller = Controller::with_cached(&[&foo()]);
+    let controller = Controller::new(&[&foo()]);
     let pod = pod(&foo(), 0);
     controller.updated(&pod, &pod);
     controller.holds_no_key().await;
@@ -152,7 +152,7 @@ async fn test_stateful_set_controller_delete_pod_orphan() {
 
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_controller_delete_pod_tombstone() {
-    let controller = Controller::with_cached(&[&foo()]);
+    let controller = Controller::new(&[&foo()]);
     controller.deleted(&pod(&foo(), 0), true);
     assert_eq!(controller.take().await, "default/foo");
 }

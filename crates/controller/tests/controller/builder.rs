@@ -16,7 +16,7 @@ use statefulset_controller::{BuildError, LeaderElection, RunError, StatefulSetCo
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
-use crate::{PODS, SETS, Setup};
+use crate::{PODS, SETS, World};
 
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/embedder";
@@ -31,14 +31,14 @@ fn election() -> LeaderElection {
 
 #[tokio::test(start_paused = true)]
 async fn default_controller_creates_pods_and_sends_events() {
-    let mut setup = Setup::new().await;
-    setup.create_set("web", 1).await;
-    let controller = StatefulSetController::builder(setup.plane.client());
-    setup.run_this(controller.build().unwrap());
-    setup.rest().await;
-    setup.end().await;
-    assert_eq!(setup.pods().await, ["web-0"]);
-    let events = setup.ask(Method::GET, EVENTS, &Value::Null).await;
+    let mut world = World::new().await;
+    world.create_set("web", 1).await;
+    let controller = StatefulSetController::builder(world.plane.client());
+    world.run_this(controller.build().unwrap());
+    world.rest().await;
+    world.end().await;
+    assert_eq!(world.pods().await, ["web-0"]);
+    let events = world.ask(Method::GET, EVENTS, &Value::Null).await;
     let event = &events["items"][0];
     assert_eq!(event["reason"], "SuccessfulCreate");
     assert_eq!(event["source"]["component"], "statefulset-controller");
@@ -46,21 +46,21 @@ async fn default_controller_creates_pods_and_sends_events() {
 
 #[tokio::test(start_paused = true)]
 async fn elected_controller_ends_when_it_loses_its_lease() {
-    let setup = Setup::new().await;
-    setup.create_set("web", 1).await;
-    let controller = StatefulSetController::builder(setup.plane.client())
+    let world = World::new().await;
+    world.create_set("web", 1).await;
+    let controller = StatefulSetController::builder(world.plane.client())
         .leader_election(election())
         .build()
         .unwrap();
     let health = controller.leader_health().unwrap();
     let taking = async {
-        setup.rest().await;
+        world.rest().await;
         assert!(health.is_leader());
-        assert_eq!(setup.pods().await, ["web-0"]);
-        let mut lease = setup.ask(Method::GET, LEASE, &Value::Null).await;
+        assert_eq!(world.pods().await, ["web-0"]);
+        let mut lease = world.ask(Method::GET, LEASE, &Value::Null).await;
         assert_eq!(lease["spec"]["holderIdentity"], "me");
         lease["spec"]["holderIdentity"] = "another".into();
-        setup.ask(Method::PUT, LEASE, &lease).await;
+        world.ask(Method::PUT, LEASE, &lease).await;
     };
     let (ended, ()) = tokio::join!(controller.run(std::future::pending()), taking);
     let lost = r#"the lease is lost: "another" has taken it"#;
@@ -70,21 +70,21 @@ async fn elected_controller_ends_when_it_loses_its_lease() {
 
 #[tokio::test(start_paused = true)]
 async fn election_replaces_the_fence_of_the_options() {
-    let setup = Setup::new().await;
-    setup.create_set("web", 1).await;
+    let world = World::new().await;
+    world.create_set("web", 1).await;
     let closed = ClientOptions {
         fence: Some(Fence::new(Arc::new(TokioClock::new()))),
         ..ClientOptions::default()
     };
-    let controller = StatefulSetController::builder(setup.plane.client())
+    let controller = StatefulSetController::builder(world.plane.client())
         .client_options(closed)
         .leader_election(election())
         .build()
         .unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let watching = async {
-        setup.rest().await;
-        assert_eq!(setup.pods().await, ["web-0"]);
+        world.rest().await;
+        assert_eq!(world.pods().await, ["web-0"]);
         stop.send(()).unwrap();
     };
     let stopped = stopped.map(|_| ());
@@ -94,20 +94,20 @@ async fn election_replaces_the_fence_of_the_options() {
 
 #[tokio::test(start_paused = true)]
 async fn shutdown_timeout_ends_a_sync_that_never_does() {
-    let setup = Setup::new().await;
-    setup.create_set("web", 1).await;
+    let world = World::new().await;
+    world.create_set("web", 1).await;
     let creations = RequestMatcher::any().verb(Verb::Create).resource("pods");
-    let gate = setup.plane.server().faults().gate(creations);
-    let builder = setup
+    let gate = world.plane.server().faults().gate(creations);
+    let builder = world
         .builder()
         .shutdown_timeout(Some(Duration::from_secs(7)));
     let controller = builder.build().unwrap();
     let stopping = async {
         gate.arrived(1).await;
-        setup.cancelled.cancel();
+        world.cancelled.cancel();
         Instant::now()
     };
-    let running = async { tokio::join!(controller.run(setup.cancelled.cancelled()), stopping) };
+    let running = async { tokio::join!(controller.run(world.cancelled.cancelled()), stopping) };
     let bounded = timeout(Duration::from_secs(60), running).await;
     let (ended, begin) = bounded.expect("the timeout ends the controller");
     assert!(matches!(ended, Err(RunError::ShutdownTimeout)), "{ended:?}");
@@ -116,8 +116,8 @@ async fn shutdown_timeout_ends_a_sync_that_never_does() {
 
 #[tokio::test]
 async fn builder_rejects_invalid_elections() {
-    let setup = Setup::new().await;
-    let builder = StatefulSetController::builder(setup.plane.client());
+    let world = World::new().await;
+    let builder = StatefulSetController::builder(world.plane.client());
     let invalid = LeaderElection {
         config: LeaderElectionConfig {
             lease_duration: Duration::ZERO,
@@ -128,32 +128,32 @@ async fn builder_rejects_invalid_elections() {
     let error = builder.leader_election(invalid).build().err().unwrap();
     assert!(matches!(error, BuildError::LeaderElection(_)), "{error}");
 
-    let error = setup.builder().leader_election(election()).build();
+    let error = world.builder().leader_election(election()).build();
     let error = error.err().unwrap();
     assert!(matches!(error, BuildError::ElectionWithoutKubeClient));
 }
 
 #[tokio::test(start_paused = true)]
 async fn controller_of_a_namespace_leaves_others_alone() {
-    let mut setup = Setup::new().await;
+    let mut world = World::new().await;
     let namespace = json!({"metadata": {"name": "other"}});
-    setup
+    world
         .ask(Method::POST, "/api/v1/namespaces", &namespace)
         .await;
-    setup.create_set("web", 1).await;
-    let set = setup
+    world.create_set("web", 1).await;
+    let set = world
         .ask(Method::GET, &format!("{SETS}/web"), &Value::Null)
         .await;
     let copy = json!({"metadata": {"name": "web"}, "spec": set["spec"]});
     let others = SETS.replace("default", "other");
-    setup.ask(Method::POST, &others, &copy).await;
-    let builder = setup.builder();
-    setup.run_built_by(builder.namespace("other"));
-    setup.rest().await;
-    assert_eq!(setup.pods().await, [""; 0]);
+    world.ask(Method::POST, &others, &copy).await;
+    let builder = world.builder();
+    world.run_built_by(builder.namespace("other"));
+    world.rest().await;
+    assert_eq!(world.pods().await, [""; 0]);
     let pods = PODS.replace("default", "other");
-    let pods = setup.ask(Method::GET, &pods, &Value::Null).await;
+    let pods = world.ask(Method::GET, &pods, &Value::Null).await;
     assert_eq!(pods["items"].as_array().unwrap().len(), 1);
-    assert!(setup.tasks.try_join_next().is_none());
-    setup.end().await;
+    assert!(world.tasks.try_join_next().is_none());
+    world.end().await;
 }

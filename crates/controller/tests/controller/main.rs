@@ -28,13 +28,13 @@ const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
 /// A control plane without nodes, and the controller once it runs.
-struct Setup {
+struct World {
     plane: TestControlPlane,
     cancelled: CancellationToken,
     tasks: JoinSet<()>,
 }
 
-impl Setup {
+impl World {
     async fn new() -> Self {
         Self {
             plane: TestControlPlane::builder().start().await,
@@ -113,45 +113,45 @@ impl Setup {
 
 #[tokio::test(start_paused = true)]
 async fn existing_and_new_sets_get_their_pods() {
-    let mut setup = Setup::new().await;
-    setup.create_set("web", 2).await;
-    setup.run();
-    setup.rest().await;
-    assert_eq!(setup.pods().await, ["web-0", "web-1"]);
-    setup.create_set("db", 1).await;
-    setup.rest().await;
-    assert_eq!(setup.pods().await, ["db-0", "web-0", "web-1"]);
+    let mut world = World::new().await;
+    world.create_set("web", 2).await;
+    world.run();
+    world.rest().await;
+    assert_eq!(world.pods().await, ["web-0", "web-1"]);
+    world.create_set("db", 1).await;
+    world.rest().await;
+    assert_eq!(world.pods().await, ["db-0", "web-0", "web-1"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn deleted_pod_is_recreated() {
-    let mut setup = Setup::new().await;
-    setup.create_set("web", 2).await;
-    setup.run();
-    setup.rest().await;
+    let mut world = World::new().await;
+    world.create_set("web", 2).await;
+    world.run();
+    world.rest().await;
     let path = format!("{PODS}/web-1");
-    setup.ask(Method::DELETE, &path, &json!({})).await;
-    setup.rest().await;
-    assert_eq!(setup.pods().await, ["web-0", "web-1"]);
+    world.ask(Method::DELETE, &path, &json!({})).await;
+    world.rest().await;
+    assert_eq!(world.pods().await, ["web-0", "web-1"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn shutdown_stops_the_controller() {
-    let mut setup = Setup::new().await;
-    setup.run();
-    setup.rest().await;
-    setup.end().await;
-    setup.create_set("web", 2).await;
-    setup.rest().await;
-    assert_eq!(setup.pods().await, Vec::<String>::new());
+    let mut world = World::new().await;
+    world.run();
+    world.rest().await;
+    world.end().await;
+    world.create_set("web", 2).await;
+    world.rest().await;
+    assert_eq!(world.pods().await, Vec::<String>::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn shutdown_stops_before_the_caches_are_filled() {
-    let mut setup = Setup::new().await;
-    setup.create_set("web", 2).await;
-    setup.cancelled.cancel();
-    setup.run();
-    setup.end().await;
-    assert_eq!(setup.pods().await, Vec::<String>::new());
+    let mut world = World::new().await;
+    world.create_set("web", 2).await;
+    world.cancelled.cancel();
+    world.run();
+    world.end().await;
+    assert_eq!(world.pods().await, Vec::<String>::new());
 }

@@ -8,7 +8,7 @@ use statefulset_client::metrics::text;
 use statefulset_controller::metrics::ControllerMetrics;
 use statefulset_controller::metrics::prometheus::Options;
 
-use crate::{SETS, Setup};
+use crate::{SETS, World};
 
 /// Returns the samples whose names have this prefix.
 fn samples(registry: &Registry, prefix: &str) -> Vec<String> {
@@ -32,12 +32,12 @@ async fn controller_exports_set_queue_and_cache_metrics() {
         max_unavailable_stateful_set: true,
         ..FeatureGates::default()
     };
-    let mut setup = Setup::new().await;
-    setup.create_set("db", 1).await;
-    setup.create_set("web", 2).await;
-    let builder = setup.builder().feature_gates(gates);
-    setup.run_built_by(builder.metrics(metrics));
-    setup.rest().await;
+    let mut world = World::new().await;
+    world.create_set("db", 1).await;
+    world.create_set("web", 2).await;
+    let builder = world.builder().feature_gates(gates);
+    world.run_built_by(builder.metrics(metrics));
+    world.rest().await;
 
     let max_unavailable = "statefulset_controller_statefulset_max_unavailable{";
     let labels = |name: &str| {
@@ -75,7 +75,7 @@ async fn controller_exports_set_queue_and_cache_metrics() {
 
     // A set's series are removed with the set.
     let path = format!("{SETS}/web");
-    setup.ask(Method::DELETE, &path, &json!({})).await;
-    setup.rest().await;
+    world.ask(Method::DELETE, &path, &json!({})).await;
+    world.rest().await;
     assert_eq!(samples(&registry, max_unavailable), [labels("db")]);
 }

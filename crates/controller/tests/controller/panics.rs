@@ -13,7 +13,7 @@ use statefulset_controller_util::pod::Pod;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
-use crate::{PODS, Setup};
+use crate::{PODS, World};
 
 struct Panics;
 
@@ -46,21 +46,21 @@ impl SetMetrics for Count {
 #[tokio::test(start_paused = true)]
 async fn panic_in_a_sync_is_the_sets_error() {
     let log = CapturedLog::at(Level::ERROR);
-    let mut setup = Setup::new().await;
-    setup.create_set("web", 2).await;
+    let mut world = World::new().await;
+    world.create_set("web", 2).await;
     let count = Arc::new(Count::default());
     let sets: Arc<dyn SetMetrics> = Arc::clone(&count) as _;
     let metrics = ControllerMetrics {
         sets,
         ..ControllerMetrics::default()
     };
-    let builder = setup.builder().recorder(Arc::new(Panics));
-    setup.run_built_by(builder.metrics(metrics));
+    let builder = world.builder().recorder(Arc::new(Panics));
+    world.run_built_by(builder.metrics(metrics));
     // Each sync panics after it has created a pod, and the next one continues.
-    setup.rest().await;
-    assert_eq!(setup.pods().await, ["web-0", "web-1"]);
+    world.rest().await;
+    assert_eq!(world.pods().await, ["web-0", "web-1"]);
     assert!(
-        setup.tasks.try_join_next().is_none(),
+        world.tasks.try_join_next().is_none(),
         "the controller ended"
     );
     assert_eq!(count.0.load(Ordering::Relaxed), 2);
@@ -72,13 +72,13 @@ async fn panic_in_a_sync_is_the_sets_error() {
 
 #[tokio::test(start_paused = true)]
 async fn panic_in_a_handler_stops_the_informers() {
-    let setup = Setup::new().await;
+    let world = World::new().await;
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-0"},
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     });
-    setup.ask(Method::POST, PODS, &pod).await;
-    let mut informers = setup.builder().make_informers();
+    world.ask(Method::POST, PODS, &pod).await;
+    let mut informers = world.builder().make_informers();
     informers.pods.add_handler(Arc::new(Panics));
     let ended = informers.run(CancellationToken::new()).await;
     let expected = "a task of the controller panicked: no pods; report this as a bug";

@@ -14,7 +14,7 @@ use statefulset_controller_util::pod::Pod;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::{PODS, SETS, Setup};
+use crate::{PODS, SETS, World};
 
 /// Another controller of the process, which records created and deleted pods.
 #[derive(Default)]
@@ -51,8 +51,8 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(setup: &Setup) -> Self {
-        let builder = setup.builder();
+    fn new(world: &World) -> Self {
+        let builder = world.builder();
         let mut informers = builder.make_informers();
         let seen = Arc::new(Seen::default());
         informers.pods.add_handler(Arc::<Seen>::clone(&seen));
@@ -70,8 +70,8 @@ impl Shared {
 }
 
 /// Counts the requests for pods from clients other than the test.
-fn count(setup: &Setup, verb: Verb) -> usize {
-    let audit = setup.plane.server().audit();
+fn count(world: &World, verb: Verb) -> usize {
+    let audit = world.plane.server().audit();
     let matching = audit.matching(|entry| {
         entry.resource == "pods" && entry.user_agent != "test" && entry.verb == verb
     });
@@ -80,72 +80,72 @@ fn count(setup: &Setup, verb: Verb) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn informers_are_shared_before_and_after_the_controller_runs() {
-    let mut setup = Setup::new().await;
+    let mut world = World::new().await;
     let stranger = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stranger"},
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     });
-    setup.ask(Method::POST, PODS, &stranger).await;
-    setup.create_set("web", 2).await;
+    world.ask(Method::POST, PODS, &stranger).await;
+    world.create_set("web", 2).await;
     let Shared {
         seen,
         pods,
         controller,
         informers: _informers,
-    } = Shared::new(&setup);
+    } = Shared::new(&world);
     let synced = controller.has_synced();
     assert!(!synced.get());
-    setup.rest().await;
+    world.rest().await;
     assert!(synced.get());
     assert_eq!(seen.take(), ["+stranger"]);
-    assert_eq!(setup.pods().await, ["stranger"], "no worker runs yet");
-    assert_eq!(count(&setup, Verb::List), 1);
+    assert_eq!(world.pods().await, ["stranger"], "no worker runs yet");
+    assert_eq!(count(&world, Verb::List), 1);
 
-    setup.run_this(controller);
-    setup.rest().await;
-    assert_eq!(setup.pods().await, ["stranger", "web-0", "web-1"]);
+    world.run_this(controller);
+    world.rest().await;
+    assert_eq!(world.pods().await, ["stranger", "web-0", "web-1"]);
     assert_eq!(seen.take(), ["+web-0", "+web-1"]);
     assert_eq!(pods.len(), 3);
     assert_eq!(
-        (count(&setup, Verb::List), count(&setup, Verb::Watch)),
+        (count(&world, Verb::List), count(&world, Verb::Watch)),
         (2, 2),
         "all share one list and watch of pods, and the controller's start lists again"
     );
 
-    setup.end().await;
+    world.end().await;
     let path = format!("{PODS}/web-1");
-    setup.ask(Method::DELETE, &path, &json!({})).await;
-    setup.rest().await;
+    world.ask(Method::DELETE, &path, &json!({})).await;
+    world.rest().await;
     assert_eq!(seen.take(), ["-web-1"]);
-    assert_eq!(setup.pods().await, ["stranger", "web-0"]);
+    assert_eq!(world.pods().await, ["stranger", "web-0"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn new_leader_sees_earlier_writes_before_it_syncs() {
-    let mut setup = Setup::new().await;
-    setup.create_set("web", 2).await;
-    let shared = Shared::new(&setup);
-    setup.rest().await;
+    let mut world = World::new().await;
+    world.create_set("web", 2).await;
+    let shared = Shared::new(&world);
+    world.rest().await;
     // From now on, watches show no changes.
-    let list = setup.ask(Method::GET, PODS, &Value::Null).await;
+    let list = world.ask(Method::GET, PODS, &Value::Null).await;
     let version = list["metadata"]["resourceVersion"].as_str().unwrap();
     let frozen = View::FrozenAt(version.parse().unwrap());
-    let faults = setup.plane.server().faults();
+    let faults = world.plane.server().faults();
     faults.add_view(ViewRule::new(RequestMatcher::any(), frozen));
 
-    setup.run();
-    setup.rest().await;
-    setup.end().await;
-    assert_eq!(setup.pods().await, ["web-0", "web-1"]);
+    world.run();
+    world.rest().await;
+    world.end().await;
+    assert_eq!(world.pods().await, ["web-0", "web-1"]);
     assert!(shared.pods.is_empty());
-    assert_eq!(count(&setup, Verb::Create), 2);
+    assert_eq!(count(&world, Verb::Create), 2);
 
-    setup.cancelled = CancellationToken::new();
-    setup.run_this(shared.controller);
-    setup.rest().await;
+    world.cancelled = CancellationToken::new();
+    world.run_this(shared.controller);
+    world.rest().await;
     assert_eq!(shared.pods.len(), 2);
     assert_eq!(
-        count(&setup, Verb::Create),
+        count(&world, Verb::Create),
         2,
         "the earlier leader's pods are not created again"
     );
@@ -165,8 +165,8 @@ fn noise(len: usize) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn set_and_revision_share_a_large_template() {
-    let mut setup = Setup::new().await;
-    setup.create_set("web", 0).await;
+    let mut world = World::new().await;
+    world.create_set("web", 0).await;
     let shared_bytes = |caches: &Caches| {
         let set = caches.sets.get("default", "web").unwrap();
         let revisions = caches.revisions.list();
@@ -174,55 +174,55 @@ async fn set_and_revision_share_a_large_template() {
         let shared = data.map(|data| data.bytes_shared_with(set.spec_text()));
         shared.max().unwrap()
     };
-    let run = |setup: &mut Setup| {
-        let builder = setup.builder();
+    let run = |world: &mut World| {
+        let builder = world.builder();
         let mut informers = builder.make_informers();
         let caches = informers.caches();
         let controller = builder.build_with_informers(&mut informers).unwrap();
-        let cancelled = setup.cancelled.clone();
-        setup
+        let cancelled = world.cancelled.clone();
+        world
             .tasks
             .spawn(async move { informers.run(cancelled).await.unwrap() });
-        setup.run_this(controller);
+        world.run_this(controller);
         caches
     };
 
     // The large template arrives in a watch.
-    let caches = run(&mut setup);
-    setup.rest().await;
+    let caches = run(&mut world);
+    world.rest().await;
     let path = format!("{SETS}/web");
-    let mut set = setup.ask(Method::GET, &path, &Value::Null).await;
+    let mut set = world.ask(Method::GET, &path, &Value::Null).await;
     set["spec"]["template"]["metadata"]["annotations"] = json!({"noise": noise(200_000)});
-    setup.ask(Method::PUT, &path, &set).await;
-    setup.rest().await;
+    world.ask(Method::PUT, &path, &set).await;
+    world.rest().await;
     assert!(shared_bytes(&caches) > 180_000);
 
     // The large template arrives in a list.
-    setup.end().await;
-    setup.cancelled = CancellationToken::new();
-    let caches = run(&mut setup);
-    setup.rest().await;
+    world.end().await;
+    world.cancelled = CancellationToken::new();
+    let caches = run(&mut world);
+    world.rest().await;
     assert!(shared_bytes(&caches) > 180_000);
 }
 
 #[tokio::test(start_paused = true)]
 async fn controller_stops_without_its_informers() {
-    let setup = Setup::new().await;
-    setup.create_set("web", 1).await;
+    let world = World::new().await;
+    world.create_set("web", 1).await;
     for runs_before in [true, false] {
-        let mut shared = Shared::new(&setup);
+        let mut shared = Shared::new(&world);
         if runs_before {
-            setup.rest().await;
+            world.rest().await;
         } else {
             shared.informers.shutdown().await;
         }
         let running = shared.controller.run(std::future::pending());
         let ending = async {
-            setup.rest().await;
+            world.rest().await;
             shared.informers.shutdown().await;
         };
         let (ended, ()) = tokio::join!(running, ending);
         assert!(matches!(ended, Err(RunError::InformerEnded)), "{ended:?}");
     }
-    assert_eq!(setup.pods().await, ["web-0"]);
+    assert_eq!(world.pods().await, ["web-0"]);
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use statefulset_client::recorder::{EventRecorder, EventType, ObjectReference};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::{SETS, Setup};
+use crate::{SETS, World};
 
 /// Blocks a sync's thread until another task has run.
 struct Holds {
@@ -28,13 +28,13 @@ impl EventRecorder for Holds {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn other_tasks_run_during_a_large_sync() {
-    let mut setup = Setup::new().await;
-    setup.create_set("web", 0).await;
+    let mut world = World::new().await;
+    world.create_set("web", 0).await;
     let path = format!("{SETS}/web");
-    let mut set = setup.ask(Method::GET, &path, &Value::Null).await;
+    let mut set = world.ask(Method::GET, &path, &Value::Null).await;
     set["spec"]["replicas"] = 1.into();
     set["spec"]["template"]["metadata"]["annotations"] = json!({"note": "x".repeat(100_000)});
-    setup.ask(Method::PUT, &path, &set).await;
+    world.ask(Method::PUT, &path, &set).await;
 
     let (began, mut has_begun) = unbounded_channel();
     let (turn, other_had_a_turn) = mpsc::channel();
@@ -44,13 +44,13 @@ async fn other_tasks_run_during_a_large_sync() {
         other_had_a_turn: Mutex::new(other_had_a_turn),
         ended,
     });
-    setup.tasks.spawn(async move {
+    world.tasks.spawn(async move {
         while has_begun.recv().await.is_some() {
             turn.send(()).unwrap();
         }
     });
-    let builder = setup.builder();
-    setup.run_built_by(builder.recorder(recorder));
+    let builder = world.builder();
+    world.run_built_by(builder.recorder(recorder));
     assert_eq!(has_ended.recv().await, Some(true));
-    setup.end().await;
+    world.end().await;
 }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use statefulset_client::rest::PatchType;
 
-use super::fixtures::{Server, cached, object, orphan, revision, ss1, ss2};
+use super::fixtures::{World, cached, object, orphan, revision, ss1, ss2};
 use crate::error::Error;
 
-async fn adopt(server: &Server, revision: &Value) -> Result<(), Error> {
+async fn adopt(world: &World, revision: &Value) -> Result<(), Error> {
     let revision = cached(revision);
     let set = ss1();
-    server
+    world
         .history()
         .adopt_controller_revision(&set, &revision)
         .await
@@ -17,29 +17,29 @@ async fn adopt(server: &Server, revision: &Value) -> Result<(), Error> {
 }
 
 /// Adopts a stored orphan.
-async fn adopts_an_orphan(server: &Server) {
+async fn adopts_an_orphan(world: &World) {
     let revision = orphan(&revision(&ss1(), 2, Some(0)));
-    let name = server.load(&revision).name;
-    adopt(server, &revision).await.unwrap();
-    let owners = &server.stored(&name).unwrap()["metadata"]["ownerReferences"];
+    let name = world.put_revision(&revision).name;
+    adopt(world, &revision).await.unwrap();
+    let owners = &world.revision(&name).unwrap()["metadata"]["ownerReferences"];
     assert_eq!(*owners, json!([ss1().controller_reference()]));
 }
 
 /// Fails to adopt a revision that another set owns, and sends no request.
-async fn refuses_an_owned_revision(server: &Server) {
+async fn refuses_an_owned_revision(world: &World) {
     let revision = object(&revision(&ss2(), 1, Some(0)));
-    let name = server.load(&revision).name;
-    let error = adopt(server, &revision).await.unwrap_err();
+    let name = world.put_revision(&revision).name;
+    let error = adopt(world, &revision).await.unwrap_err();
     assert!(matches!(error, Error::Owned { .. }), "{error}");
-    assert_eq!(server.requests(), [""; 0]);
-    assert_eq!(server.stored(&name), Some(revision));
+    assert_eq!(world.requests(), [""; 0]);
+    assert_eq!(world.revision(&name), Some(revision));
 }
 
 /// Fails to adopt a revision that isn't stored.
-async fn fails_on_a_missing_revision(server: &Server) {
-    let error = adopt(server, &orphan(&revision(&ss1(), 2, Some(0)))).await;
+async fn fails_on_a_missing_revision(world: &World) {
+    let error = adopt(world, &orphan(&revision(&ss1(), 2, Some(0)))).await;
     assert!(error.unwrap_err().is_not_found());
-    assert_eq!(server.count(), 0);
+    assert_eq!(world.count(), 0);
 }
 
 mod test_real_history_adopt_controller_revision {
@@ -47,9 +47,9 @@ mod test_real_history_adopt_controller_revision {
 
     #[tokio::test]
     async fn adopting_an_orphan_succeeds() {
-        let server = Server::real();
-        adopts_an_orphan(&server).await;
-        let Server::Real { api, .. } = &server else {
+        let world = World::real();
+        adopts_an_orphan(&world).await;
+        let World::Real { api, .. } = &world else {
             unreachable!("the case uses the real history");
         };
         let actions = api.actions();
@@ -68,12 +68,12 @@ mod test_real_history_adopt_controller_revision {
 
     #[tokio::test]
     async fn adopting_an_owned_revision_fails() {
-        refuses_an_owned_revision(&Server::real()).await;
+        refuses_an_owned_revision(&World::real()).await;
     }
 
     #[tokio::test]
     async fn adopting_a_non_existent_revision_fails() {
-        fails_on_a_missing_revision(&Server::real()).await;
+        fails_on_a_missing_revision(&World::real()).await;
     }
 }
 
@@ -82,16 +82,16 @@ mod test_fake_history_adopt_controller_revision {
 
     #[tokio::test]
     async fn adopting_an_orphan_succeeds() {
-        adopts_an_orphan(&Server::fake()).await;
+        adopts_an_orphan(&World::fake()).await;
     }
 
     #[tokio::test]
     async fn adopting_an_owned_revision_fails() {
-        refuses_an_owned_revision(&Server::fake()).await;
+        refuses_an_owned_revision(&World::fake()).await;
     }
 
     #[tokio::test]
     async fn adopting_a_non_existent_revision_fails() {
-        fails_on_a_missing_revision(&Server::fake()).await;
+        fails_on_a_missing_revision(&World::fake()).await;
     }
 }

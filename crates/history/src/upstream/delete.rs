@@ -1,30 +1,30 @@
 //! Deletion.
 
-use super::fixtures::{Server, cached, object, revision, ss1, ss2};
+use super::fixtures::{World, cached, object, revision, ss1, ss2};
 use crate::new_revision::NewRevision;
 
 /// Deletes `ss1`'s first revision after the history has created `existing`; returns true if it
 /// existed.
-async fn deletes(server: &Server, existing: &[NewRevision]) -> bool {
+async fn deletes(world: &World, existing: &[NewRevision]) -> bool {
     for revision in existing {
         let set = if &*revision.parent_name == "ss1" {
             ss1()
         } else {
             ss2()
         };
-        server.create(&set, revision).await;
+        world.create(&set, revision).await;
     }
-    let count = server.count();
+    let count = world.count();
     let doomed = cached(&object(&revision(&ss1(), 1, Some(0))));
-    match server.history().delete_controller_revision(&doomed).await {
+    match world.history().delete_controller_revision(&doomed).await {
         Ok(()) => {
-            assert_eq!(server.stored(&doomed.name), None);
-            assert_eq!(server.count(), count - 1);
+            assert_eq!(world.revision(&doomed.name), None);
+            assert_eq!(world.count(), count - 1);
             true
         }
         Err(error) => {
             assert!(error.is_not_found(), "{error}");
-            assert_eq!(server.count(), count, "nothing else goes");
+            assert_eq!(world.count(), count, "nothing else goes");
             false
         }
     }
@@ -39,17 +39,17 @@ mod test_real_history_delete_controller_revision {
 
     #[tokio::test]
     async fn delete_empty_fails() {
-        assert!(!deletes(&Server::real(), &[]).await);
+        assert!(!deletes(&World::real(), &[]).await);
     }
 
     #[tokio::test]
     async fn delete_existing_succeeds() {
-        assert!(deletes(&Server::real(), &[revision(&ss1(), 1, Some(0))]).await);
+        assert!(deletes(&World::real(), &[revision(&ss1(), 1, Some(0))]).await);
     }
 
     #[tokio::test]
     async fn delete_non_existing_fails() {
-        assert!(!deletes(&Server::real(), &of_another()).await);
+        assert!(!deletes(&World::real(), &of_another()).await);
     }
 }
 
@@ -58,16 +58,16 @@ mod test_fake_history_delete_controller_revision {
 
     #[tokio::test]
     async fn delete_empty_fails() {
-        assert!(!deletes(&Server::fake(), &[]).await);
+        assert!(!deletes(&World::fake(), &[]).await);
     }
 
     #[tokio::test]
     async fn delete_existing_succeeds() {
-        assert!(deletes(&Server::fake(), &[revision(&ss1(), 1, Some(0))]).await);
+        assert!(deletes(&World::fake(), &[revision(&ss1(), 1, Some(0))]).await);
     }
 
     #[tokio::test]
     async fn delete_non_existing_fails() {
-        assert!(!deletes(&Server::fake(), &of_another()).await);
+        assert!(!deletes(&World::fake(), &of_another()).await);
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn cached(json: &Value) -> ControllerRevision {
 }
 
 /// A history and its backing store.
-pub(super) enum Server {
+pub(super) enum World {
     /// A history over an API client. As in upstream's tests, its cache stays empty unless a test
     /// fills it.
     Real {
@@ -131,7 +131,7 @@ pub(super) enum Server {
     Fake(FakeHistory),
 }
 
-impl Server {
+impl World {
     /// Upstream: `NewHistory`.
     pub(super) fn real() -> Self {
         let api = FakeClientset::new();
@@ -158,7 +158,7 @@ impl Server {
     }
 
     /// Stores an object without the history; a real history's cache doesn't show it.
-    pub(super) fn load(&self, json: &Value) -> ControllerRevision {
+    pub(super) fn put_revision(&self, json: &Value) -> ControllerRevision {
         match self {
             Self::Real { api, .. } => api.load(&CONTROLLER_REVISIONS, json.to_string()),
             Self::Fake(history) => {
@@ -193,7 +193,7 @@ impl Server {
     }
 
     /// Returns the stored object of a name.
-    pub(super) fn stored(&self, name: &str) -> Option<Value> {
+    pub(super) fn revision(&self, name: &str) -> Option<Value> {
         match self {
             Self::Real { api, .. } => api.object(&CONTROLLER_REVISIONS, NAMESPACE, name),
             Self::Fake(history) => history.revisions.json(NAMESPACE, name),

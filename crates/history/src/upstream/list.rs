@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::fixtures::{Server, object, orphan, revision, ss1, ss2};
+use super::fixtures::{World, object, orphan, revision, ss1, ss2};
 
 /// Revisions that a case may add to the cache.
 struct Known {
@@ -31,13 +31,13 @@ fn name(revision: &Value) -> String {
 }
 
 /// Adds the revisions to the cache and checks those that `ss1` lists.
-fn lists(server: &Server, shown: &[&Value], wanted: &[&Value]) {
+fn lists(world: &World, shown: &[&Value], wanted: &[&Value]) {
     for revision in shown {
-        server.show(revision);
+        world.show(revision);
     }
     let set = ss1();
     let selector = set.spec.selector.compiled().unwrap();
-    let found = server.history().list_controller_revisions(&set, selector);
+    let found = world.history().list_controller_revisions(&set, selector);
     let names: BTreeSet<String> = found.iter().map(|found| found.name.to_string()).collect();
     assert_eq!(names, wanted.iter().map(|wanted| name(wanted)).collect());
     assert_eq!(found.len(), wanted.len(), "no revision is listed twice");
@@ -48,13 +48,13 @@ mod test_real_history_list_controller_revisions {
 
     #[test]
     fn selects_none() {
-        lists(&Server::real(), &[], &[]);
+        lists(&World::real(), &[], &[]);
     }
 
     #[test]
     fn selects_all() {
         let Known { first, second, .. } = known();
-        lists(&Server::real(), &[&first, &second], &[&first, &second]);
+        lists(&World::real(), &[&first, &second], &[&first, &second]);
     }
 
     #[test]
@@ -66,7 +66,7 @@ mod test_real_history_list_controller_revisions {
             ..
         } = known();
         lists(
-            &Server::real(),
+            &World::real(),
             &[&first, &second, &of_another],
             &[&first, &second],
         );
@@ -81,7 +81,7 @@ mod test_real_history_list_controller_revisions {
             ..
         } = known();
         let all = [&first, &second, &orphan];
-        lists(&Server::real(), &all, &all);
+        lists(&World::real(), &all, &all);
     }
 }
 
@@ -90,13 +90,13 @@ mod test_fake_history_list_controller_revisions {
 
     #[test]
     fn selects_none() {
-        lists(&Server::fake(), &[], &[]);
+        lists(&World::fake(), &[], &[]);
     }
 
     #[test]
     fn selects_all() {
         let Known { first, second, .. } = known();
-        lists(&Server::fake(), &[&first, &second], &[&first, &second]);
+        lists(&World::fake(), &[&first, &second], &[&first, &second]);
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod test_fake_history_list_controller_revisions {
             ..
         } = known();
         lists(
-            &Server::fake(),
+            &World::fake(),
             &[&first, &second, &of_another],
             &[&first, &second],
         );
@@ -123,6 +123,6 @@ mod test_fake_history_list_controller_revisions {
             ..
         } = known();
         let all = [&first, &second, &orphan];
-        lists(&Server::fake(), &all, &all);
+        lists(&World::fake(), &all, &all);
     }
 }

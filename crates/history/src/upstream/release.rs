@@ -3,23 +3,21 @@
 use serde_json::{Value, json};
 use statefulset_client::rest::PatchType;
 
-use super::fixtures::{Server, cached, object, orphan, revision, ss1, ss2};
+use super::fixtures::{World, cached, object, orphan, revision, ss1, ss2};
 
 /// Releases a revision from `ss1`.
-async fn release(server: &Server, revision: &Value) {
+async fn release(world: &World, revision: &Value) {
     let revision = cached(revision);
     let set = ss1();
-    let released = server
-        .history()
-        .release_controller_revision(&set, &revision);
+    let released = world.history().release_controller_revision(&set, &revision);
     released.await.unwrap();
 }
 
 /// Releases a stored revision and checks its remaining owners.
-async fn leaves_owners(server: &Server, revision: &Value, owners: &Value) {
-    let name = server.load(revision).name;
-    release(server, revision).await;
-    let stored = server.stored(&name).unwrap();
+async fn leaves_owners(world: &World, revision: &Value, owners: &Value) {
+    let name = world.put_revision(revision).name;
+    release(world, revision).await;
+    let stored = world.revision(&name).unwrap();
     let left = stored["metadata"].get("ownerReferences");
     assert_eq!(left.unwrap_or(&json!([])), owners);
 }
@@ -36,9 +34,9 @@ fn of_another() -> Value {
     object(&revision(&ss2(), 1, None))
 }
 
-async fn ignores_a_missing_revision(server: &Server) {
-    release(server, &owned()).await;
-    assert_eq!(server.count(), 0, "no revision is created");
+async fn ignores_a_missing_revision(world: &World) {
+    release(world, &owned()).await;
+    assert_eq!(world.count(), 0, "no revision is created");
 }
 
 mod test_real_history_release_controller_revision {
@@ -46,9 +44,9 @@ mod test_real_history_release_controller_revision {
 
     #[tokio::test]
     async fn releasing_an_owned_revision_succeeds() {
-        let server = Server::real();
-        leaves_owners(&server, &owned(), &json!([])).await;
-        let Server::Real { api, .. } = &server else {
+        let world = World::real();
+        leaves_owners(&world, &owned(), &json!([])).await;
+        let World::Real { api, .. } = &world else {
             unreachable!("the case uses the real history");
         };
         let actions = api.actions();
@@ -65,18 +63,18 @@ mod test_real_history_release_controller_revision {
 
     #[tokio::test]
     async fn releasing_an_orphan_succeeds() {
-        leaves_owners(&Server::real(), &unowned(), &json!([])).await;
+        leaves_owners(&World::real(), &unowned(), &json!([])).await;
     }
 
     #[tokio::test]
     async fn releasing_a_revision_owned_by_another_controller_succeeds() {
         let owners = json!([ss2().controller_reference()]);
-        leaves_owners(&Server::real(), &of_another(), &owners).await;
+        leaves_owners(&World::real(), &of_another(), &owners).await;
     }
 
     #[tokio::test]
     async fn releasing_a_non_existent_revision_succeeds() {
-        ignores_a_missing_revision(&Server::real()).await;
+        ignores_a_missing_revision(&World::real()).await;
     }
 }
 
@@ -85,22 +83,22 @@ mod test_fake_history_release_controller_revision {
 
     #[tokio::test]
     async fn releasing_an_owned_revision_succeeds() {
-        leaves_owners(&Server::fake(), &owned(), &json!([])).await;
+        leaves_owners(&World::fake(), &owned(), &json!([])).await;
     }
 
     #[tokio::test]
     async fn releasing_an_orphan_succeeds() {
-        leaves_owners(&Server::fake(), &unowned(), &json!([])).await;
+        leaves_owners(&World::fake(), &unowned(), &json!([])).await;
     }
 
     #[tokio::test]
     async fn releasing_a_revision_owned_by_another_controller_succeeds() {
         let owners = json!([ss2().controller_reference()]);
-        leaves_owners(&Server::fake(), &of_another(), &owners).await;
+        leaves_owners(&World::fake(), &of_another(), &owners).await;
     }
 
     #[tokio::test]
     async fn releasing_a_non_existent_revision_succeeds() {
-        ignores_a_missing_revision(&Server::fake()).await;
+        ignores_a_missing_revision(&World::fake()).await;
     }
 }

@@ -2,27 +2,27 @@
 
 use statefulset_client::fake::{FaultError, FaultRule, Verb};
 
-use super::fixtures::{Server, revision, ss1};
+use super::fixtures::{World, revision, ss1};
 use crate::error::Error;
 
 /// Renumbers `ss1`'s first revision, which the history has created.
-async fn renumber(server: &Server, number: i64, fault: Option<FaultRule>) -> Result<(), Error> {
+async fn renumber(world: &World, number: i64, fault: Option<FaultRule>) -> Result<(), Error> {
     let set = ss1();
-    let existing = server.create(&set, &revision(&set, 1, Some(0))).await;
-    if let (Server::Real { api, .. }, Some(fault)) = (server, fault) {
+    let existing = world.create(&set, &revision(&set, 1, Some(0))).await;
+    if let (World::Real { api, .. }, Some(fault)) = (world, fault) {
         api.fail(fault);
     }
-    let renumbered = server
+    let renumbered = world
         .history()
         .update_controller_revision(&set, &existing, number);
     let renumbered = renumbered.await?;
     assert_eq!(renumbered.revision, number);
-    assert_eq!(server.stored(&existing.name).unwrap()["revision"], number);
+    assert_eq!(world.revision(&existing.name).unwrap()["revision"], number);
     Ok(())
 }
 
-fn updates(server: &Server) -> usize {
-    let requests = server.requests();
+fn updates(world: &World) -> usize {
+    let requests = world.requests();
     requests
         .iter()
         .filter(|line| line.starts_with("update"))
@@ -34,40 +34,40 @@ mod test_real_history_update_controller_revision {
 
     #[tokio::test]
     async fn update_succeeds() {
-        let server = Server::real();
-        renumber(&server, 2, None).await.unwrap();
-        assert_eq!(updates(&server), 1);
+        let world = World::real();
+        renumber(&world, 2, None).await.unwrap();
+        assert_eq!(updates(&world), 1);
     }
 
     #[tokio::test]
     async fn update_succeeds_no_noop() {
-        let server = Server::real();
-        renumber(&server, 1, None).await.unwrap();
-        assert_eq!(updates(&server), 0);
+        let world = World::real();
+        renumber(&world, 1, None).await.unwrap();
+        assert_eq!(updates(&world), 0);
     }
 
     #[tokio::test]
     async fn update_fails_on_error() {
-        let server = Server::real();
+        let world = World::real();
         let fault = FaultRule::new(
             Verb::Update,
             "controllerrevisions",
             u32::MAX,
             FaultError::InternalError,
         );
-        let error = renumber(&server, 11, Some(fault)).await.unwrap_err();
+        let error = renumber(&world, 11, Some(fault)).await.unwrap_err();
         assert!(!error.is_conflict() && !error.is_not_found(), "{error}");
-        assert_eq!(updates(&server), 1);
+        assert_eq!(updates(&world), 1);
     }
 
     /// Upstream passes after one update that stored nothing: its retry finds the edit in its local
     /// copy. Here the stored object must have the number.
     #[tokio::test(start_paused = true)]
     async fn update_on_succeeds_on_conflict() {
-        let server = Server::real();
+        let world = World::real();
         let fault = FaultRule::new(Verb::Update, "controllerrevisions", 2, FaultError::Conflict);
-        renumber(&server, 2, Some(fault)).await.unwrap();
-        assert_eq!(updates(&server), 3);
+        renumber(&world, 2, Some(fault)).await.unwrap();
+        assert_eq!(updates(&world), 3);
     }
 }
 
@@ -76,11 +76,11 @@ mod test_fake_history_update_controller_revision {
 
     #[tokio::test]
     async fn update_succeeds() {
-        renumber(&Server::fake(), 2, None).await.unwrap();
+        renumber(&World::fake(), 2, None).await.unwrap();
     }
 
     #[tokio::test]
     async fn update_succeeds_no_noop() {
-        renumber(&Server::fake(), 1, None).await.unwrap();
+        renumber(&World::fake(), 1, None).await.unwrap();
     }
 }

@@ -1,11 +1,12 @@
 //! Number of live reads, and the calls that share one.
 
 use futures::future::join_all;
+use statefulset_controller_util::testing::Call;
 use statefulset_controller_util::testing::builders;
 
 use super::*;
 use crate::fake::FakeObjectManager;
-use crate::test_setup::boom;
+use crate::test_world::boom;
 
 fn stored() -> (FakeObjectManager, StatefulSet) {
     let objects = FakeObjectManager::default();
@@ -22,7 +23,7 @@ async fn concurrent_calls_share_a_live_read() {
     for batch in 1..=3 {
         let calls = (0..TURNS).map(|_| call());
         assert!(join_all(calls).await.iter().all(Result::is_ok));
-        assert_eq!(objects.read_set_tracker.requests(), batch);
+        assert_eq!(objects.tracker.requests(Call::ReadSet), batch);
     }
 }
 
@@ -39,7 +40,7 @@ async fn each_live_read_allows_a_few_writes() {
         drop(turn);
     };
     join_all((0..TURNS * 3).map(|_| write())).await;
-    assert_eq!(objects.read_set_tracker.requests(), 3);
+    assert_eq!(objects.tracker.requests(Call::ReadSet), 3);
 
     // A change of the set stops the writes without a live read.
     let (objects, set) = stored();
@@ -74,11 +75,11 @@ async fn earlier_live_read_is_not_reused() {
 async fn failed_live_read_is_the_last_of_its_sync() {
     let (objects, set) = stored();
     let check = LiveSetCheck::new();
-    objects.read_set_tracker.fail_after(0, boom);
+    objects.tracker.fail_after(Call::ReadSet, 0, boom);
     for _ in 0..3 {
         let error = check.passes(&objects, &set).await.unwrap_err();
         assert_eq!(error, "can't read StatefulSet ns/web: boom");
     }
-    assert_eq!(objects.read_set_tracker.requests(), 1);
+    assert_eq!(objects.tracker.requests(Call::ReadSet), 1);
     drop(LiveSetCheck::new().passes(&objects, &set).await.unwrap());
 }

@@ -1,14 +1,13 @@
 //! Pods and claims, with in-memory objects or with a fake API that records requests.
 
 use statefulset_client::fake::{FaultError, Verb as ApiVerb};
-use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS};
+use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS};
+use statefulset_controller_util::testing::Call;
 use statefulset_controller_util::testing::builders::{self, Builder, owner_reference};
 
 use super::*;
 use crate::stateful_set_utils::{NewPod, Ordinal};
-use crate::test_setup::{
-    CLAIMS, InMemory, OverApi, boom, existing, in_memory, over_api, over_limited_api,
-};
+use crate::test_world::{ApiWorld, CLAIMS, World, existing};
 
 mod create;
 mod delete;

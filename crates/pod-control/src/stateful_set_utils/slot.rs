@@ -83,7 +83,7 @@ mod tests {
     use statefulset_controller_util::testing::builders;
 
     use super::*;
-    use crate::test_setup::existing;
+    use crate::test_world::existing;
 
     #[test]
     fn slot_reports_existing_and_missing_pods() {

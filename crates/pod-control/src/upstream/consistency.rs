@@ -15,35 +15,35 @@ use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{claim, misnamed_pod, new_pod, pod};
 use crate::PodSlot;
-use crate::test_setup::{OverApi, existing, over_api_reporting_to};
+use crate::test_world::{ApiWorld, existing};
 
 /// A pod control and its consistency store, with one tracked cache.
-struct Setup {
+struct Tracked {
     caches: Arc<FakeCaches>,
     store: Arc<RealConsistencyStore>,
-    tracked: TrackedResource,
-    over_api: OverApi,
+    resource: TrackedResource,
+    world: ApiWorld,
 }
 
 /// The tracked cache has version 1; every write returns version 2.
-fn setup(tracked: TrackedResource) -> Setup {
+fn tracking(resource: TrackedResource) -> Tracked {
     let caches = Arc::new(FakeCaches::default());
-    caches.set_version(tracked, "1");
+    caches.set_version(resource, "1");
     let store = RealConsistencyStore::new(Arc::<FakeCaches>::clone(&caches));
     let store = Arc::new(store);
-    let over_api = over_api_reporting_to(Arc::<RealConsistencyStore>::clone(&store));
+    let world = ApiWorld::reporting_to(Arc::<RealConsistencyStore>::clone(&store));
     for verb in [Verb::Create, Verb::Update] {
-        over_api.api.react(verb, "*", |action| {
+        world.api.react(verb, "*", |action| {
             let mut written = action.json();
             written["metadata"]["resourceVersion"] = "2".into();
             Some(Ok(written.to_string()))
         });
     }
-    Setup {
+    Tracked {
         caches,
         store,
-        tracked,
-        over_api,
+        resource,
+        world,
     }
 }
 
@@ -51,17 +51,17 @@ fn set_123() -> Builder<StatefulSet> {
     set(3).uid("set-123")
 }
 
-impl Setup {
+impl Tracked {
     /// Checks that the set waits until the cache shows the write.
     fn waits_for_the_write(&self) {
         let set = set_123().build().key();
         let stale = StaleCache::Older {
             read: "1".to_owned(),
             written: "2".to_owned(),
-            resource: self.tracked,
+            resource: self.resource,
         };
         assert_eq!(self.store.ensure_ready(&set), Err(stale));
-        self.caches.set_version(self.tracked, "2");
+        self.caches.set_version(self.resource, "2");
         assert_eq!(self.store.ensure_ready(&set), Ok(()));
     }
 }
@@ -71,53 +71,53 @@ mod test_stateful_pod_control_consistency_store {
 
     #[tokio::test]
     async fn create_pod() {
-        let (setup, set) = (setup(TrackedResource::Pods), set_123().build());
+        let (tracked, set) = (tracking(TrackedResource::Pods), set_123().build());
         let pod = PodSlot::Missing(new_pod(&set, 0));
-        let control = &setup.over_api.control;
+        let control = &tracked.world.control;
         let created = control.for_sync(&set).create_stateful_pod(&pod).await;
         created.unwrap();
-        setup.waits_for_the_write();
+        tracked.waits_for_the_write();
     }
 
     #[tokio::test]
     async fn update_pod() {
-        let (setup, set) = (setup(TrackedResource::Pods), set_123().build());
+        let (tracked, set) = (tracking(TrackedResource::Pods), set_123().build());
         let pod = misnamed_pod(&set);
-        setup.over_api.api.load(&PODS, pod.text());
+        tracked.world.api.load(&PODS, pod.text());
         let pod = existing(&pod);
-        let control = &setup.over_api.control;
+        let control = &tracked.world.control;
         let updated = control.for_sync(&set).update_stateful_pod(&pod).await;
         updated.unwrap();
-        setup.waits_for_the_write();
+        tracked.waits_for_the_write();
     }
 
     #[tokio::test]
     async fn create_claim() {
-        let setup = setup(TrackedResource::PersistentVolumeClaims);
+        let tracked = tracking(TrackedResource::PersistentVolumeClaims);
         let set = set_123().build();
         let pod = existing(&pod(&set, 0));
-        let control = &setup.over_api.control;
+        let control = &tracked.world.control;
         let created = control
             .for_sync(&set)
             .create_missing_persistent_volume_claims(&pod)
             .await;
         created.unwrap();
-        setup.waits_for_the_write();
+        tracked.waits_for_the_write();
     }
 
     #[tokio::test]
     async fn update_claim() {
-        let setup = setup(TrackedResource::PersistentVolumeClaims);
+        let tracked = tracking(TrackedResource::PersistentVolumeClaims);
         let set = set_123().retention("Retain", "Delete").build();
-        setup.over_api.store_set(&set);
-        setup.over_api.load_claim(&claim(&set));
+        tracked.world.put_set(&set);
+        tracked.world.put_claim(&claim(&set));
         let pod = existing(&pod(&set, 0));
-        let control = &setup.over_api.control;
+        let control = &tracked.world.control;
         let updated = control
             .for_sync(&set)
             .update_pod_claim_for_retention_policy(&pod)
             .await;
         updated.unwrap();
-        setup.waits_for_the_write();
+        tracked.waits_for_the_write();
     }
 }

@@ -1,12 +1,12 @@
 //! Creation of a pod, after its claims.
 
 use statefulset_client::fake::{FaultError, Verb};
-use statefulset_client::resource::PODS;
 use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::Call;
 use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{CLAIM, claim, new_pod, pod};
-use crate::test_setup::{CLAIMS, OverApi, boom, in_memory, over_api};
+use crate::test_world::{ApiWorld, CLAIMS, World};
 use crate::{Error, PodSlot, StatefulPodControl};
 
 const CREATED: &str = "Normal SuccessfulCreate Create Pod foo-0 in StatefulSet foo successful";
@@ -28,74 +28,74 @@ async fn create(control: &StatefulPodControl, set: &StatefulSet) -> Result<(), E
     control.for_sync(set).create_stateful_pod(&pod).await
 }
 
-async fn create_over(setup: &OverApi, set: &StatefulSet) -> Result<(), Error> {
-    create(&setup.control, set).await
+async fn create_over(world: &ApiWorld, set: &StatefulSet) -> Result<(), Error> {
+    create(&world.control, set).await
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_creates_pods() {
-    let (setup, set) = (over_api(), set(3).build());
-    setup.show_written_claims();
-    create_over(&setup, &set).await.unwrap();
+    let (world, set) = (ApiWorld::new(), set(3).build());
+    world.show_written_claims();
+    create_over(&world, &set).await.unwrap();
     let claim = format!("create {CLAIMS} {CLAIM}");
-    assert_eq!(setup.requests(), [&claim, "create pods foo-0"]);
-    assert_eq!(setup.recorder.drain(), [CLAIM_CREATED, CREATED]);
+    assert_eq!(world.requests(), [&claim, "create pods foo-0"]);
+    assert_eq!(world.events(), [CLAIM_CREATED, CREATED]);
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_create_pod_exists() {
-    let (setup, set) = (over_api(), set(3).build());
-    setup.load_claim(&claim(&set));
-    setup.api.load(&PODS, pod(&set, 0).text());
-    let error = create_over(&setup, &set).await.unwrap_err();
+    let (world, set) = (ApiWorld::new(), set(3).build());
+    world.put_claim(&claim(&set));
+    world.put_pod(&pod(&set, 0));
+    let error = create_over(&world, &set).await.unwrap_err();
     let taken = matches!(&error, Error::Api(error) if error.is_already_exists());
     assert!(taken, "{error}");
-    assert_eq!(setup.requests(), ["create pods foo-0"]);
-    assert!(setup.recorder.is_empty());
+    assert_eq!(world.requests(), ["create pods foo-0"]);
+    assert!(world.recorder.is_empty());
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_create_pod_pvc_create_failure() {
-    let (setup, set) = (over_api(), set(3).build());
-    setup.fail(Verb::Create, CLAIMS, 1, FaultError::InternalError);
-    let error = create_over(&setup, &set).await.unwrap_err().to_string();
-    assert_eq!(setup.requests(), [format!("create {CLAIMS} {CLAIM}")]);
+    let (world, set) = (ApiWorld::new(), set(3).build());
+    world.fail(Verb::Create, CLAIMS, 1, FaultError::InternalError);
+    let error = create_over(&world, &set).await.unwrap_err().to_string();
+    assert_eq!(world.requests(), [format!("create {CLAIMS} {CLAIM}")]);
     let answer = "Internal error occurred: boom";
     assert_eq!(error, format!("failed to create PVC {CLAIM}: {answer}"));
     let events = [claim_failed(answer), failed(&error)];
-    assert_eq!(setup.recorder.drain(), events);
+    assert_eq!(world.events(), events);
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_create_pod_pvc_deleting() {
-    let (setup, set) = (over_api(), set(3).build());
+    let (world, set) = (ApiWorld::new(), set(3).build());
     let deleting = claim(&set).with("metadata.deletionTimestamp", "2019-01-01T00:00:00Z");
-    setup.load_claim(&deleting);
-    let error = create_over(&setup, &set).await.unwrap_err().to_string();
+    world.put_claim(&deleting);
+    let error = create_over(&world, &set).await.unwrap_err().to_string();
     assert_eq!(error, format!("pvc {CLAIM} is being deleted"));
-    assert!(setup.requests().is_empty());
-    assert_eq!(setup.recorder.drain(), [failed(&error)]);
+    assert!(world.requests().is_empty());
+    assert_eq!(world.events(), [failed(&error)]);
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_create_pod_pvc_get_failure() {
-    let (setup, set) = (in_memory(), set(3).build());
-    setup.objects.get_claim_tracker.fail_after(0, boom);
-    let error = create(&setup.control, &set).await.unwrap_err().to_string();
+    let (world, set) = (World::new(), set(3).build());
+    world.fail(Call::GetClaim, 0);
+    let error = create(&world.control, &set).await.unwrap_err().to_string();
     assert_eq!(error, format!("failed to retrieve PVC {CLAIM}: boom"));
     let events = [claim_failed("boom"), failed(&error)];
-    assert_eq!(setup.recorder.drain(), events);
-    assert_eq!(setup.objects.create_claim_tracker.requests(), 0);
-    assert_eq!(setup.objects.create_pod_tracker.requests(), 0);
+    assert_eq!(world.events(), events);
+    assert_eq!(world.requests(Call::CreateClaim), 0);
+    assert_eq!(world.requests(Call::CreatePod), 0);
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_create_pod_failed() {
-    let (setup, set) = (over_api(), set(3).build());
-    setup.fail(Verb::Create, "pods", 1, FaultError::InternalError);
-    let error = create_over(&setup, &set).await.unwrap_err().to_string();
+    let (world, set) = (ApiWorld::new(), set(3).build());
+    world.fail(Verb::Create, "pods", 1, FaultError::InternalError);
+    let error = create_over(&world, &set).await.unwrap_err().to_string();
     let claim = format!("create {CLAIMS} {CLAIM}");
-    assert_eq!(setup.requests(), [&claim, "create pods foo-0"]);
+    assert_eq!(world.requests(), [&claim, "create pods foo-0"]);
     let events = [CLAIM_CREATED, &failed(&error)];
-    assert_eq!(setup.recorder.drain(), events);
+    assert_eq!(world.events(), events);
 }

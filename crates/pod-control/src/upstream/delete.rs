@@ -9,7 +9,7 @@ use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::pod;
 use crate::Error;
-use crate::test_setup::{OverApi, over_api};
+use crate::test_world::ApiWorld;
 
 const DELETED: &str = "Normal SuccessfulDelete Delete Pod foo-0 in StatefulSet foo successful";
 
@@ -18,38 +18,38 @@ fn stored_pod() -> Builder<Pod> {
 }
 
 /// Deletes the pod with one request.
-async fn delete(setup: &OverApi) -> Result<(), Error> {
+async fn delete(world: &ApiWorld) -> Result<(), Error> {
     let (set, pod) = (set(3).build(), stored_pod().build());
-    let deleted = setup.control.for_sync(&set).delete_stateful_pod(&pod).await;
-    assert_eq!(setup.requests(), ["delete pods foo-0"]);
+    let deleted = world.control.for_sync(&set).delete_stateful_pod(&pod).await;
+    assert_eq!(world.requests(), ["delete pods foo-0"]);
     deleted
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_deletes_stateful_pod() {
-    let setup = over_api();
-    setup.api.load(&PODS, stored_pod().text());
-    delete(&setup).await.unwrap();
-    assert!(setup.api.objects(&PODS).is_empty());
-    assert_eq!(setup.recorder.drain(), [DELETED]);
+    let world = ApiWorld::new();
+    world.put_pod(&stored_pod());
+    delete(&world).await.unwrap();
+    assert!(world.api.objects(&PODS).is_empty());
+    assert_eq!(world.events(), [DELETED]);
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_delete_stateful_pod_not_found() {
-    let setup = over_api();
-    delete(&setup).await.unwrap();
-    assert_eq!(setup.recorder.drain(), [DELETED]);
+    let world = ApiWorld::new();
+    delete(&world).await.unwrap();
+    assert_eq!(world.events(), [DELETED]);
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_delete_failure() {
-    let setup = over_api();
-    setup.api.load(&PODS, stored_pod().text());
-    setup.fail(Verb::Delete, "pods", 1, FaultError::InternalError);
-    let error = delete(&setup).await.unwrap_err().to_string();
+    let world = ApiWorld::new();
+    world.put_pod(&stored_pod());
+    world.fail(Verb::Delete, "pods", 1, FaultError::InternalError);
+    let error = delete(&world).await.unwrap_err().to_string();
     assert_eq!(error, "Internal error occurred: boom");
-    assert_eq!(setup.api.objects(&PODS).len(), 1);
+    assert_eq!(world.api.objects(&PODS).len(), 1);
     let event =
         format!("Warning FailedDelete Delete Pod foo-0 in StatefulSet foo failed error: {error}");
-    assert_eq!(setup.recorder.drain(), [event]);
+    assert_eq!(world.events(), [event]);
 }

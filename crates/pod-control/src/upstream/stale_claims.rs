@@ -6,7 +6,7 @@ use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{POD, owned, reference, slot};
 use crate::stateful_set_utils::Owner;
-use crate::test_setup::over_api;
+use crate::test_world::ApiWorld;
 
 /// State of a claim.
 #[derive(Clone, Copy)]
@@ -35,18 +35,18 @@ fn set_of(states: &[State]) -> StatefulSet {
 
 /// Returns the stale claim of the pod `set-3` with this uid, whose claims have these states.
 fn stale_claim(states: &[State], uid: &str) -> Option<String> {
-    let (setup, set) = (over_api(), set_of(states));
+    let (world, set) = (ApiWorld::new(), set_of(states));
     for (index, state) in states.iter().enumerate() {
         let claim = builders::claim(&set, &format!("claim-{index}"), 3);
         let owner = |uid| owner_reference(POD, "set-3", uid, None);
         match state {
             State::Missing => {}
-            State::Exists => setup.load_claim(&claim),
-            State::Stale => setup.load_claim(&claim.owner(owner("stale"))),
-            State::WithRef => setup.load_claim(&claim.owner(owner("123"))),
+            State::Exists => world.put_claim(&claim),
+            State::Stale => world.put_claim(&claim.owner(owner("stale"))),
+            State::WithRef => world.put_claim(&claim.owner(owner("123"))),
         }
     }
-    let control = &setup.control;
+    let control = &world.control;
     let control = control.for_sync(&set);
     let stale = control.pod_claim_is_stale(&slot(3, "set-3", uid)).unwrap();
     stale.map(|claim| claim.name.to_string())

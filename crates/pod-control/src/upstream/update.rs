@@ -13,7 +13,7 @@ use statefulset_controller_util::testing::upstream::set;
 use super::fixtures::{CLAIM, claim, misnamed_pod, pod};
 use crate::Error;
 use crate::stateful_set_utils::{identity_matches, storage_matches};
-use crate::test_setup::{CLAIMS, OverApi, existing, over_api};
+use crate::test_world::{ApiWorld, CLAIMS, existing};
 
 const UPDATED: &str = "Normal SuccessfulUpdate Update Pod foo-0 in StatefulSet foo successful";
 
@@ -21,15 +21,15 @@ fn failed(error: &str) -> String {
     format!("Warning FailedUpdate Update Pod foo-0 in StatefulSet foo failed error: {error}")
 }
 
-async fn update(setup: &OverApi, set: &StatefulSet, pod: &Builder<Pod>) -> Result<(), Error> {
+async fn update(world: &ApiWorld, set: &StatefulSet, pod: &Builder<Pod>) -> Result<(), Error> {
     let pod = existing(pod);
-    let control = &setup.control;
+    let control = &world.control;
     control.for_sync(set).update_stateful_pod(&pod).await
 }
 
 /// Returns the pod in the body of the only update.
-fn sent_pod(setup: &OverApi) -> Pod {
-    let sent = setup.sent(Verb::Update, "pods");
+fn sent_pod(world: &ApiWorld) -> Pod {
+    let sent = world.sent(Verb::Update, "pods");
     Pod::decode(&sent.to_string()).unwrap()
 }
 
@@ -41,94 +41,94 @@ fn pod_without_claims(set: &StatefulSet) -> Builder<Pod> {
 
 #[tokio::test]
 async fn test_stateful_pod_control_no_op_update() {
-    let (setup, set) = (over_api(), set(3).build());
-    setup.load_claim(&claim(&set));
-    update(&setup, &set, &pod(&set, 0)).await.unwrap();
-    assert!(setup.requests().is_empty());
-    assert!(setup.recorder.is_empty());
+    let (world, set) = (ApiWorld::new(), set(3).build());
+    world.put_claim(&claim(&set));
+    update(&world, &set, &pod(&set, 0)).await.unwrap();
+    assert!(world.requests().is_empty());
+    assert!(world.recorder.is_empty());
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_updates_identity() {
-    let (setup, set) = (over_api(), set(3).build());
+    let (world, set) = (ApiWorld::new(), set(3).build());
     let pod = misnamed_pod(&set);
-    setup.api.load(&PODS, pod.text());
+    world.put_pod(&pod);
     assert!(!identity_matches(&set, &pod.build()));
-    update(&setup, &set, &pod).await.unwrap();
-    assert!(identity_matches(&set, &sent_pod(&setup)));
-    assert_eq!(setup.recorder.drain(), [UPDATED]);
+    update(&world, &set, &pod).await.unwrap();
+    assert!(identity_matches(&set, &sent_pod(&world)));
+    assert_eq!(world.events(), [UPDATED]);
 }
 
 /// Upstream's reactor reverts the change before it is checked. Here a failed write must leave the
 /// stored pod unchanged.
 #[tokio::test]
 async fn test_stateful_pod_control_update_identity_failure() {
-    let (setup, set) = (over_api(), set(3).build());
+    let (world, set) = (ApiWorld::new(), set(3).build());
     let pod = misnamed_pod(&set);
-    setup.api.load(&PODS, pod.text());
-    setup.fail(Verb::Update, "pods", 1, FaultError::InternalError);
-    let error = update(&setup, &set, &pod).await.unwrap_err().to_string();
-    assert_eq!(setup.requests(), ["get pods foo-0", "update pods foo-0"]);
-    assert!(identity_matches(&set, &sent_pod(&setup)));
-    assert_eq!(setup.api.objects(&PODS), [pod.json()]);
-    assert_eq!(setup.recorder.drain(), [failed(&error)]);
+    world.put_pod(&pod);
+    world.fail(Verb::Update, "pods", 1, FaultError::InternalError);
+    let error = update(&world, &set, &pod).await.unwrap_err().to_string();
+    assert_eq!(world.requests(), ["get pods foo-0", "update pods foo-0"]);
+    assert!(identity_matches(&set, &sent_pod(&world)));
+    assert_eq!(world.api.objects(&PODS), [pod.json()]);
+    assert_eq!(world.events(), [failed(&error)]);
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_updates_pod_storage() {
-    let (setup, set) = (over_api(), set(3).build());
+    let (world, set) = (ApiWorld::new(), set(3).build());
     let pod = pod_without_claims(&set);
-    setup.api.load(&PODS, pod.text());
+    world.put_pod(&pod);
     assert!(!storage_matches(&set, &pod.build()));
-    update(&setup, &set, &pod).await.unwrap();
+    update(&world, &set, &pod).await.unwrap();
     let claim = format!("create {CLAIMS} {CLAIM}");
     assert_eq!(
-        setup.requests(),
+        world.requests(),
         [&claim, "get pods foo-0", "update pods foo-0"]
     );
-    assert!(storage_matches(&set, &sent_pod(&setup)));
+    assert!(storage_matches(&set, &sent_pod(&world)));
     let created = format!(
         "Normal SuccessfulCreate Create Claim {CLAIM} Pod foo-0 in StatefulSet foo success"
     );
-    assert_eq!(setup.recorder.drain(), [&created, UPDATED]);
+    assert_eq!(world.events(), [&created, UPDATED]);
 }
 
 #[tokio::test]
 async fn test_stateful_pod_control_update_pod_storage_failure() {
-    let (setup, set) = (over_api(), set(3).build());
+    let (world, set) = (ApiWorld::new(), set(3).build());
     let pod = pod_without_claims(&set);
-    setup.api.load(&PODS, pod.text());
-    setup.fail(Verb::Create, CLAIMS, 1, FaultError::InternalError);
-    let error = update(&setup, &set, &pod).await.unwrap_err().to_string();
-    assert_eq!(setup.requests(), [format!("create {CLAIMS} {CLAIM}")]);
+    world.put_pod(&pod);
+    world.fail(Verb::Create, CLAIMS, 1, FaultError::InternalError);
+    let error = update(&world, &set, &pod).await.unwrap_err().to_string();
+    assert_eq!(world.requests(), [format!("create {CLAIMS} {CLAIM}")]);
     let claim_failed = format!(
         "Warning FailedCreate Create Claim {CLAIM} for Pod foo-0 in StatefulSet foo failed error: Internal error occurred: boom"
     );
-    assert_eq!(setup.recorder.drain(), [claim_failed, failed(&error)]);
+    assert_eq!(world.events(), [claim_failed, failed(&error)]);
 }
 
 /// Upstream looks claims up among the pods by mistake, and so finds none; here the cache has the
 /// claim.
 #[tokio::test(start_paused = true)]
 async fn test_stateful_pod_control_update_pod_conflict_success() {
-    let (setup, set) = (over_api(), set(3).build());
-    setup.load_claim(&claim(&set));
+    let (world, set) = (ApiWorld::new(), set(3).build());
+    world.put_claim(&claim(&set));
     let pod = misnamed_pod(&set);
-    setup.api.load(&PODS, pod.text());
+    world.put_pod(&pod);
     let changed = pod.clone().label(POD_NAME_LABEL, "goo-starts");
     let changed = changed.with("metadata.annotations.later", "1").text();
     let reads = AtomicUsize::new(0);
-    setup.api.react(Verb::Get, "pods", move |_| {
+    world.api.react(Verb::Get, "pods", move |_| {
         let again = reads.fetch_add(1, Ordering::Relaxed) > 0;
         again.then(|| Ok(changed.clone()))
     });
-    setup.fail(Verb::Update, "pods", 1, FaultError::Conflict);
-    update(&setup, &set, &pod).await.unwrap();
+    world.fail(Verb::Update, "pods", 1, FaultError::Conflict);
+    update(&world, &set, &pod).await.unwrap();
     let attempt = ["get pods foo-0", "update pods foo-0"];
-    assert_eq!(setup.requests(), [attempt, attempt].concat());
-    let stored = setup.api.objects(&PODS).remove(0);
+    assert_eq!(world.requests(), [attempt, attempt].concat());
+    let stored = world.api.objects(&PODS).remove(0);
     assert_eq!(stored["metadata"]["annotations"]["later"], "1");
     let stored = Pod::decode(&stored.to_string()).unwrap();
     assert!(identity_matches(&set, &stored));
-    assert_eq!(setup.recorder.drain(), [UPDATED]);
+    assert_eq!(world.events(), [UPDATED]);
 }

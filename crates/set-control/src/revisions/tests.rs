@@ -1,6 +1,7 @@
 //! Choice of the current and update revision, and the writes for it.
 
 use serde_json::{Value, json};
+use statefulset_controller_util::testing::Call;
 use statefulset_controller_util::testing::builders::{self, Builder};
 use statefulset_history::fake::FakeHistory;
 use statefulset_history::sort_controller_revisions;
@@ -20,17 +21,17 @@ fn data(image: &str) -> String {
         .to_string()
 }
 
-struct Setup {
+struct StoredRevisions {
     history: FakeHistory,
 }
 
-fn setup() -> Setup {
-    Setup {
+fn stored() -> StoredRevisions {
+    StoredRevisions {
         history: FakeHistory::default(),
     }
 }
 
-impl Setup {
+impl StoredRevisions {
     /// Stores a revision with a unique resource version.
     fn load(&self, name: &str, number: i64, data: &str) {
         let set = web("1").build();
@@ -65,8 +66,8 @@ impl Setup {
     fn writes(&self) -> (usize, usize) {
         let history = &self.history;
         (
-            history.create_tracker.requests(),
-            history.update_tracker.requests(),
+            history.tracker.requests(Call::CreateRevision),
+            history.tracker.requests(Call::UpdateRevision),
         )
     }
 }
@@ -80,24 +81,24 @@ fn older(image: &str) -> String {
 
 #[tokio::test]
 async fn newest_revision_with_equal_bytes_is_reused() {
-    let setup = setup();
-    setup.load("web-a", 1, &data("1"));
-    setup.load("web-b", 2, &data("2"));
-    let found = setup.find(&web("2")).await;
+    let stored = stored();
+    stored.load("web-a", 1, &data("1"));
+    stored.load("web-b", 2, &data("2"));
+    let found = stored.find(&web("2")).await;
     assert_eq!((&*found.update.name, found.update.revision), ("web-b", 2));
-    assert_eq!(setup.writes(), (0, 0));
+    assert_eq!(stored.writes(), (0, 0));
 }
 
 #[tokio::test]
 async fn older_revision_with_equal_bytes_is_renumbered() {
-    let setup = setup();
-    setup.load("web-a", 1, &data("1"));
-    setup.load("web-a2", 2, &data("1"));
-    setup.load("web-b", 3, &data("2"));
-    let found = setup.find(&web("1")).await;
+    let stored = stored();
+    stored.load("web-a", 1, &data("1"));
+    stored.load("web-a2", 2, &data("1"));
+    stored.load("web-b", 3, &data("2"));
+    let found = stored.find(&web("1")).await;
     assert_eq!((&*found.update.name, found.update.revision), ("web-a2", 4));
     assert_eq!(
-        setup.writes(),
+        stored.writes(),
         (0, 1),
         "the newest of several is renumbered"
     );
@@ -105,38 +106,38 @@ async fn older_revision_with_equal_bytes_is_renumbered() {
 
 #[tokio::test]
 async fn older_equal_bytes_win_over_newest_semantic_match() {
-    let setup = setup();
-    setup.load("web-a", 1, &data("1"));
-    setup.load("web-b", 2, &older("1"));
-    let found = setup.find(&web("1")).await;
+    let stored = stored();
+    stored.load("web-a", 1, &data("1"));
+    stored.load("web-b", 2, &older("1"));
+    let found = stored.find(&web("1")).await;
     assert_eq!((&*found.update.name, found.update.revision), ("web-a", 3));
 }
 
 #[tokio::test]
 async fn gate_reuses_newest_semantically_equal_revision() {
-    let setup = setup();
-    setup.load("web-a", 1, &older("1"));
-    let found = setup.find(&web("1")).await;
-    assert_eq!((&*found.update.name, setup.writes()), ("web-a", (0, 0)));
+    let stored = stored();
+    stored.load("web-a", 1, &older("1"));
+    let found = stored.find(&web("1")).await;
+    assert_eq!((&*found.update.name, stored.writes()), ("web-a", (0, 0)));
 
-    let found = setup.find_with(&web("1"), false).await.unwrap();
-    assert_eq!((found.update.revision, setup.writes()), (2, (1, 0)));
+    let found = stored.find_with(&web("1"), false).await.unwrap();
+    assert_eq!((found.update.revision, stored.writes()), (2, (1, 0)));
 }
 
 #[tokio::test]
 async fn older_semantic_matches_are_ignored() {
-    let setup = setup();
-    setup.load("web-a", 1, &older("1"));
-    setup.load("web-b", 2, &data("2"));
-    let found = setup.find(&web("1")).await;
-    assert_eq!((found.update.revision, setup.writes()), (3, (1, 0)));
+    let stored = stored();
+    stored.load("web-a", 1, &older("1"));
+    stored.load("web-b", 2, &data("2"));
+    let found = stored.find(&web("1")).await;
+    assert_eq!((found.update.revision, stored.writes()), (3, (1, 0)));
 }
 
 #[tokio::test]
 async fn current_revision_is_recorded_one_or_update() {
-    let setup = setup();
-    setup.load("web-a", 1, &data("1"));
-    setup.load("web-b", 2, &data("2"));
+    let stored = stored();
+    stored.load("web-a", 1, &data("1"));
+    stored.load("web-b", 2, &data("2"));
     for (recorded, expected) in [
         ("web-a", "web-a"),
         ("web-b", "web-b"),
@@ -144,17 +145,17 @@ async fn current_revision_is_recorded_one_or_update() {
         ("", "web-b"),
     ] {
         let set = web("2").with("status.currentRevision", recorded);
-        let found = setup.find(&set).await;
+        let found = stored.find(&set).await;
         assert_eq!(&*found.current.name, expected, "{recorded}");
     }
 }
 
 #[tokio::test]
 async fn renumbered_current_revision_keeps_its_old_number() {
-    let setup = setup();
-    setup.load("web-a", 1, &data("1"));
-    setup.load("web-b", 2, &data("2"));
-    let found = setup
+    let stored = stored();
+    stored.load("web-a", 1, &data("1"));
+    stored.load("web-b", 2, &data("2"));
+    let found = stored
         .find(&web("1").with("status.currentRevision", "web-a"))
         .await;
     assert_eq!((found.current.revision, found.update.revision), (1, 3));
@@ -162,12 +163,12 @@ async fn renumbered_current_revision_keeps_its_old_number() {
 
 #[tokio::test]
 async fn collision_count_continues_from_the_status() {
-    let setup = setup();
+    let stored = stored();
     let set = web("1").with("status.collisionCount", 5);
     let template = RevisionData::new(&set.build().spec.template).unwrap();
     let revision = NewRevision::new(&set.build(), &template, 1, 5);
-    setup.load(&revision.name, 1, &data("2"));
-    let found = setup.find(&set).await;
+    stored.load(&revision.name, 1, &data("2"));
+    let found = stored.find(&set).await;
     assert_eq!(found.collision_count, 6);
     assert_eq!(*found.update.name, *revision.name_for(6));
 }
@@ -175,15 +176,21 @@ async fn collision_count_continues_from_the_status() {
 #[tokio::test]
 async fn failed_revision_writes_are_returned() {
     let failure = || statefulset_client::error::Error::api(500, "InternalError", "boom");
-    let setup = setup();
-    setup.history.create_tracker.fail_after(0, failure);
-    let error = setup.find_with(&web("1"), false).await.err().unwrap();
+    let stored = stored();
+    stored
+        .history
+        .tracker
+        .fail_after(Call::CreateRevision, 0, failure);
+    let error = stored.find_with(&web("1"), false).await.err().unwrap();
     assert_eq!(error.to_string(), "boom");
 
-    setup.load("web-a", 1, &data("1"));
-    setup.load("web-b", 2, &data("2"));
-    setup.history.update_tracker.fail_after(0, failure);
-    let error = setup.find_with(&web("1"), false).await.err().unwrap();
+    stored.load("web-a", 1, &data("1"));
+    stored.load("web-b", 2, &data("2"));
+    stored
+        .history
+        .tracker
+        .fail_after(Call::UpdateRevision, 0, failure);
+    let error = stored.find_with(&web("1"), false).await.err().unwrap();
     assert_eq!(error.to_string(), "boom");
 }
 
@@ -211,73 +218,73 @@ async fn unknown_member_on_one_side_writes_nothing() {
         (future_data(json!(null)), future(json!(1))),
     ] {
         for semantic in [true, false] {
-            let setup = setup();
-            setup.load("web-a", 1, &recorded);
+            let stored = stored();
+            stored.load("web-a", 1, &recorded);
             if !semantic && recorded == older("1") {
                 continue;
             }
-            let found = setup.find_with(&set, semantic).await.unwrap();
-            assert_eq!((&*found.update.name, setup.writes()), ("web-a", (0, 0)));
+            let found = stored.find_with(&set, semantic).await.unwrap();
+            assert_eq!((&*found.update.name, stored.writes()), ("web-a", (0, 0)));
         }
     }
 }
 
 #[tokio::test]
 async fn changed_unknown_member_creates_a_revision() {
-    let setup = setup();
-    let first = setup.find(&future(json!(1))).await.update;
+    let stored = stored();
+    let first = stored.find(&future(json!(1))).await.update;
     assert!(
         first.data.to_str().contains(r#""future":1"#),
         "the unknown member is recorded"
     );
     for same in [future(json!(1)), web("1"), future(json!(null))] {
-        let again = setup.find(&same).await.update;
+        let again = stored.find(&same).await.update;
         assert_eq!((&again.name, again.revision), (&first.name, 1));
     }
-    let changed = setup.find(&future(json!(2))).await.update;
+    let changed = stored.find(&future(json!(2))).await.update;
     assert_eq!(changed.revision, 2);
-    let gone = setup.find(&web("1")).await.update;
+    let gone = stored.find(&web("1")).await.update;
     assert_eq!(gone.name, changed.name);
-    assert_eq!(setup.writes(), (2, 0));
+    assert_eq!(stored.writes(), (2, 0));
 }
 
 #[tokio::test]
 async fn equal_bytes_win_among_matching_revisions() {
     let load = |revisions: &[(&str, String)]| {
-        let setup = setup();
+        let stored = stored();
         for (number, (name, data)) in (1..).zip(revisions) {
-            setup.load(name, number, data);
+            stored.load(name, number, data);
         }
-        setup
+        stored
     };
     let (a, b) = (future_data(json!(1)), future_data(json!(2)));
 
     // The user changed the value from 1 to 2 and back.
-    let setup = load(&[("web-a", a.clone()), ("web-b", b.clone())]);
-    let found = setup.find(&future(json!(1))).await.update;
+    let stored = load(&[("web-a", a.clone()), ("web-b", b.clone())]);
+    let found = stored.find(&future(json!(1))).await.update;
     assert_eq!((&*found.name, found.revision), ("web-a", 3));
 
     // Both equal a template without the member: the latest stays.
-    let setup = load(&[("web-a", a.clone()), ("web-b", b.clone())]);
-    let found = setup.find(&web("1")).await;
+    let stored = load(&[("web-a", a.clone()), ("web-b", b.clone())]);
+    let found = stored.find(&web("1")).await;
     assert_eq!(
-        (&*found.update.name, setup.writes()),
+        (&*found.update.name, stored.writes()),
         ("web-b", (0, 0)),
         "the latest revision stays"
     );
 
     // The newest of the older revisions is renumbered.
-    let setup = load(&[("web-a", a), ("web-b", b), ("web-c", data("2"))]);
-    let found = setup.find(&web("1")).await.update;
+    let stored = load(&[("web-a", a), ("web-b", b), ("web-c", data("2"))]);
+    let found = stored.find(&web("1")).await.update;
     assert_eq!((&*found.name, found.revision), ("web-b", 4));
 }
 
 #[tokio::test]
 async fn rollback_reuses_revision_without_unknown_member() {
-    let setup = setup();
-    setup.load("web-a", 1, &data("1"));
-    setup.load("web-b", 2, &data("2"));
-    let found = setup.find(&future(json!(1))).await.update;
+    let stored = stored();
+    stored.load("web-a", 1, &data("1"));
+    stored.load("web-b", 2, &data("2"));
+    let found = stored.find(&future(json!(1))).await.update;
     assert_eq!((&*found.name, found.revision), ("web-a", 3));
-    assert_eq!(setup.writes(), (0, 1));
+    assert_eq!(stored.writes(), (0, 1));
 }

@@ -12,21 +12,21 @@ use tokio::time::Instant;
 
 use super::*;
 
-struct Setup {
+struct ApiUpdater {
     api: FakeClientset,
     sets: Arc<Indexer<StatefulSet>>,
     log: Arc<WriteLog>,
     updater: RealStatusUpdater,
 }
 
-fn setup() -> Setup {
+fn api_updater() -> ApiUpdater {
     let api = FakeClientset::new();
     let sets = Arc::new(Indexer::new());
     let log = Arc::new(WriteLog::default());
     let consistency: Arc<dyn ConsistencyStore> = Arc::<WriteLog>::clone(&log);
     let client = TrackedClient::new(api.rest_client(), consistency);
     let cache = Arc::clone(&sets);
-    Setup {
+    ApiUpdater {
         updater: RealStatusUpdater::new(client, cache, Arc::new(NoJitter)),
         api,
         sets,
@@ -51,8 +51,8 @@ fn status() -> StatefulSetStatus {
     }
 }
 
-async fn write(setup: &Setup, set: &Builder<StatefulSet>) -> Result<(), Error> {
-    let updater = &setup.updater;
+async fn write(updater: &ApiUpdater, set: &Builder<StatefulSet>) -> Result<(), Error> {
+    let updater = &updater.updater;
     let set = StatefulSet::decode(&sent(set)).unwrap();
     updater.update_stateful_set_status(&set, &status()).await
 }
@@ -63,17 +63,17 @@ fn sent(set: &Builder<StatefulSet>) -> String {
         .replacen(r#""spec":{"#, r#""spec":{"future":1.00,"#, 1)
 }
 
-fn fail(setup: &Setup, times: u32, error: FaultError) {
+fn fail(updater: &ApiUpdater, times: u32, error: FaultError) {
     let rule = FaultRule::new(Verb::Update, "statefulsets", times, error);
-    setup.api.fail(rule.on("status"));
+    updater.api.fail(rule.on("status"));
 }
 
 #[tokio::test]
 async fn body_is_the_whole_set_with_the_new_status() {
-    let setup = setup();
-    setup.api.load(&STATEFUL_SETS, web().text());
-    write(&setup, &web()).await.unwrap();
-    let actions = setup.api.actions();
+    let updater = api_updater();
+    updater.api.load(&STATEFUL_SETS, web().text());
+    write(&updater, &web()).await.unwrap();
+    let actions = updater.api.actions();
     assert_eq!(actions.len(), 1);
     let action = &actions[0];
     assert_eq!(
@@ -94,33 +94,33 @@ async fn body_is_the_whole_set_with_the_new_status() {
 
 #[tokio::test]
 async fn next_sync_waits_for_the_status_write() {
-    let setup = setup();
-    setup.api.react(Verb::Update, "statefulsets", |_| {
+    let updater = api_updater();
+    updater.api.react(Verb::Update, "statefulsets", |_| {
         Some(Ok(web().with("metadata.resourceVersion", "77").text()))
     });
-    write(&setup, &web()).await.unwrap();
-    assert_eq!(setup.log.take(), ["ns/web web-uid statefulsets.apps 77"]);
+    write(&updater, &web()).await.unwrap();
+    assert_eq!(updater.log.take(), ["ns/web web-uid statefulsets.apps 77"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn conflict_is_tried_five_times_with_the_cached_set() {
     for (conflicts, succeeds) in [(4, true), (5, false)] {
-        let setup = setup();
-        setup.api.load(&STATEFUL_SETS, web().text());
-        fail(&setup, conflicts, FaultError::Conflict);
+        let updater = api_updater();
+        updater.api.load(&STATEFUL_SETS, web().text());
+        fail(&updater, conflicts, FaultError::Conflict);
         let cached = web()
             .with("metadata.resourceVersion", "8")
             .replicas(7)
             .with("metadata.labels.new", "1")
             .with("status.conditions", json!([{"type": "X"}]))
             .with("status.replicas", 9);
-        setup.sets.add(cached.build());
+        updater.sets.add(cached.build());
         let start = Instant::now();
-        let result = write(&setup, &web()).await;
+        let result = write(&updater, &web()).await;
         assert_eq!(start.elapsed().as_millis(), 40);
         assert_eq!(result.is_ok(), succeeds);
         assert!(succeeds || result.unwrap_err().is_conflict());
-        let bodies: Vec<Value> = setup.api.actions().iter().map(Action::json).collect();
+        let bodies: Vec<Value> = updater.api.actions().iter().map(Action::json).collect();
         assert_eq!(bodies.len(), 5);
         assert_eq!(bodies[0]["metadata"]["resourceVersion"], "1");
         assert_eq!(bodies[0]["spec"]["replicas"], 1);
@@ -139,21 +139,21 @@ async fn conflict_is_tried_five_times_with_the_cached_set() {
 
 #[tokio::test(start_paused = true)]
 async fn recreated_set_stops_the_retries() {
-    let setup = setup();
-    setup.api.load(&STATEFUL_SETS, web().text());
-    fail(&setup, 1, FaultError::Conflict);
-    setup.sets.add(web().uid("new").build());
-    assert!(write(&setup, &web()).await.unwrap_err().is_conflict());
-    assert_eq!(setup.api.actions().len(), 1);
+    let updater = api_updater();
+    updater.api.load(&STATEFUL_SETS, web().text());
+    fail(&updater, 1, FaultError::Conflict);
+    updater.sets.add(web().uid("new").build());
+    assert!(write(&updater, &web()).await.unwrap_err().is_conflict());
+    assert_eq!(updater.api.actions().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn set_missing_in_the_cache_is_retried_unchanged() {
-    let setup = setup();
-    setup.api.load(&STATEFUL_SETS, web().text());
-    fail(&setup, 1, FaultError::Conflict);
-    write(&setup, &web()).await.unwrap();
-    let actions = setup.api.actions();
+    let updater = api_updater();
+    updater.api.load(&STATEFUL_SETS, web().text());
+    fail(&updater, 1, FaultError::Conflict);
+    write(&updater, &web()).await.unwrap();
+    let actions = updater.api.actions();
     assert_eq!(actions.len(), 2);
     assert_eq!(actions[0].body, actions[1].body);
 }
@@ -165,20 +165,20 @@ async fn other_status_errors_are_not_retried() {
         FaultError::InternalError,
         FaultError::NotFound,
     ] {
-        let setup = setup();
-        fail(&setup, 1, failure);
-        write(&setup, &web()).await.unwrap_err();
-        assert_eq!(setup.api.actions().len(), 1);
-        assert!(setup.log.take().is_empty());
+        let updater = api_updater();
+        fail(&updater, 1, failure);
+        write(&updater, &web()).await.unwrap_err();
+        assert_eq!(updater.api.actions().len(), 1);
+        assert!(updater.log.take().is_empty());
     }
 }
 
 #[tokio::test]
 async fn undecodable_response_counts_as_success() {
-    let setup = setup();
-    setup
+    let updater = api_updater();
+    updater
         .api
         .react(Verb::Update, "statefulsets", |_| Some(Ok("{}".to_owned())));
-    write(&setup, &web()).await.unwrap();
-    assert!(setup.log.take().is_empty());
+    write(&updater, &web()).await.unwrap();
+    assert!(updater.log.take().is_empty());
 }

@@ -8,16 +8,17 @@ use statefulset_controller_util::stateful_set::{
     ClaimRetentionPolicyType, StatefulSet, UpdateStrategyType,
 };
 use statefulset_pod_control::Ordinal;
-use statefulset_pod_control::fake::FakeObjectManager;
 use statefulset_pod_control::stateful_set_utils::{
     identity_matches, ordinal, persistent_volume_claims, storage_matches,
 };
 
+use super::World;
+
 #[cfg(test)]
 mod tests;
 
-/// A check of the stored set and its objects in the cluster.
-pub type Invariants = fn(&StatefulSet, &FakeObjectManager) -> Result<(), String>;
+/// A check of a world's set and its objects.
+pub type Invariants = fn(&World) -> Result<(), String>;
 
 /// Checks an ordered set: no pod runs before its predecessor, no ordinal is missing, and the rules
 /// of [`burst`] hold.
@@ -30,8 +31,8 @@ pub type Invariants = fn(&StatefulSet, &FakeObjectManager) -> Result<(), String>
 /// The violation and its pod.
 ///
 /// Upstream: `assertMonotonicInvariants`.
-pub fn monotonic(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
-    let pods = objects.pods_of(set);
+pub fn monotonic(world: &World) -> Result<(), String> {
+    let (set, pods) = (&world.set, world.pods());
     for (index, pod) in pods.iter().enumerate() {
         let wanted = Ordinal::of_index(set, index);
         if ordinal(&pod.name) != Some(wanted) {
@@ -46,7 +47,7 @@ pub fn monotonic(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), S
         {
             return Err(format!("pod {} runs before pod {}", pod.name, before.name));
         }
-        check_pod(set, objects, pod)?;
+        check_pod(world, pod)?;
     }
     Ok(())
 }
@@ -59,9 +60,9 @@ pub fn monotonic(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), S
 /// The violation and its pod.
 ///
 /// Upstream: `assertBurstInvariants`.
-pub fn burst(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
-    let pods = objects.pods_of(set);
-    pods.iter().try_for_each(|pod| check_pod(set, objects, pod))
+pub fn burst(world: &World) -> Result<(), String> {
+    let pods = world.pods();
+    pods.iter().try_for_each(|pod| check_pod(world, pod))
 }
 
 /// Checks a set during an update: of the lowest pods, the status's current count has the current
@@ -73,12 +74,13 @@ pub fn burst(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), Strin
 /// The violation and its pod.
 ///
 /// Upstream: `assertUpdateInvariants`.
-pub fn update(set: &StatefulSet, objects: &FakeObjectManager) -> Result<(), String> {
-    burst(set, objects)?;
+pub fn update(world: &World) -> Result<(), String> {
+    burst(world)?;
+    let set = &world.set;
     if set.spec.update_strategy.strategy_type != UpdateStrategyType::RollingUpdate {
         return Ok(());
     }
-    let pods = objects.pods_of(set);
+    let pods = world.pods();
     let status = &set.status;
     let count = |replicas| usize::try_from(replicas).unwrap_or(0);
     let lowest = pods.iter().take(count(status.current_replicas));
@@ -101,15 +103,19 @@ fn of_revision<'a>(
     }
 }
 
-fn check_pod(set: &StatefulSet, objects: &FakeObjectManager, pod: &Pod) -> Result<(), String> {
-    let name = &pod.name;
+fn check_pod(world: &World, pod: &Pod) -> Result<(), String> {
+    let (set, name) = (&world.set, &pod.name);
     let ordinal = ordinal(name).ok_or_else(|| format!("pod {name} has no ordinal"))?;
     if !storage_matches(set, pod) {
         return Err(format!("pod {name} has the wrong volumes"));
     }
     for claim in persistent_volume_claims(set, ordinal) {
         let claim = claim.map_err(|error| error.to_string())?;
-        let stored = objects.claims.cache().get(set.namespace(), &claim.name);
+        let stored = world
+            .objects
+            .claims
+            .cache()
+            .get(set.namespace(), &claim.name);
         let claim = stored.ok_or_else(|| format!("claim {} is missing", claim.name))?;
         check_owners(set, pod, ordinal, &claim.owner_references)
             .map_err(|wrong| format!("claim {}: {wrong}", claim.name))?;

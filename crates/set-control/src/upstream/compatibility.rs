@@ -8,11 +8,12 @@ use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::testing::Call;
 use statefulset_history::fake::FakeHistory;
 use statefulset_history::{NewRevision, RevisionData};
 
-use super::fixtures::edit_template;
 use crate::revisions::get_stateful_set_revisions;
+use crate::testing::edit_template;
 
 /// The two versions.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -160,8 +161,8 @@ async fn takes_the_last(set: impl Fn() -> StatefulSet, revisions: &[Server], tim
         assert_eq!(found.update, *revisions.last().unwrap());
         assert_eq!(found.collision_count, 0);
     }
-    assert_eq!(history.create_tracker.requests(), 0);
-    assert_eq!(history.update_tracker.requests(), 0);
+    assert_eq!(history.tracker.requests(Call::CreateRevision), 0);
+    assert_eq!(history.tracker.requests(Call::UpdateRevision), 0);
 }
 
 /// True if the update revision of the older server's set was created, given these revisions.
@@ -173,9 +174,9 @@ async fn creates_for_older_set(semantic: bool, revisions: &[Arc<ControllerRevisi
     };
     let found = get_stateful_set_revisions(&history, gates, &set, revisions);
     let update = found.await.unwrap().update;
-    let created = history.create_tracker.requests() == 1;
+    let created = history.tracker.requests(Call::CreateRevision) == 1;
     assert_eq!(update.revision, if created { 2 } else { 1 });
-    assert_eq!(history.update_tracker.requests(), 0);
+    assert_eq!(history.tracker.requests(Call::UpdateRevision), 0);
     created
 }
 

@@ -1,30 +1,22 @@
 //! Failed syncs: their completed steps, and the error that they return.
 
 use statefulset_client::error::Error as ApiError;
+use statefulset_controller_util::testing::Call;
 use statefulset_controller_util::testing::upstream::set;
 
-use super::drivers::assert_injected;
-use super::fixtures::injected;
-use super::runs::Run;
+use super::walks::{assert_injected, policies, walks};
 use crate::testing::invariants;
 
 /// The second deletion fails.
 #[tokio::test]
 async fn test_stateful_set_control_scale_down_delete_error() {
-    for run in Run::policies() {
-        let mut walk = run.stored(set(3));
-        walk.scale_up(invariants::monotonic).await.unwrap();
-        walk.reread();
-        walk.change(|set| set.spec.replicas = 0);
-        walk.world
-            .objects
-            .delete_pod_tracker
-            .fail_after(1, injected);
-        assert_injected(walk.scale_down(invariants::monotonic).await);
-        walk.reread();
-        walk.scale_down(invariants::monotonic).await.unwrap();
-        walk.reread();
-        assert_eq!(walk.counts(), [0, 0, 0]);
+    for mut world in policies(set(3)) {
+        world.scale_up(invariants::monotonic).await.unwrap();
+        world.scale(0);
+        world.fail(Call::DeletePod, 1);
+        assert_injected(world.scale_down(invariants::monotonic).await);
+        world.scale_down(invariants::monotonic).await.unwrap();
+        assert_eq!(world.counts(), [0; 5]);
     }
 }
 
@@ -38,19 +30,15 @@ fn status_error() -> ApiError {
 
 /// Runs one sync whose first creation and status write fail as requested; returns its error.
 async fn status_update(sync_fails: bool, status_fails: bool) -> Option<String> {
-    let run = Run::walks().next().unwrap();
-    let walk = run.stored(set(3));
+    let mut world = walks(set(3)).next().unwrap();
     if sync_fails {
-        walk.world
-            .objects
-            .create_pod_tracker
-            .fail_after(0, sync_error);
+        world.fail_with(Call::CreatePod, 0, sync_error);
     }
     if status_fails {
-        walk.world.status.update_tracker.fail_after(0, status_error);
+        world.fail_with(Call::UpdateStatus, 0, status_error);
     }
-    let outcome = walk.world.reconcile(&walk.set, &[]).await;
-    assert_eq!(walk.world.status.update_tracker.requests(), 1);
+    let outcome = world.sync().await;
+    assert_eq!(world.requests(Call::UpdateStatus), 1);
     assert!(outcome.status.is_some());
     outcome.error.map(|error| error.to_string())
 }

@@ -3,37 +3,37 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
     StatefulSet, StatefulSetStatus, UpdateStrategyType,
 };
 use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream::set;
-use statefulset_pod_control::PodSlot;
 
-use super::drivers::ordinal_of;
-use super::fixtures::{FOO_REVISION, NGINX_REVISION, Walk};
-use super::runs::Run;
+use super::walks::{FOO_REVISION, NGINX_REVISION, ordinal_of, walks_with};
 use crate::rolling_update::{
     delete_outdated_pods, get_stateful_set_max_unavailable,
     update_stateful_set_after_invariant_established,
 };
-use crate::testing::invariants;
+use crate::testing::{World, invariants};
 
-/// Syncs with the existing pods.
-async fn sync(walk: &Walk) {
-    walk.sync(&walk.world.objects.pods_of(&walk.set))
-        .await
-        .unwrap();
+/// Returns worlds with the gate `MaxUnavailableStatefulSet`.
+fn gated(set: Builder<StatefulSet>) -> impl Iterator<Item = World> {
+    let gates = FeatureGates {
+        max_unavailable_stateful_set: true,
+        ..FeatureGates::default()
+    };
+    walks_with(gates, set)
 }
 
-fn make_ready(walk: &Walk, ordinal: i32) {
-    walk.world
-        .objects
-        .set_pod_phase(&walk.set, ordinal, "Running");
-    walk.world
-        .objects
-        .set_pod_ready(&walk.set, ordinal, true, walk.world.now);
+/// A set of six pods of which the upper three are updated, two at a time.
+fn two_of_three(set: Builder<StatefulSet>) -> Builder<StatefulSet> {
+    set.partition(3).max_unavailable(2)
+}
+
+fn ordered() -> Builder<StatefulSet> {
+    set(6).with("spec.podManagementPolicy", "OrderedReady")
 }
 
 /// Returns the pods except that of an ordinal.
@@ -42,22 +42,18 @@ fn without(pods: &[Arc<Pod>], ordinal: i32) -> Vec<Arc<Pod>> {
     pods.cloned().collect()
 }
 
-/// Returns a cluster with a set of six pods after an image change. The upper three are updated two
-/// at a time, and the first sync has deleted the two highest.
-async fn two_deleted(run: Run, set: Builder<StatefulSet>) -> Walk {
-    let mut walk = run.with_max_unavailable(set.partition(3).max_unavailable(2));
-    walk.scale_up(invariants::burst).await.unwrap();
-    walk.reread();
-    walk.change_image("foo");
-    let before = walk.world.objects.pods_of(&walk.set);
-    walk.sync(&before).await.unwrap();
-    assert_eq!(walk.world.objects.pods_of(&walk.set), before[..4]);
-    walk
+/// Changes the image, after which the first sync deletes the two highest pods.
+async fn delete_two(world: &mut World) {
+    world.scale_up(invariants::burst).await.unwrap();
+    world.change_image("foo");
+    let before = world.pods();
+    world.step().await;
+    assert_eq!(world.pods(), before[..4]);
 }
 
 /// Checks that the upper three pods have the new revision and the others the old one.
-fn assert_updated(walk: &Walk) {
-    let pods = walk.world.objects.pods_of(&walk.set);
+fn assert_updated(world: &World) {
+    let pods = world.pods();
     let revisions: Vec<&str> = pods.iter().map(|pod| pod.revision()).collect();
     assert_eq!(revisions, [[NGINX_REVISION; 3], [FOO_REVISION; 3]].concat());
 }
@@ -70,61 +66,57 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable {
     /// the current pods, and the update completes.
     #[tokio::test]
     async fn ordered_ready() {
-        for run in Run::walks() {
-            let walk = two_deleted(run, set(6).with("spec.podManagementPolicy", "OrderedReady"));
-            let walk = walk.await;
-            sync(&walk).await;
-            assert_eq!(walk.pod_names().len(), 5);
-            make_ready(&walk, 4);
-            sync(&walk).await;
-            assert_eq!(walk.pod_names().len(), 6);
+        for mut world in gated(two_of_three(ordered())) {
+            delete_two(&mut world).await;
+            world.step().await;
+            assert_eq!(world.pod_names().len(), 5);
+            world.run(4);
+            world.step().await;
+            assert_eq!(world.pod_names().len(), 6);
 
-            make_ready(&walk, 5);
-            let before = walk.world.objects.pods_of(&walk.set);
-            sync(&walk).await;
-            assert_eq!(walk.world.objects.pods_of(&walk.set), without(&before, 3));
-            sync(&walk).await;
-            make_ready(&walk, 3);
-            let before = walk.world.objects.pods_of(&walk.set);
-            sync(&walk).await;
-            assert_eq!(walk.world.objects.pods_of(&walk.set), before);
-            assert_updated(&walk);
+            world.run(5);
+            let before = world.pods();
+            world.step().await;
+            assert_eq!(world.pods(), without(&before, 3));
+            world.step().await;
+            world.run(3);
+            let before = world.pods();
+            world.step().await;
+            assert_eq!(world.pods(), before);
+            assert_updated(&world);
         }
     }
 
     #[tokio::test]
     async fn parallel() {
-        for run in Run::walks() {
-            let walk = two_deleted(run, set(6).parallel()).await;
-            sync(&walk).await;
-            assert_eq!(walk.pod_names().len(), 6);
-            make_ready(&walk, 4);
+        for mut world in gated(two_of_three(set(6).parallel())) {
+            delete_two(&mut world).await;
+            world.step().await;
+            assert_eq!(world.pod_names().len(), 6);
+            world.run(4);
             // Pod 5 is the unavailable one, so one more may be deleted.
-            let before = walk.world.objects.pods_of(&walk.set);
-            sync(&walk).await;
-            assert_eq!(walk.world.objects.pods_of(&walk.set), without(&before, 3));
-            sync(&walk).await;
-            assert_eq!(walk.pod_names().len(), 6);
+            let before = world.pods();
+            world.step().await;
+            assert_eq!(world.pods(), without(&before, 3));
+            world.step().await;
+            assert_eq!(world.pod_names().len(), 6);
 
-            make_ready(&walk, 3);
-            make_ready(&walk, 5);
-            let before = walk.world.objects.pods_of(&walk.set);
-            sync(&walk).await;
-            assert_eq!(walk.world.objects.pods_of(&walk.set), before);
-            assert_updated(&walk);
+            world.run(3);
+            world.run(5);
+            let before = world.pods();
+            world.step().await;
+            assert_eq!(world.pods(), before);
+            assert_updated(&world);
         }
     }
 }
 
 /// Runs upstream's update step, to an unnamed revision, with the existing pods.
-async fn update_step(walk: &Walk, status: &mut StatefulSetStatus) -> Option<usize> {
-    let pods = walk.world.objects.pods_of(&walk.set);
-    let place = |pod: &Arc<Pod>| PodSlot::Existing(ordinal_of(pod).into(), Arc::clone(pod));
-    let places: Vec<PodSlot> = pods.iter().map(place).collect();
-    let (set, now) = (&walk.set, walk.world.now);
-    let plan =
-        update_stateful_set_after_invariant_established(set, &places, "", false, now).unwrap();
-    let pod_control = walk.world.pods.for_sync(set);
+async fn update_step(world: &World, status: &mut StatefulSetStatus) -> Option<usize> {
+    let (set, now) = (&world.set, world.now);
+    let plan = update_stateful_set_after_invariant_established(set, &world.slots(), "", false, now)
+        .unwrap();
+    let pod_control = world.pod_control.for_sync(set);
     delete_outdated_pods(&pod_control, &plan.delete, status)
         .await
         .unwrap();
@@ -134,27 +126,21 @@ async fn update_step(walk: &Walk, status: &mut StatefulSetStatus) -> Option<usiz
 /// Checks that with these pods terminating, the update step deletes those of `deleted`. Upstream
 /// only counts the remaining pods.
 async fn verify_invariant(terminating: &[i32], deleted: &[i32]) {
-    for run in Run::walks() {
-        let set = set(6).with("spec.podManagementPolicy", "OrderedReady");
-        let mut walk = run.with_max_unavailable(set.partition(3).max_unavailable(2));
-        walk.scale_up(invariants::burst).await.unwrap();
-        walk.reread();
+    for mut world in gated(two_of_three(ordered())) {
+        world.scale_up(invariants::burst).await.unwrap();
         for ordinal in terminating {
-            let now = walk.world.now;
-            walk.world
-                .objects
-                .add_terminating_pod(&walk.set, *ordinal, now);
+            world.add_terminating_pod(*ordinal);
         }
-        walk.change_image("foo");
-        let mut expected = walk.world.objects.pods_of(&walk.set);
+        world.change_image("foo");
+        let mut expected = world.pods();
         expected.retain(|pod| !deleted.contains(&ordinal_of(pod)));
 
         let mut status = StatefulSetStatus {
             replicas: 6,
             ..StatefulSetStatus::default()
         };
-        let unavailable = update_step(&walk, &mut status).await;
-        assert_eq!(walk.world.objects.pods_of(&walk.set), expected);
+        let unavailable = update_step(&world, &mut status).await;
+        assert_eq!(world.pods(), expected);
         assert_eq!(unavailable, Some(terminating.len()));
     }
 }
@@ -213,26 +199,18 @@ mod test_stateful_set_control_rolling_update_with_max_unavailable_in_ordered_mod
     }
 }
 
-/// Returns a cluster with a changed image whose lowest pods are unavailable: terminating in
-/// parallel sets, not ready in others.
-async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> Walk {
-    let mut walk = run.with_max_unavailable(set);
-    walk.scale_up(invariants::burst).await.unwrap();
-    walk.reread();
-    walk.change_image("foo");
-    let now = walk.world.now;
-    for ordinal in 0..walk.set.spec.replicas {
-        if ordinal < unready && walk.set.spec.allows_burst() {
-            walk.world
-                .objects
-                .add_terminating_pod(&walk.set, ordinal, now);
+/// Changes the image, and makes the lowest pods unavailable: terminating in parallel sets, not
+/// ready in others.
+async fn make_unavailable(world: &mut World, unready: i32) {
+    world.scale_up(invariants::burst).await.unwrap();
+    world.change_image("foo");
+    for ordinal in 0..world.set.spec.replicas {
+        if ordinal < unready && world.set.spec.allows_burst() {
+            world.add_terminating_pod(ordinal);
         } else {
-            walk.world
-                .objects
-                .set_pod_ready(&walk.set, ordinal, ordinal >= unready, now);
+            world.set_ready(ordinal, ordinal >= unready);
         }
     }
-    walk
 }
 
 /// Checks the maximum and the number of unavailable pods, which upstream reads from two gauges.
@@ -240,19 +218,20 @@ async fn with_unready(run: Run, set: Builder<StatefulSet>, unready: i32) -> Walk
 /// sync. A sync counts only if it reaches the step, so neither for `OnDelete` nor with an unready
 /// pod in an ordered set. The tests of the controller's metrics read the gauges for the same sets.
 async fn metrics(set: Builder<StatefulSet>, unready: i32, counts: [usize; 2]) {
-    for run in Run::walks() {
-        let walk = with_unready(run, set.clone(), unready).await;
+    for mut world in gated(set.clone()) {
+        make_unavailable(&mut world, unready).await;
         let mut status = StatefulSetStatus::default();
-        let unavailable = update_step(&walk, &mut status).await;
+        let unavailable = update_step(&world, &mut status).await;
         assert_eq!(unavailable, Some(counts[1]));
-        assert_eq!(get_stateful_set_max_unavailable(&walk.set), Ok(counts[0]));
-
-        let walk = with_unready(run, set.clone(), unready).await;
-        let spec = &walk.set.spec;
+        assert_eq!(get_stateful_set_max_unavailable(&world.set), Ok(counts[0]));
+    }
+    for mut world in gated(set) {
+        make_unavailable(&mut world, unready).await;
+        let spec = &world.set.spec;
         let comes_to_step = spec.update_strategy.strategy_type != UpdateStrategyType::OnDelete
             && (spec.allows_burst() || unready == 0);
-        let pods = walk.world.objects.pods_of(&walk.set);
-        let outcome = walk.sync(&pods).await.unwrap();
+        let outcome = world.sync().await;
+        assert!(outcome.error.is_none(), "{:?}", outcome.error);
         assert_eq!(outcome.max_unavailable, Some(counts[0]));
         let counted = comes_to_step.then_some(counts[1]);
         assert_eq!(outcome.unavailable_replicas, counted);

@@ -2,19 +2,13 @@
 
 use std::sync::Arc;
 
-use rand::SeedableRng as _;
-use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
-use serde_json::json;
 use statefulset_controller_util::controller_revision::ControllerRevision;
-use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::testing::upstream::set;
-use statefulset_pod_control::fake::{FakeObjectManager, stateful_set_pod};
 
-use super::drivers::ordinal_of;
-use super::runs::Run;
+use super::walks::{ordinal_of, walks};
 use crate::replicas::{Replicas, SetRevision};
-use crate::testing::invariants;
+use crate::testing::{invariants, stateful_set_pod};
 
 mod test_stateful_set_control_with_start_ordinal {
     use super::*;
@@ -22,12 +16,10 @@ mod test_stateful_set_control_with_start_ordinal {
     /// Upstream checks no invariants here. The monotonic ones hold.
     #[tokio::test]
     async fn creates_pods_with_start_ordinal() {
-        for run in Run::walks() {
-            let mut walk = run.stored(set(3).start(2));
-            walk.scale_up(invariants::monotonic).await.unwrap();
-            walk.reread();
-            assert_eq!(walk.counts(), [3, 3, 3]);
-            assert_eq!(walk.pod_names(), ["foo-2", "foo-3", "foo-4"]);
+        for mut world in walks(set(3).start(2)) {
+            world.scale_up(invariants::monotonic).await.unwrap();
+            assert_eq!(world.counts(), [3; 5]);
+            assert_eq!(world.pod_names(), ["foo-2", "foo-3", "foo-4"]);
         }
     }
 }
@@ -35,16 +27,13 @@ mod test_stateful_set_control_with_start_ordinal {
 /// Here sorting is part of the split into slots: wanted pods ascend, the others descend.
 #[test]
 fn test_ascending_ordinal() {
-    for run in Run::walks() {
-        let wanted = set(10).build();
-        let objects = FakeObjectManager::default();
+    for mut world in walks(set(10)) {
         for ordinal in 0..10 {
-            let mut pod = stateful_set_pod(&wanted, ordinal);
-            pod["status"] = json!({"phase": "Running"});
-            objects.pods.put(pod);
+            let pod = stateful_set_pod(&world.set, ordinal);
+            world.put_pod(&pod.phase("Running"));
         }
-        let mut pods: Vec<Arc<Pod>> = objects.pods.cache().list();
-        pods.shuffle(&mut StdRng::seed_from_u64(run.seed));
+        let mut pods = world.pods();
+        pods.shuffle(&mut world.random);
         let ordered = |replicas| {
             let set = set(replicas).build();
             // Without data, it leaves the set as it is.
@@ -53,8 +42,7 @@ fn test_ascending_ordinal() {
                 ..ControllerRevision::default()
             });
             let revision = SetRevision::new(&set, &revision).unwrap();
-            let now = "2026-03-01T12:00:00Z".parse().unwrap();
-            let replicas = Replicas::new(&set, &revision, &revision, &pods, now).unwrap();
+            let replicas = Replicas::new(&set, &revision, &revision, &pods, world.now).unwrap();
             let ordinals: Vec<i32> = replicas.pods().map(ordinal_of).collect();
             ordinals
         };

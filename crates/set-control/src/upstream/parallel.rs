@@ -1,8 +1,9 @@
 //! Creation and deletion of parallel sets' pods in doubling batches.
 
+use statefulset_controller_util::testing::Call;
 use statefulset_controller_util::testing::upstream::set;
 
-use super::runs::Run;
+use super::walks::walks;
 use crate::testing::invariants;
 
 /// Number of calls of a kind, and the maximum in parallel.
@@ -11,25 +12,20 @@ type Calls = (usize, usize);
 /// Scales a set twice, in few syncs. Upstream requires some overlap of the creations; here the
 /// numbers are exact, like the batches.
 async fn scales(from: i32, to: i32, creations: Calls, deletions: Calls) {
-    let run = Run::walks().next().unwrap();
     let labels = "spec.volumeClaimTemplates.0.metadata.labels.test";
-    let mut walk = run.stored(set(0).parallel().with(labels, "test"));
+    let set = set(0).parallel().with(labels, "test");
+    let mut world = walks(set).next().unwrap();
     for replicas in [from, to] {
-        walk.change(|set| set.spec.replicas = replicas);
-        if walk.set.status.replicas < replicas {
-            walk.parallel_scale_up(invariants::burst).await.unwrap();
+        world.scale(replicas);
+        if world.set.status.replicas < replicas {
+            world.parallel_scale_up(invariants::burst).await.unwrap();
         } else {
-            walk.parallel_scale_down(invariants::burst).await.unwrap();
+            world.parallel_scale_down(invariants::burst).await.unwrap();
         }
-        walk.reread();
-        assert_eq!(walk.set.status.replicas, replicas);
+        assert_eq!(world.set.status.replicas, replicas);
     }
-    let (created, deleted) = (
-        &walk.world.objects.create_pod_tracker,
-        &walk.world.objects.delete_pod_tracker,
-    );
-    assert_eq!((created.requests(), created.parallel_max()), creations);
-    assert_eq!((deleted.requests(), deleted.parallel_max()), deletions);
+    assert_eq!(world.parallel_requests(Call::CreatePod), creations);
+    assert_eq!(world.parallel_requests(Call::DeletePod), deletions);
 }
 
 mod test_parallel_scale {

@@ -9,14 +9,10 @@ use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream::set;
-use statefulset_history::{
-    History as _, NewRevision, RevisionData, apply_revision, sort_controller_revisions,
-};
+use statefulset_history::{History as _, NewRevision, RevisionData, apply_revision};
 
-use super::fixtures::NGINX_REVISION;
-use super::runs::Run;
+use super::walks::{NGINX_REVISION, policies};
 use crate::revisions::get_stateful_set_revisions;
-use crate::stateful_set_control::StatefulSetControl as _;
 
 fn new_revision(set: &StatefulSet, number: i64) -> NewRevision {
     NewRevision::new(
@@ -41,22 +37,19 @@ fn sets() -> [Builder<StatefulSet>; 3] {
 /// Checks the current and the update revision of set `of`, as set and number each, with the
 /// revisions of the first `existing` sets stored. `count` revisions exist afterwards.
 async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2], count: usize) {
-    for run in Run::policies() {
-        let sets = sets();
-        let walk = run.stored(sets[of].clone());
-        let data = sets.map(|set| new_revision(&set.build(), 1).data);
+    for world in policies(sets()[of].clone()) {
+        let data = sets().map(|set| new_revision(&set.build(), 1).data);
         for (number, index) in (1..).zip(0..existing) {
-            let set = self::sets()[index].build();
+            let (set, mut count) = (sets()[index].build(), 0);
             let revision = new_revision(&set, number);
-            let (history, mut count) = (&walk.world.history, 0);
+            let history = &world.history;
             let created = history.create_controller_revision(&set, &revision, &mut count);
             created.await.unwrap();
         }
-        let mut revisions = walk.world.control.list_revisions(&walk.set).unwrap();
-        sort_controller_revisions(&mut revisions);
+        let revisions = world.revisions();
         assert_eq!(revisions.len(), existing);
-        let (history, gates) = (&*walk.world.history, FeatureGates::default());
-        let found = get_stateful_set_revisions(history, gates, &walk.set, &revisions);
+        let (history, gates) = (&*world.history, FeatureGates::default());
+        let found = get_stateful_set_revisions(history, gates, &world.set, &revisions);
         let found = found.await.unwrap();
         assert_eq!(found.collision_count, 0);
         for (found, (index, number)) in [(&found.current, current), (&found.update, update)] {
@@ -65,10 +58,7 @@ async fn finds(existing: usize, of: usize, [current, update]: [(usize, i64); 2],
                 (&*data[index], number)
             );
         }
-        assert_eq!(
-            walk.world.control.list_revisions(&walk.set).unwrap().len(),
-            count
-        );
+        assert_eq!(world.revisions().len(), count);
     }
 }
 

@@ -3,19 +3,17 @@
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_controller_util::stateful_set::StatefulSetStatus;
 use statefulset_controller_util::testing::upstream::set;
-use statefulset_pod_control::PodSlot;
 
-use super::drivers::ordinal_of;
-use super::fixtures::Walk;
-use super::runs::Run;
+use super::walks::{ordinal_of, walks_with};
 use crate::rolling_update::{delete_outdated_pods, plan};
+use crate::testing::{World, stateful_set_pod};
 
 /// Seconds until a ready pod counts as available.
 const MIN_READY_SECONDS: i32 = 30;
 
 /// A case: policy (`P` parallel, `O` ordered), `n` replicas, `m` maximum, `p` partition; then the
 /// pods that are `u` not ready, `t` terminating, or `f` fresh: ready, but not yet available.
-fn walk(run: Run, case: &str) -> Walk {
+fn world(case: &str) -> World {
     let mut set = set(0).min_ready_seconds(MIN_READY_SECONDS).partition(0);
     let mut pods = Vec::new();
     for word in case.split(' ') {
@@ -37,59 +35,36 @@ fn walk(run: Run, case: &str) -> Walk {
         };
     }
     let gates = FeatureGates::at(KubeVersion::v1(37));
-    let mut walk = run.with_gates(set, gates);
-    let replicas = walk.set.spec.replicas;
-    let long_ago = walk.world.now - jiff::SignedDuration::from_hours(1);
-    for ordinal in 0..replicas {
-        walk.world.objects.pods.put({
-            let mut pod = statefulset_pod_control::fake::stateful_set_pod(&walk.set, ordinal);
-            pod["metadata"]["uid"] = format!("foo-{ordinal}-uid").into();
-            pod["metadata"]["labels"]["controller-revision-hash"] = "old".into();
-            pod
-        });
-        walk.world
-            .objects
-            .set_pod_phase(&walk.set, ordinal, "Running");
-        walk.world
-            .objects
-            .set_pod_ready_since(&walk.set, ordinal, long_ago);
+    let mut world = walks_with(gates, set).next().expect("there is a walk");
+    for ordinal in 0..world.set.spec.replicas {
+        let pod = stateful_set_pod(&world.set, ordinal).uid(&format!("foo-{ordinal}-uid"));
+        world.put_pod(&pod.revision("old"));
+        world.run(ordinal);
     }
     for (state, ordinal) in pods {
-        let (objects, set, now) = (&walk.world.objects, &walk.set, walk.world.now);
         match state.as_str() {
-            "u" => objects.set_pod_ready(set, ordinal, false, now),
-            "t" => objects.change_pod(set, ordinal, |pod| {
+            "u" => world.set_ready(ordinal, false),
+            "t" => world.change_pod(ordinal, |pod| {
                 pod["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z".into();
             }),
-            "f" => objects.set_pod_ready_since(set, ordinal, now),
+            "f" => world.set_ready_since(ordinal, world.now),
             other => panic!("unknown state {other}"),
         }
     }
-    walk.change_image("foo");
-    walk
+    world.change_image("foo");
+    world
 }
 
 async fn left_after(case: &str) -> Vec<i32> {
-    let run = Run::walks().next().expect("there is a walk");
-    let walk = walk(run, case);
-    let (set, now) = (&walk.set, walk.world.now);
+    let world = world(case);
+    let (set, now) = (&world.set, world.now);
     let gates = FeatureGates::at(KubeVersion::v1(37));
-    let pods = walk.world.objects.pods_of(set);
-    let places: Vec<PodSlot> = pods
-        .into_iter()
-        .map(|pod| PodSlot::Existing(ordinal_of(&pod).into(), pod))
-        .collect();
-    let plan = plan(set, &places, "new", gates, now).unwrap();
+    let plan = plan(set, &world.slots(), "new", gates, now).unwrap();
     let mut status = StatefulSetStatus::default();
-    let control = walk.world.pods.for_sync(set);
+    let control = world.pod_control.for_sync(set);
     let deleted = delete_outdated_pods(&control, &plan.delete, &mut status);
     deleted.await.unwrap();
-    walk.world
-        .objects
-        .pods_of(set)
-        .iter()
-        .map(|pod| ordinal_of(pod))
-        .collect()
+    world.pods().iter().map(|pod| ordinal_of(pod)).collect()
 }
 
 /// All pods have an old revision. The result is the ordinals of the pods that the step leaves;

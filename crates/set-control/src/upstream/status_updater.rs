@@ -18,14 +18,18 @@ use statefulset_controller_util::tracked_client::TrackedClient;
 
 use crate::stateful_set_status_updater::{RealStatusUpdater, StatusUpdater as _};
 
-struct Setup {
+struct ApiUpdater {
     api: FakeClientset,
     set: StatefulSet,
     updater: RealStatusUpdater,
 }
 
 /// An API server that stores the set with this version, and an updater with a cache of sets.
-fn setup(is_cached: bool, version: &str, consistency: Arc<dyn ConsistencyStore>) -> Setup {
+fn api_updater(
+    is_cached: bool,
+    version: &str,
+    consistency: Arc<dyn ConsistencyStore>,
+) -> ApiUpdater {
     let builder = set(3).with("metadata.resourceVersion", version);
     let (set, api) = (builder.build(), FakeClientset::new());
     api.load(&STATEFUL_SETS, builder.text());
@@ -35,15 +39,15 @@ fn setup(is_cached: bool, version: &str, consistency: Arc<dyn ConsistencyStore>)
     }
     let client = TrackedClient::new(api.rest_client(), consistency);
     let updater = RealStatusUpdater::new(client, cache, Arc::new(NoJitter));
-    Setup { api, set, updater }
+    ApiUpdater { api, set, updater }
 }
 
-fn cached() -> Setup {
-    setup(true, "1", Arc::new(WriteLog::default()))
+fn cached() -> ApiUpdater {
+    api_updater(true, "1", Arc::new(WriteLog::default()))
 }
 
-fn uncached() -> Setup {
-    setup(false, "1", Arc::new(WriteLog::default()))
+fn uncached() -> ApiUpdater {
+    api_updater(false, "1", Arc::new(WriteLog::default()))
 }
 
 fn status() -> StatefulSetStatus {
@@ -54,7 +58,7 @@ fn status() -> StatefulSetStatus {
     }
 }
 
-impl Setup {
+impl ApiUpdater {
     fn fail(&self, times: u32, error: FaultError) {
         let rule = FaultRule::new(Verb::Update, "statefulsets", times, error);
         self.api.fail(rule.on("status"));
@@ -78,64 +82,64 @@ impl Setup {
 
 #[tokio::test]
 async fn test_stateful_set_updater_updates_set_status() {
-    let setup = uncached();
-    setup.update(&status()).await.unwrap();
-    assert_eq!(setup.stored("replicas"), 2);
-    assert_eq!(setup.requests(), 1);
+    let updater = uncached();
+    updater.update(&status()).await.unwrap();
+    assert_eq!(updater.stored("replicas"), 2);
+    assert_eq!(updater.requests(), 1);
 }
 
 #[tokio::test]
 async fn test_stateful_set_status_updater_updates_observed_generation() {
-    let setup = uncached();
+    let updater = uncached();
     let status = StatefulSetStatus {
         observed_generation: 3,
         ..status()
     };
-    setup.update(&status).await.unwrap();
+    updater.update(&status).await.unwrap();
     assert_eq!(
-        setup.api.actions()[0].json()["status"]["observedGeneration"],
+        updater.api.actions()[0].json()["status"]["observedGeneration"],
         3
     );
-    assert_eq!(setup.stored("observedGeneration"), 3);
+    assert_eq!(updater.stored("observedGeneration"), 3);
 }
 
 #[tokio::test]
 async fn test_stateful_set_status_updater_update_replicas_failure() {
-    let setup = cached();
-    setup.fail(u32::MAX, FaultError::InternalError);
-    let error = setup.update(&status()).await.unwrap_err();
+    let updater = cached();
+    updater.fail(u32::MAX, FaultError::InternalError);
+    let error = updater.update(&status()).await.unwrap_err();
     // Upstream accepts any error and doesn't count the attempts.
     assert!(!error.is_conflict(), "{error}");
-    assert_eq!(setup.requests(), 1);
+    assert_eq!(updater.requests(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_status_updater_update_replicas_conflict() {
-    let setup = cached();
-    setup.fail(1, FaultError::Conflict);
-    setup.update(&status()).await.unwrap();
-    assert_eq!(setup.stored("replicas"), 2);
-    assert_eq!(setup.requests(), 2);
+    let updater = cached();
+    updater.fail(1, FaultError::Conflict);
+    updater.update(&status()).await.unwrap();
+    assert_eq!(updater.stored("replicas"), 2);
+    assert_eq!(updater.requests(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_status_updater_update_replicas_conflict_failure() {
-    let setup = cached();
-    setup.fail(u32::MAX, FaultError::Conflict);
-    let error = setup.update(&status()).await.unwrap_err();
+    let updater = cached();
+    updater.fail(u32::MAX, FaultError::Conflict);
+    let error = updater.update(&status()).await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
-    assert_eq!(setup.requests(), 5);
+    assert_eq!(updater.requests(), 5);
 }
 
 #[tokio::test]
 async fn test_stateful_set_status_updater_get_available_replicas() {
-    let setup = uncached();
+    let updater = uncached();
     let status = StatefulSetStatus {
         available_replicas: 3,
         ..status()
     };
-    setup.update(&status).await.unwrap();
-    assert_eq!(setup.stored("availableReplicas"), 3);
+    updater.update(&status).await.unwrap();
+    assert_eq!(updater.stored("availableReplicas"), 3);
 }
 
 #[tokio::test]
@@ -146,13 +150,13 @@ async fn test_stateful_set_status_updater_consistency_store() {
     let store = Arc::new(RealConsistencyStore::new(
         Arc::<FakeCaches>::clone(&caches) as _
     ));
-    let setup = setup(false, "1", Arc::<RealConsistencyStore>::clone(&store));
-    setup.api.react(Verb::Update, "statefulsets", |_| {
+    let updater = api_updater(false, "1", Arc::<RealConsistencyStore>::clone(&store));
+    updater.api.react(Verb::Update, "statefulsets", |_| {
         Some(Ok(set(3).with("metadata.resourceVersion", "2").text()))
     });
-    let key = setup.set.key();
+    let key = updater.set.key();
     store.ensure_ready(&key).unwrap();
-    setup.update(&status()).await.unwrap();
+    updater.update(&status()).await.unwrap();
     assert!(store.ensure_ready(&key).is_err());
     caches.set_version(sets, "2");
     store.ensure_ready(&key).unwrap();

@@ -1,18 +1,17 @@
 //! Template updates and rollbacks, and the remaining revisions.
 
-use kube_apimachinery::pod::PodPhase;
-use statefulset_controller_util::controller_revision::ControllerRevision;
-use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
-use statefulset_controller_util::testing::builders::Builder;
-use statefulset_controller_util::testing::upstream::{claim_pod_name, set};
-use statefulset_history::{apply_revision, sort_controller_revisions};
-use statefulset_pod_control::stateful_set_utils::ordinal;
 use std::sync::Arc;
 
-use super::drivers::assert_injected;
-use super::fixtures::{FOO_REVISION, Walk, injected};
-use super::runs::Run;
-use crate::stateful_set_control::StatefulSetControl as _;
+use kube_apimachinery::pod::PodPhase;
+use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
+use statefulset_controller_util::testing::Call;
+use statefulset_controller_util::testing::builders::Builder;
+use statefulset_controller_util::testing::upstream::{claim_pod_name, set};
+use statefulset_history::apply_revision;
+use statefulset_pod_control::stateful_set_utils::ordinal;
+
+use super::walks::{FOO_REVISION, assert_injected, policies, walks};
+use crate::testing::World;
 use crate::testing::invariants::{self, Invariants};
 
 /// Returns the invariants of the set that hold in every state.
@@ -25,12 +24,11 @@ fn invariants_of(set: &StatefulSet) -> Invariants {
 }
 
 /// Scales the set up, then changes its image to `foo` and its number of replicas.
-async fn bring_up_and_change(walk: &mut Walk, replicas: i32) {
-    let invariants = invariants_of(&walk.set);
-    walk.scale_up(invariants).await.unwrap();
-    walk.reread();
-    walk.set.spec.replicas = replicas;
-    walk.change_image("foo");
+async fn bring_up_and_change(world: &mut World, replicas: i32) {
+    let invariants = invariants_of(&world.set);
+    world.scale_up(invariants).await.unwrap();
+    world.set.spec.replicas = replicas;
+    world.change_image("foo");
 }
 
 /// Returns the images of some pods of the old template, followed by some of the new one.
@@ -38,33 +36,34 @@ fn images(old: usize, new: usize) -> Vec<&'static str> {
     [vec!["nginx"; old], vec!["foo"; new]].concat()
 }
 
-fn revisions(walk: &Walk) -> Vec<Arc<ControllerRevision>> {
-    let mut revisions = walk.world.control.list_revisions(&walk.set).unwrap();
-    sort_controller_revisions(&mut revisions);
-    revisions
+/// Returns the images of the set's pods, by ordinal.
+fn images_of(world: &World) -> Vec<String> {
+    let image = |name: String| {
+        let pod = world.pod_json(&*name);
+        let image = pod["spec"]["containers"][0]["image"].as_str();
+        image.expect("pods have an image").to_owned()
+    };
+    world.pod_names().into_iter().map(image).collect()
 }
 
 /// Changes the image and the number of replicas, and waits for the update, which needs this number
 /// of deletions.
 async fn rolling_update(set: Builder<StatefulSet>, replicas: i32, deletions: usize) {
-    for run in Run::walks() {
-        let mut walk = run.stored(set.clone());
-        bring_up_and_change(&mut walk, replicas).await;
-        walk.update().await.unwrap();
-        assert_eq!(walk.images(), images(0, usize::try_from(replicas).unwrap()));
-        assert_eq!(walk.world.objects.delete_pod_tracker.requests(), deletions);
-        // Upstream doesn't check the status.
-        walk.reread();
-        let status = &walk.set.status;
-        assert_eq!(walk.counts(), [replicas; 3]);
+    for mut world in walks(set.clone()) {
+        bring_up_and_change(&mut world, replicas).await;
+        world.roll_out().await.unwrap();
         assert_eq!(
-            [status.available_replicas, status.current_replicas],
-            [replicas; 2]
+            images_of(&world),
+            images(0, usize::try_from(replicas).unwrap())
         );
+        assert_eq!(world.requests(Call::DeletePod), deletions);
+        // Upstream doesn't check the status.
+        assert_eq!(world.counts(), [replicas; 5]);
+        let status = &world.set.status;
         assert_eq!(&*status.current_revision, FOO_REVISION);
         assert_eq!(&*status.update_revision, FOO_REVISION);
         assert_eq!(status.collision_count, Some(0));
-        assert_eq!(walk.world.objects.update_pod_tracker.requests(), 0);
+        assert_eq!(world.requests(Call::UpdatePod), 0);
     }
 }
 
@@ -116,8 +115,8 @@ mod test_stateful_set_control_rolling_update {
 
 /// Fails if a pod of the set owns a claim.
 #[track_caller]
-fn assert_no_claim_of_a_pod(walk: &Walk) {
-    for claim in walk.world.objects.claims.cache().list() {
+fn assert_no_claim_of_a_pod(world: &World) {
+    for claim in world.claims() {
         let owners = &claim.owner_references;
         assert!(
             !owners.iter().any(|owner| owner.name.starts_with("foo-")),
@@ -130,10 +129,10 @@ fn assert_no_claim_of_a_pod(walk: &Walk) {
 /// Fails unless the claims owned by a pod are exactly those of the pods that scaling removed, each
 /// with its pod, or none if the policy retains them.
 #[track_caller]
-fn assert_claims_go_with_scaled_pods(walk: &Walk) {
-    let set = &walk.set;
+fn assert_claims_go_with_scaled_pods(world: &World) {
+    let set = &world.set;
     let delete = set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete;
-    for claim in walk.world.objects.claims.cache().list() {
+    for claim in world.claims() {
         let pod = claim_pod_name(set, &claim.name).expect("each claim is a pod's");
         let scaled = ordinal(pod).is_some_and(|ordinal| ordinal.index_in(set).is_none());
         let names = claim.owner_references.iter().map(|owner| &*owner.name);
@@ -144,18 +143,14 @@ fn assert_claims_go_with_scaled_pods(walk: &Walk) {
 }
 
 /// Removes the claims that a pod of the set owns, as if all those pods were gone.
-fn remove_claims_of_pods(walk: &Walk) {
-    for claim in walk.world.objects.claims.cache().list() {
+fn remove_claims_of_pods(world: &World) {
+    for claim in world.claims() {
         if claim
             .owner_references
             .iter()
             .any(|owner| owner.name.starts_with("foo-"))
         {
-            walk.world
-                .objects
-                .claims
-                .delete(&claim.namespace, &claim.name)
-                .unwrap();
+            world.remove_claim(&claim.name);
         }
     }
 }
@@ -166,29 +161,25 @@ fn remove_claims_of_pods(walk: &Walk) {
 /// About the claims, upstream checks only that no pod owns one after those claims are removed,
 /// which can't fail.
 async fn on_delete_update(set: Builder<StatefulSet>, replicas: i32, old: usize, new: usize) {
-    for run in Run::policies() {
-        let mut walk = run.stored(set.clone().on_delete());
-        let invariants = invariants_of(&walk.set);
-        bring_up_and_change(&mut walk, replicas).await;
-        let most = walk.claim_names().len().max(old + new);
-        walk.update().await.unwrap();
-        walk.check(invariants::update).unwrap();
-        assert_eq!(walk.claim_names().len(), most);
-        assert_claims_go_with_scaled_pods(&walk);
-        remove_claims_of_pods(&walk);
-        walk.reread();
-        assert_eq!(walk.images(), images(old, new));
-        assert_no_claim_of_a_pod(&walk);
+    for mut world in policies(set.clone().on_delete()) {
+        let invariants = invariants_of(&world.set);
+        bring_up_and_change(&mut world, replicas).await;
+        let most = world.claim_names().len().max(old + new);
+        world.roll_out().await.unwrap();
+        world.check(invariants::update).unwrap();
+        assert_eq!(world.claim_names().len(), most);
+        assert_claims_go_with_scaled_pods(&world);
+        remove_claims_of_pods(&world);
+        assert_eq!(images_of(&world), images(old, new));
+        assert_no_claim_of_a_pod(&world);
 
-        walk.change(|set| set.spec.replicas = 0);
-        walk.scale_down(invariants).await.unwrap();
-        walk.reread();
-        assert!(walk.pod_names().is_empty());
-        assert_no_claim_of_a_pod(&walk);
-        walk.change(|set| set.spec.replicas = replicas);
-        walk.scale_up(invariants).await.unwrap();
-        walk.reread();
-        assert_eq!(walk.images(), images(0, old + new));
+        world.scale(0);
+        world.scale_down(invariants).await.unwrap();
+        assert!(world.pod_names().is_empty());
+        assert_no_claim_of_a_pod(&world);
+        world.scale(replicas);
+        world.scale_up(invariants).await.unwrap();
+        assert_eq!(images_of(&world), images(0, old + new));
     }
 }
 
@@ -228,11 +219,10 @@ mod test_stateful_set_control_on_delete_update {
 
 /// Changes the image and the number of replicas of a set whose partition keeps the two lowest pods.
 async fn partitioned_update(set: Builder<StatefulSet>, replicas: i32, new: usize) {
-    for run in Run::policies() {
-        let mut walk = run.stored(set.clone().partition(2));
-        bring_up_and_change(&mut walk, replicas).await;
-        walk.update().await.unwrap();
-        assert_eq!(walk.images(), images(2, new));
+    for mut world in policies(set.clone().partition(2)) {
+        bring_up_and_change(&mut world, replicas).await;
+        world.roll_out().await.unwrap();
+        assert_eq!(images_of(&world), images(2, new));
     }
 }
 
@@ -264,17 +254,14 @@ mod test_stateful_set_control_rolling_update_with_partition {
 /// the updates, so it would not notice a success, and requires only a bound.
 #[tokio::test]
 async fn test_stateful_set_honor_revision_history_limit() {
-    for run in Run::policies() {
-        let mut walk = run.stored(set(3));
-        walk.scale_up(invariants::monotonic).await.unwrap();
-        walk.reread();
+    for mut world in policies(set(3)) {
+        world.scale_up(invariants::monotonic).await.unwrap();
         for number in 0..7 {
-            walk.change_image(&format!("foo-{number}"));
-            walk.world.status.update_tracker.fail_after(0, injected);
-            assert_injected(walk.update().await);
-            walk.reread();
+            world.change_image(&format!("foo-{number}"));
+            world.fail(Call::UpdateStatus, 0);
+            assert_injected(world.roll_out().await);
             // The pods' revision, the new one, and other revisions up to the limit.
-            assert_eq!(revisions(&walk).len(), 4.min(number + 2));
+            assert_eq!(world.revisions().len(), 4.min(number + 2));
         }
     }
 }
@@ -282,24 +269,17 @@ async fn test_stateful_set_honor_revision_history_limit() {
 /// Upstream's bound allows one more revision, and it has no bound if the limit is negative.
 async fn limits_history(set: Builder<StatefulSet>, limit: i32) {
     let kept = usize::try_from(limit).unwrap_or(usize::MAX - 1);
-    for run in Run::walks() {
-        let mut walk = run.stored(set.clone().with("spec.revisionHistoryLimit", limit));
-        let invariants = invariants_of(&walk.set);
-        walk.scale_up(invariants).await.unwrap();
-        walk.reread();
+    for mut world in walks(set.clone().with("spec.revisionHistoryLimit", limit)) {
+        let invariants = invariants_of(&world.set);
+        world.scale_up(invariants).await.unwrap();
         for number in 0..10 {
-            walk.change_image(&format!("foo-{number}"));
-            walk.update().await.unwrap();
-            walk.reread();
-            let pods = walk.world.objects.pods_of(&walk.set);
-            walk.sync(&pods).await.unwrap();
-            let revisions = revisions(&walk);
+            world.change_image(&format!("foo-{number}"));
+            world.roll_out().await.unwrap();
+            world.step().await;
+            let revisions = world.revisions();
             assert_eq!(revisions.len(), (kept + 1).min(number + 2));
             let newest = revisions.last().unwrap();
-            assert_eq!(
-                newest.name,
-                walk.world.stored(&walk.set).status.current_revision
-            );
+            assert_eq!(newest.name, world.set.status.current_revision);
         }
     }
 }
@@ -336,27 +316,24 @@ mod test_stateful_set_control_limits_history {
 /// Changes the image and the number of replicas, then returns to the first revision.
 async fn rollback(set: Builder<StatefulSet>, replicas: i32) {
     let count = usize::try_from(replicas).unwrap();
-    for run in Run::walks() {
-        let mut walk = run.stored(set.clone());
-        bring_up_and_change(&mut walk, replicas).await;
-        walk.update().await.unwrap();
-        walk.reread();
-        assert_eq!(walk.images(), images(0, count));
+    for mut world in walks(set.clone()) {
+        bring_up_and_change(&mut world, replicas).await;
+        world.roll_out().await.unwrap();
+        assert_eq!(images_of(&world), images(0, count));
 
-        let first = Arc::clone(&revisions(&walk)[0]);
-        walk.change(|set| *set = apply_revision(set, &first).unwrap());
-        walk.update().await.unwrap();
-        walk.reread();
-        assert_eq!(walk.images(), images(count, 0));
+        let first = Arc::clone(&world.revisions()[0]);
+        world.update(|set| *set = apply_revision(set, &first).unwrap());
+        world.roll_out().await.unwrap();
+        assert_eq!(images_of(&world), images(count, 0));
         // Upstream doesn't check the revisions: the first one was reused with a new number.
-        let revisions = revisions(&walk);
+        let revisions = world.revisions();
         assert_eq!(revisions.len(), 2);
         assert_eq!(
             (&revisions[1].name, revisions[1].revision),
             (&first.name, 3)
         );
-        let pods = walk.world.objects.pods_of(&walk.set);
-        assert!(pods.iter().all(|pod| pod.phase == PodPhase::Running));
+        let mut pods = world.pods().into_iter();
+        assert!(pods.all(|pod| pod.phase == PodPhase::Running));
     }
 }
 

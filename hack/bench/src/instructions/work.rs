@@ -16,7 +16,7 @@ use statefulset_history::{RevisionData, hash_controller_revision};
 use tokio::runtime::Runtime;
 
 use super::writing;
-use crate::cluster::{Recorded, World};
+use crate::cluster::{Recorded, SyncedSet};
 use crate::large_set;
 
 /// Other sets' pods in the namespace of most work.
@@ -81,11 +81,11 @@ impl Work {
         Ok(match self {
             Self::Settled { own, others } => {
                 let recorded = Recorded::read()?;
-                sync(|| World::of(&recorded, own, others))?
+                sync(|| SyncedSet::of(&recorded, own, others))?
             }
             Self::SettledLarge => {
                 let recorded = Recorded::read()?.with_template(with_variables(LARGE))?;
-                sync(|| World::of(&recorded, 5, OTHERS))?
+                sync(|| SyncedSet::of(&recorded, 5, OTHERS))?
             }
             Self::ManyClaims { templates } => large_set::settled(runtime()?, templates)?,
             Self::Revision { variables } => {
@@ -134,7 +134,9 @@ pub(super) fn runtime() -> anyhow::Result<Runtime> {
 }
 
 /// Returns the sync of a settled set.
-fn sync(world: impl FnOnce() -> anyhow::Result<World>) -> anyhow::Result<Box<dyn FnMut() -> bool>> {
+fn sync(
+    world: impl FnOnce() -> anyhow::Result<SyncedSet>,
+) -> anyhow::Result<Box<dyn FnMut() -> bool>> {
     let runtime = runtime()?;
     let world = {
         let _guard = runtime.enter();

@@ -51,6 +51,16 @@ fn examples_of_the_fault_are_rejected() {
         ("The reference goes by its condition.", "goes by"),
         ("The row stands in the table.", "stands in the"),
         ("Logged for whoever asks.", "whoever"),
+        (
+            "Copies it, so that the text may go.",
+            "so that the text may go",
+        ),
+        ("Waits for a finalizer, or not any more.", "or not any more"),
+        ("Hears of a smaller plan.", "hears of"),
+        (
+            "Members of which the comment says that\nthey are old.",
+            "of which the comment says that",
+        ),
     ] {
         assert_eq!(found("x.md", text), [expected], "{text}");
         let comment = text.replace('\n', "\n# ");

@@ -149,7 +149,7 @@ mod tests {
     use crate::upstream::rows::parse;
 
     const TABLE: &str = "home A crates/a\nA-01 TestOne\nA-02 TestTwo\nA-02.1 first case\nA-02.2 \
-                         second case\nA-03 should exec | needs real containers: it does\n";
+                         SecondCase/Burst\nA-03 should exec | needs real containers: it does\n";
 
     /// A program with every row.
     const WHOLE: [&str; 6] = [
@@ -157,8 +157,8 @@ mod tests {
         "upstream::every_row_has_a_test",
         "upstream::x::test_one",
         "upstream::x::test_two::first_case",
-        "upstream::x::test_two::second_case::as_upstream",
-        "upstream::x::test_two::second_case::with_more",
+        "upstream::x::test_two::second_case::burst::as_upstream",
+        "upstream::x::test_two::second_case::burst::with_more",
     ];
 
     fn found(names: &[&str], ignored: &[&str], is_upstream: bool) -> Findings {
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn additional_cases_do_not_replace_a_port() {
         assert_eq!(
-            renamed(4, "upstream::x::test_two::second_case::with_less"),
-            ["A-02.2 (second case) has no test; write test_two::second_case"]
+            renamed(4, "upstream::x::test_two::second_case::burst::with_less"),
+            ["A-02.2 (SecondCase/Burst) has no test; write test_two::second_case::burst"]
         );
     }
 

@@ -22,7 +22,7 @@ pub struct Row<'a> {
     pub home: &'a str,
     /// Upstream's name.
     pub name: &'a str,
-    /// Name of its port: the test, and for a sub-case the function in the test's module.
+    /// Path of its port: the test, and for a sub-case the function in the test's module.
     pub path: Vec<String>,
     /// True for a row with sub-cases, which is a module.
     pub has_sub_cases: bool,
@@ -75,7 +75,10 @@ pub fn parse(table: &str) -> anyhow::Result<Vec<Row<'_>>> {
                 .find(|row| row.id == test)
                 .with_context(|| format!("upstream_tests.txt: {id} precedes {test}"))?;
             parent.has_sub_cases = true;
-            vec![parent.path[0].clone(), sub_case_name(name)]
+            let test = parent.path[0].clone();
+            std::iter::once(test)
+                .chain(name.split('/').map(sub_case_name))
+                .collect()
         } else {
             vec![test_name(name)]
         };
@@ -178,7 +181,6 @@ mod tests {
         }
         let sub_cases = [
             ("doesn't select another", "doesnt_select_another"),
-            ("CreatePods/Burst", "create_pods_burst"),
             ("1.34 set, 1.33+1.34 rev", "case_1_34_set_1_33_1_34_rev"),
             ("withRef, no UID", "with_ref_no_uid"),
             (

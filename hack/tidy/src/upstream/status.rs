@@ -1,13 +1,12 @@
 //! The README's status line: tracked upstream version and number of ported tests.
 
-use anyhow::Context as _;
-
 use super::rows::Row;
 
 /// The reference's version.
 pub const UPSTREAM_VERSION: &str = "v1.36.2";
 
-const BEGIN: &str = "<!-- status: written by `make fmt`, checked by hack/tidy -->";
+/// Line before the status line.
+pub const MARKER: &str = "<!-- status: written by `make fmt`, checked by hack/tidy -->";
 
 /// Returns the status line. A test in each home proves that every row has a test.
 pub fn line(rows: &[Row<'_>]) -> String {
@@ -20,23 +19,6 @@ pub fn line(rows: &[Row<'_>]) -> String {
          containers.",
         all - not_run
     )
-}
-
-/// Returns the README with a new status line.
-///
-/// # Errors
-/// The README lacks the marker, or the line after it.
-pub fn rewrite(readme: &str, line: &str) -> anyhow::Result<String> {
-    let (head, tail) = readme
-        .split_once(BEGIN)
-        .context("find the status marker in README.md")?;
-    let old = tail
-        .strip_prefix('\n')
-        .context("find the line after the status marker")?;
-    let (_, rest) = old
-        .split_once('\n')
-        .context("find the end of the status line")?;
-    Ok(format!("{head}{BEGIN}\n{line}\n{rest}"))
 }
 
 #[cfg(test)]
@@ -52,15 +34,5 @@ mod tests {
             line(&parse(table).expect("the table is valid")),
             "Tracks Kubernetes v1.36.2. Ported upstream rows: 2 of 3; 1 need real containers."
         );
-    }
-
-    #[test]
-    fn rewrite_replaces_the_line_after_the_marker() {
-        let readme = format!("# A\n\n{BEGIN}\nold\n\nrest\n");
-        assert_eq!(
-            rewrite(&readme, "new").expect("the marker exists"),
-            format!("# A\n\n{BEGIN}\nnew\n\nrest\n")
-        );
-        assert!(rewrite("# A\n", "new").is_err());
     }
 }

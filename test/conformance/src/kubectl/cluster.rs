@@ -45,7 +45,7 @@ pub(super) struct Finished {
 }
 
 /// Running programs, stopped on drop.
-pub(super) struct Cluster {
+pub(super) struct RunningPrograms {
     kubectl: PathBuf,
     remote: Remote,
     folder: TempDir,
@@ -53,7 +53,7 @@ pub(super) struct Cluster {
     controller: Child,
 }
 
-impl Cluster {
+impl RunningPrograms {
     /// Starts the programs and writes the session's files.
     pub(super) async fn start(session: &Session, programs: &Programs) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().context("make a folder")?;

@@ -55,7 +55,7 @@ impl Kind {
 }
 
 /// Initial state of a case.
-pub(super) struct Cluster {
+pub(super) struct InitialState {
     pub(super) set: Option<Value>,
     pub(super) pods: Vec<Value>,
     pub(super) claims: BTreeMap<String, Value>,
@@ -64,9 +64,9 @@ pub(super) struct Cluster {
 }
 
 /// Fills caches and API; the caches contain only the set's namespace.
-pub(super) fn load(case: &Case, rules: Rules) -> anyhow::Result<Cluster> {
+pub(super) fn load(case: &Case, rules: Rules) -> anyhow::Result<InitialState> {
     let (namespace, set_name) = case.key.split_once('/').context("the case's key")?;
-    let mut cluster = Cluster {
+    let mut cluster = InitialState {
         set: None,
         pods: Vec::new(),
         claims: BTreeMap::new(),

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use integration::Cluster;
+use integration::NodeCluster;
 use integration::stateful_sets::{name, uid};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS};
 
 /// The set's status, the pods with their revisions, the claims with their owners, and the
 /// revisions.
-pub(crate) async fn end_state(cluster: &Cluster) -> String {
+pub(crate) async fn end_state(cluster: &NodeCluster) -> String {
     let set = cluster.get(&STATEFUL_SETS, "web").await;
     let set = set.expect("the set exists");
     let pods = cluster.list(&PODS).await;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use integration::Cluster;
+use integration::NodeCluster;
 use kube_test_control_plane::faults::{
     FaultAction, Gate, GatePoint, RequestFacts, RequestMatcher, RuleId,
 };
@@ -52,7 +52,7 @@ impl Moment {
     }
 
     /// Prepares the server for the fault.
-    pub(crate) fn prepare(self, cluster: &Cluster) -> Trap {
+    pub(crate) fn prepare(self, cluster: &NodeCluster) -> Trap {
         let faults = cluster.plane().server().faults();
         // Earlier writes pass, also the gate after the commit.
         let gate = |point, passing| {
@@ -96,7 +96,7 @@ pub(crate) enum Trap {
 
 impl Trap {
     /// Waits for the fault. Returns the write if the controller dies at it.
-    pub(crate) async fn triggered(&self, cluster: &Cluster) -> Option<RequestFacts> {
+    pub(crate) async fn triggered(&self, cluster: &NodeCluster) -> Option<RequestFacts> {
         let arrival = async {
             match self {
                 Self::Gates { at, .. } => at.arrived(1).await.into_iter().next(),

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 
 use futures::StreamExt as _;
-use integration::Cluster;
+use integration::NodeCluster;
 use integration::space::Space;
 use integration::stateful_sets::{name, uid};
 use kube::core::WatchEvent;
@@ -28,7 +28,7 @@ enum Event {
 
 impl PodLog {
     /// Starts watching.
-    pub(crate) async fn begin(cluster: &Cluster) -> Self {
+    pub(crate) async fn begin(cluster: &NodeCluster) -> Self {
         let space = Space::new(cluster.plane().client(), "default");
         let list = space.list_object(&PODS, "").await;
         let version = list["metadata"]["resourceVersion"].as_str().unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use integration::Cluster;
+use integration::NodeCluster;
 use kube_test_control_plane::actors::PodBehaviour;
 use kube_test_control_plane::audit::{AuditEntry, AuditMark, Settle};
 use kube_test_control_plane::faults::RequestFacts;
@@ -56,7 +56,7 @@ impl Run {
             Some(moment) => format!("{scenario:?}, {moment}"),
             None => format!("{scenario:?}"),
         };
-        let mut cluster = Cluster::start(pods()).await;
+        let mut cluster = NodeCluster::start(pods()).await;
         scenario.prepare(&cluster).await;
         let pods = PodLog::begin(&cluster).await;
         let mark = cluster.plane().server().audit().mark();
@@ -112,7 +112,7 @@ impl Run {
 }
 
 /// Waits for the fault. If the controller dies at it, starts a new one.
-async fn spring(cluster: &mut Cluster, trap: &Trap, mark: AuditMark) -> Struck {
+async fn spring(cluster: &mut NodeCluster, trap: &Trap, mark: AuditMark) -> Struck {
     let waiting = trap.triggered(cluster).await;
     let dies = waiting.is_some();
     if dies {
@@ -133,7 +133,7 @@ async fn spring(cluster: &mut Cluster, trap: &Trap, mark: AuditMark) -> Struck {
 }
 
 /// The controller's writes after the mark, without those that were never executed.
-fn answered(cluster: &Cluster, mark: AuditMark) -> Vec<AuditEntry> {
+fn answered(cluster: &NodeCluster, mark: AuditMark) -> Vec<AuditEntry> {
     let writes = controller_writes();
     let audit = cluster.plane().server().audit();
     let found = audit.since(mark, |entry| {
@@ -154,7 +154,7 @@ fn line(facts: &RequestFacts) -> String {
 }
 
 /// Waits until writes have stopped.
-async fn settle(cluster: &Cluster) {
+async fn settle(cluster: &NodeCluster) {
     let settle = Settle::quiet_for(QUIET);
     let settled = cluster.plane().server().audit().settle(&settle).await;
     settled.unwrap_or_else(|error| panic!("{error}"));

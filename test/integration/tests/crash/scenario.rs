@@ -1,6 +1,6 @@
 //! Scenarios: the initial state and the user's action.
 
-use integration::{Cluster, manifests};
+use integration::{NodeCluster, manifests};
 use serde_json::{Value, json};
 use statefulset_client::resource::STATEFUL_SETS;
 
@@ -62,7 +62,7 @@ impl Scenario {
     }
 
     /// Brings a cluster with a controller to the initial state.
-    pub(crate) async fn prepare(self, cluster: &Cluster) {
+    pub(crate) async fn prepare(self, cluster: &NodeCluster) {
         if matches!(self, Self::OrderedCreation | Self::ParallelCreation) {
             return;
         }
@@ -80,7 +80,7 @@ impl Scenario {
     }
 
     /// Performs the user's action.
-    pub(crate) async fn act(self, cluster: &Cluster) {
+    pub(crate) async fn act(self, cluster: &NodeCluster) {
         match self {
             Self::OrderedCreation | Self::ParallelCreation | Self::Adoption => {
                 cluster.create(&STATEFUL_SETS, &self.set()).await;
@@ -102,7 +102,7 @@ impl Scenario {
 }
 
 /// Sets the container's image to this number, and keeps its other members.
-async fn set_image(cluster: &Cluster, number: u32) {
+async fn set_image(cluster: &NodeCluster, number: u32) {
     let mut spec = manifests::web(0)["spec"]["template"]["spec"].clone();
     spec["containers"][0]["image"] = format!("registry.example/web:{number}").into();
     let patch = json!({"spec": {"template": {"spec": {"containers": spec["containers"]}}}});

@@ -92,7 +92,7 @@ impl Action {
         Self::edit(resource, name, change)
     }
 
-    /// Makes an object wait with its deletion for a finalizer, or not any more.
+    /// Makes an object's deletion wait for a finalizer, or no longer.
     pub fn hold(resource: &str, name: &str, holds: bool) -> Self {
         Self::Hold {
             resource: resource.to_owned(),

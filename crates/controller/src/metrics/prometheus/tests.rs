@@ -4,7 +4,7 @@ use serde_json::Value;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::metrics::text;
-use statefulset_controller_util::consistency::{Caches, NoopConsistencyStore};
+use statefulset_controller_util::consistency::NoopConsistencyStore;
 use statefulset_controller_util::controller_ref_manager::MockSetReader;
 use statefulset_controller_util::pod_control::MockPodControl;
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -112,50 +112,38 @@ async fn gauges(set: Builder<StatefulSet>, unavailable: i32) -> [Option<String>;
         max_unavailable_stateful_set: true,
         ..FeatureGates::default()
     };
-    let world = World::new(gates);
-    let objects = Arc::clone(&world.objects);
-    let built = set.build();
-    world.store(&built);
-    for _ in 0..=built.spec.replicas {
-        let stored = world.stored(&built);
-        world.reconcile(&stored, &objects.pods_of(&built)).await;
-        for ordinal in 0..objects.pods_of(&built).len() {
-            let ordinal = i32::try_from(ordinal).unwrap();
-            objects.set_pod_phase(&built, ordinal, "Running");
-            objects.set_pod_ready(&built, ordinal, true, world.now);
+    let mut world = World::new(set.build(), gates);
+    let replicas = usize::try_from(world.set.spec.replicas).unwrap();
+    for _ in 0..=replicas {
+        world.step().await;
+        for pod in world.pods() {
+            world.run(&pod);
         }
     }
-    assert_eq!(
-        objects.pods_of(&built).len(),
-        usize::try_from(built.spec.replicas).unwrap()
-    );
+    assert_eq!(world.pods().len(), replicas);
+    let is_parallel = world.set.spec.allows_burst();
     for ordinal in 0..unavailable {
-        if built.spec.allows_burst() {
-            objects.add_terminating_pod(&built, ordinal, world.now);
+        if is_parallel {
+            world.add_terminating_pod(ordinal);
         } else {
-            objects.set_pod_ready(&built, ordinal, false, world.now);
+            world.set_ready(ordinal, false);
         }
     }
-    world.store(&set.image("foo").build());
+    world.apply(&set.image("foo"));
 
     let (registry, metrics) = registry(false);
     let clock = FakeClock::new(world.now);
     let syncer = SetSyncer::new(SyncerParts {
-        caches: Caches {
-            pods: Arc::clone(objects.pods.cache()),
-            claims: Arc::clone(objects.claims.cache()),
-            sets: Arc::clone(&objects.sets),
-            revisions: Arc::clone(world.history.revisions.cache()),
-        },
+        caches: world.caches(),
         reader: Arc::new(MockSetReader::new()),
         pod_control: Arc::new(MockPodControl::new()),
-        set_control: Arc::new(world.control),
+        set_control: Arc::clone(&world.control) as _,
         consistency: Arc::new(NoopConsistencyStore),
         clock: Arc::new(clock),
         metrics: metrics.sets,
     });
-    syncer.sync(&built.key()).await.unwrap();
-    let policy = if built.spec.allows_burst() {
+    syncer.sync(&world.set.key()).await.unwrap();
+    let policy = if is_parallel {
         "Parallel"
     } else {
         "OrderedReady"

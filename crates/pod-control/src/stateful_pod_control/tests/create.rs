@@ -2,10 +2,10 @@
 
 use super::*;
 
-async fn create(setup: &InMemory, set: &StatefulSet) -> Result<(), Error> {
+async fn create(world: &World, set: &StatefulSet) -> Result<(), Error> {
     let pod = PodSlot::Missing(new_pod(set, 0));
-    setup.objects.sets.add(set.clone());
-    setup.control.for_sync(set).create_stateful_pod(&pod).await
+    world.put_set(set);
+    world.control.for_sync(set).create_stateful_pod(&pod).await
 }
 
 fn two_claims() -> StatefulSet {
@@ -14,71 +14,70 @@ fn two_claims() -> StatefulSet {
 
 #[tokio::test]
 async fn claims_are_created_before_the_pod() {
-    let (setup, set) = (in_memory(), two_claims());
-    create(&setup, &set).await.unwrap();
+    let (world, set) = (World::new(), two_claims());
+    create(&world, &set).await.unwrap();
     assert_eq!(
-        setup.recorder.drain(),
+        world.events(),
         [
             "Normal SuccessfulCreate Create Claim data-web-0 Pod web-0 in StatefulSet web success",
             "Normal SuccessfulCreate Create Claim logs-web-0 Pod web-0 in StatefulSet web success",
             "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful",
         ]
     );
-    let pod = setup.objects.pods.json("ns", "web-0").unwrap();
+    let pod = world.pod("web-0").unwrap();
     assert_eq!(
         pod["metadata"]["labels"]["controller-revision-hash"],
         "web-1"
     );
-    let claim = setup.objects.claims.json("ns", "logs-web-0").unwrap();
+    let claim = world.claim("logs-web-0").unwrap();
     assert_eq!(claim["metadata"]["labels"]["app"], "web");
 }
 
 #[tokio::test]
 async fn events_are_about_the_set() {
-    let (setup, set) = (in_memory(), two_claims());
-    create(&setup, &set).await.unwrap();
-    for (reference, _) in setup.recorder.drain_with_references() {
+    let (world, set) = (World::new(), two_claims());
+    create(&world, &set).await.unwrap();
+    for (reference, _) in world.recorder.drain_with_references() {
         assert_eq!(reference, set.object_reference());
     }
 }
 
 #[tokio::test]
 async fn existing_claims_are_left_unchanged() {
-    let (setup, set) = (in_memory(), two_claims());
-    let claim = builders::claim(&set, "data", 0).json();
-    setup.objects.claims.put(claim.clone());
-    create(&setup, &set).await.unwrap();
-    assert_eq!(setup.recorder.drain().len(), 2);
-    assert_eq!(setup.objects.claims.json("ns", "data-web-0"), Some(claim));
-    assert_eq!(setup.objects.create_claim_tracker.requests(), 1);
+    let (world, set) = (World::new(), two_claims());
+    let claim = builders::claim(&set, "data", 0);
+    world.put_claim(&claim);
+    create(&world, &set).await.unwrap();
+    assert_eq!(world.events().len(), 2);
+    assert_eq!(world.claim("data-web-0"), Some(claim.json()));
+    assert_eq!(world.requests(Call::CreateClaim), 1);
 }
 
 #[tokio::test]
 async fn failed_claim_blocks_the_pod_but_not_other_claims() {
-    let (setup, set) = (in_memory(), two_claims());
-    setup.objects.create_claim_tracker.fail_after(0, boom);
-    let error = create(&setup, &set).await.unwrap_err();
+    let (world, set) = (World::new(), two_claims());
+    world.fail(Call::CreateClaim, 0);
+    let error = create(&world, &set).await.unwrap_err();
     assert_eq!(error.to_string(), "failed to create PVC data-web-0: boom");
     assert_eq!(
-        setup.recorder.drain(),
+        world.events(),
         [
             "Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: boom",
             "Normal SuccessfulCreate Create Claim logs-web-0 Pod web-0 in StatefulSet web success",
             "Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: boom",
         ]
     );
-    assert_eq!(setup.objects.create_pod_tracker.requests(), 0);
+    assert_eq!(world.requests(Call::CreatePod), 0);
 }
 
 #[tokio::test]
 async fn already_existing_claim_fails_without_claim_event() {
-    let (setup, set) = (in_memory(), web().build());
-    let tracker = &setup.objects.create_claim_tracker;
-    tracker.fail_after(0, already_exists);
-    let error = create(&setup, &set).await.unwrap_err();
+    let (world, set) = (World::new(), web().build());
+    world.fail_with(Call::CreateClaim, 0, already_exists);
+    let error = create(&world, &set).await.unwrap_err();
     assert!(matches!(error, Error::Several(_)), "{error:?}");
     assert_eq!(
-        setup.recorder.drain(),
+        world.events(),
         [
             "Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: failed to create PVC data-web-0: taken"
         ]
@@ -87,52 +86,48 @@ async fn already_existing_claim_fails_without_claim_event() {
 
 #[tokio::test]
 async fn terminating_claims_give_only_a_pod_event() {
-    let (setup, set) = (in_memory(), two_claims());
+    let (world, set) = (World::new(), two_claims());
     for template in ["data", "logs"] {
         let claim = builders::claim(&set, template, 0).terminating();
-        setup.objects.claims.put(claim.json());
+        world.put_claim(&claim);
     }
-    let error = create(&setup, &set).await.unwrap_err();
+    let error = create(&world, &set).await.unwrap_err();
     let text = "[pvc data-web-0 is being deleted, pvc logs-web-0 is being deleted]";
     assert_eq!(error.to_string(), text);
     assert_eq!(
-        setup.recorder.drain(),
+        world.events(),
         [format!(
             "Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: {text}"
         )]
     );
-    assert_eq!(setup.objects.create_pod_tracker.requests(), 0);
+    assert_eq!(world.requests(Call::CreatePod), 0);
 }
 
 #[tokio::test]
 async fn existing_pod_fails_without_event_or_owner_change() {
-    let setup = in_memory();
+    let world = World::new();
     let set = web().retention("Retain", "Delete").build();
     let claim = builders::claim(&set, "data", 0);
-    setup.objects.claims.put(claim.json());
-    let tracker = &setup.objects.create_pod_tracker;
-    tracker.fail_after(0, already_exists);
-    let error = create(&setup, &set).await.unwrap_err();
+    world.put_claim(&claim);
+    world.fail_with(Call::CreatePod, 0, already_exists);
+    let error = create(&world, &set).await.unwrap_err();
     assert!(is_already_exists(&error));
     assert_eq!(error.to_string(), "taken");
-    assert!(setup.recorder.is_empty());
-    assert_eq!(
-        setup.objects.claims.json("ns", "data-web-0"),
-        Some(claim.json())
-    );
+    assert!(world.recorder.is_empty());
+    assert_eq!(world.claim("data-web-0"), Some(claim.json()));
 }
 
 #[tokio::test]
 async fn claims_get_owners_even_if_the_pod_fails() {
     for fails in [false, true] {
-        let setup = in_memory();
+        let world = World::new();
         let set = web().retention("Retain", "Delete").build();
         let claim = builders::claim(&set, "data", 0);
-        setup.objects.claims.put(claim.json());
+        world.put_claim(&claim);
         if fails {
-            setup.objects.create_pod_tracker.fail_after(0, boom);
+            world.fail(Call::CreatePod, 0);
         }
-        let result = create(&setup, &set).await;
+        let result = create(&world, &set).await;
         let event = if fails {
             assert_eq!(result.unwrap_err().to_string(), "boom");
             "Warning FailedCreate Create Pod web-0 in StatefulSet web failed error: boom"
@@ -140,8 +135,8 @@ async fn claims_get_owners_even_if_the_pod_fails() {
             result.unwrap();
             "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful"
         };
-        assert_eq!(setup.recorder.drain(), [event]);
-        let stored = setup.objects.claims.json("ns", "data-web-0");
+        assert_eq!(world.events(), [event]);
+        let stored = world.claim("data-web-0");
         assert_eq!(stored, Some(claim.owner(set_owner()).json()));
     }
 }
@@ -149,33 +144,33 @@ async fn claims_get_owners_even_if_the_pod_fails() {
 #[tokio::test]
 async fn failed_claim_owner_masks_the_pods_result() {
     for fails in [false, true] {
-        let setup = in_memory();
+        let world = World::new();
         let set = web().retention("Retain", "Delete").build();
         let claim = builders::claim(&set, "data", 0);
-        setup.objects.claims.put(claim.json());
-        setup.objects.update_claim_tracker.fail_after(0, boom);
+        world.put_claim(&claim);
+        world.fail(Call::UpdateClaim, 0);
         if fails {
             let forbidden = || ApiError::api(403, "Forbidden", "quota");
-            setup.objects.create_pod_tracker.fail_after(0, forbidden);
+            world.fail_with(Call::CreatePod, 0, forbidden);
         }
-        let error = create(&setup, &set).await.unwrap_err();
+        let error = create(&world, &set).await.unwrap_err();
         let text = "could not update claim data-web-0 for delete policy ownerRefs: boom";
         assert_eq!(error.to_string(), text);
         assert_eq!(
-            setup.recorder.drain(),
+            world.events(),
             [format!(
                 "Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: {text}"
             )]
         );
-        let created = setup.objects.pods.json("ns", "web-0").is_some();
+        let created = world.pod("web-0").is_some();
         assert_eq!(created, !fails);
     }
 }
 
-async fn create_missing(setup: &InMemory, set: &StatefulSet) -> Result<(), Error> {
+async fn create_missing(world: &World, set: &StatefulSet) -> Result<(), Error> {
     let pod = existing(&builders::pod(set, 0).pending());
-    setup.objects.sets.add(set.clone());
-    setup
+    world.put_set(set);
+    world
         .control
         .for_sync(set)
         .create_missing_persistent_volume_claims(&pod)
@@ -184,27 +179,27 @@ async fn create_missing(setup: &InMemory, set: &StatefulSet) -> Result<(), Error
 
 #[tokio::test]
 async fn pending_pod_gets_owned_claims_without_pod_event() {
-    let setup = in_memory();
+    let world = World::new();
     let set = web().retention("Retain", "Delete").build();
-    create_missing(&setup, &set).await.unwrap();
+    create_missing(&world, &set).await.unwrap();
     assert_eq!(
-        setup.recorder.drain(),
+        world.events(),
         ["Normal SuccessfulCreate Create Claim data-web-0 Pod web-0 in StatefulSet web success"]
     );
-    let claim = setup.objects.claims.json("ns", "data-web-0").unwrap();
+    let claim = world.claim("data-web-0").unwrap();
     assert_eq!(owners(&claim), ["web"]);
-    assert_eq!(setup.objects.create_pod_tracker.requests(), 0);
-    assert_eq!(setup.objects.update_pod_tracker.requests(), 0);
+    assert_eq!(world.requests(Call::CreatePod), 0);
+    assert_eq!(world.requests(Call::UpdatePod), 0);
 }
 
 #[tokio::test]
 async fn pending_pods_failed_claim_gives_only_a_claim_event() {
-    let setup = in_memory();
-    setup.objects.create_claim_tracker.fail_after(0, boom);
-    let error = create_missing(&setup, &web().build()).await.unwrap_err();
+    let world = World::new();
+    world.fail(Call::CreateClaim, 0);
+    let error = create_missing(&world, &web().build()).await.unwrap_err();
     assert_eq!(error.to_string(), "failed to create PVC data-web-0: boom");
     assert_eq!(
-        setup.recorder.drain(),
+        world.events(),
         [
             "Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: boom"
         ]
@@ -213,14 +208,14 @@ async fn pending_pods_failed_claim_gives_only_a_claim_event() {
 
 #[tokio::test]
 async fn pending_pods_failed_claim_owner_gives_a_pod_event() {
-    let setup = in_memory();
+    let world = World::new();
     let set = web().retention("Retain", "Delete").build();
     let claim = builders::claim(&set, "data", 0);
-    setup.objects.claims.put(claim.json());
-    setup.objects.update_claim_tracker.fail_after(0, boom);
-    create_missing(&setup, &set).await.unwrap_err();
+    world.put_claim(&claim);
+    world.fail(Call::UpdateClaim, 0);
+    create_missing(&world, &set).await.unwrap_err();
     assert_eq!(
-        setup.recorder.drain(),
+        world.events(),
         [
             "Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: could not update claim data-web-0 for delete policy ownerRefs: boom"
         ]
@@ -229,16 +224,16 @@ async fn pending_pods_failed_claim_owner_gives_a_pod_event() {
 
 #[tokio::test]
 async fn event_messages_are_lower_case_before_1_35() {
-    let mut setup = in_memory();
-    setup.control = setup.control.with_lower_case_events(true);
+    let mut world = World::new();
+    world.control = world.control.with_lower_case_events(true);
     let set = web().build();
-    create(&setup, &set).await.unwrap();
-    setup.objects.create_claim_tracker.fail_after(0, boom);
+    create(&world, &set).await.unwrap();
+    world.fail(Call::CreateClaim, 0);
     let pod = PodSlot::Missing(new_pod(&set, 1));
-    let control = setup.control.for_sync(&set);
+    let control = world.control.for_sync(&set);
     control.create_stateful_pod(&pod).await.unwrap_err();
     assert_eq!(
-        setup.recorder.drain(),
+        world.events(),
         [
             "Normal SuccessfulCreate create Claim data-web-0 Pod web-0 in StatefulSet web success",
             "Normal SuccessfulCreate create Pod web-0 in StatefulSet web successful",
@@ -250,16 +245,16 @@ async fn event_messages_are_lower_case_before_1_35() {
 
 #[tokio::test]
 async fn ordinal_past_the_largest_creates_nothing() {
-    let setup = in_memory();
+    let world = World::new();
     let set = web()
         .claim_template("data")
         .start(i32::MAX)
         .replicas(2)
         .build();
-    setup.objects.sets.add(set.clone());
+    world.put_set(&set);
     let ordinal = Ordinal::of_index(&set, 1);
     let pod = PodSlot::Missing(NewPod::new(&set, "web-1", ordinal));
-    let error = setup
+    let error = world
         .control
         .for_sync(&set)
         .create_stateful_pod(&pod)
@@ -269,16 +264,10 @@ async fn ordinal_past_the_largest_creates_nothing() {
         "ordinal 2147483648 is larger than 2147483647; lower spec.ordinals.start or spec.replicas";
     assert_eq!(error.to_string(), text);
     assert_eq!(
-        setup.recorder.drain(),
+        world.events(),
         [format!(
             "Warning FailedCreate Create Pod web-2147483648 in StatefulSet web failed error: {text}"
         )]
     );
-    assert!(
-        setup
-            .objects
-            .claims
-            .json("ns", "data-web-2147483648")
-            .is_none()
-    );
+    assert!(world.claim("data-web-2147483648").is_none());
 }

@@ -19,9 +19,9 @@ fn missing(set: &StatefulSet, ordinal: i32) -> PodSlot {
 
 /// Number of turns that another task gets while 40 pods are created at once.
 async fn turns_of_others(bytes: usize) -> usize {
-    let setup = over_api();
+    let world = ApiWorld::new();
     let set = set_with_note("web", bytes);
-    let control = setup.control.for_sync(&set);
+    let control = world.control.for_sync(&set);
     let pods: Vec<PodSlot> = (0..40).map(|ordinal| missing(&set, ordinal)).collect();
     let turns = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&turns);
@@ -47,12 +47,12 @@ async fn other_tasks_run_between_large_pods() {
 
 #[tokio::test]
 async fn sets_dont_wait_for_each_others_large_pods() {
-    let setup = over_api();
+    let world = ApiWorld::new();
     let slow = set_with_note("slow", LARGE_TEMPLATE_BYTES);
     let other = set_with_note("other", LARGE_TEMPLATE_BYTES);
     let (slow_control, other_control) = (
-        setup.control.for_sync(&slow),
-        setup.control.for_sync(&other),
+        world.control.for_sync(&slow),
+        world.control.for_sync(&other),
     );
     let turns = slow_control.large_pods.acquire_many(4).await.unwrap();
     let slow_pod = missing(&slow, 0);

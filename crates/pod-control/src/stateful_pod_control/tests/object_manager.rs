@@ -11,7 +11,8 @@ use statefulset_controller_util::tracked_client::TrackedClient;
 use super::*;
 use crate::stateful_set_utils::persistent_volume_claims;
 
-struct Setup {
+/// An object manager with a fake API.
+struct Manager {
     api: FakeClientset,
     claims: Arc<Indexer<Claim>>,
     log: Arc<WriteLog>,
@@ -19,12 +20,12 @@ struct Setup {
     set: StatefulSet,
 }
 
-fn setup() -> Setup {
+fn manager() -> Manager {
     let api = FakeClientset::new();
     let claims = Arc::new(Indexer::new());
     let log = Arc::new(WriteLog::default());
     let consistency: Arc<dyn ConsistencyStore> = Arc::<WriteLog>::clone(&log);
-    Setup {
+    Manager {
         objects: RealObjectManager::new(
             TrackedClient::new(api.rest_client(), consistency),
             Arc::clone(&claims),
@@ -36,7 +37,7 @@ fn setup() -> Setup {
     }
 }
 
-impl Setup {
+impl Manager {
     fn only_request(&self) -> Action {
         let mut actions = self.api.actions();
         assert_eq!(actions.len(), 1);
@@ -54,53 +55,61 @@ impl Setup {
 
 #[tokio::test]
 async fn create_pod_posts_and_reports_the_version() {
-    let setup = setup();
-    setup.answer(Verb::Create, "pods", "41");
-    let pod = NewPod::new(&setup.set, "web-1", Ordinal::from(0));
-    setup.objects.create_pod(&setup.set, &pod).await.unwrap();
-    let request = setup.only_request();
+    let manager = manager();
+    manager.answer(Verb::Create, "pods", "41");
+    let pod = NewPod::new(&manager.set, "web-1", Ordinal::from(0));
+    manager
+        .objects
+        .create_pod(&manager.set, &pod)
+        .await
+        .unwrap();
+    let request = manager.only_request();
     assert_eq!(
         (&*request.namespace, request.body),
         ("ns", pod.body().unwrap())
     );
-    assert_eq!(setup.log.take(), ["ns/web web-uid pods 41"]);
+    assert_eq!(manager.log.take(), ["ns/web web-uid pods 41"]);
 }
 
 #[tokio::test]
 async fn update_pod_puts_the_whole_live_object() {
-    let setup = setup();
-    let pod: Builder<Pod> = builders::pod(&setup.set, 0)
+    let manager = manager();
+    let pod: Builder<Pod> = builders::pod(&manager.set, 0)
         .with("spec.future", json!({"z": "<", "a": [1]}))
         .with("metadata.resourceVersion", "12");
-    setup.api.load(&PODS, pod.text());
-    let live = setup.objects.read_pod("ns", "web-0").await.unwrap();
+    manager.api.load(&PODS, pod.text());
+    let live = manager.objects.read_pod("ns", "web-0").await.unwrap();
     assert_eq!(live.object, pod.build());
-    assert_eq!(setup.only_request().verb, Verb::Get);
+    assert_eq!(manager.only_request().verb, Verb::Get);
 
-    setup.answer(Verb::Update, "pods", "42");
-    setup.objects.update_pod(&setup.set, live).await.unwrap();
-    let request = setup.only_request();
+    manager.answer(Verb::Update, "pods", "42");
+    manager
+        .objects
+        .update_pod(&manager.set, live)
+        .await
+        .unwrap();
+    let request = manager.only_request();
     assert_eq!((request.verb, &*request.name), (Verb::Update, "web-0"));
     assert_eq!(request.json(), pod.json());
     assert!(request.body.contains(r#""z":"\u003c""#));
-    assert_eq!(setup.log.take(), ["ns/web web-uid pods 42"]);
+    assert_eq!(manager.log.take(), ["ns/web web-uid pods 42"]);
 }
 
 #[tokio::test]
 async fn delete_pod_sends_uid_and_reports_deleted_pods_alone() {
-    let setup = setup();
-    let pod = builders::pod(&setup.set, 0);
-    setup.api.load(&PODS, pod.text());
+    let manager = manager();
+    let pod = builders::pod(&manager.set, 0);
+    manager.api.load(&PODS, pod.text());
     let pod = pod.build();
     // Waiting for a pod's end that was not observed would stop the set's syncs if the answer is
     // wrong, as one from a proxy may be.
     for gone in [false, true] {
-        let result = setup
+        let result = manager
             .objects
-            .delete_pod(&setup.set, &pod, Timing::Queued)
+            .delete_pod(&manager.set, &pod, Timing::Queued)
             .await;
         assert_eq!(result.is_err_and(|error| error.is_not_found()), gone);
-        let request = setup.only_request();
+        let request = manager.only_request();
         assert_eq!((request.verb, &*request.name), (Verb::Delete, "web-0"));
         assert_eq!(
             request.json(),
@@ -108,89 +117,97 @@ async fn delete_pod_sends_uid_and_reports_deleted_pods_alone() {
         );
         let mut reported = vec!["ns/web web-uid deleted ns/web-0 web-0-uid"];
         reported.retain(|_| !gone);
-        assert_eq!(setup.log.take(), reported);
+        assert_eq!(manager.log.take(), reported);
     }
 }
 
 #[tokio::test]
 async fn failed_deletion_is_not_reported() {
-    let setup = setup();
+    let manager = manager();
     let rule = FaultRule::new(Verb::Delete, "pods", 1, FaultError::Conflict);
-    setup.api.fail(rule);
-    let pod = builders::pod(&setup.set, 0).build();
-    let error = setup
+    manager.api.fail(rule);
+    let pod = builders::pod(&manager.set, 0).build();
+    let error = manager
         .objects
-        .delete_pod(&setup.set, &pod, Timing::Queued)
+        .delete_pod(&manager.set, &pod, Timing::Queued)
         .await;
     assert!(error.unwrap_err().is_conflict());
-    assert!(setup.log.take().is_empty());
+    assert!(manager.log.take().is_empty());
 }
 
 #[tokio::test]
 async fn create_claim_posts_and_reports_the_version() {
-    let setup = setup();
-    setup.answer(Verb::Create, "persistentvolumeclaims", "43");
-    let claim = persistent_volume_claims(&setup.set, Ordinal::from(0))
+    let manager = manager();
+    manager.answer(Verb::Create, "persistentvolumeclaims", "43");
+    let claim = persistent_volume_claims(&manager.set, Ordinal::from(0))
         .next()
         .unwrap()
         .unwrap();
-    setup
+    manager
         .objects
-        .create_claim(&setup.set, &claim)
+        .create_claim(&manager.set, &claim)
         .await
         .unwrap();
-    assert_eq!(setup.only_request().body, claim.body());
+    assert_eq!(manager.only_request().body, claim.body());
     assert_eq!(
-        setup.log.take(),
+        manager.log.take(),
         ["ns/web web-uid persistentvolumeclaims 43"]
     );
 }
 
 #[tokio::test]
 async fn update_claim_puts_the_whole_live_object() {
-    let setup = setup();
-    let claim = builders::claim(&setup.set, "data", 0).with("spec.future", "<");
-    setup.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
-    let live = setup.objects.read_claim("ns", "data-web-0").await.unwrap();
-    setup.only_request();
-    setup.answer(Verb::Update, "persistentvolumeclaims", "44");
-    setup
+    let manager = manager();
+    let claim = builders::claim(&manager.set, "data", 0).with("spec.future", "<");
+    manager.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
+    let live = manager
         .objects
-        .update_claim(&setup.set, live, Timing::Queued)
+        .read_claim("ns", "data-web-0")
         .await
         .unwrap();
-    let request = setup.only_request();
+    manager.only_request();
+    manager.answer(Verb::Update, "persistentvolumeclaims", "44");
+    manager
+        .objects
+        .update_claim(&manager.set, live, Timing::Queued)
+        .await
+        .unwrap();
+    let request = manager.only_request();
     assert_eq!((request.verb, &*request.name), (Verb::Update, "data-web-0"));
     assert_eq!(request.json(), claim.json());
     assert_eq!(
-        setup.log.take(),
+        manager.log.take(),
         ["ns/web web-uid persistentvolumeclaims 44"]
     );
 }
 
 #[tokio::test]
 async fn get_claim_reads_the_cache() {
-    let setup = setup();
-    let claim = builders::claim(&setup.set, "data", 0);
-    setup.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
-    let found = setup.objects.get_claim("ns", "data-web-0").unwrap();
+    let manager = manager();
+    let claim = builders::claim(&manager.set, "data", 0);
+    manager.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
+    let found = manager.objects.get_claim("ns", "data-web-0").unwrap();
     assert!(found.is_none());
-    setup.claims.add(claim.build());
-    let found = setup.objects.get_claim("ns", "data-web-0").unwrap();
+    manager.claims.add(claim.build());
+    let found = manager.objects.get_claim("ns", "data-web-0").unwrap();
     assert_eq!(*found.unwrap(), claim.build());
-    assert!(setup.api.actions().is_empty());
+    assert!(manager.api.actions().is_empty());
 }
 
 #[tokio::test]
 async fn undecodable_response_fails_reads_but_not_writes() {
-    let setup = setup();
-    setup
+    let manager = manager();
+    manager
         .api
         .react(None, "pods", |_| Some(Ok(r#"{"metadata":7}"#.to_owned())));
-    let pod = NewPod::new(&setup.set, "web-1", Ordinal::from(0));
-    setup.objects.create_pod(&setup.set, &pod).await.unwrap();
-    assert!(setup.log.take().is_empty());
-    let error = setup.objects.read_pod("ns", "web-0").await.unwrap_err();
+    let pod = NewPod::new(&manager.set, "web-1", Ordinal::from(0));
+    manager
+        .objects
+        .create_pod(&manager.set, &pod)
+        .await
+        .unwrap();
+    assert!(manager.log.take().is_empty());
+    let error = manager.objects.read_pod("ns", "web-0").await.unwrap_err();
     assert!(
         error.to_string().starts_with("read Pod ns/web-0: "),
         "{error}"
@@ -199,8 +216,8 @@ async fn undecodable_response_fails_reads_but_not_writes() {
 
 #[tokio::test]
 async fn failed_writes_are_returned_and_not_reported() {
-    let setup = setup();
-    let (objects, set) = (&setup.objects, &setup.set);
+    let manager = manager();
+    let (objects, set) = (&manager.objects, &manager.set);
     for (verb, resource) in [
         (Verb::Create, "pods"),
         (Verb::Update, "pods"),
@@ -208,7 +225,7 @@ async fn failed_writes_are_returned_and_not_reported() {
         (Verb::Update, "persistentvolumeclaims"),
     ] {
         let rule = FaultRule::new(verb, resource, 1, FaultError::Forbidden);
-        setup.api.fail(rule);
+        manager.api.fail(rule);
     }
     let pod = NewPod::new(set, "web-1", Ordinal::from(0));
     let claim = persistent_volume_claims(set, Ordinal::from(0))
@@ -225,5 +242,5 @@ async fn failed_writes_are_returned_and_not_reported() {
     ] {
         assert!(result.unwrap_err().is_forbidden());
     }
-    assert!(setup.log.take().is_empty());
+    assert!(manager.log.take().is_empty());
 }

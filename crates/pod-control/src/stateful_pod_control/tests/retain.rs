@@ -10,15 +10,15 @@ fn condemned(set: &StatefulSet) -> PodSlot {
     existing(&builders::pod(set, 5))
 }
 
-async fn apply(setup: &OverApi, set: &StatefulSet) -> Result<(), Error> {
+async fn apply(world: &ApiWorld, set: &StatefulSet) -> Result<(), Error> {
     let pod = condemned(set);
-    let control = setup.control.for_sync(set);
+    let control = world.control.for_sync(set);
     control.update_pod_claim_for_retention_policy(&pod).await
 }
 
-fn matches(setup: &OverApi, set: &StatefulSet) -> bool {
+fn matches(world: &ApiWorld, set: &StatefulSet) -> bool {
     let pod = condemned(set);
-    let control = &setup.control;
+    let control = &world.control;
     control
         .for_sync(set)
         .claims_match_retention_policy(&pod)
@@ -31,15 +31,15 @@ fn two_claims() -> Builder<StatefulSet> {
 
 #[tokio::test]
 async fn condemned_pod_owns_each_claim_after_a_live_read() {
-    let (setup, set) = (over_api(), two_claims());
-    setup.api.load(&STATEFUL_SETS, set.text());
+    let (world, set) = (ApiWorld::new(), two_claims());
+    world.put_set(&set.build());
     let set = set.build();
     for template in ["data", "logs"] {
         let claim = builders::claim(&set, template, 5).owner(set_owner());
-        setup.load_claim(&claim.with("spec.future", "<"));
+        world.put_claim(&claim.with("spec.future", "<"));
     }
-    assert!(!matches(&setup, &set));
-    apply(&setup, &set).await.unwrap();
+    assert!(!matches(&world, &set));
+    apply(&world, &set).await.unwrap();
     let expected = [
         "get persistentvolumeclaims data-web-5",
         "get statefulsets web",
@@ -48,8 +48,8 @@ async fn condemned_pod_owns_each_claim_after_a_live_read() {
         "get statefulsets web",
         "update persistentvolumeclaims logs-web-5",
     ];
-    assert_eq!(setup.requests(), expected);
-    let written = setup.api.actions()[2].json();
+    assert_eq!(world.requests(), expected);
+    let written = world.api.actions()[2].json();
     assert_eq!(owners(&written), ["web-5"]);
     assert_eq!(
         written["metadata"]["ownerReferences"][0]["uid"],
@@ -57,7 +57,7 @@ async fn condemned_pod_owns_each_claim_after_a_live_read() {
     );
     assert_eq!(written["metadata"]["resourceVersion"], "3");
     assert_eq!(written["spec"]["future"], "<");
-    assert!(setup.recorder.is_empty());
+    assert!(world.recorder.is_empty());
 }
 
 #[tokio::test]
@@ -80,14 +80,14 @@ async fn changed_set_adds_no_claim_owner() {
             r#"can't read StatefulSet ns/web: statefulsets.apps "web" not found"#,
         ),
     ] {
-        let (setup, set) = (over_api(), two_claims().build());
+        let (world, set) = (ApiWorld::new(), two_claims().build());
         if let Some(live) = live {
-            setup.api.load(&STATEFUL_SETS, live.text());
+            world.put_set(&live.build());
         }
         for template in ["data", "logs"] {
-            setup.load_claim(&builders::claim(&set, template, 5));
+            world.put_claim(&builders::claim(&set, template, 5));
         }
-        let (pod, control) = (condemned(&set), setup.control.for_sync(&set));
+        let (pod, control) = (condemned(&set), world.control.for_sync(&set));
         for _ in 0..2 {
             let applied = control.update_pod_claim_for_retention_policy(&pod);
             let error = applied.await.unwrap_err();
@@ -101,7 +101,7 @@ async fn changed_set_adds_no_claim_owner() {
         }
         let get_claim = "get persistentvolumeclaims data-web-5";
         assert_eq!(
-            setup.requests(),
+            world.requests(),
             [get_claim, "get statefulsets web", get_claim],
             "the sync reads the set once and writes nothing"
         );
@@ -110,14 +110,14 @@ async fn changed_set_adds_no_claim_owner() {
 
 #[tokio::test]
 async fn claim_missing_in_the_api_is_an_error() {
-    let (setup, set) = (over_api(), two_claims().build());
+    let (world, set) = (ApiWorld::new(), two_claims().build());
     for template in ["data", "logs"] {
-        setup.load_claim(&builders::claim(&set, template, 5));
+        world.put_claim(&builders::claim(&set, template, 5));
     }
-    setup
+    world
         .api
         .unload(&PERSISTENT_VOLUME_CLAIMS, "ns", "data-web-5");
-    let error = apply(&setup, &set).await.unwrap_err();
+    let error = apply(&world, &set).await.unwrap_err();
     let Error::Claim { action, source } = &error else {
         panic!("{error}");
     };
@@ -125,7 +125,7 @@ async fn claim_missing_in_the_api_is_an_error() {
     assert!(source.is_not_found(), "{source}");
     let get_claim = "get persistentvolumeclaims data-web-5";
     assert_eq!(
-        setup.requests(),
+        world.requests(),
         [get_claim],
         "the other claim is not tried"
     );
@@ -159,8 +159,8 @@ fn failed(code: u16, reason: &str) -> Result<String, ApiError> {
 }
 
 /// Requests that change an object.
-fn writes(setup: &OverApi) -> Vec<String> {
-    let mut requests = setup.requests();
+fn writes(world: &ApiWorld) -> Vec<String> {
+    let mut requests = world.requests();
     requests.retain(|request| !request.starts_with("get "));
     requests
 }
@@ -173,20 +173,20 @@ async fn a_failed_live_read_adds_no_owner() {
             ("Delete", "Retain"),
             ("Retain", "Delete"),
         ] {
-            let setup = over_api();
+            let world = ApiWorld::new();
             let builder = web().retention(policy.0, policy.1);
-            setup.api.load(&STATEFUL_SETS, builder.text());
-            setup
+            world.put_set(&builder.build());
+            world
                 .api
                 .react(ApiVerb::Get, "statefulsets", move |_| Some(read()));
             let set = builder.build();
-            setup.load_claim(&builders::claim(&set, "data", 5));
-            let error = apply(&setup, &set).await.unwrap_err();
+            world.put_claim(&builders::claim(&set, "data", 5));
+            let error = apply(&world, &set).await.unwrap_err();
             assert!(
                 matches!(error, Error::DeletesClaims { .. }),
                 "{name}: {error}"
             );
-            assert_eq!(writes(&setup), [""; 0], "{name} {policy:?}");
+            assert_eq!(writes(&world), [""; 0], "{name} {policy:?}");
         }
     }
 }
@@ -194,17 +194,17 @@ async fn a_failed_live_read_adds_no_owner() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_live_read_deletes_no_condemned_pod() {
     for (name, read) in FAILED_READS {
-        let setup = over_api();
+        let world = ApiWorld::new();
         let builder = web().retention("Delete", "Retain");
-        setup.api.load(&STATEFUL_SETS, builder.text());
-        setup
+        world.put_set(&builder.build());
+        world
             .api
             .react(ApiVerb::Get, "statefulsets", move |_| Some(read()));
         let set = builder.build();
         let pod = builders::pod(&set, 5);
-        setup.api.load(&PODS, pod.text());
+        world.put_pod(&pod);
         let pod = pod.build();
-        let deleted = setup
+        let deleted = world
             .control
             .for_sync(&set)
             .delete_condemned_pod(&pod)
@@ -214,22 +214,22 @@ async fn a_failed_live_read_deletes_no_condemned_pod() {
             matches!(error, Error::DeletesClaims { .. }),
             "{name}: {error}"
         );
-        assert_eq!(writes(&setup), [""; 0], "{name}");
-        assert!(setup.recorder.is_empty(), "{name}");
+        assert_eq!(writes(&world), [""; 0], "{name}");
+        assert!(world.recorder.is_empty(), "{name}");
     }
 }
 
 #[tokio::test]
 async fn deletion_reads_the_live_set_unless_scaling_retains() {
     for (when_scaled, looks) in [("Delete", 1), ("Retain", 0), ("Later", 0)] {
-        let setup = over_api();
+        let world = ApiWorld::new();
         let builder = web().retention(when_scaled, "Delete");
-        setup.api.load(&STATEFUL_SETS, builder.text());
+        world.put_set(&builder.build());
         let set = builder.build();
         let pod = builders::pod(&set, 5);
-        setup.api.load(&PODS, pod.text());
+        world.put_pod(&pod);
         let pod = pod.build();
-        let deleted = setup
+        let deleted = world
             .control
             .for_sync(&set)
             .delete_condemned_pod(&pod)
@@ -237,71 +237,71 @@ async fn deletion_reads_the_live_set_unless_scaling_retains() {
         deleted.unwrap();
         let mut expected = vec!["get statefulsets web"; looks];
         expected.push("delete pods web-5");
-        assert_eq!(setup.requests(), expected, "{when_scaled}");
+        assert_eq!(world.requests(), expected, "{when_scaled}");
     }
 }
 
 #[tokio::test]
 async fn set_change_between_two_claims_keeps_the_second() {
-    let setup = over_api();
+    let world = ApiWorld::new();
     let looks = std::sync::atomic::AtomicI64::new(0);
-    setup.api.react(ApiVerb::Get, "statefulsets", move |_| {
+    world.api.react(ApiVerb::Get, "statefulsets", move |_| {
         let generation = 1 + looks.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Some(Ok(two_claims().generation(generation).text()))
     });
     let set = two_claims().build();
     for template in ["data", "logs"] {
-        setup.load_claim(&builders::claim(&set, template, 5));
+        world.put_claim(&builders::claim(&set, template, 5));
     }
-    apply(&setup, &set).await.unwrap_err();
-    assert_eq!(writes(&setup), ["update persistentvolumeclaims data-web-5"]);
+    apply(&world, &set).await.unwrap_err();
+    assert_eq!(writes(&world), ["update persistentvolumeclaims data-web-5"]);
 }
 
 #[tokio::test]
 async fn owner_removal_needs_no_live_read() {
-    let setup = over_api();
+    let world = ApiWorld::new();
     let set = web().retention("Retain", "Retain").build();
     let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
-    setup.load_claim(&builders::claim(&set, "data", 5).owner(pod));
-    apply(&setup, &set).await.unwrap();
+    world.put_claim(&builders::claim(&set, "data", 5).owner(pod));
+    apply(&world, &set).await.unwrap();
     assert_eq!(
-        setup.requests(),
+        world.requests(),
         [
             "get persistentvolumeclaims data-web-5",
             "update persistentvolumeclaims data-web-5"
         ]
     );
-    assert!(owners(&setup.api.actions()[1].json()).is_empty());
+    assert!(owners(&world.api.actions()[1].json()).is_empty());
 }
 
 #[tokio::test]
 async fn set_becomes_an_owner_after_a_live_read() {
-    let setup = over_api();
+    let world = ApiWorld::new();
     let builder = web().retention("Retain", "Delete");
-    setup.api.load(&STATEFUL_SETS, builder.text());
+    world.put_set(&builder.build());
     let set = builder.build();
     let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
-    setup.load_claim(&builders::claim(&set, "data", 5).owner(pod));
-    apply(&setup, &set).await.unwrap();
-    assert_eq!(setup.requests()[1], "get statefulsets web");
-    assert_eq!(owners(&setup.api.actions()[2].json()), ["web"]);
+    world.put_claim(&builders::claim(&set, "data", 5).owner(pod));
+    apply(&world, &set).await.unwrap();
+    assert_eq!(world.requests()[1], "get statefulsets web");
+    assert_eq!(owners(&world.api.actions()[2].json()), ["web"]);
 }
 
 #[tokio::test]
 async fn release_removes_the_pod_from_its_claims_owners() {
     let set = two_claims().build();
     let pod = || owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
-    let setup = over_api();
-    setup.load_claim(
+    let world = ApiWorld::new();
+    world.put_claim(
         &builders::claim(&set, "data", 5)
             .owner(foreign_owner())
             .owner(pod())
             .owner(set_owner())
             .with("spec.future", "<"),
     );
-    setup.load_claim(&builders::claim(&set, "logs", 5).owner(pod()));
+    world.put_claim(&builders::claim(&set, "logs", 5).owner(pod()));
     let slot = condemned(&set);
-    setup
+    world
         .control
         .for_sync(&set)
         .release_claims(&slot)
@@ -313,42 +313,42 @@ async fn release_removes_the_pod_from_its_claims_owners() {
         "get persistentvolumeclaims logs-web-5",
         "update persistentvolumeclaims logs-web-5",
     ];
-    assert_eq!(setup.requests(), expected);
-    let actions = setup.api.actions();
+    assert_eq!(world.requests(), expected);
+    let actions = world.api.actions();
     assert_eq!(owners(&actions[1].json()), ["b", "web"]);
     assert_eq!(actions[1].json()["spec"]["future"], "<");
     let metadata = &actions[3].json()["metadata"];
     assert!(metadata.get("ownerReferences").is_none(), "{metadata}");
-    assert!(setup.recorder.is_empty());
+    assert!(world.recorder.is_empty());
 }
 
 #[tokio::test]
 async fn release_keeps_claims_that_the_pod_does_not_own() {
     let set = two_claims().build();
     let earlier = owner_reference(("v1", "Pod"), "web-5", "earlier", Some(true));
-    let setup = over_api();
-    setup.load_claim(&builders::claim(&set, "data", 5).owner(earlier));
+    let world = ApiWorld::new();
+    world.put_claim(&builders::claim(&set, "data", 5).owner(earlier));
     let slot = condemned(&set);
-    setup
+    world
         .control
         .for_sync(&set)
         .release_claims(&slot)
         .await
         .unwrap();
-    assert_eq!(setup.requests(), [""; 0]);
+    assert_eq!(world.requests(), [""; 0]);
 
     // The live claim counts.
     let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
     let claim = builders::claim(&set, "logs", 5);
-    setup.load_claim(&claim.clone().owner(pod));
-    setup.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
-    setup
+    world.put_claim(&claim.clone().owner(pod));
+    world.api.load(&PERSISTENT_VOLUME_CLAIMS, claim.text());
+    world
         .control
         .for_sync(&set)
         .release_claims(&slot)
         .await
         .unwrap();
-    assert_eq!(setup.requests(), ["get persistentvolumeclaims logs-web-5"]);
+    assert_eq!(world.requests(), ["get persistentvolumeclaims logs-web-5"]);
 }
 
 #[tokio::test]
@@ -360,21 +360,21 @@ async fn release_reads_a_terminal_pods_claims_live() {
         ("Retain", "Failed", 0),
     ] {
         let set = web().retention(when_scaled, "Retain").build();
-        let setup = over_api();
+        let world = ApiWorld::new();
         // The cache lacks the owner.
         let claim = builders::claim(&set, "data", 5);
-        setup.load_claim(&claim);
+        world.put_claim(&claim);
         let live = claim.owner(pod.clone());
-        setup.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
+        world.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
         let ended = builders::pod(&set, 5).phase(phase).build();
         let slot = PodSlot::Existing(Ordinal::from(5), Arc::new(ended));
-        setup
+        world
             .control
             .for_sync(&set)
             .release_claims(&slot)
             .await
             .unwrap();
-        assert_eq!(setup.requests().len(), requests, "{when_scaled} {phase}");
+        assert_eq!(world.requests().len(), requests, "{when_scaled} {phase}");
     }
 }
 
@@ -382,20 +382,20 @@ async fn release_reads_a_terminal_pods_claims_live() {
 async fn failed_release_returns_an_error_and_records_an_event() {
     let set = web().build();
     let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
-    let setup = in_memory();
+    let world = World::new();
     let claim = builders::claim(&set, "data", 5).owner(pod);
-    setup.objects.claims.put(claim.json());
-    setup.objects.update_claim_tracker.fail_after(0, boom);
+    world.put_claim(&claim);
+    world.fail(Call::UpdateClaim, 0);
     let slot = condemned(&set);
-    let taken = setup.control.for_sync(&set).release_claims(&slot).await;
+    let taken = world.control.for_sync(&set).release_claims(&slot).await;
     let text = "could not update claim data-web-5 for delete policy ownerRefs: boom";
     assert_eq!(taken.unwrap_err().to_string(), text);
     let event =
         format!("Warning FailedUpdate Update Pod web-5 in StatefulSet web failed error: {text}");
-    assert_eq!(setup.recorder.drain(), [event]);
+    assert_eq!(world.events(), [event]);
 
-    setup.objects.get_claim_tracker.fail_after(1, boom);
-    setup
+    world.fail(Call::GetClaim, 1);
+    world
         .control
         .for_sync(&set)
         .release_claims(&slot)
@@ -405,96 +405,96 @@ async fn failed_release_returns_an_error_and_records_an_event() {
 
 #[tokio::test]
 async fn foreign_controller_is_kept_and_reported_each_time() {
-    let setup = over_api();
+    let world = ApiWorld::new();
     let set = web().retention("Delete", "Delete").build();
     let claim = builders::claim(&set, "data", 5).owner(foreign_owner());
-    setup.load_claim(&claim);
-    assert!(matches(&setup, &set));
+    world.put_claim(&claim);
+    assert!(matches(&world, &set));
     for _ in 0..2 {
-        apply(&setup, &set).await.unwrap();
-        assert_eq!(setup.recorder.drain(), [CONFLICTING]);
+        apply(&world, &set).await.unwrap();
+        assert_eq!(world.events(), [CONFLICTING]);
     }
-    assert!(setup.requests().is_empty());
+    assert!(world.requests().is_empty());
 }
 
 #[tokio::test]
 async fn foreign_controller_removes_our_reference() {
-    let setup = over_api();
+    let world = ApiWorld::new();
     let set = web().retention("Delete", "Delete").build();
     let claim = builders::claim(&set, "data", 5).owner(foreign_owner());
-    setup.load_claim(&claim.owner(set_owner()));
-    assert!(!matches(&setup, &set));
-    apply(&setup, &set).await.unwrap();
-    assert_eq!(owners(&setup.api.actions()[1].json()), ["b"]);
-    assert_eq!(setup.recorder.drain(), [CONFLICTING]);
+    world.put_claim(&claim.owner(set_owner()));
+    assert!(!matches(&world, &set));
+    apply(&world, &set).await.unwrap();
+    assert_eq!(owners(&world.api.actions()[1].json()), ["b"]);
+    assert_eq!(world.events(), [CONFLICTING]);
 }
 
 #[tokio::test]
 async fn missing_claim_is_skipped() {
-    let (setup, set) = (over_api(), two_claims().build());
-    setup.api.load(&STATEFUL_SETS, two_claims().text());
-    setup.load_claim(&builders::claim(&set, "logs", 5));
-    assert!(!matches(&setup, &set));
-    apply(&setup, &set).await.unwrap();
-    let last = setup.requests().pop().unwrap();
+    let (world, set) = (ApiWorld::new(), two_claims().build());
+    world.put_set(&two_claims().build());
+    world.put_claim(&builders::claim(&set, "logs", 5));
+    assert!(!matches(&world, &set));
+    apply(&world, &set).await.unwrap();
+    let last = world.requests().pop().unwrap();
     assert_eq!(last, "update persistentvolumeclaims logs-web-5");
-    assert!(matches(&over_api(), &set));
+    assert!(matches(&ApiWorld::new(), &set));
 }
 
 #[tokio::test]
 async fn first_failure_stops_the_owner_updates() {
     let set = two_claims().build();
-    let setup = in_memory();
-    setup.objects.sets.add(two_claims().build());
+    let world = World::new();
+    world.put_set(&two_claims().build());
     for template in ["data", "logs"] {
-        setup
+        world
             .objects
             .claims
             .put(builders::claim(&set, template, 5).json());
     }
     let pod = condemned(&set);
-    let control = setup.control.for_sync(&set);
+    let control = world.control.for_sync(&set);
     let apply = || control.update_pod_claim_for_retention_policy(&pod);
-    setup.objects.get_claim_tracker.fail_after(0, boom);
+    world.fail(Call::GetClaim, 0);
     assert_eq!(
         apply().await.unwrap_err().to_string(),
         "Could not retrieve claim data-web-5 not found for web-5 when checking PVC deletion policy: boom"
     );
-    setup.objects.update_claim_tracker.fail_after(0, boom);
+    world.fail(Call::UpdateClaim, 0);
     assert_eq!(
         apply().await.unwrap_err().to_string(),
         "could not update claim data-web-5 for delete policy ownerRefs: boom"
     );
-    assert_eq!(setup.objects.update_claim_tracker.requests(), 1);
-    assert!(setup.recorder.is_empty());
+    assert_eq!(world.requests(Call::UpdateClaim), 1);
+    assert!(world.recorder.is_empty());
 }
 
 #[tokio::test]
 async fn recreated_claim_is_a_conflict_and_not_written() {
-    let setup = over_api();
+    let world = ApiWorld::new();
     let set = web().retention("Retain", "Delete").build();
     let claim = builders::claim(&set, "data", 5);
-    setup.load_claim(&claim);
-    setup
+    world.put_claim(&claim);
+    world
         .api
         .load(&PERSISTENT_VOLUME_CLAIMS, claim.uid("new").text());
-    let error = apply(&setup, &set).await.unwrap_err();
+    let error = apply(&world, &set).await.unwrap_err();
     assert!(error.is_conflict());
     let text = error.to_string();
     assert!(
         text.starts_with("could not update claim data-web-5 for delete policy ownerRefs: "),
         "{text}"
     );
-    assert_eq!(setup.requests(), ["get persistentvolumeclaims data-web-5"]);
+    assert_eq!(world.requests(), ["get persistentvolumeclaims data-web-5"]);
 }
 
 #[tokio::test]
 async fn an_unknown_policy_retains() {
-    let setup = over_api();
+    let world = ApiWorld::new();
     let set = web().retention("Delete", "Later").build();
-    setup.load_claim(&builders::claim(&set, "data", 5).owner(set_owner()));
-    apply(&setup, &set).await.unwrap();
-    assert!(owners(&setup.api.actions()[1].json()).is_empty());
+    world.put_claim(&builders::claim(&set, "data", 5).owner(set_owner()));
+    apply(&world, &set).await.unwrap();
+    assert!(owners(&world.api.actions()[1].json()).is_empty());
 }
 
 #[tokio::test]
@@ -505,12 +505,12 @@ async fn earlier_pods_claim_is_stale_unless_scaling_retains() {
         ("Later", Some("logs-web-5")),
         ("Retain", None),
     ] {
-        let setup = over_api();
+        let world = ApiWorld::new();
         let set = two_claims().retention(when_scaled, "Delete").build();
-        setup.load_claim(&builders::claim(&set, "data", 5));
-        setup.load_claim(&builders::claim(&set, "logs", 5).owner(pod.clone()));
+        world.put_claim(&builders::claim(&set, "data", 5));
+        world.put_claim(&builders::claim(&set, "logs", 5).owner(pod.clone()));
         let slot = PodSlot::Missing(new_pod(&set, 5));
-        let control = setup.control.for_sync(&set);
+        let control = world.control.for_sync(&set);
         let stale = control.pod_claim_is_stale(&slot).unwrap();
         let stale = stale.as_ref().map(|claim| &*claim.name);
         assert_eq!(stale, expected, "{when_scaled}");
@@ -519,10 +519,10 @@ async fn earlier_pods_claim_is_stale_unless_scaling_retains() {
 
 #[tokio::test]
 async fn stale_claim_lookup_fails_with_the_cache() {
-    let (setup, set) = (in_memory(), two_claims().build());
-    setup.objects.get_claim_tracker.fail_after(0, boom);
+    let (world, set) = (World::new(), two_claims().build());
+    world.fail(Call::GetClaim, 0);
     let slot = PodSlot::Missing(new_pod(&set, 5));
-    let control = setup.control.for_sync(&set);
+    let control = world.control.for_sync(&set);
     let error = control.pod_claim_is_stale(&slot).unwrap_err();
     assert_eq!(error.to_string(), "boom");
 }
@@ -530,28 +530,28 @@ async fn stale_claim_lookup_fails_with_the_cache() {
 /// At one request in ten seconds, a change of the set could come between a live read and its write.
 #[tokio::test(start_paused = true)]
 async fn checked_writes_follow_the_live_read_at_once() {
-    let (setup, set) = (over_limited_api(0.1), web().retention("Delete", "Delete"));
-    setup.api.load(&STATEFUL_SETS, set.text());
+    let (world, set) = (ApiWorld::limited(0.1), web().retention("Delete", "Delete"));
+    world.put_set(&set.build());
     let set = set.build();
     let claim = builders::claim(&set, "data", 5).owner(set_owner());
-    setup.load_claim(&claim);
+    world.put_claim(&claim);
     let pod = builders::pod(&set, 5);
-    setup.api.load(&PODS, pod.text());
+    world.put_pod(&pod);
 
     let start = tokio::time::Instant::now();
-    apply(&setup, &set).await.unwrap();
+    apply(&world, &set).await.unwrap();
     let owned = [
         "get persistentvolumeclaims data-web-5",
         "get statefulsets web",
         "update persistentvolumeclaims data-web-5",
     ];
-    assert_eq!(setup.requests(), owned);
+    assert_eq!(world.requests(), owned);
     assert_eq!(start.elapsed().as_secs(), 10, "only the read waited");
 
-    setup.api.clear_actions();
-    let control = setup.control.for_sync(&set);
+    world.api.clear_actions();
+    let control = world.control.for_sync(&set);
     control.delete_condemned_pod(&pod.build()).await.unwrap();
     let deleted = ["get statefulsets web", "delete pods web-5"];
-    assert_eq!(setup.requests(), deleted);
+    assert_eq!(world.requests(), deleted);
     assert_eq!(start.elapsed().as_secs(), 30, "the tokens are owed");
 }

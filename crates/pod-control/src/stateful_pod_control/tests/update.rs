@@ -15,24 +15,24 @@ fn failed(error: &str) -> String {
     format!("Warning FailedUpdate Update Pod web-0 in StatefulSet web failed error: {error}")
 }
 
-async fn update(setup: &OverApi, set: &StatefulSet, pod: &PodSlot) -> Result<(), Error> {
-    setup.store_set(set);
-    let control = &setup.control;
+async fn update(world: &ApiWorld, set: &StatefulSet, pod: &PodSlot) -> Result<(), Error> {
+    world.put_set(set);
+    let control = &world.control;
     control.for_sync(set).update_stateful_pod(pod).await
 }
 
 /// A pod without its name label, both live and in the cache.
-fn unnamed(set: &StatefulSet, setup: &OverApi) -> PodSlot {
+fn unnamed(set: &StatefulSet, world: &ApiWorld) -> PodSlot {
     let pod = builders::pod(set, 0).without_label(NAME_LABEL);
-    setup.load_claim(&builders::claim(set, "data", 0));
-    setup.api.load(&PODS, pod.text());
+    world.put_claim(&builders::claim(set, "data", 0));
+    world.put_pod(&pod);
     existing(&pod)
 }
 
 #[tokio::test]
 async fn identity_repair_keeps_other_live_fields() {
-    let (setup, set) = (over_api(), web().build());
-    setup.load_claim(&builders::claim(&set, "data", 0));
+    let (world, set) = (ApiWorld::new(), web().build());
+    world.put_claim(&builders::claim(&set, "data", 0));
     let pod = builders::pod(&set, 0).without_label(NAME_LABEL);
     let live = pod
         .clone()
@@ -43,24 +43,24 @@ async fn identity_repair_keeps_other_live_fields() {
             json!({"deep": ["<", 9_007_199_254_740_993_i64]}),
         )
         .with("metadata.managedFields", json!([{"manager": "kubelet"}]));
-    setup.api.load(&PODS, live.text());
-    update(&setup, &set, &existing(&pod)).await.unwrap();
-    assert_eq!(setup.requests(), ["get pods web-0", "update pods web-0"]);
+    world.put_pod(&live);
+    update(&world, &set, &existing(&pod)).await.unwrap();
+    assert_eq!(world.requests(), ["get pods web-0", "update pods web-0"]);
     // The server keeps managed fields that a PUT lacks.
     let expected = live.label(NAME_LABEL, "web-0");
     let expected = expected.without("metadata.managedFields").json();
-    assert_eq!(setup.api.actions()[1].json(), expected);
-    assert_eq!(setup.recorder.drain(), [UPDATED]);
+    assert_eq!(world.api.actions()[1].json(), expected);
+    assert_eq!(world.events(), [UPDATED]);
 }
 
 #[tokio::test]
 async fn storage_repair_follows_claim_creation() {
-    let (setup, set) = (over_api(), web().claim_template("logs").build());
+    let (world, set) = (ApiWorld::new(), web().claim_template("logs").build());
     let pod = builders::pod(&set, 0).with("spec.volumes", json!([{"name": "x", "emptyDir": {}}]));
-    setup.api.load(&PODS, pod.text());
-    update(&setup, &set, &existing(&pod)).await.unwrap();
+    world.put_pod(&pod);
+    update(&world, &set, &existing(&pod)).await.unwrap();
     assert_eq!(
-        setup.requests(),
+        world.requests(),
         [
             "create persistentvolumeclaims data-web-0",
             "create persistentvolumeclaims logs-web-0",
@@ -68,7 +68,7 @@ async fn storage_repair_follows_claim_creation() {
             "update pods web-0",
         ]
     );
-    let volumes = setup.api.actions()[3].json()["spec"]["volumes"].clone();
+    let volumes = world.api.actions()[3].json()["spec"]["volumes"].clone();
     let names: Vec<&Value> = volumes
         .as_array()
         .unwrap()
@@ -76,53 +76,53 @@ async fn storage_repair_follows_claim_creation() {
         .map(|v| &v["name"])
         .collect();
     assert_eq!(names, ["data", "logs", "x"]);
-    assert_eq!(setup.recorder.drain().len(), 3);
+    assert_eq!(world.events().len(), 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn claims_are_created_once_until_the_pod_is_written() {
-    let (setup, set) = (over_api(), web().build());
+    let (world, set) = (ApiWorld::new(), web().build());
     let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
-    setup.api.load(&PODS, pod.clone().uid("new").text());
-    let error = update(&setup, &set, &existing(&pod)).await.unwrap_err();
+    world.put_pod(&pod.clone().uid("new"));
+    let error = update(&world, &set, &existing(&pod)).await.unwrap_err();
     assert!(error.is_conflict());
     let mut requests = vec!["create persistentvolumeclaims data-web-0"];
     requests.extend(["get pods web-0"; 4]);
-    assert_eq!(setup.requests(), requests);
+    assert_eq!(world.requests(), requests);
 }
 
 /// As upstream. If the cache is stale, the claim's name is taken.
 #[tokio::test(start_paused = true)]
 async fn claims_are_created_again_after_a_conflict_on_the_pod() {
-    let (setup, set) = (over_api(), web().build());
+    let (world, set) = (ApiWorld::new(), web().build());
     let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
-    setup.api.load(&PODS, pod.text());
-    setup.fail(ApiVerb::Update, "pods", 1, FaultError::Conflict);
-    let error = update(&setup, &set, &existing(&pod)).await.unwrap_err();
+    world.put_pod(&pod);
+    world.fail(ApiVerb::Update, "pods", 1, FaultError::Conflict);
+    let error = update(&world, &set, &existing(&pod)).await.unwrap_err();
     let create = "create persistentvolumeclaims data-web-0";
     let attempt = [create, "get pods web-0", "update pods web-0"];
-    assert_eq!(setup.requests(), [&attempt[..], &[create]].concat());
+    assert_eq!(world.requests(), [&attempt[..], &[create]].concat());
     let failed = failed(&error.to_string());
     assert!(failed.contains("already exists"), "{failed}");
-    assert_eq!(setup.recorder.drain()[1..], [&*failed, &*failed]);
+    assert_eq!(world.events()[1..], [&*failed, &*failed]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn failed_claim_creation_stops_the_repair() {
-    let (setup, set) = (over_api(), web().build());
+    let (world, set) = (ApiWorld::new(), web().build());
     let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
-    setup.api.load(&PODS, pod.text());
+    world.put_pod(&pod);
     let conflict = FaultError::Conflict;
-    setup.fail(ApiVerb::Create, CLAIMS, 1, conflict);
-    let error = update(&setup, &set, &existing(&pod)).await.unwrap_err();
+    world.fail(ApiVerb::Create, CLAIMS, 1, conflict);
+    let error = update(&world, &set, &existing(&pod)).await.unwrap_err();
     assert!(!error.is_conflict());
     assert_eq!(
-        setup.requests(),
+        world.requests(),
         ["create persistentvolumeclaims data-web-0"]
     );
     let api_text = r#"Operation cannot be fulfilled on persistentvolumeclaims "data-web-0": object has been modified"#;
     assert_eq!(
-        setup.recorder.drain(),
+        world.events(),
         [
             format!(
                 "Warning FailedCreate Create Claim data-web-0 for Pod web-0 in StatefulSet web failed error: {api_text}"
@@ -134,13 +134,13 @@ async fn failed_claim_creation_stops_the_repair() {
 
 #[tokio::test]
 async fn pod_with_only_wrong_claims_is_written_unchanged() {
-    let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
-    setup.load_claim(&builders::claim(&set, "data", 0));
+    let (world, set) = (ApiWorld::new(), web().retention("Retain", "Delete").build());
+    world.put_claim(&builders::claim(&set, "data", 0));
     let pod = builders::pod(&set, 0);
-    setup.api.load(&PODS, pod.text());
-    update(&setup, &set, &existing(&pod)).await.unwrap();
+    world.put_pod(&pod);
+    update(&world, &set, &existing(&pod)).await.unwrap();
     assert_eq!(
-        setup.requests(),
+        world.requests(),
         [
             "get persistentvolumeclaims data-web-0",
             "get statefulsets web",
@@ -149,73 +149,73 @@ async fn pod_with_only_wrong_claims_is_written_unchanged() {
             "update pods web-0",
         ]
     );
-    assert_eq!(owners(&setup.api.actions()[2].json()), ["web"]);
-    assert_eq!(setup.api.actions()[4].json(), pod.json());
-    assert_eq!(setup.recorder.drain(), [UPDATED]);
+    assert_eq!(owners(&world.api.actions()[2].json()), ["web"]);
+    assert_eq!(world.api.actions()[4].json(), pod.json());
+    assert_eq!(world.events(), [UPDATED]);
 }
 
 #[tokio::test]
 async fn failed_claim_lookup_stops_the_repair() {
-    let (setup, set) = (in_memory(), web().build());
-    setup.objects.get_claim_tracker.fail_after(0, boom);
+    let (world, set) = (World::new(), web().build());
+    world.fail(Call::GetClaim, 0);
     let pod = existing(&builders::pod(&set, 0));
-    let result = setup.control.for_sync(&set).update_stateful_pod(&pod).await;
+    let result = world.control.for_sync(&set).update_stateful_pod(&pod).await;
     let error = result.unwrap_err().to_string();
     assert_eq!(
         error,
         "Could not retrieve claim data-web-0 for web-0 when checking PVC deletion policy: boom"
     );
-    assert_eq!(setup.recorder.drain(), [failed(&error)]);
-    assert_eq!(setup.objects.update_pod_tracker.requests(), 0);
+    assert_eq!(world.events(), [failed(&error)]);
+    assert_eq!(world.requests(Call::UpdatePod), 0);
 }
 
 #[tokio::test]
 async fn failed_claim_owner_update_stops_the_repair() {
     let set = web().retention("Retain", "Delete").build();
-    let update = async |setup: &InMemory| {
+    let update = async |world: &World| {
         let claim = builders::claim(&set, "data", 0);
-        setup.objects.claims.put(claim.json());
-        setup.objects.sets.add(set.clone());
+        world.put_claim(&claim);
+        world.put_set(&set);
         let pod = existing(&builders::pod(&set, 0));
-        let result = setup.control.for_sync(&set).update_stateful_pod(&pod).await;
+        let result = world.control.for_sync(&set).update_stateful_pod(&pod).await;
         let error = result.unwrap_err().to_string();
-        assert_eq!(setup.recorder.drain(), [failed(&error)]);
-        assert_eq!(setup.objects.update_pod_tracker.requests(), 0);
+        assert_eq!(world.events(), [failed(&error)]);
+        assert_eq!(world.requests(Call::UpdatePod), 0);
         error
     };
-    let setup = in_memory();
-    setup.objects.get_claim_tracker.fail_after(1, boom);
+    let world = World::new();
+    world.fail(Call::GetClaim, 1);
     assert_eq!(
-        update(&setup).await,
+        update(&world).await,
         "Could not retrieve claim data-web-0 not found for web-0 when checking PVC deletion policy: boom"
     );
-    let setup = in_memory();
-    setup.objects.update_claim_tracker.fail_after(0, boom);
+    let world = World::new();
+    world.fail(Call::UpdateClaim, 0);
     assert_eq!(
-        update(&setup).await,
+        update(&world).await,
         "could not update claim data-web-0 for delete policy ownerRefs: boom"
     );
-    assert_eq!(setup.objects.update_claim_tracker.requests(), 1);
+    assert_eq!(world.requests(Call::UpdateClaim), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn pod_conflict_is_tried_four_times_with_one_event() {
     for (conflicts, succeeds) in [(3, true), (4, false)] {
-        let (setup, set) = (over_api(), web().build());
-        let pod = unnamed(&set, &setup);
-        setup.fail(ApiVerb::Update, "pods", conflicts, FaultError::Conflict);
-        let stored = setup.api.raw_objects(&PODS)[0].clone();
+        let (world, set) = (ApiWorld::new(), web().build());
+        let pod = unnamed(&set, &world);
+        world.fail(ApiVerb::Update, "pods", conflicts, FaultError::Conflict);
+        let stored = world.api.raw_objects(&PODS)[0].clone();
         let reads = AtomicUsize::new(10);
-        setup.api.react(ApiVerb::Get, "pods", move |_| {
+        world.api.react(ApiVerb::Get, "pods", move |_| {
             let version = reads.fetch_add(1, Ordering::Relaxed);
             let version = format!(r#""resourceVersion":"{version}""#);
             Some(Ok(stored.replace(r#""resourceVersion":"5""#, &version)))
         });
         let start = Instant::now();
-        let result = update(&setup, &set, &pod).await;
+        let result = update(&world, &set, &pod).await;
         assert_eq!(result.is_ok(), succeeds);
         assert_eq!(start.elapsed(), Duration::from_millis(10 + 50 + 250));
-        let actions = setup.api.actions();
+        let actions = world.api.actions();
         let versions: Vec<Value> = actions
             .iter()
             .filter(|action| action.verb == ApiVerb::Update)
@@ -228,65 +228,65 @@ async fn pod_conflict_is_tried_four_times_with_one_event() {
         } else {
             failed(conflict)
         };
-        assert_eq!(setup.recorder.drain(), [expected]);
+        assert_eq!(world.events(), [expected]);
     }
 }
 
 #[tokio::test]
 async fn other_update_errors_are_not_retried() {
-    let (setup, set) = (over_api(), web().build());
-    let pod = unnamed(&set, &setup);
-    setup.fail(ApiVerb::Update, "pods", 1, FaultError::Invalid);
-    update(&setup, &set, &pod).await.unwrap_err();
-    assert_eq!(setup.requests(), ["get pods web-0", "update pods web-0"]);
-    assert_eq!(setup.recorder.drain(), [failed(r#"X "web-0" is invalid"#)]);
+    let (world, set) = (ApiWorld::new(), web().build());
+    let pod = unnamed(&set, &world);
+    world.fail(ApiVerb::Update, "pods", 1, FaultError::Invalid);
+    update(&world, &set, &pod).await.unwrap_err();
+    assert_eq!(world.requests(), ["get pods web-0", "update pods web-0"]);
+    assert_eq!(world.events(), [failed(r#"X "web-0" is invalid"#)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn recreated_pod_is_a_conflict_and_never_written() {
-    let (setup, set) = (over_api(), web().build());
-    let pod = unnamed(&set, &setup);
-    setup
+    let (world, set) = (ApiWorld::new(), web().build());
+    let pod = unnamed(&set, &world);
+    world
         .api
         .load(&PODS, builders::pod(&set, 0).uid("new").text());
-    let error = update(&setup, &set, &pod).await.unwrap_err();
+    let error = update(&world, &set, &pod).await.unwrap_err();
     assert!(error.is_conflict());
-    assert_eq!(setup.requests(), ["get pods web-0"; 4]);
-    assert_eq!(setup.recorder.drain(), [failed(&error.to_string())]);
+    assert_eq!(world.requests(), ["get pods web-0"; 4]);
+    assert_eq!(world.events(), [failed(&error.to_string())]);
 }
 
 #[tokio::test]
 async fn missing_pod_gives_a_failure_event() {
-    let (setup, set) = (over_api(), web().build());
-    let pod = unnamed(&set, &setup);
-    setup.api.unload(&PODS, "ns", "web-0");
-    let error = update(&setup, &set, &pod).await.unwrap_err();
-    assert_eq!(setup.requests(), ["get pods web-0"]);
-    assert_eq!(setup.recorder.drain(), [failed(&error.to_string())]);
+    let (world, set) = (ApiWorld::new(), web().build());
+    let pod = unnamed(&set, &world);
+    world.api.unload(&PODS, "ns", "web-0");
+    let error = update(&world, &set, &pod).await.unwrap_err();
+    assert_eq!(world.requests(), ["get pods web-0"]);
+    assert_eq!(world.events(), [failed(&error.to_string())]);
 }
 
 #[tokio::test]
 async fn correct_live_pod_is_not_written() {
-    let (setup, set) = (over_api(), web().build());
-    let pod = unnamed(&set, &setup);
-    setup.api.load(&PODS, builders::pod(&set, 0).text());
-    update(&setup, &set, &pod).await.unwrap();
-    assert_eq!(setup.requests(), ["get pods web-0"]);
-    assert!(setup.recorder.is_empty());
+    let (world, set) = (ApiWorld::new(), web().build());
+    let pod = unnamed(&set, &world);
+    world.put_pod(&builders::pod(&set, 0));
+    update(&world, &set, &pod).await.unwrap();
+    assert_eq!(world.requests(), ["get pods web-0"]);
+    assert!(world.recorder.is_empty());
 }
 
 #[tokio::test]
 async fn correct_live_claim_is_not_written() {
-    let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
+    let (world, set) = (ApiWorld::new(), web().retention("Retain", "Delete").build());
     let claim = builders::claim(&set, "data", 0);
-    setup.load_claim(&claim);
+    world.put_claim(&claim);
     let live = claim.owner(set_owner());
-    setup.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
+    world.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
     let pod = builders::pod(&set, 0);
-    setup.api.load(&PODS, pod.text());
-    update(&setup, &set, &existing(&pod)).await.unwrap();
+    world.put_pod(&pod);
+    update(&world, &set, &existing(&pod)).await.unwrap();
     assert_eq!(
-        setup.requests(),
+        world.requests(),
         [
             "get persistentvolumeclaims data-web-0",
             "get pods web-0",
@@ -297,31 +297,31 @@ async fn correct_live_claim_is_not_written() {
 
 #[tokio::test(start_paused = true)]
 async fn claim_conflict_is_retried_with_one_event_each() {
-    let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
-    setup.load_claim(&builders::claim(&set, "data", 0));
+    let (world, set) = (ApiWorld::new(), web().retention("Retain", "Delete").build());
+    world.put_claim(&builders::claim(&set, "data", 0));
     let pod = builders::pod(&set, 0);
-    setup.api.load(&PODS, pod.text());
+    world.put_pod(&pod);
     let conflict = FaultError::Conflict;
-    setup.fail(ApiVerb::Update, CLAIMS, 2, conflict);
+    world.fail(ApiVerb::Update, CLAIMS, 2, conflict);
     let start = Instant::now();
-    update(&setup, &set, &existing(&pod)).await.unwrap();
+    update(&world, &set, &existing(&pod)).await.unwrap();
     assert_eq!(start.elapsed(), Duration::from_millis(10 + 50));
     let error = failed(
         r#"could not update claim data-web-0 for delete policy ownerRefs: Operation cannot be fulfilled on persistentvolumeclaims "data-web-0": object has been modified"#,
     );
-    assert_eq!(setup.recorder.drain(), [&*error, &*error, UPDATED]);
+    assert_eq!(world.events(), [&*error, &*error, UPDATED]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn created_pod_is_updated_only_with_the_same_uid() {
-    let (setup, set) = (over_api(), web().retention("Retain", "Delete").build());
-    setup.store_set(&set);
-    setup.load_claim(&builders::claim(&set, "data", 0));
+    let (world, set) = (ApiWorld::new(), web().retention("Retain", "Delete").build());
+    world.put_set(&set);
+    world.put_claim(&builders::claim(&set, "data", 0));
     let slot = PodSlot::Missing(new_pod(&set, 0));
-    let control = setup.control.for_sync(&set);
+    let control = world.control.for_sync(&set);
     control.create_stateful_pod(&slot).await.unwrap();
-    setup.recorder.drain();
-    setup.api.clear_actions();
+    world.events();
+    world.api.clear_actions();
     // The cache doesn't show the claim's owner yet.
     control.update_stateful_pod(&slot).await.unwrap();
     let expected = [
@@ -329,15 +329,15 @@ async fn created_pod_is_updated_only_with_the_same_uid() {
         "get pods web-0",
         "update pods web-0",
     ];
-    assert_eq!(setup.requests(), expected);
-    assert_eq!(setup.recorder.drain(), [UPDATED]);
+    assert_eq!(world.requests(), expected);
+    assert_eq!(world.events(), [UPDATED]);
 
-    setup.api.clear_actions();
+    world.api.clear_actions();
     let another = builders::pod(&set, 0).uid("new");
-    setup.api.load(&PODS, another.text());
+    world.put_pod(&another);
     let error = control.update_stateful_pod(&slot).await.unwrap_err();
     assert!(error.is_conflict());
-    let writes = setup.requests();
+    let writes = world.requests();
     assert!(
         !writes.contains(&"update pods web-0".to_owned()),
         "{writes:?}"
@@ -346,8 +346,8 @@ async fn created_pod_is_updated_only_with_the_same_uid() {
 
 #[tokio::test]
 async fn new_pod_with_correct_claims_needs_no_request() {
-    let (setup, set) = (over_api(), web().build());
+    let (world, set) = (ApiWorld::new(), web().build());
     let slot = PodSlot::Missing(new_pod(&set, 0));
-    update(&setup, &set, &slot).await.unwrap();
-    assert!(setup.requests().is_empty());
+    update(&world, &set, &slot).await.unwrap();
+    assert!(world.requests().is_empty());
 }

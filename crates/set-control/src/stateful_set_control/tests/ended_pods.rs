@@ -9,7 +9,7 @@ fn set() -> Builder<StatefulSet> {
 /// A world with one pod that owns its claim.
 fn owning(set: &Builder<StatefulSet>, pod: &Builder<Pod>) -> World {
     let world = world(set);
-    world.put(pod);
+    world.put_pod(pod);
     own(&world, set, 0);
     world
 }
@@ -19,7 +19,7 @@ fn own(world: &World, set: &Builder<StatefulSet>, ordinal: i32) {
     let (pod, uid) = (format!("web-{ordinal}"), format!("web-{ordinal}-uid"));
     let owner = builders::owner_reference(("v1", "Pod"), &pod, &uid, Some(true));
     let claim = builders::claim(&set.build(), "data", ordinal).owner(owner);
-    world.objects.claims.put(claim.json());
+    world.put_claim(&claim);
 }
 
 fn is_owned(world: &World) -> bool {
@@ -28,7 +28,7 @@ fn is_owned(world: &World) -> bool {
 
 fn is_claim_owned(world: &World, ordinal: i32) -> bool {
     let name = format!("data-web-{ordinal}");
-    let claim = world.objects.claims.json("ns", &name).unwrap();
+    let claim = world.claim(&name).unwrap();
     claim["metadata"].get("ownerReferences").is_some()
 }
 
@@ -37,9 +37,9 @@ fn is_claim_owned(world: &World, ordinal: i32) -> bool {
 fn scaled_back(set: &Builder<StatefulSet>) -> World {
     let set = set.clone().replicas(4);
     let world = world(&set);
-    world.put(&pod(&set, 1));
-    world.put(&pod(&set, 2).phase("Failed"));
-    world.put(&pod(&set, 3).terminating());
+    world.put_pod(&pod(&set, 1));
+    world.put_pod(&pod(&set, 2).phase("Failed"));
+    world.put_pod(&pod(&set, 3).terminating());
     for ordinal in 1..4 {
         own(&world, &set, ordinal);
     }
@@ -48,21 +48,21 @@ fn scaled_back(set: &Builder<StatefulSet>) -> World {
 
 #[tokio::test]
 async fn pods_behind_an_unready_pod_release_their_claims() {
-    let world = scaled_back(&set());
-    world.put(&pod(&set(), 0).unready());
+    let mut world = scaled_back(&set());
+    world.put_pod(&pod(&set(), 0).unready());
     assert_eq!(world.step().await, not_ready("web-0"));
     for ordinal in 1..4 {
         assert!(!is_claim_owned(&world, ordinal), "{ordinal}");
     }
-    assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
+    assert_eq!(world.requests(Call::DeletePod), 0);
 }
 
 #[tokio::test]
 async fn pods_behind_a_failed_batch_release_their_claims() {
-    let world = scaled_back(&set().parallel());
-    world.objects.create_pod_tracker.fail_after(0, boom);
-    let error = world.sync().await.error.unwrap().to_string();
-    assert_eq!(error, "boom");
+    let mut world = scaled_back(&set().parallel());
+    world.fail(Call::CreatePod, 0);
+    let error = world.sync_error().await;
+    assert_eq!(error, INJECTED);
     for ordinal in 1..4 {
         assert!(!is_claim_owned(&world, ordinal), "{ordinal}");
     }
@@ -70,11 +70,11 @@ async fn pods_behind_a_failed_batch_release_their_claims() {
 
 #[tokio::test]
 async fn failed_release_doesnt_block_other_claims() {
-    let world = scaled_back(&set());
-    world.put(&pod(&set(), 0).unready());
-    world.objects.update_claim_tracker.fail_after(0, boom);
-    let error = world.sync().await.error.unwrap().to_string();
-    let text = "could not update claim data-web-1 for delete policy ownerRefs: boom";
+    let mut world = scaled_back(&set());
+    world.put_pod(&pod(&set(), 0).unready());
+    world.fail(Call::UpdateClaim, 0);
+    let error = world.sync_error().await;
+    let text = "could not update claim data-web-1 for delete policy ownerRefs: injected failure";
     assert_eq!(error, text);
     let owned: Vec<i32> = (1..4).filter(|it| is_claim_owned(&world, *it)).collect();
     assert_eq!(owned, [1]);
@@ -84,9 +84,9 @@ async fn failed_release_doesnt_block_other_claims() {
 async fn retain_policy_releases_condemned_pods_claims_at_once() {
     for (when_scaled, stays_owned) in [("Retain", false), ("Delete", true)] {
         let set = set().retention(when_scaled, "Retain").replicas(1);
-        let world = world(&set);
-        world.put(&pod(&set, 0).unready());
-        world.put(&pod(&set, 1).terminating());
+        let mut world = world(&set);
+        world.put_pod(&pod(&set, 0).unready());
+        world.put_pod(&pod(&set, 1).terminating());
         own(&world, &set, 1);
         assert_eq!(world.step().await, not_ready("web-0"));
         assert_eq!(is_claim_owned(&world, 1), stays_owned, "{when_scaled}");
@@ -97,12 +97,12 @@ async fn retain_policy_releases_condemned_pods_claims_at_once() {
 async fn terminal_pods_claims_outlive_it() {
     for phase in ["Failed", "Succeeded"] {
         for set in [set(), set().parallel()] {
-            let world = owning(&set, &pod(&set, 0).phase(phase));
+            let mut world = owning(&set, &pod(&set, 0).phase(phase));
             let waiting = Waiting::PodRemoval("web-0".into());
             assert_eq!(world.step().await, Some(waiting));
-            assert!(!world.pods().contains(&"web-0".to_owned()));
+            assert!(!world.pod_names().contains(&"web-0".to_owned()));
             assert!(!is_owned(&world), "{phase}");
-            assert_eq!(world.objects.read_set_tracker.requests(), 0);
+            assert_eq!(world.requests(Call::ReadSet), 0);
         }
     }
 }
@@ -110,31 +110,32 @@ async fn terminal_pods_claims_outlive_it() {
 #[tokio::test]
 async fn terminal_pod_is_kept_while_it_owns_its_claim() {
     for set in [set(), set().parallel()] {
-        let world = owning(&set, &pod(&set, 0).phase("Failed"));
-        world.objects.update_claim_tracker.fail_after(0, boom);
-        let error = world.sync().await.error.unwrap().to_string();
-        let text = "could not update claim data-web-0 for delete policy ownerRefs: boom";
+        let mut world = owning(&set, &pod(&set, 0).phase("Failed"));
+        world.fail(Call::UpdateClaim, 0);
+        let error = world.sync_error().await;
+        let text =
+            "could not update claim data-web-0 for delete policy ownerRefs: injected failure";
         assert_eq!(error, text);
-        assert!(world.pods().contains(&"web-0".to_owned()));
-        assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
+        assert!(world.pod_names().contains(&"web-0".to_owned()));
+        assert_eq!(world.requests(Call::DeletePod), 0);
     }
 }
 
 #[tokio::test]
 async fn terminating_wanted_pods_claims_outlive_it() {
     for set in [set(), set().parallel()] {
-        let world = owning(&set, &pod(&set, 0).terminating());
+        let mut world = owning(&set, &pod(&set, 0).terminating());
         world.step().await;
         assert!(!is_owned(&world));
-        assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
+        assert_eq!(world.requests(Call::DeletePod), 0);
     }
 }
 
 #[tokio::test]
 async fn terminal_condemned_pod_keeps_owning_its_claims() {
     let set = set().replicas(0);
-    let world = owning(&set, &pod(&set, 0).unready().phase("Failed"));
+    let mut world = owning(&set, &pod(&set, 0).unready().phase("Failed"));
     world.step().await;
     assert!(is_owned(&world));
-    assert!(world.pods().is_empty());
+    assert!(world.pod_names().is_empty());
 }

@@ -23,7 +23,7 @@ fn at_1_37(set: &Builder<StatefulSet>) -> World {
 impl World {
     /// Returns reason and time of the condition `Progressing`.
     fn reason_and_time(&self) -> Option<(String, String)> {
-        let conditions = self.set().status.conditions.clone()?.list();
+        let conditions = self.set.status.conditions.clone()?.list();
         let own = conditions
             .iter()
             .find(|it| *it.condition_type == *"Progressing")?;
@@ -31,16 +31,15 @@ impl World {
     }
 
     fn writes(&self) -> usize {
-        self.status.update_tracker.requests()
+        self.requests(Call::UpdateStatus)
     }
 
     /// Replaces the recorded conditions, and returns true if the next sync writes the status.
-    async fn writes_after(&self, member: &str, value: &str) -> bool {
-        let mut status = serde_json::to_value(&*self.set().status).unwrap();
+    async fn writes_after(&mut self, member: &str, value: &str) -> bool {
+        let mut status = serde_json::to_value(&*self.set.status).unwrap();
         status["conditions"][0][member] = value.into();
-        let mut set = StatefulSet::clone(&self.set());
-        set.status = Arc::new(serde_json::from_value(status).unwrap());
-        self.objects.sets.add(set);
+        let status = serde_json::from_value(status).unwrap();
+        self.update(|set| set.status = Arc::new(status));
         let before = self.writes();
         self.step().await;
         self.writes() > before
@@ -50,7 +49,7 @@ impl World {
 #[tokio::test]
 async fn open_questions_have_their_present_answers() {
     let set = web().recreate();
-    let world = at_1_37(&set);
+    let mut world = at_1_37(&set);
     world.settle().await;
     let created = world.reason_and_time();
     let writes = world.writes();
@@ -59,14 +58,14 @@ async fn open_questions_have_their_present_answers() {
     let changed_condition_alone_is_written = world.writes_after("message", "x").await;
     let time = "2020-01-01T00:00:00Z";
     let changed_time_alone_is_written = world.writes_after("lastTransitionTime", time).await;
-    world.change(&web().generation(2));
+    world.apply(&web().generation(2));
     world.step().await;
     let progress_stays_under_another_strategy = world.reason_and_time().is_some();
 
     let slow = set.min_ready_seconds(1_000_000);
-    let world = at_1_37(&slow);
+    let mut world = at_1_37(&slow);
     for ordinal in 0..3 {
-        world.put(&pod(&slow, ordinal));
+        world.put_pod(&pod(&slow, ordinal));
     }
     world.step().await;
     let completion_needs_availability = world.reason_and_time().is_none();

@@ -33,9 +33,9 @@ fn web() -> Builder<StatefulSet> {
 
 /// A world whose set got another image after its pods had become ready.
 async fn changed(set: &Builder<StatefulSet>) -> World {
-    let world = recreating(set);
+    let mut world = recreating(set);
     world.settle().await;
-    world.change(&set.clone().image(NEW).generation(2));
+    world.apply(&set.clone().image(NEW).generation(2));
     world
 }
 
@@ -63,31 +63,27 @@ impl World {
     }
 
     fn conditions(&self) -> Vec<Value> {
-        let status = serde_json::to_value(&*self.set().status).unwrap();
+        let status = serde_json::to_value(&*self.set.status).unwrap();
         status["conditions"].as_array().cloned().unwrap_or_default()
     }
 
     /// Returns the revisions of the existing pods.
-    fn revisions(&self) -> Vec<String> {
-        self.pods()
+    fn pod_revisions(&self) -> Vec<String> {
+        self.pod_names()
             .iter()
             .map(|pod| self.pod_revision(pod))
             .collect()
-    }
-
-    fn remove(&self, pod: &str) {
-        self.objects.pods.delete("ns", pod).unwrap();
     }
 }
 
 #[tokio::test]
 async fn all_old_pods_go_before_the_first_new_one() {
-    let world = changed(&web()).await;
+    let mut world = changed(&web()).await;
     assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
     assert_eq!(world.step().await, old_pod("web-0"));
-    assert_eq!(world.pods(), [""; 0]);
+    assert_eq!(world.pod_names(), [""; 0]);
     assert_eq!(world.counts(), [3, 3, 3, 3, 0]);
-    let events = world.recorder.drain();
+    let events = world.events();
     let deleted = |ordinal| {
         format!("Normal SuccessfulDelete Delete Pod web-{ordinal} in StatefulSet web successful")
     };
@@ -102,25 +98,25 @@ async fn all_old_pods_go_before_the_first_new_one() {
     assert_eq!(world.step().await, None);
     assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
     assert_eq!(
-        world.revisions(),
+        world.pod_revisions(),
         [new_revision(NEW), new_revision(NEW), new_revision(NEW)]
     );
-    let status = &world.set().status;
+    let status = &world.set.status;
     assert_eq!(*status.current_revision, *new_revision(NEW));
     assert_eq!(world.counts(), [3, 3, 3, 3, 3]);
     // A further sync writes nothing.
-    let writes = world.status.update_tracker.requests();
+    let writes = world.requests(Call::UpdateStatus);
     assert_eq!(world.step().await, None);
-    assert_eq!(world.status.update_tracker.requests(), writes);
+    assert_eq!(world.requests(Call::UpdateStatus), writes);
 }
 
 #[tokio::test]
 async fn parallel_set_creates_all_pods_in_one_sync() {
-    let world = changed(&web().parallel()).await;
+    let mut world = changed(&web().parallel()).await;
     assert_eq!(world.step().await, old_pod("web-0"));
-    assert_eq!(world.pods(), [""; 0]);
+    assert_eq!(world.pod_names(), [""; 0]);
     world.step().await;
-    assert_eq!(world.pods(), ["web-0", "web-1", "web-2"]);
+    assert_eq!(world.pod_names(), ["web-0", "web-1", "web-2"]);
     assert_eq!(world.progress(), Some(WAITING.map(str::to_owned)));
 }
 
@@ -130,17 +126,17 @@ async fn held_pod_delays_every_creation() {
         let mut world = changed(&set).await;
         world.step().await;
         // A finalizer holds the pod.
-        world.put(&pod(&set, 1).terminating());
+        world.put_pod(&pod(&set, 1).terminating());
         world.now += jiff::SignedDuration::from_mins(1);
         let before = world.conditions();
         for _ in 0..3 {
             assert_eq!(world.step().await, old_pod("web-1"));
-            assert_eq!(world.pods(), ["web-1"]);
+            assert_eq!(world.pod_names(), ["web-1"]);
             assert_eq!(world.conditions(), before);
         }
-        world.remove("web-1");
+        world.remove_pod("web-1");
         world.step().await;
-        assert_ne!(world.pods(), [""; 0]);
+        assert_ne!(world.pod_names(), [""; 0]);
         let after = world.conditions();
         assert_eq!(after[0]["message"], WAITING[2]);
         assert_eq!(
@@ -153,25 +149,28 @@ async fn held_pod_delays_every_creation() {
 #[tokio::test]
 async fn failed_deletion_ends_the_wave_after_its_batch() {
     let set = web().replicas(7);
-    let world = changed(&set).await;
-    let done = world.objects.delete_pod_tracker.requests();
-    world.objects.delete_pod_tracker.fail_after(done + 1, boom);
+    let mut world = changed(&set).await;
+    let done = world.requests(Call::DeletePod);
+    world.fail(Call::DeletePod, done + 1);
     let outcome = world.sync().await;
-    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert_eq!(outcome.error.unwrap().to_string(), INJECTED);
     // Of the second batch, pod 2 fails and pod 1 is deleted.
-    assert_eq!(world.pods(), ["web-2", "web-3", "web-4", "web-5", "web-6"]);
+    assert_eq!(
+        world.pod_names(),
+        ["web-2", "web-3", "web-4", "web-5", "web-6"]
+    );
     // The condition is that of the sync before.
     assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
     assert_eq!(world.step().await, old_pod("web-2"));
-    assert_eq!(world.pods(), [""; 0]);
+    assert_eq!(world.pod_names(), [""; 0]);
 }
 
 #[tokio::test]
 async fn missing_pod_is_no_failure() {
-    let world = changed(&web()).await;
-    let done = world.objects.delete_pod_tracker.requests();
+    let mut world = changed(&web()).await;
+    let done = world.requests(Call::DeletePod);
     let gone = || ApiError::api(404, "NotFound", "gone");
-    world.objects.delete_pod_tracker.fail_after(done, gone);
+    world.fail_with(Call::DeletePod, done, gone);
     assert_eq!(world.step().await, old_pod("web-0"));
     assert_eq!(world.progress(), Some(IN_PROGRESS.map(str::to_owned)));
 }
@@ -179,52 +178,52 @@ async fn missing_pod_is_no_failure() {
 #[tokio::test]
 async fn condemned_pod_of_the_update_revision_outlives_the_wave() {
     let set = web().image(NEW).generation(2);
-    let world = recreating(&set.clone().replicas(1));
+    let mut world = recreating(&set.clone().replicas(1));
     for (ordinal, image) in [(0, "registry.example/app:1"), (1, NEW), (2, NEWEST)] {
         let revision = new_revision(image);
-        world.put(&builders::pod(&set.build(), ordinal).revision(&revision));
+        world.put_pod(&builders::pod(&set.build(), ordinal).revision(&revision));
     }
     assert_eq!(world.step().await, old_pod("web-0"));
-    assert_eq!(world.pods(), ["web-1"]);
+    assert_eq!(world.pod_names(), ["web-1"]);
     assert_eq!(world.step().await, created("web-0"));
     world.run("web-0");
     let scaled = Waiting::ScaledDown("web-1".into());
     assert_eq!(world.step().await, Some(scaled));
-    assert_eq!(world.pods(), ["web-0"]);
+    assert_eq!(world.pod_names(), ["web-0"]);
 }
 
 #[tokio::test]
 async fn broken_old_pods_are_deleted_without_repair() {
     let set = web().replicas(4).claim_template("data");
-    let world = recreating(&set.clone().image(NEW).generation(2));
-    world.put(&pod(&set, 0).phase("Failed"));
-    world.put(&pod(&set, 1).phase("Succeeded"));
-    world.put(&pod(&set, 2).pending());
+    let mut world = recreating(&set.clone().image(NEW).generation(2));
+    world.put_pod(&pod(&set, 0).phase("Failed"));
+    world.put_pod(&pod(&set, 1).phase("Succeeded"));
+    world.put_pod(&pod(&set, 2).pending());
     // An adopted orphan without a revision.
-    world.put(&builders::pod(&set.build(), 3));
+    world.put_pod(&builders::pod(&set.build(), 3));
     assert_eq!(world.step().await, old_pod("web-0"));
-    assert_eq!(world.pods(), [""; 0]);
-    assert_eq!(world.objects.delete_pod_tracker.requests(), 4);
-    assert_eq!(world.objects.create_claim_tracker.requests(), 0);
+    assert_eq!(world.pod_names(), [""; 0]);
+    assert_eq!(world.requests(Call::DeletePod), 4);
+    assert_eq!(world.requests(Call::CreateClaim), 0);
 }
 
 #[tokio::test]
 async fn deletions_leave_kept_claims() {
     let set = web().claim_template("data").retention("Delete", "Retain");
-    let world = changed(&set).await;
+    let mut world = changed(&set).await;
     for ordinal in [0, 1] {
         let (name, uid) = (format!("web-{ordinal}"), format!("web-{ordinal}-uid"));
-        world.put(&pod(&set, ordinal));
+        world.put_pod(&pod(&set, ordinal));
         let owner = builders::owner_reference(("v1", "Pod"), &name, &uid, Some(true));
         let claim = builders::claim(&set.build(), "data", ordinal).owner(owner);
-        world.objects.claims.put(claim.json());
+        world.put_claim(&claim);
     }
     // This pod terminates already, so that its claim would go with it.
-    world.put(&pod(&set, 1).terminating());
+    world.put_pod(&pod(&set, 1).terminating());
     assert_eq!(world.step().await, old_pod("web-0"));
-    assert_eq!(world.pods(), ["web-1"]);
+    assert_eq!(world.pod_names(), ["web-1"]);
     for claim in ["data-web-0", "data-web-1"] {
-        let claim = world.objects.claims.json("ns", claim).unwrap();
+        let claim = world.claim(claim).unwrap();
         assert!(
             claim["metadata"].get("ownerReferences").is_none(),
             "{claim}"
@@ -235,35 +234,32 @@ async fn deletions_leave_kept_claims() {
 #[tokio::test]
 async fn condemned_pod_with_claims_needs_the_live_set() {
     let set = web().claim_template("data").retention("Delete", "Retain");
-    let world = changed(&set).await;
-    world.change(&set.clone().image(NEW).generation(3).replicas(2));
-    world.objects.read_set_tracker.fail_after(0, boom);
-    let error = world.sync().await.error.unwrap().to_string();
+    let mut world = changed(&set).await;
+    world.apply(&set.clone().image(NEW).generation(3).replicas(2));
+    world.fail(Call::ReadSet, 0);
+    let error = world.sync_error().await;
     assert!(
         error.starts_with("will not delete pod web-2, with which its claims"),
         "{error}"
     );
-    assert_eq!(world.pods(), ["web-2"]);
+    assert_eq!(world.pod_names(), ["web-2"]);
 }
 
 #[tokio::test]
 async fn template_change_midway_replaces_half_created_pods() {
     for set in [web(), web().parallel()] {
-        let world = changed(&set).await;
+        let mut world = changed(&set).await;
         world.step().await;
         world.step().await;
-        let half = world.pods();
-        assert!(!half.is_empty());
-        for pod in &half {
-            world.run(pod);
-        }
-        world.change(&set.clone().image(NEWEST).generation(3));
+        assert!(!world.pods().is_empty());
+        world.run_all();
+        world.apply(&set.clone().image(NEWEST).generation(3));
         assert_eq!(world.step().await, old_pod("web-0"));
-        assert_eq!(world.pods(), [""; 0]);
+        assert_eq!(world.pod_names(), [""; 0]);
         world.settle().await;
         assert!(
             world
-                .revisions()
+                .pod_revisions()
                 .iter()
                 .all(|it| *it == new_revision(NEWEST))
         );
@@ -276,23 +272,23 @@ async fn rollback_keeps_terminating_pods_out_of_the_deletions() {
         (web(), vec!["web-0"]),
         (web().parallel(), vec!["web-0", "web-1", "web-2"]),
     ] {
-        let world = changed(&set).await;
+        let mut world = changed(&set).await;
         world.step().await;
-        world.put(&pod(&set, 0).terminating());
-        world.change(&set.clone().generation(3));
+        world.put_pod(&pod(&set, 0).terminating());
+        world.apply(&set.clone().generation(3));
         world.step().await;
         // An ordered set waits for the pod before it creates the others.
-        assert_eq!(world.pods(), others);
-        assert_eq!(world.revisions()[0], revision_name(&web()));
+        assert_eq!(world.pod_names(), others);
+        assert_eq!(world.pod_revisions()[0], revision_name(&web()));
     }
 }
 
 #[tokio::test]
 async fn set_without_pods_completes_at_once() {
-    let world = changed(&web().replicas(0)).await;
+    let mut world = changed(&web().replicas(0)).await;
     assert_eq!(world.step().await, None);
     assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
-    assert_eq!(*world.set().status.current_revision, *new_revision(NEW));
+    assert_eq!(*world.set.status.current_revision, *new_revision(NEW));
 }
 
 #[tokio::test]
@@ -301,20 +297,18 @@ async fn disabled_gate_freezes_the_set() {
                    StatefulSetRecreateStrategy is disabled";
     for set in [web(), web().terminating()] {
         let set = set.with("spec.revisionHistoryLimit", 0);
-        let world = with_gates(&set, gates("", 37));
+        let mut world = with_gates(&set, gates("", 37));
         let data = RevisionData::new(&set.clone().image(NEW).build().spec.template).unwrap();
         let old = builders::revision(&set.build(), "web-old", 1, data.recorded());
-        let old: Value = serde_json::from_str(&old.text()).unwrap();
-        world.history.revisions.put(old);
+        world.put_revision(&old);
         let outcome = world.sync().await;
         assert_eq!(outcome.error.unwrap().to_string(), message);
         assert_eq!((outcome.status, outcome.waiting), (None, None));
         let event = format!("Warning UnknownStrategy {message}");
-        assert_eq!(world.recorder.drain(), [event]);
-        assert_eq!(world.status.update_tracker.requests(), 0);
-        assert!(world.pods().is_empty());
-        let revisions = world.control.list_revisions(&world.set()).unwrap();
-        let names: Vec<&str> = revisions.iter().map(|it| &*it.name).collect();
+        assert_eq!(world.events(), [event]);
+        assert_eq!(world.requests(Call::UpdateStatus), 0);
+        assert!(world.pod_names().is_empty());
+        let names = world.revision_names();
         assert_eq!(names, [revision_name(&set)], "the history is truncated");
     }
 }
@@ -324,17 +318,15 @@ async fn earlier_versions_treat_recreate_like_an_unknown_type() {
     let unknown = super::web().with("spec.updateStrategy", json!({"type": "Later"}));
     let mut traces = Vec::new();
     for set in [web(), unknown] {
-        let world = with_gates(&set, gates("", 36));
+        let mut world = with_gates(&set, gates("", 36));
         world.settle().await;
-        world.change(&set.clone().image(NEW).generation(2));
+        world.apply(&set.clone().image(NEW).generation(2));
         let mut trace = Vec::new();
         for _ in 0..6 {
             trace.push((world.step().await, world.counts(), world.conditions()));
-            for pod in world.pods() {
-                world.run(&pod);
-            }
+            world.run_all();
         }
-        assert_eq!(world.pods().len(), 3);
+        assert_eq!(world.pod_names().len(), 3);
         traces.push(trace);
     }
     assert_eq!(traces[0], traces[1]);
@@ -346,7 +338,7 @@ async fn conditions_of_others_survive_every_strategy() {
     for set in [web(), super::web(), super::web().on_delete()] {
         let set = set.with("status.conditions", json!([theirs]));
         for (settings, minor) in [("StatefulSetRecreateStrategy=true", 37), ("", 36)] {
-            let world = with_gates(&set, gates(settings, minor));
+            let mut world = with_gates(&set, gates(settings, minor));
             world.settle().await;
             assert_eq!(world.counts(), [3, 3, 3, 3, 3]);
             assert_eq!(world.conditions()[0], theirs);
@@ -356,28 +348,28 @@ async fn conditions_of_others_survive_every_strategy() {
 
 #[tokio::test]
 async fn earlier_version_removes_the_progress_of_recreate() {
-    let world = changed(&web()).await;
+    let mut world = changed(&web()).await;
     world.settle().await;
     let rolling = super::web().image(NEW).generation(3);
-    world.change(&rolling);
+    world.apply(&rolling);
     assert_eq!(world.step().await, None);
     assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
 
     let theirs = json!({"type": "Theirs", "status": "True"});
     let mut conditions = world.conditions();
     conditions.push(theirs.clone());
-    let status = serde_json::to_value(&*world.set().status).unwrap();
+    let status = serde_json::to_value(&*world.set.status).unwrap();
     let stored = rolling
         .with("status", status)
         .with("status.conditions", conditions);
-    let earlier = with_gates(&stored, gates("", 36));
+    let mut earlier = with_gates(&stored, gates("", 36));
     for ordinal in 0..3 {
         let revision = new_revision(NEW);
-        earlier.put(&builders::pod(&stored.build(), ordinal).revision(&revision));
+        earlier.put_pod(&builders::pod(&stored.build(), ordinal).revision(&revision));
     }
     earlier.step().await;
     assert_eq!(earlier.conditions(), [theirs]);
-    let writes = earlier.status.update_tracker.requests();
+    let writes = earlier.requests(Call::UpdateStatus);
     earlier.step().await;
-    assert_eq!(earlier.status.update_tracker.requests(), writes);
+    assert_eq!(earlier.requests(Call::UpdateStatus), writes);
 }

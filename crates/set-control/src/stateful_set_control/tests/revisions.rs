@@ -9,17 +9,8 @@ fn load(world: &World, name: &str, number: i64) {
     let data = format!(
         r#"{{"spec":{{"template":{{"$patch":"replace","metadata":{{"name":"{name}"}},"spec":{{"containers":null}}}}}}}}"#
     );
-    let revision = builders::revision(&world.set(), name, number, &data);
-    let revision = serde_json::from_str(&revision.text()).unwrap();
-    world.history.revisions.put(revision);
-}
-
-fn names(world: &World) -> Vec<String> {
-    let revisions = world.history.revisions.cache().list();
-    revisions
-        .iter()
-        .map(|revision| revision.name.to_string())
-        .collect()
+    let revision = builders::revision(&world.set, name, number, &data);
+    world.put_revision(&revision);
 }
 
 /// A world with the revisions a…e: `b` is current, and a pod has `d`.
@@ -32,7 +23,7 @@ fn with_history(limit: i32) -> World {
     for (number, name) in (1..).zip(["a", "b", "c", "d", "e"]) {
         load(&world, name, number);
     }
-    world.put(&pod(&set, 0).revision("d").unready());
+    world.put_pod(&pod(&set, 0).revision("d").unready());
     world
 }
 
@@ -45,23 +36,23 @@ async fn oldest_unused_revisions_past_the_limit_are_deleted() {
         (3, vec!["a", "b", "c", "d", "e"]),
         (-1, vec!["a", "b", "c", "d", "e"]),
     ] {
-        let world = with_history(limit);
+        let mut world = with_history(limit);
         let update = revision_name(&web());
         world.step().await;
         let mut expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
         expected.push(update);
-        assert_eq!(names(&world), expected, "{limit}");
+        assert_eq!(world.revision_names(), expected, "{limit}");
     }
 }
 
 #[tokio::test]
 async fn failed_sync_truncates_the_history_too() {
-    let world = with_history(0);
-    world.history.create_tracker.fail_after(0, boom);
+    let mut world = with_history(0);
+    world.fail(Call::CreateRevision, 0);
     let outcome = world.sync().await;
-    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert_eq!(outcome.error.unwrap().to_string(), INJECTED);
     assert_eq!(
-        names(&world),
+        world.revision_names(),
         ["d"],
         "the current revision is unknown after the failure"
     );
@@ -69,47 +60,47 @@ async fn failed_sync_truncates_the_history_too() {
 
 #[tokio::test]
 async fn failed_revision_deletion_fails_the_sync() {
-    let world = with_history(0);
-    world.history.delete_tracker.fail_after(1, boom);
+    let mut world = with_history(0);
+    world.fail(Call::DeleteRevision, 1);
     let outcome = world.sync().await;
-    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert_eq!(outcome.error.unwrap().to_string(), INJECTED);
     assert!(outcome.status.is_some());
-    assert_eq!(names(&world)[..4], ["b", "c", "d", "e"]);
+    assert_eq!(world.revision_names()[..4], ["b", "c", "d", "e"]);
 }
 
 #[tokio::test]
 async fn sync_and_history_failures_are_both_returned() {
-    let world = with_history(0);
+    let mut world = with_history(0);
     let forbidden = || ApiError::api(403, "Forbidden", "no");
-    world.history.delete_tracker.fail_after(0, forbidden);
-    world.history.create_tracker.fail_after(0, boom);
+    world.fail_with(Call::DeleteRevision, 0, forbidden);
+    world.fail(Call::CreateRevision, 0);
     let outcome = world.sync().await;
-    assert_eq!(outcome.error.unwrap().to_string(), "[boom, no]");
+    assert_eq!(outcome.error.unwrap().to_string(), "[injected failure, no]");
 }
 
 #[tokio::test]
 async fn batch_and_history_failures_form_one_list() {
     let set = web().parallel().claim_template("data");
     let set = set.with("spec.revisionHistoryLimit", 0);
-    let world = world(&set);
+    let mut world = world(&set);
     load(&world, "a", 1);
     for ordinal in [1, 2] {
         let claim = builders::claim(&set.build(), "data", ordinal).terminating();
-        world.objects.claims.put(claim.json());
+        world.put_claim(&claim);
     }
-    world.history.delete_tracker.fail_after(0, boom);
+    world.fail(Call::DeleteRevision, 0);
     assert_eq!(
-        world.sync().await.error.unwrap().to_string(),
-        "[pvc data-web-1 is being deleted, pvc data-web-2 is being deleted, boom]"
+        world.sync_error().await,
+        "[pvc data-web-1 is being deleted, pvc data-web-2 is being deleted, injected failure]"
     );
 }
 
 #[tokio::test]
 async fn new_revision_is_not_truncated() {
     let set = web().with("spec.revisionHistoryLimit", 0);
-    let world = world(&set);
+    let mut world = world(&set);
     world.step().await;
-    assert_eq!(names(&world), [revision_name(&set)]);
+    assert_eq!(world.revision_names(), [revision_name(&set)]);
 }
 
 #[tokio::test]
@@ -119,17 +110,16 @@ async fn gate_reuses_a_semantically_equal_revision() {
             stateful_set_semantic_revision_comparison: gate,
             ..FeatureGates::default()
         };
-        let world = with_gates(&web(), gates);
-        let recorded = RevisionData::new(&world.set().spec.template).unwrap();
+        let mut world = with_gates(&web(), gates);
+        let recorded = RevisionData::new(&world.set.spec.template).unwrap();
         let mut recorded: Value = serde_json::from_str(recorded.recorded()).unwrap();
         recorded["spec"]["template"]["metadata"]["creationTimestamp"] = Value::Null;
-        let older = builders::revision(&world.set(), "older", 1, &recorded.to_string());
-        let older = serde_json::from_str(&older.text()).unwrap();
-        world.history.revisions.put(older);
+        let older = builders::revision(&world.set, "older", 1, &recorded.to_string());
+        world.put_revision(&older);
         world.step().await;
-        let taken = &*world.set().status.update_revision == "older";
+        let taken = &*world.set.status.update_revision == "older";
         assert_eq!(
-            (taken, names(&world).len()),
+            (taken, world.revision_names().len()),
             (gate, if gate { 1 } else { 2 })
         );
     }
@@ -150,14 +140,13 @@ fn recorded_by(version: KubeVersion, set: &StatefulSet) -> String {
 async fn new_revision_has_the_emulated_versions_form() {
     for minor in 33..=36 {
         let version = KubeVersion::v1(minor);
-        let world = with_gates(&web(), FeatureGates::at(version));
+        let mut world = with_gates(&web(), FeatureGates::at(version));
         world.step().await;
-        let set = world.set();
-        let revisions = world.history.revisions.cache().list();
+        let revisions = world.revisions();
         assert_eq!(revisions.len(), 1);
         assert_eq!(
             revisions[0].data.to_str(),
-            recorded_by(version, &set),
+            recorded_by(version, &world.set),
             "{version}"
         );
         assert_eq!(
@@ -173,46 +162,40 @@ async fn emulated_versions_reuse_each_others_revisions() {
     for recorded in 33..=36 {
         for emulated in 33..=36 {
             let gates = FeatureGates::at(KubeVersion::v1(emulated));
-            let world = with_gates(&web(), gates);
-            let data = recorded_by(KubeVersion::v1(recorded), &world.set());
-            let theirs = builders::revision(&world.set(), "theirs", 1, &data);
-            let theirs = serde_json::from_str(&theirs.text()).unwrap();
-            world.history.revisions.put(theirs);
+            let mut world = with_gates(&web(), gates);
+            let data = recorded_by(KubeVersion::v1(recorded), &world.set);
+            let theirs = builders::revision(&world.set, "theirs", 1, &data);
+            world.put_revision(&theirs);
             world.step().await;
             let case = format!("recorded by 1.{recorded}, now 1.{emulated}");
-            assert_eq!(names(&world), ["theirs"], "{case}");
-            assert_eq!(&*world.set().status.update_revision, "theirs", "{case}");
+            assert_eq!(world.revision_names(), ["theirs"], "{case}");
+            assert_eq!(&*world.set.status.update_revision, "theirs", "{case}");
         }
     }
 }
+
 #[tokio::test]
 async fn list_returns_revisions_by_selector_and_owner() {
     let world = world(&web());
     load(&world, "own", 1);
-    let set = world.set();
-    let orphan = builders::revision(&set, "orphan", 1, "{}").orphan();
-    let other = builders::revision(&set, "other", 1, "{}").label("app", "db");
+    let orphan = builders::revision(&world.set, "orphan", 1, "{}").orphan();
+    let other = builders::revision(&world.set, "other", 1, "{}").label("app", "db");
     for revision in [orphan, other] {
-        let revision = serde_json::from_str(&revision.text()).unwrap();
-        world.history.revisions.put(revision);
+        world.put_revision(&revision);
     }
-    let listed = world.control.list_revisions(&set).unwrap();
-    let mut listed: Vec<&str> = listed.iter().map(|revision| &*revision.name).collect();
-    listed.sort_unstable();
-    assert_eq!(listed, ["orphan", "own"]);
+    assert_eq!(world.revision_names(), ["orphan", "own"]);
 }
 
 #[tokio::test]
 async fn adoption_stops_at_the_first_failure() {
     let world = world(&web());
-    let set = world.set();
-    let stored = &world.history.revisions;
-    let revision = |name: &str| builders::revision(&set, name, 1, "{}");
-    let orphans = ["c", "b", "a"].map(|name| revision(name).orphan());
-    let [c, b, a] = orphans.map(|orphan| stored.put(orphan.json()));
+    let (set, stored) = (&world.set, &world.history.revisions);
+    let revision = |name: &str| builders::revision(set, name, 1, "{}");
+    let orphan = |name: &str| world.put_revision(&revision(name).orphan());
+    let [c, b, a] = ["c", "b", "a"].map(orphan);
     let mut revisions = [c, b, a, Arc::new(revision("owned").build())];
     stored.delete("ns", "b").unwrap();
-    let adopted = world.control.adopt_orphan_revisions(&set, &mut revisions);
+    let adopted = world.control.adopt_orphan_revisions(set, &mut revisions);
     assert!(matches!(adopted.await, Err(Error::History(error)) if error.is_not_found()));
     let names = revisions.iter().map(|revision| &*revision.name);
     assert!(names.eq(["a", "b", "c", "owned"]));

@@ -7,10 +7,7 @@ use super::*;
 async fn left(limit: i32) -> Vec<String> {
     let set = web().with("spec.revisionHistoryLimit", limit);
     let (world, set) = (world(&set), set.build());
-    let revision = |name: &str| {
-        let revision = builders::revision(&set, name, 1, "{}").json();
-        world.history.revisions.put(revision)
-    };
+    let revision = |name: &str| world.put_revision(&builders::revision(&set, name, 1, "{}"));
     let revisions = ["a", "b", "c", "d", "e"].map(revision);
     let pods = [Arc::new(builders::pod(&set, 0).revision("b").build())];
     let used = CurrentAndUpdate {
@@ -22,8 +19,7 @@ async fn left(limit: i32) -> Vec<String> {
         .control
         .truncate_history(&set, &pods, &revisions, Some(&used));
     truncated.await.unwrap();
-    let left = world.history.revisions.cache().list();
-    left.iter().map(|it| it.name.to_string()).collect()
+    world.revision_names()
 }
 
 #[tokio::test]

@@ -13,9 +13,9 @@ async fn rolled(set: &Builder<StatefulSet>) -> World {
     rolled_in(world(set), set).await
 }
 
-async fn rolled_in(world: World, set: &Builder<StatefulSet>) -> World {
+async fn rolled_in(mut world: World, set: &Builder<StatefulSet>) -> World {
     world.settle().await;
-    world.change(&set.clone().image(NEW).generation(2));
+    world.apply(&set.clone().image(NEW).generation(2));
     world
 }
 
@@ -27,13 +27,13 @@ fn names(set: &Builder<StatefulSet>) -> (String, String) {
 async fn rollout_replaces_one_pod_at_a_time_from_the_top() {
     let set = web();
     let (old, new) = names(&set);
-    let world = rolled(&set).await;
+    let mut world = rolled(&set).await;
     for (index, name) in ["web-2", "web-1", "web-0"].into_iter().enumerate() {
         assert_eq!(world.step().await, updated(name));
         let done = i32::try_from(index).unwrap();
         // The deleted pod still counts, except for its revision.
         assert_eq!(world.counts(), [3, 3, 3, 2 - done, done]);
-        let status = &world.set().status;
+        let status = &world.set.status;
         assert_eq!(
             (&*status.current_revision, &*status.update_revision),
             (&*old, &*new)
@@ -46,8 +46,7 @@ async fn rollout_replaces_one_pod_at_a_time_from_the_top() {
     assert_eq!(world.step().await, None);
     assert_eq!(world.counts(), [3, 3, 3, 3, 3]);
     assert_eq!(
-        *world.set().status.current_revision,
-        *new,
+        *world.set.status.current_revision, *new,
         "the rollout is complete"
     );
 }
@@ -55,26 +54,24 @@ async fn rollout_replaces_one_pod_at_a_time_from_the_top() {
 #[tokio::test]
 async fn broken_updated_pod_blocks_until_its_deletion() {
     let set = web();
-    let world = rolled(&set).await;
+    let mut world = rolled(&set).await;
     world.step().await;
     world.step().await;
-    let mut broken = world.objects.pods.json("ns", "web-2").unwrap();
-    broken["status"] = json!({"phase": "Pending"});
-    world.objects.pods.put(broken);
+    world.set_phase("web-2", "Pending");
     // Even with the template fixed, an ordered set processes the pod first.
-    world.change(&set.generation(3));
+    world.apply(&set.generation(3));
     for _ in 0..3 {
         assert_eq!(world.step().await, not_ready("web-2"));
     }
-    assert_eq!(world.pods().len(), 3);
+    assert_eq!(world.pod_names().len(), 3);
 }
 
 #[tokio::test]
 async fn parallel_set_deletes_a_broken_old_pod() {
     let set = web().parallel();
-    let world = rolled(&set).await;
-    world.put(&pod(&set, 2).unready());
-    world.put(&pod(&set, 0).unready());
+    let mut world = rolled(&set).await;
+    world.put_pod(&pod(&set, 2).unready());
+    world.put_pod(&pod(&set, 0).unready());
     assert_eq!(world.step().await, updated("web-2"));
     world.step().await;
     world.run("web-2");
@@ -85,14 +82,14 @@ async fn parallel_set_deletes_a_broken_old_pod() {
 async fn partition_keeps_pods_below_it() {
     let set = web().start(5).partition(2);
     let (old, new) = names(&set);
-    let world = rolled(&set).await;
+    let mut world = rolled(&set).await;
     assert_eq!(world.step().await, updated("web-7"));
     world.settle().await;
     assert_eq!(world.pod_revision("web-6"), old);
     assert_eq!(world.pod_revision("web-7"), new);
-    assert_eq!(*world.set().status.current_revision, *old);
+    assert_eq!(*world.set.status.current_revision, *old);
     // A pod below the partition gets its old revision back.
-    world.objects.pods.delete("ns", "web-5").unwrap();
+    world.remove_pod("web-5");
     world.settle().await;
     assert_eq!(world.pod_revision("web-5"), old);
     assert_eq!(world.counts(), [3, 3, 3, 2, 1]);
@@ -102,11 +99,11 @@ async fn partition_keeps_pods_below_it() {
 async fn on_delete_waits_for_the_user() {
     let set = web().on_delete();
     let (_, new) = names(&set);
-    let world = rolled(&set).await;
+    let mut world = rolled(&set).await;
     let waiting = Waiting::PodDeletionByUser("web-0".into());
     assert_eq!(world.step().await, Some(waiting));
-    assert_eq!(world.objects.delete_pod_tracker.requests(), 0);
-    world.objects.pods.delete("ns", "web-1").unwrap();
+    assert_eq!(world.requests(Call::DeletePod), 0);
+    world.remove_pod("web-1");
     let pod = "web-1".into();
     assert_eq!(world.step().await, Some(Waiting::PodCreated(pod)));
     assert_eq!(world.pod_revision("web-1"), new);
@@ -115,8 +112,8 @@ async fn on_delete_waits_for_the_user() {
 #[tokio::test]
 async fn scale_down_precedes_the_update() {
     let set = web();
-    let world = rolled(&set).await;
-    world.change(&set.image(NEW).generation(3).replicas(2));
+    let mut world = rolled(&set).await;
+    world.apply(&set.image(NEW).generation(3).replicas(2));
     let pod = "web-2".into();
     assert_eq!(world.step().await, Some(Waiting::ScaledDown(pod)));
     assert_eq!(world.step().await, updated("web-1"));
@@ -125,23 +122,23 @@ async fn scale_down_precedes_the_update() {
 #[tokio::test]
 async fn gate_deletes_several_pods_at_once() {
     let set = web().replicas(5).max_unavailable("50%");
-    let world = rolled_in(with_max_unavailable(&set), &set).await;
+    let mut world = rolled_in(with_max_unavailable(&set), &set).await;
     let outcome = world.sync().await;
     assert_eq!(outcome.waiting, updated("web-4"));
     assert_eq!(
         (outcome.max_unavailable, outcome.unavailable_replicas),
         (Some(2), Some(0))
     );
-    assert_eq!(world.pods(), ["web-0", "web-1", "web-2"]);
+    assert_eq!(world.pod_names(), ["web-0", "web-1", "web-2"]);
     assert_eq!(world.counts(), [5, 5, 5, 3, 0]);
 }
 
 #[tokio::test]
 async fn unavailable_pods_count_against_the_budget() {
     let set = web().parallel().max_unavailable(2);
-    let world = rolled_in(with_max_unavailable(&set), &set).await;
-    world.put(&pod(&set, 0).unready());
-    world.put(&pod(&set, 1).terminating());
+    let mut world = rolled_in(with_max_unavailable(&set), &set).await;
+    world.put_pod(&pod(&set, 0).unready());
+    world.put_pod(&pod(&set, 1).terminating());
     let outcome = world.sync().await;
     let waiting = Waiting::UnavailableBudget {
         pod: "web-0".into(),
@@ -150,25 +147,25 @@ async fn unavailable_pods_count_against_the_budget() {
     };
     assert_eq!(outcome.waiting, Some(waiting));
     assert_eq!(outcome.unavailable_replicas, Some(2));
-    assert_eq!(world.pods().len(), 3);
+    assert_eq!(world.pod_names().len(), 3);
 }
 
 #[tokio::test]
 async fn gauges_are_unset_without_the_gate() {
     let set = web().max_unavailable(2);
-    let world = rolled(&set).await;
+    let mut world = rolled(&set).await;
     let outcome = world.sync().await;
     assert_eq!(
         (outcome.max_unavailable, outcome.unavailable_replicas),
         (None, None)
     );
-    assert_eq!(world.pods().len(), 2, "one pod at a time");
+    assert_eq!(world.pod_names().len(), 2, "one pod at a time");
 }
 
 #[tokio::test]
 async fn early_stop_reports_only_max_unavailable() {
     let set = web().max_unavailable(2);
-    let world = with_max_unavailable(&set);
+    let mut world = with_max_unavailable(&set);
     let outcome = world.sync().await;
     assert_eq!(
         (outcome.max_unavailable, outcome.unavailable_replicas),
@@ -179,35 +176,35 @@ async fn early_stop_reports_only_max_unavailable() {
 #[tokio::test]
 async fn invalid_max_unavailable_fails_without_a_status_write() {
     let set = web().max_unavailable(2);
-    let world = rolled_in(with_max_unavailable(&set), &set).await;
-    world.change(&set.image(NEW).max_unavailable("two").generation(2));
-    let writes = world.status.update_tracker.requests();
+    let mut world = rolled_in(with_max_unavailable(&set), &set).await;
+    world.apply(&set.image(NEW).max_unavailable("two").generation(2));
+    let writes = world.requests(Call::UpdateStatus);
     let outcome = world.sync().await;
     assert_eq!(
         outcome.error.unwrap().to_string(),
         "invalid value for IntOrString: invalid type: string is not a percentage"
     );
     assert!(outcome.status.is_some());
-    assert_eq!(world.status.update_tracker.requests(), writes);
-    assert_eq!(world.pods().len(), 3);
+    assert_eq!(world.requests(Call::UpdateStatus), writes);
+    assert_eq!(world.pod_names().len(), 3);
 }
 
 #[tokio::test]
 async fn failed_deletion_is_not_counted() {
     let set = web().replicas(4).max_unavailable(3);
-    let world = rolled_in(with_max_unavailable(&set), &set).await;
-    world.objects.delete_pod_tracker.fail_after(1, boom);
+    let mut world = rolled_in(with_max_unavailable(&set), &set).await;
+    world.fail(Call::DeletePod, 1);
     let outcome = world.sync().await;
-    assert_eq!(outcome.error.unwrap().to_string(), "boom");
+    assert_eq!(outcome.error.unwrap().to_string(), INJECTED);
     assert_eq!(world.counts(), [4, 4, 4, 3, 0], "the first deletion counts");
-    assert_eq!(world.pods(), ["web-0", "web-1", "web-2"]);
+    assert_eq!(world.pod_names(), ["web-0", "web-1", "web-2"]);
 }
 
 #[tokio::test]
 async fn counters_never_go_below_zero() {
     let set = web().replicas(1);
-    let world = rolled(&set).await;
-    world.put(&pod(&set, 0).revision("web-third"));
+    let mut world = rolled(&set).await;
+    world.put_pod(&pod(&set, 0).revision("web-third"));
     assert_eq!(world.step().await, updated("web-0"));
     assert_eq!(world.counts(), [1, 1, 1, 0, 0]);
 }
@@ -218,29 +215,29 @@ async fn outdated_new_pod_is_deleted_in_the_same_sync() {
         .replicas(1)
         .parallel()
         .with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
-    let world = rolled(&set).await;
-    assert_eq!(world.set().status.current_replicas, 1);
-    world.objects.pods.delete("ns", "web-0").unwrap();
+    let mut world = rolled(&set).await;
+    assert_eq!(world.set.status.current_replicas, 1);
+    world.remove_pod("web-0");
     assert_eq!(world.step().await, updated("web-0"));
     assert_eq!(
-        world.recorder.drain(),
+        world.events(),
         [
             "Normal SuccessfulCreate Create Pod web-0 in StatefulSet web successful",
             "Normal SuccessfulDelete Delete Pod web-0 in StatefulSet web successful",
         ]
     );
-    assert!(world.pods().is_empty());
+    assert!(world.pod_names().is_empty());
 }
 
 #[tokio::test]
 async fn rollback_reuses_the_old_revision() {
     let set = web().replicas(1);
     let (old, _) = names(&set);
-    let world = rolled(&set).await;
+    let mut world = rolled(&set).await;
     world.settle().await;
-    world.change(&set.generation(3));
+    world.apply(&set.generation(3));
     world.settle().await;
-    assert_eq!(*world.set().status.update_revision, *old);
+    assert_eq!(*world.set.status.update_revision, *old);
     assert_eq!(world.pod_revision("web-0"), old);
     let revisions = world.history.revisions.cache().list();
     let mut numbers: Vec<i64> = revisions.iter().map(|revision| revision.revision).collect();

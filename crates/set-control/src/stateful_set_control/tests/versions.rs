@@ -14,14 +14,14 @@ fn at(set: &Builder<StatefulSet>, minor: u32) -> World {
 #[tokio::test]
 async fn on_delete_set_completes_from_1_37_on() {
     let surplus: fn(&World, &Builder<StatefulSet>, &str) = |world, set, revision| {
-        world.put(
+        world.put_pod(
             &builders::pod(&set.build(), 3)
                 .terminating()
                 .revision(revision),
         );
     };
     let unready: fn(&World, &Builder<StatefulSet>, &str) = |world, set, revision| {
-        world.put(&builders::pod(&set.build(), 2).unready().revision(revision));
+        world.put_pod(&builders::pod(&set.build(), 2).unready().revision(revision));
     };
     let nothing: fn(&World, &Builder<StatefulSet>, &str) = |_, _, _| ();
     for (minor, change, completes) in [
@@ -31,17 +31,17 @@ async fn on_delete_set_completes_from_1_37_on() {
         (37, unready, false),
     ] {
         let set = web().on_delete();
-        let world = at(&set, minor);
+        let mut world = at(&set, minor);
         world.settle().await;
         let set = set.image(NEW).generation(2);
-        world.change(&set);
+        world.apply(&set);
         let (old, new) = (revision_name(&web()), revision_name(&set));
         for ordinal in 0..3 {
-            world.put(&builders::pod(&set.build(), ordinal).revision(&new));
+            world.put_pod(&builders::pod(&set.build(), ordinal).revision(&new));
         }
         change(&world, &set, &new);
         world.step().await;
-        let status = &world.set().status;
+        let status = &world.set.status;
         let expected = if completes { &new } else { &old };
         assert_eq!(*status.current_revision, **expected, "{minor} {completes}");
         assert_eq!(status.current_replicas, if completes { 3 } else { 0 });
@@ -52,11 +52,11 @@ async fn on_delete_set_completes_from_1_37_on() {
 async fn max_unavailable_is_on_from_1_37_on() {
     for (minor, deleted) in [(35, 1), (36, 1), (37, 2)] {
         let set = web().max_unavailable(2);
-        let world = at(&set, minor);
+        let mut world = at(&set, minor);
         world.settle().await;
-        world.change(&set.image(NEW).generation(2));
+        world.apply(&set.image(NEW).generation(2));
         let outcome = world.sync().await;
-        assert_eq!(world.pods().len(), 3 - deleted, "{minor}");
+        assert_eq!(world.pod_names().len(), 3 - deleted, "{minor}");
         let counted = outcome.unavailable_replicas;
         assert_eq!(counted, (minor == 37).then_some(0), "{minor}");
     }
@@ -66,16 +66,16 @@ async fn max_unavailable_is_on_from_1_37_on() {
 #[tokio::test]
 async fn failed_outdated_pod_is_deleted_twice_by_parallel_sets() {
     let set = web().parallel().image(NEW).generation(2);
-    let world = at(&set, 37);
+    let mut world = at(&set, 37);
     for ordinal in 0..3 {
-        world.put(&pod(&web(), ordinal));
+        world.put_pod(&pod(&web(), ordinal));
     }
-    world.put(&pod(&web(), 0).phase("Failed").unready());
+    world.put_pod(&pod(&web(), 0).phase("Failed").unready());
     let outcome = world.sync().await;
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
     // Its place counts as unavailable, so no available pod goes.
-    assert_eq!(world.pods(), ["web-1", "web-2"]);
-    assert_eq!(world.objects.delete_pod_tracker.requests(), 2);
+    assert_eq!(world.pod_names(), ["web-1", "web-2"]);
+    assert_eq!(world.requests(Call::DeletePod), 2);
 }
 
 /// Without `rollingUpdate`, a hole below the stored count gets the current revision.
@@ -84,14 +84,14 @@ async fn parallel_sync_fills_and_empties_the_slot_of_a_missing_pod() {
     let set = web()
         .parallel()
         .with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
-    let world = at(&set, 37);
+    let mut world = at(&set, 37);
     world.settle().await;
-    world.objects.pods.delete("ns", "web-0").unwrap();
-    world.change(&set.image(NEW).generation(2));
-    let created = world.objects.create_pod_tracker.requests();
+    world.remove_pod("web-0");
+    world.apply(&set.image(NEW).generation(2));
+    let created = world.requests(Call::CreatePod);
     world.step().await;
-    assert_eq!(world.objects.create_pod_tracker.requests(), created + 1);
-    assert_eq!(world.pods(), ["web-1", "web-2"]);
+    assert_eq!(world.requests(Call::CreatePod), created + 1);
+    assert_eq!(world.pod_names(), ["web-1", "web-2"]);
 }
 
 #[tokio::test]
@@ -107,14 +107,14 @@ async fn full_quota_blocks_scale_down_only_without_the_preview() {
         let set = if parallel { web().parallel() } else { web() };
         let set = set.replicas(2);
         let gates = FeatureGates::parse(settings, KubeVersion::v1(37)).unwrap();
-        let world = with_gates(&set, gates);
+        let mut world = with_gates(&set, gates);
         for ordinal in [0, 3] {
-            world.put(&pod(&set, ordinal));
+            world.put_pod(&pod(&set, ordinal));
         }
-        world.objects.create_pod_tracker.fail_after(0, full);
-        let error = world.sync().await.error.unwrap().to_string();
+        world.fail_with(Call::CreatePod, 0, full);
+        let error = world.sync_error().await;
         assert_eq!(error, "exceeded quota");
-        assert_eq!(world.pods(), left, "{settings} {parallel}");
+        assert_eq!(world.pod_names(), left, "{settings} {parallel}");
     }
 }
 
@@ -122,11 +122,11 @@ async fn full_quota_blocks_scale_down_only_without_the_preview() {
 async fn failed_scale_down_of_the_preview_creates_nothing() {
     let set = web().parallel().replicas(2);
     let gates = FeatureGates::parse("PreviewParallelScaleDownFirst=1", KubeVersion::v1(37));
-    let world = with_gates(&set, gates.unwrap());
-    world.put(&pod(&set, 3));
-    world.objects.delete_pod_tracker.fail_after(0, boom);
-    assert_eq!(world.sync().await.error.unwrap().to_string(), "boom");
-    assert_eq!(world.pods(), ["web-3"]);
+    let mut world = with_gates(&set, gates.unwrap());
+    world.put_pod(&pod(&set, 3));
+    world.fail(Call::DeletePod, 0);
+    assert_eq!(world.sync_error().await, INJECTED);
+    assert_eq!(world.pod_names(), ["web-3"]);
 }
 
 /// The set as an API server of this version returns it: 1.37 adds a default to rolling updates.
@@ -138,18 +138,13 @@ fn served(set: &Builder<StatefulSet>, minor: u32) -> Builder<StatefulSet> {
     set.clone()
 }
 
-/// Replaces the controller by one that emulates another version.
-fn take_over(world: &mut World, minor: u32) {
+/// Gates of a controller that emulates this version.
+fn gates_of(minor: u32) -> FeatureGates {
     let settings = match minor {
         37 => "StatefulSetRecreateStrategy=true",
         _ => "",
     };
-    world.control = DefaultStatefulSetControl::new(
-        Arc::clone(&world.pods),
-        Arc::<crate::fake::FakeStatusUpdater>::clone(&world.status),
-        Arc::<statefulset_history::fake::FakeHistory>::clone(&world.history),
-        FeatureGates::parse(settings, KubeVersion::v1(minor)).unwrap(),
-    );
+    FeatureGates::parse(settings, KubeVersion::v1(minor)).unwrap()
 }
 
 /// Rolls a set out while server and controller are of 1.37 from one sync to another, and of 1.36
@@ -157,39 +152,38 @@ fn take_over(world: &mut World, minor: u32) {
 async fn roll_across(set: &Builder<StatefulSet>, newer: std::ops::Range<usize>) {
     let mut world = at(set, 36);
     world.settle().await;
-    let created = world.objects.create_pod_tracker.requests();
-    let deleted = world.objects.delete_pod_tracker.requests();
+    let created = world.requests(Call::CreatePod);
+    let deleted = world.requests(Call::DeletePod);
     let set = set.clone().image(NEW).generation(2);
     let update = revision_name(&set);
     let is_on_delete =
         set.build().spec.update_strategy.strategy_type == UpdateStrategyType::OnDelete;
     for step in 0..20 {
         let minor = if newer.contains(&step) { 37 } else { 36 };
-        take_over(&mut world, minor);
-        world.change(&served(&set, minor));
+        world.restart(gates_of(minor));
+        world.apply(&served(&set, minor));
         world.step().await;
-        let mut pods = world.pods().into_iter();
+        let mut pods = world.pod_names().into_iter();
         if is_on_delete && let Some(old) = pods.find(|pod| world.pod_revision(pod) != update) {
             // The user deletes it.
-            world.objects.pods.delete("ns", &old).unwrap();
+            world.remove_pod(&old);
         }
-        for pod in world.pods() {
-            world.run(&pod);
-        }
+        world.run_all();
     }
-    let pods = world.pods();
+    let pods = world.pod_names();
     assert_eq!(pods, ["web-0", "web-1", "web-2"]);
     assert!(pods.iter().all(|pod| world.pod_revision(pod) == update));
-    let creations = world.objects.create_pod_tracker.requests() - created;
-    let deletions = world.objects.delete_pod_tracker.requests() - deleted;
+    let creations = world.requests(Call::CreatePod) - created;
+    let deletions = world.requests(Call::DeletePod) - deleted;
     assert_eq!(
         (creations, deletions),
         (3, if is_on_delete { 0 } else { 3 })
     );
-    let revisions = world.control.list_revisions(&world.set()).unwrap();
-    assert_eq!(revisions.len(), 2);
-    let conditions = world.set().status.conditions.clone();
-    assert_eq!(conditions, None, "1.36 leaves no condition behind");
+    assert_eq!(world.revisions().len(), 2);
+    assert_eq!(
+        world.set.status.conditions, None,
+        "1.36 leaves no condition behind"
+    );
 }
 
 #[tokio::test]

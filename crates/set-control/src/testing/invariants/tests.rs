@@ -1,50 +1,35 @@
 //! Violations that the invariants detect.
 
-use serde_json::{Value, json};
+use serde_json::json;
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::pod::POD_NAME_LABEL;
 use statefulset_controller_util::testing::builders::{self, Builder};
 
 use super::*;
 
-/// Two running pods of the set `web` with their claims.
-struct Scene {
-    set: StatefulSet,
-    objects: FakeObjectManager,
-}
-
 fn web() -> Builder<StatefulSet> {
     builders::set("web").replicas(2).claim_template("data")
 }
 
-fn scene(set: &Builder<StatefulSet>) -> Scene {
-    let scene = Scene {
-        set: set.build(),
-        objects: FakeObjectManager::default(),
-    };
+/// Two running pods of the set `web` with their claims.
+fn world(set: &Builder<StatefulSet>) -> World {
+    let world = World::new(set.build(), FeatureGates::default());
     for ordinal in 0..2 {
-        let pod = builders::pod(&scene.set, ordinal).revision("web-1");
-        scene.objects.pods.put(pod.json());
-        let claim = builders::claim(&scene.set, "data", ordinal);
-        scene.objects.claims.put(claim.json());
+        world.put_pod(&builders::pod(&world.set, ordinal).revision("web-1"));
+        world.put_claim(&builders::claim(&world.set, "data", ordinal));
     }
-    scene
+    world
 }
 
-impl Scene {
-    fn change_pod(&self, ordinal: i32, change: impl FnOnce(&mut Value)) {
-        self.objects.change_pod(&self.set, ordinal, change);
-    }
+/// Replaces the owner of a pod's claim.
+fn give_claim(world: &World, ordinal: i32, owner: &str) {
+    let owner = json!({"apiVersion": "v1", "kind": "X", "name": "x", "uid": owner});
+    world.put_claim(&builders::claim(&world.set, "data", ordinal).owner(owner));
+}
 
-    fn give_claim(&self, ordinal: i32, owner: &str) {
-        let owner = json!({"apiVersion": "v1", "kind": "X", "name": "x", "uid": owner});
-        let claim = builders::claim(&self.set, "data", ordinal).owner(owner);
-        self.objects.claims.put(claim.json());
-    }
-
-    /// Violations that the three checks report.
-    fn violations(&self) -> [Option<String>; 3] {
-        [monotonic, burst, update].map(|holds| holds(&self.set, &self.objects).err())
-    }
+/// Violations that the three checks report.
+fn violations(world: &World) -> [Option<String>; 3] {
+    [monotonic, burst, update].map(|invariants| world.check(invariants).err())
 }
 
 /// The same violation from all checks.
@@ -54,48 +39,48 @@ fn all(wrong: &str) -> [Option<String>; 3] {
 
 #[test]
 fn correct_pods_violate_no_invariant() {
-    assert_eq!(scene(&web()).violations(), [None, None, None]);
+    assert_eq!(violations(&world(&web())), [None, None, None]);
 }
 
 #[test]
 fn monotonic_check_detects_a_missing_ordinal() {
-    let scene = scene(&web());
-    scene.objects.pods.delete("ns", "web-0").unwrap();
+    let world = world(&web());
+    world.remove_pod(0);
     let wrong = "pod web-1 found instead of ordinal 0".to_owned();
-    assert_eq!(scene.violations(), [Some(wrong), None, None]);
+    assert_eq!(violations(&world), [Some(wrong), None, None]);
 }
 
 #[test]
 fn monotonic_check_detects_pods_running_out_of_order() {
-    let scene = scene(&web());
-    scene.change_pod(0, |pod| pod["status"]["phase"] = "Pending".into());
+    let world = world(&web());
+    world.change_pod(0, |pod| pod["status"]["phase"] = "Pending".into());
     let wrong = "pod web-1 runs before pod web-0".to_owned();
-    assert_eq!(scene.violations(), [Some(wrong), None, None]);
-    scene.change_pod(1, |pod| pod["status"]["phase"] = "Pending".into());
-    assert_eq!(scene.violations(), [None, None, None]);
+    assert_eq!(violations(&world), [Some(wrong), None, None]);
+    world.change_pod(1, |pod| pod["status"]["phase"] = "Pending".into());
+    assert_eq!(violations(&world), [None, None, None]);
 }
 
 #[test]
 fn checks_detect_wrong_identity_and_volumes() {
-    let nameless = scene(&web());
+    let nameless = world(&web());
     nameless.change_pod(1, |pod| {
         pod["metadata"]["labels"][POD_NAME_LABEL] = "web-7".into();
     });
     assert_eq!(
-        nameless.violations(),
+        violations(&nameless),
         all("pod web-1 has the wrong identity")
     );
-    let stray = scene(&web());
+    let stray = world(&web());
     stray.change_pod(1, |pod| pod["spec"]["volumes"] = json!([]));
-    assert_eq!(stray.violations(), all("pod web-1 has the wrong volumes"));
+    assert_eq!(violations(&stray), all("pod web-1 has the wrong volumes"));
 }
 
 #[test]
 fn checks_detect_a_missing_claim_under_every_policy() {
     for policy in ["Retain", "Delete"] {
-        let scene = scene(&web().retention(policy, "Retain"));
-        scene.objects.claims.delete("ns", "data-web-1").unwrap();
-        assert_eq!(scene.violations(), all("claim data-web-1 is missing"));
+        let world = world(&web().retention(policy, "Retain"));
+        world.remove_claim("data-web-1");
+        assert_eq!(violations(&world), all("claim data-web-1 is missing"));
     }
 }
 
@@ -119,22 +104,22 @@ fn checks_detect_wrong_claim_owners() {
         ("Delete", "Delete", 1, "web-1-uid", None),
         ("Delete", "Delete", 1, "web-uid", Some(set_must_not)),
     ] {
-        let scene = scene(&web().replicas(replicas).retention(scaled, deleted));
+        let world = world(&web().replicas(replicas).retention(scaled, deleted));
         if deleted == "Delete" {
-            scene.give_claim(0, "web-uid");
+            give_claim(&world, 0, "web-uid");
         }
-        scene.give_claim(1, owner);
+        give_claim(&world, 1, owner);
         let expected = wrong.map(|wrong| format!("claim data-web-1: {wrong}"));
         assert_eq!(
-            scene.violations(),
+            violations(&world),
             [(); 3].map(|()| expected.clone()),
             "{scaled} {deleted} {owner}"
         );
         // Claims of a pod that isn't running are not checked.
         for ordinal in [0, 1] {
-            scene.change_pod(ordinal, |pod| pod["status"]["phase"] = "Pending".into());
+            world.change_pod(ordinal, |pod| pod["status"]["phase"] = "Pending".into());
         }
-        assert_eq!(scene.violations(), [None, None, None]);
+        assert_eq!(violations(&world), [None, None, None]);
     }
 }
 
@@ -145,27 +130,24 @@ fn update_check_detects_wrong_revisions() {
         "currentRevision": "web-1", "updateRevision": "web-2",
     });
     let with_status = web().with("status", status);
-    let scene = scene(&with_status);
+    let mut world = world(&with_status);
     let expected = |wrong: &str| [None, None, Some(wrong.to_owned())];
     assert_eq!(
-        scene.violations(),
+        violations(&world),
         expected(r#"pod web-1 has revision "web-1", not "web-2""#)
     );
     let relabel = |ordinal, revision: &str| {
-        scene.change_pod(ordinal, |pod| {
+        world.change_pod(ordinal, |pod| {
             pod["metadata"]["labels"]["controller-revision-hash"] = revision.into();
         });
     };
     relabel(1, "web-2");
-    assert_eq!(scene.violations(), [None, None, None]);
+    assert_eq!(violations(&world), [None, None, None]);
     relabel(0, "web-2");
     assert_eq!(
-        scene.violations(),
+        violations(&world),
         expected(r#"pod web-0 has revision "web-2", not "web-1""#)
     );
-    let on_delete = Scene {
-        set: with_status.on_delete().build(),
-        objects: scene.objects,
-    };
-    assert_eq!(on_delete.violations(), [None, None, None]);
+    world.set = with_status.on_delete().build();
+    assert_eq!(violations(&world), [None, None, None]);
 }
