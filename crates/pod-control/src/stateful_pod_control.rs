@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::error::Error;
 use crate::live_set_check::LiveSetCheck;
 use crate::stateful_set_utils::{
-    NewPod, PodSlot, identity_matches, storage_matches, update_identity, update_storage,
+    NewPod, PodSlot, identity_matches, ordinal, storage_matches, update_identity, update_storage,
 };
 
 pub use object_manager::{ObjectManager, RealObjectManager, Timing};
@@ -212,6 +212,19 @@ impl SetPodControl<'_> {
             claims_created: false,
         };
         Ok(self.control.objects.update_pod(set, live).await?)
+    }
+
+    /// Deletes a wanted pod, for its replacement. Its claims outlive it.
+    ///
+    /// # Errors
+    ///
+    /// A claim can't be read or written; or an error of [`Self::delete_stateful_pod`].
+    pub async fn delete_wanted_pod(&self, pod: &Arc<Pod>) -> Result<(), Error> {
+        if let Some(ordinal) = ordinal(&pod.name) {
+            let slot = PodSlot::Existing(ordinal, Arc::clone(pod));
+            self.release_unseen_claims(&slot).await?;
+        }
+        self.delete_stateful_pod(pod).await
     }
 
     /// Deletes the pod if its uid is unchanged. A missing pod counts as deleted.

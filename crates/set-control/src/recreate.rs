@@ -78,7 +78,7 @@ impl SetSync<'_> {
         };
         if !pod.is_terminating() {
             if is_wanted {
-                self.pod_control.delete_stateful_pod(pod).await?;
+                self.pod_control.delete_wanted_pod(pod).await?;
             } else {
                 self.pod_control.delete_condemned_pod(pod).await?;
             }

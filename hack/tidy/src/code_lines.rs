@@ -13,7 +13,7 @@ pub const MARKER: &str = "<!-- code lines: written by `make fmt`, checked by hac
 /// Code lines of upstream's two packages without their controller and its metrics.
 const UPSTREAM: usize = 1_967;
 /// Code lines that the crates may have together: a rise needs a reason.
-const LINES_MAX: usize = 3_000;
+const LINES_MAX: usize = 3_030;
 
 /// Returns the line of the page that states the figures.
 pub fn line(files: &[SourceFile]) -> String {

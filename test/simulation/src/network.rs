@@ -75,7 +75,7 @@ impl Network {
         if fate.ending == Ending::CrashBefore {
             return self.crash().await;
         }
-        // A process that is stopped sends nothing. Its timers go on here, so what they cause fails
+        // A process that is stopped sends nothing. Its timers go on here, so their requests fail
         // once it goes on.
         if self.faults.is_suspended(self.process.instance) {
             self.faults.resumed(self.process.instance).await;

@@ -78,6 +78,12 @@ impl<'a> RawObject<'a> {
         removed
     }
 
+    /// Sorts the members by name.
+    pub fn sort(&mut self) {
+        self.members
+            .sort_by(|(name, _), (other, _)| name.cmp(other));
+    }
+
     /// Returns the members in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.members.iter().map(|(name, value)| (&**name, &**value))

@@ -153,8 +153,28 @@ impl SetPodControl<'_> {
     ///
     /// Error of the first claim that can't be read or written.
     pub async fn release_claims(&self, slot: &PodSlot) -> Result<(), Error> {
+        let is_deleted_next = slot.existing().is_some_and(|pod| pod.is_terminal());
+        let reads_all = is_deleted_next && !self.retains_when_scaled();
+        self.release(slot, |is_owner| is_owner || reads_all).await
+    }
+
+    /// Does the rest of [`Self::release_claims`] for a pod that is deleted next: the cache may lack an
+    /// owner if the response of its write was lost.
+    pub(super) async fn release_unseen_claims(&self, slot: &PodSlot) -> Result<(), Error> {
+        let reads_all = !self.retains_when_scaled();
+        self.release(slot, |is_owner| !is_owner && reads_all).await
+    }
+
+    fn retains_when_scaled(&self) -> bool {
+        let policy = self.set.spec.claim_retention_policy;
+        policy.when_scaled == ClaimRetentionPolicyType::Retain
+    }
+
+    /// Reads the claims that `reads` selects by their owners in the cache.
+    async fn release(&self, slot: &PodSlot, reads: impl Fn(bool) -> bool) -> Result<(), Error> {
         for claim in self.cached_claims(slot) {
             let released = match claim {
+                Ok(claim) if !reads(Owner::pod(slot).has_owner_ref(&claim)) => Ok(()),
                 Ok(claim) => self.release_claim(slot, &claim).await,
                 Err(failed) => Err(lookup_failed(slot, failed)),
             };
@@ -164,17 +184,8 @@ impl SetPodControl<'_> {
     }
 
     async fn release_claim(&self, slot: &PodSlot, claim: &Claim) -> Result<(), Error> {
-        let owner = Owner::pod(slot);
-        // The cache may lack an owner if the response of its write was lost, and a terminal pod is
-        // deleted next.
-        let is_cache_enough = self.set.spec.claim_retention_policy.when_scaled
-            == ClaimRetentionPolicyType::Retain
-            || !slot.existing().is_some_and(|pod| pod.is_terminal());
-        if is_cache_enough && !owner.has_owner_ref(claim) {
-            return Ok(());
-        }
         let mut live = self.read_same_claim(claim).await?;
-        if owner.has_owner_ref(&live.object) {
+        if Owner::pod(slot).has_owner_ref(&live.object) {
             remove_refs(&mut live, slot.uid());
             self.write_claim(live, Timing::Queued).await?;
         }

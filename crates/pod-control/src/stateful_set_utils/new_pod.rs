@@ -1,10 +1,8 @@
 //! Pods before their creation.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use kube_apimachinery::json::{ParseError, RawObject, parse, to_go_string};
+use kube_apimachinery::json::{ParseError, RawObject, parse, to_go_string, to_raw};
 use serde_json::{Map, Value, json};
 use statefulset_controller_util::pod::{Pod, REVISION_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -75,38 +73,27 @@ impl NewPod {
     pub fn body(&self) -> Result<String, ParseError> {
         let template = self.set.spec.template.encoded()?;
         let template = RawObject::parse(&template)?;
-        let metadata = template.get("metadata").map(|json| parse(json.get()));
-        let metadata = metadata.transpose()?;
         let spec = template
             .get("spec")
             .map(|spec| RawObject::parse(spec.get()));
-        let spec = spec.and_then(Result::ok).unwrap_or_default();
-        let (own, shared): (Vec<_>, Vec<_>) = spec
-            .iter()
-            .partition(|(member, _)| OWN_MEMBERS.contains(member));
-        let own = own
-            .into_iter()
-            .map(|(member, json)| Ok((member, parse(json.get())?)));
-        let own: BTreeMap<&str, Value> = own.collect::<Result<_, ParseError>>()?;
-        let mut pod = self.of_template(json!({"metadata": metadata, "spec": own}));
-
-        let shared = shared
-            .into_iter()
-            .map(|(member, json)| (member, Cow::Borrowed(json.get())));
-        let mut members: BTreeMap<&str, Cow<'_, str>> = shared.collect();
-        let own = object_member(&mut pod, "spec");
+        let mut spec = spec.and_then(Result::ok).unwrap_or_default();
+        let own = OWN_MEMBERS.iter().filter_map(|member| {
+            let value = parse(spec.get(member)?.get());
+            Some(value.map(|value| ((*member).to_owned(), value)))
+        });
+        let own: Map<String, Value> = own.collect::<Result<_, _>>()?;
+        let metadata = template.get("metadata").map(|json| parse(json.get()));
+        let pod = self.of_template(json!({"metadata": metadata.transpose()?, "spec": own}));
         for member in OWN_MEMBERS {
-            if let Some(value) = own.get(member) {
-                members.insert(member, to_go_string(value).into());
+            match pod["spec"].get(member) {
+                Some(value) => spec.set(member, to_raw(value)),
+                None => drop(spec.remove(member)),
             }
         }
-        let members = members
-            .iter()
-            .map(|(member, json)| format!("{}:{json}", to_go_string(&Value::from(*member))));
-        let spec = members.collect::<Vec<_>>().join(",");
-        let metadata = to_go_string(object_member(&mut pod, "metadata"));
+        spec.sort();
+        let metadata = to_go_string(&pod["metadata"]);
         Ok(format!(
-            r#"{{"apiVersion":"v1","kind":"Pod","metadata":{metadata},"spec":{{{spec}}},"status":{{}}}}"#
+            r#"{{"apiVersion":"v1","kind":"Pod","metadata":{metadata},"spec":{spec},"status":{{}}}}"#
         ))
     }
 

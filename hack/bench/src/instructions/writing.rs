@@ -12,7 +12,7 @@ use statefulset_controller_util::pod::Pod;
 use tokio::runtime::Runtime;
 
 use super::work::{OTHERS, runtime};
-use crate::cluster::{Recorded, World};
+use crate::cluster::{Recorded, SyncedSet};
 
 /// Pods of the set.
 const OWN: usize = 3;
@@ -24,19 +24,19 @@ type Repeated = Box<dyn FnMut() -> bool>;
 /// Returns the creation of a missing pod, and the decoding of its event.
 pub(super) fn created() -> anyhow::Result<Repeated> {
     let runtime = Rc::new(runtime()?);
-    creation(&runtime, || World::of(&Recorded::read()?, OWN, OTHERS))
+    creation(&runtime, || SyncedSet::of(&Recorded::read()?, OWN, OTHERS))
 }
 
 /// Returns the deletion and the creation of a pod with an outdated template, and the decoding of both
 /// events.
 pub(super) fn rolled() -> anyhow::Result<Repeated> {
     let runtime = Rc::new(runtime()?);
-    let world = || -> anyhow::Result<World> {
+    let world = || -> anyhow::Result<SyncedSet> {
         let recorded = Recorded::read()?;
         let changed = Recorded::read()?.with_template(|template| {
             template["spec"]["containers"][0]["image"] = json!("changed");
         })?;
-        let world = World::of(&changed, OWN, OTHERS)?;
+        let world = SyncedSet::of(&changed, OWN, OTHERS)?;
         world.revisions.add(recorded.revision_of("", 1)?);
         world.revisions.add(changed.revision_of(CHANGED, 2)?);
         Ok(world)
@@ -52,7 +52,7 @@ pub(super) fn rolled() -> anyhow::Result<Repeated> {
 
 fn creation(
     runtime: &Rc<Runtime>,
-    world: impl FnOnce() -> anyhow::Result<World>,
+    world: impl FnOnce() -> anyhow::Result<SyncedSet>,
 ) -> anyhow::Result<Repeated> {
     let world = {
         let _guard = runtime.enter();
@@ -66,7 +66,7 @@ fn creation(
 
 /// Returns a sync that makes this request each time, and the decoding of its pod's event.
 fn writing(
-    world: World,
+    world: SyncedSet,
     runtime: &Rc<Runtime>,
     expected: (Verb, &str),
 ) -> anyhow::Result<Repeated> {

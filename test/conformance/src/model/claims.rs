@@ -143,8 +143,21 @@ impl Sync {
         Ok(())
     }
 
-    /// Removes the pod from the owners of its claims.
+    /// Removes the pod from the owners of its claims. A claim may have an owner that the cache lacks,
+    /// so the claims of an ended pod, which is deleted next, are read in the API.
     pub(super) fn take_claims_from(&mut self, pod: &Value) -> Result<(), Failure> {
+        let is_deleted = matches!(phase(pod), "Failed" | "Succeeded");
+        let reads_all = is_deleted && self.set.when_scaled != "Retain";
+        self.take_claims(pod, |is_owner| is_owner || reads_all)
+    }
+
+    /// Does the same before the deletion of another pod, for the owners that the cache lacks.
+    pub(super) fn take_unseen_claims_from(&mut self, pod: &Value) -> Result<(), Failure> {
+        let reads_all = self.set.when_scaled != "Retain";
+        self.take_claims(pod, |is_owner| !is_owner && reads_all)
+    }
+
+    fn take_claims(&mut self, pod: &Value, reads: impl Fn(bool) -> bool) -> Result<(), Failure> {
         if !self.rules.take_claims_from_wanted {
             return Ok(());
         }
@@ -152,27 +165,26 @@ impl Sync {
             let Some(cached) = self.claims.get(&claim) else {
                 continue;
             };
-            let is_owner = without_owner(cached, pod).is_some();
-            // A claim that the cache lacks may exist when an ended pod is about to be deleted.
-            let is_cache_enough =
-                self.set.when_scaled == "Retain" || !matches!(phase(pod), "Failed" | "Succeeded");
-            if !is_owner && is_cache_enough {
-                continue;
-            }
-            let looked = self.api.look(Kind::Claim, &claim);
-            let live = looked.and_then(|()| self.api.peek(Kind::Claim, &claim).cloned());
-            let put = live.and_then(|live| match without_owner(&live, pod) {
-                Some(changed) => self.api.put(Kind::Claim, "", changed),
-                None => Ok(()),
-            });
-            if let Err(failure) = put {
-                let failed = format!("could not update claim {claim} for delete policy ownerRefs");
-                let failure = failure.while_doing(&failed);
-                self.pod_event("Update", name(pod), Err(&failure));
-                return Err(failure);
+            if reads(without_owner(cached, pod).is_some()) {
+                self.take_claim(&claim, pod)?;
             }
         }
         Ok(())
+    }
+
+    fn take_claim(&mut self, claim: &str, pod: &Value) -> Result<(), Failure> {
+        let looked = self.api.look(Kind::Claim, claim);
+        let live = looked.and_then(|()| self.api.peek(Kind::Claim, claim).cloned());
+        let put = live.and_then(|live| match without_owner(&live, pod) {
+            Some(changed) => self.api.put(Kind::Claim, "", changed),
+            None => Ok(()),
+        });
+        put.map_err(|failure| {
+            let failed = format!("could not update claim {claim} for delete policy ownerRefs");
+            let failure = failure.while_doing(&failed);
+            self.pod_event("Update", name(pod), Err(&failure));
+            failure
+        })
     }
 
     /// Checks that the live set is the one that the sync is based on.

@@ -337,6 +337,7 @@ impl Sync {
     }
 
     fn replace(&mut self, pod: &Value, status: &mut Status) -> Result<(), Failure> {
+        self.take_unseen_claims_from(pod)?;
         self.delete_pod(pod)?;
         status.current_replicas -= 1;
         if self.rules.counters_not_negative {

@@ -61,6 +61,7 @@ impl Sync {
             return Ok(());
         }
         if is_wanted {
+            self.take_unseen_claims_from(pod)?;
             self.delete_pod(pod)
         } else {
             self.delete_condemned(pod)

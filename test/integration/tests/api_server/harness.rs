@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use tower::{BoxError, service_fn};
 use tracing::Level;
 
-/// NodeCluster roles.
+/// Cluster roles.
 pub(crate) const CLUSTER_ROLES: Resource = Resource {
     group: "rbac.authorization.k8s.io",
     version: "v1",

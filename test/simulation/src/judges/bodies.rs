@@ -1,4 +1,4 @@
-//! Bodies: a change alters nothing but what is the controller's to alter.
+//! Bodies: the controller changes only the members that are its own.
 
 use std::collections::BTreeSet;
 

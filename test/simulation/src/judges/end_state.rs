@@ -87,7 +87,7 @@ fn judge_owners(case: &Case<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// P-1: a sync of a set for which nothing is left to do writes nothing, whoever led before.
+/// P-1: a sync of a set for which nothing is left to do writes nothing, under any leader.
 pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
     for (number, sync) in case.record.syncs.iter().enumerate() {
         let Some(write) = case.requests_of(number).find(|it| it.is_write()) else {
@@ -97,7 +97,7 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
         let Some(scene) = Scene::of(case, &sync.set, sync.seen, now, sync.process) else {
             continue;
         };
-        // What became of the caches after the start of the sync is newer than the scene.
+        // Changes of the caches after the start of the sync are newer than the scene.
         let until = case.revision_at(sync.at);
         if !scene.set.terminating && is_current(case, sync.seen, until) && scene.left().is_empty() {
             let message = format!("{}: nothing was left to do", write.named());

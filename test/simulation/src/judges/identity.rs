@@ -32,7 +32,7 @@ pub(super) fn judge_twins(case: &Case<'_>, verdict: &mut Verdict) {
     for commit in &case.record.commits {
         let key = &commit.entry.object.key;
         let gone = commit.entry.change == Change::Deleted;
-        if key.storage == "pods" && gone && *commit.agent == *USER {
+        if *key.storage == *"pods" && gone && *commit.agent == *USER {
             forced.push(format!("/{} ", key.name));
         }
     }

@@ -7,9 +7,10 @@ use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::store::Change;
 
 use super::ownership::COLLECTOR;
+use super::status::comes_to_status;
 use super::volumes::Doom;
 use super::{Case, Verdict};
-use crate::record::{Commit, SetKey};
+use crate::record::{Commit, Request, SetKey};
 use crate::views::{Claim, Owner, Set};
 
 /// V-5: the garbage collector removes a claim because its owners are gone. When each of them was
@@ -111,8 +112,11 @@ pub(super) fn judge_kept_claims(case: &Case<'_>, verdict: &mut Verdict) {
         let Some(view) = case.view(number).filter(|view| !view.set.terminating) else {
             continue;
         };
-        let mut requests = case.requests_of(number);
-        if requests.any(|it| it.status.is_none_or(|status| status >= 300)) {
+        let requests: Vec<&Request> = case.requests_of(number).collect();
+        let mut failed = requests
+            .iter()
+            .filter(|it| it.status.is_none_or(|status| status >= 300));
+        if failed.next().is_some() || !comes_to_status(case, sync, &requests) {
             continue;
         }
         let (set, namespace) = (view.set, &sync.set.0);
@@ -144,7 +148,7 @@ fn all<'a>(claims: impl Iterator<Item = &'a Arc<Claim>>, is_so: impl Fn(&Claim) 
     claims.peek().is_some() && claims.all(|claim| is_so(claim))
 }
 
-/// Reports whether a claim that stays belongs to its pod, and to nobody else but the set.
+/// Reports whether a claim that stays belongs to its pod, and otherwise to the set alone.
 fn is_ours_alone(claim: &Claim, pod: &str, set: &str) -> bool {
     let mut owners = claim.owners.iter();
     let owned = owners.clone().any(|it| it.uid == pod);

@@ -51,8 +51,7 @@ fn judge_own_writes(case: &Case<'_>, verdict: &mut Verdict) {
     if !case.plan.settings.consistency {
         return;
     }
-    type Written = BTreeMap<String, u64>;
-    let mut written: BTreeMap<(Process, SetKey), Written> = BTreeMap::new();
+    let mut written: BTreeMap<(Process, SetKey), BTreeMap<String, u64>> = BTreeMap::new();
     for (number, sync) in case.record.syncs.iter().enumerate() {
         let written = written.entry((sync.process, sync.set.clone())).or_default();
         for (resource, revision) in written.iter() {

@@ -25,7 +25,7 @@ pub(super) struct Scene<'a> {
     members: Vec<&'a Arc<Pod>>,
 }
 
-/// What is left to do: the rule that it breaks at the end, and a sentence.
+/// A task left to do: the rule that it breaks at the end, and a sentence.
 pub(super) type Left = (&'static str, String);
 
 impl<'a> Scene<'a> {
@@ -122,8 +122,10 @@ impl<'a> Scene<'a> {
         let set = self.set;
         let owned: Vec<_> = self.revisions().filter(|it| it.is_of(&set.uid)).collect();
         let Some(update) = update_revision(set, &owned, self.case.minor(self.process)) else {
-            let why = "no revision of its own has its template".to_owned();
-            left.push(("R-7", why));
+            if !self.lost_unnoticed() {
+                let why = "no revision of its own has its template".to_owned();
+                left.push(("R-7", why));
+            }
             return;
         };
         let highest = owned.iter().map(|it| it.number).max();
@@ -240,6 +242,16 @@ impl<'a> Scene<'a> {
             && last.is_none_or(|sync| known(sync.seen.claims))
     }
 
+    /// Reports whether the set uses a revision of an earlier set of its name that was collected after
+    /// the last sync, at the end: that wakes no set.
+    fn lost_unnoticed(&self) -> bool {
+        let name = self.set.status.update_revision.clone();
+        let key = (self.namespace.to_owned(), name);
+        let synced = self.last_sync().map(|sync| self.case.revision_at(sync.at));
+        let used = synced.and_then(|at| self.case.history.revisions.at(&key, at));
+        self.is_at_end() && used.is_some_and(|used| !used.is_of(&self.set.uid))
+    }
+
     /// Reports whether the owners of a claim changed after the last sync, at the end: that wakes no
     /// set.
     fn changed_unnoticed(&self, claim: &str) -> bool {
@@ -249,8 +261,8 @@ impl<'a> Scene<'a> {
     }
 
     /// Reports whether a pod is missing at the end because the last sync saw one of its claims, or of
-    /// a lower pod of an ordered set, that is to go with an earlier pod: the end of that claim wakes
-    /// no set.
+    /// a lower pod of an ordered set, whose owner is an earlier pod: the end of that claim wakes no
+    /// set.
     fn waits_unnoticed(&self, ordinal: u32) -> bool {
         let (set, Some(sync)) = (self.set, self.last_sync()) else {
             return false;

@@ -53,7 +53,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// T-2: a sync that comes to its status writes what it knows, even if its other writes fail, and
+/// T-2: a sync that comes to its status writes its findings, even if its other writes fail, and
 /// writes nothing if that is stored.
 pub(super) fn judge_syncs(case: &Case<'_>, verdict: &mut Verdict) {
     // Equal revisions, between which the status would have to choose, exist only then.

@@ -109,14 +109,13 @@ fn judge_claim(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         verdict.broken("V-3", request.sent, message);
     }
     for owner in added {
-        let known = match owner.kind.as_str() {
-            "StatefulSet" => owner.uid == set.uid,
-            _ => {
-                let key = (request.namespace.clone(), pod.clone());
-                let seen = write.seen.pods;
-                let mut pods = case.history.pods.during(&key, seen, write.newest);
-                pods.any(|it| it.uid == owner.uid && it.name == owner.name)
-            }
+        let known = if owner.kind == "StatefulSet" {
+            owner.uid == set.uid
+        } else {
+            let key = (request.namespace.clone(), pod.clone());
+            let seen = write.seen.pods;
+            let mut pods = case.history.pods.during(&key, seen, write.newest);
+            pods.any(|it| it.uid == owner.uid && it.name == owner.name)
         };
         let right = owner.controller && known;
         match Doom::of(owner, ordinal) {

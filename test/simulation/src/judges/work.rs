@@ -11,7 +11,7 @@ use crate::record::{SetKey, Sync};
 const WINDOW: Duration = Duration::from_secs(10);
 
 /// Syncs of one set within [`WINDOW`] that no event explains: the retries of a failing sync double
-/// their delays from 5 ms on, so 11 of them fit in; successes in between begin anew. So does each
+/// their delays from 5 ms on, so 11 of them fit in; successes in between begin again. So does each
 /// change, until the caches show it.
 const RETRIES_MAX: usize = 33;
 

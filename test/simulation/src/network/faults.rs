@@ -28,7 +28,7 @@ pub struct Fate {
     pub error: Option<FaultError>,
     /// Its instance is cut off for this time, before it is sent.
     pub isolate: Option<Duration>,
-    /// Its instance stops for this time, once its answer is there.
+    /// Its instance stops for this time, once its answer has arrived.
     pub suspend: Option<Duration>,
 }
 

@@ -266,7 +266,7 @@ pub enum Fault {
         watch: WatchFault,
     },
     /// An instance stops: it does nothing and learns nothing, then goes on as if no time had passed.
-    /// At a write, once its answer is there.
+    /// At a write, once its answer has arrived.
     Suspend {
         /// The instance; the leader if none.
         instance: Option<usize>,

@@ -239,11 +239,11 @@ impl World {
     }
 
     /// Adds the new member to the pod specs in all objects of a kind, or removes it.
-    fn set_members(&self, kind: Option<&'static Kind>, pointer: &str, newer: bool) {
+    fn set_members(&self, kind: Option<&Arc<Kind>>, pointer: &str, newer: bool) {
         let (Some(kind), store) = (kind, self.plane.server().store()) else {
             return;
         };
-        for object in store.list(kind.storage, NAMESPACE).1 {
+        for object in store.list(&kind.storage, NAMESPACE).1 {
             let mut draft = object.draft();
             let Some(spec) = draft.value.pointer_mut(pointer) else {
                 continue;
@@ -373,7 +373,7 @@ pub(super) fn new_defaults(admission: Arc<Admission>) -> impl AdmissionHook + 's
     move |request: &mut AdmissionRequest<'_>| {
         let is_newer = admission.newer.load(Ordering::Relaxed);
         if is_newer
-            && request.kind.storage == "statefulsets"
+            && *request.kind.storage == *"statefulsets"
             && let Some(spec) = request.object.pointer_mut(TEMPLATE_SPEC)
         {
             set_new_member(spec, true);

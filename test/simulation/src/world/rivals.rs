@@ -106,11 +106,7 @@ pub(super) const BACKUP: &str = "backup";
 
 /// Returns a reference to the backup as an owner.
 pub(super) fn backup(server: &ApiServer, controller: bool) -> Value {
-    let key = Key {
-        storage: "configmaps",
-        namespace: NAMESPACE.into(),
-        name: BACKUP.into(),
-    };
+    let key = Key::of("configmaps", NAMESPACE, BACKUP);
     let backup = server.store().get(&key).map(|stored| stored.value());
     let uid = backup.and_then(|backup| backup.pointer("/metadata/uid").cloned());
     json!({

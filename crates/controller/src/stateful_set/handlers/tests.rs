@@ -386,9 +386,9 @@ async fn sets_for_pod_are_found_by_selector() {
 
 #[tokio::test(start_paused = true)]
 async fn repeated_list_of_pods_enqueues_all_sets() {
-    let setup = setup([set("web", "web"), set("db", "db")]);
-    setup.pods.on_relisted();
-    let mut keys = setup.drain();
+    let handlers = handlers([set("web", "web"), set("db", "db")]);
+    handlers.pods.on_relisted();
+    let mut keys = handlers.drain();
     keys.sort();
     assert_eq!(keys, ["ns/db", "ns/web"]);
 }

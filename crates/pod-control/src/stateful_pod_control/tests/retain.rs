@@ -379,6 +379,43 @@ async fn release_reads_a_terminal_pods_claims_live() {
 }
 
 #[tokio::test]
+async fn deleted_wanted_pods_claims_are_released_live() {
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    for (when_scaled, released) in [("Delete", true), ("Retain", false)] {
+        let set = web().retention(when_scaled, "Retain").build();
+        let world = ApiWorld::new();
+        // The cache lacks the owner.
+        let claim = builders::claim(&set, "data", 5);
+        world.put_claim(&claim);
+        let live = claim.owner(pod.clone());
+        world.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
+        let outdated = builders::pod(&set, 5);
+        world.put_pod(&outdated);
+        let control = world.control.for_sync(&set);
+        let outdated = Arc::new(outdated.build());
+        control.delete_wanted_pod(&outdated).await.unwrap();
+        let mut expected = vec!["delete pods web-5"];
+        if released {
+            expected.insert(0, "update persistentvolumeclaims data-web-5");
+            expected.insert(0, "get persistentvolumeclaims data-web-5");
+        }
+        assert_eq!(world.requests(), expected, "{when_scaled}");
+    }
+}
+
+#[tokio::test]
+async fn failed_release_keeps_the_wanted_pod() {
+    let set = web().retention("Delete", "Retain").build();
+    let world = World::new();
+    world.put_claim(&builders::claim(&set, "data", 5));
+    world.fail(Call::GetClaim, 0);
+    let outdated = Arc::new(builders::pod(&set, 5).build());
+    let control = world.control.for_sync(&set);
+    control.delete_wanted_pod(&outdated).await.unwrap_err();
+    assert_eq!(world.requests(Call::DeletePod), 0);
+}
+
+#[tokio::test]
 async fn failed_release_returns_an_error_and_records_an_event() {
     let set = web().build();
     let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));

@@ -1,4 +1,4 @@
-//! Actions of users, and what happens to pods and nodes.
+//! Actions of users, and faults of pods and nodes.
 
 use rand::Rng as _;
 use rand::rngs::StdRng;
@@ -140,7 +140,7 @@ fn recreate(spec: &SetSpec, random: &mut StdRng) -> Actions {
 fn recreate_with_another_spec(spec: &SetSpec, random: &mut StdRng) -> Actions {
     let again = random.random_range(0..60_000);
     let mut other = set(&spec.name, random);
-    other.image = (*IMAGES.choose(random).unwrap_or(&"a")).to_owned();
+    (*IMAGES.choose(random).unwrap_or(&"a")).clone_into(&mut other.image);
     // A pod keeps its volumes, so a further claim template would never fit the adopted pods.
     other.claims = spec.claims;
     vec![(0, delete(spec, random)), (again, Action::Create(other))]
