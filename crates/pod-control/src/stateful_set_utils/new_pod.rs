@@ -83,15 +83,16 @@ impl NewPod {
         });
         let own: Map<String, Value> = own.collect::<Result<_, _>>()?;
         let metadata = template.get("metadata").map(|json| parse(json.get()));
-        let pod = self.of_template(json!({"metadata": metadata.transpose()?, "spec": own}));
+        let mut pod = self.of_template(json!({"metadata": metadata.transpose()?, "spec": own}));
+        let own = object_member(&mut pod, "spec");
         for member in OWN_MEMBERS {
-            match pod["spec"].get(member) {
+            match own.get(member) {
                 Some(value) => spec.set(member, to_raw(value)),
                 None => drop(spec.remove(member)),
             }
         }
         spec.sort();
-        let metadata = to_go_string(&pod["metadata"]);
+        let metadata = to_go_string(object_member(&mut pod, "metadata"));
         Ok(format!(
             r#"{{"apiVersion":"v1","kind":"Pod","metadata":{metadata},"spec":{spec},"status":{{}}}}"#
         ))
