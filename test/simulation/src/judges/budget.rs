@@ -41,10 +41,15 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     };
     if outside && seemed_unhealthy(ordinal) {
         let healthy = earlier.iter().find(|it| !seemed_unhealthy(**it));
-        if let Some(healthy) = healthy {
-            broken(rule, format!("available pod {healthy} went before it"));
+        match healthy {
+            None => return,
+            Some(healthy) if !is_healthy(ordinal) => {
+                broken(rule, format!("available pod {healthy} went before it"));
+                return;
+            }
+            // It became available about the time of the sync, which took it for available.
+            Some(_) => {}
         }
-        return;
     }
     let earlier: BTreeSet<u32> = earlier
         .into_iter()
@@ -67,7 +72,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
             broken("B-1", "the second deletion of its sync".to_owned());
         }
     }
-    let passed_over = |it: u32| outside && seemed_unhealthy(it);
+    let passed_over = |it: u32| outside && it != ordinal && seemed_unhealthy(it);
     let next = next_outdated(case, write, |it| earlier.contains(&it) || passed_over(it));
     if let Some(next) = next.filter(|next| *next != ordinal) {
         broken(rule, format!("pod {next} is to be updated first"));
