@@ -24,6 +24,7 @@ pub mod clock;
 pub mod fault_log;
 pub mod feature_gates;
 pub mod resource;
+pub mod shard;
 pub mod token_bucket;
 
 pub mod fence;

@@ -14,6 +14,7 @@ use statefulset_client::leaderelection::{
 };
 use statefulset_client::recorder::{BroadcastRecorder, EventSink};
 use statefulset_client::rest::RestClient;
+use statefulset_client::shard::Shard;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,7 @@ impl Election {
     /// The flags contradict each other, or the host has no name.
     pub(crate) fn new(
         flags: &LeaderElectionFlags,
+        shard: Option<Shard>,
         gates: FeatureGates,
         client: RestClient,
         seeds: ElectionSeeds,
@@ -68,7 +70,7 @@ impl Election {
         let parts = ElectorParts {
             lock: LeaseLock::new(
                 client.clone(),
-                lease(flags),
+                lease(flags, shard),
                 identity()?,
                 Arc::new(recorder),
             ),
@@ -130,11 +132,15 @@ impl Election {
     }
 }
 
-/// Lease named by the flags.
-pub(crate) fn lease(flags: &LeaderElectionFlags) -> LeaseName {
+/// Lease named by the flags. Each shard has its own.
+pub(crate) fn lease(flags: &LeaderElectionFlags, shard: Option<Shard>) -> LeaseName {
+    let name = &flags.leader_elect_resource_name;
     LeaseName {
         namespace: flags.leader_elect_resource_namespace.clone(),
-        name: flags.leader_elect_resource_name.clone(),
+        name: match shard {
+            Some(shard) => format!("{name}-shard-{}-of-{}", shard.index(), shard.count()),
+            None => name.clone(),
+        },
     }
 }
 
@@ -150,6 +156,20 @@ fn identity() -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flags::{Invocation, parse};
+
+    #[test]
+    fn each_shard_has_its_own_lease() {
+        let Ok(Invocation::Run(flags)) = parse([""; 0].iter()) else {
+            panic!("no arguments are valid");
+        };
+        let name = |shard: Option<&str>| {
+            let shard = shard.map(|shard| shard.parse().unwrap());
+            lease(&flags.leader_election, shard).name
+        };
+        assert_eq!(name(None), "kube-controller-manager");
+        assert_eq!(name(Some("1/2")), "kube-controller-manager-shard-1-of-2");
+    }
 
     #[test]
     fn identity_is_the_host_and_a_unique_suffix() {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use statefulset_client::config::{ProxyConfig, Source};
 use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::shard::Shard;
 
 use crate::controllers;
 use crate::flags::Flags;
@@ -34,6 +35,8 @@ pub(crate) struct Options {
     pub(crate) use_service_account_credentials: bool,
     /// Number of sets synced in parallel.
     pub(crate) concurrent_syncs: NonZeroUsize,
+    /// The namespaces to serve; `None` for all.
+    pub(crate) shard: Option<Shard>,
     /// Average requests per second of each client; negative for no limit.
     pub(crate) qps: f64,
     /// Largest burst of requests of each client.
@@ -79,6 +82,12 @@ impl Options {
         let concurrent_syncs = concurrent_syncs.with_context(|| {
             format!("concurrent-statefulset-syncs must be greater than 0, but got {syncs}")
         })?;
+        let shard = Some(&flags.statefulset_controller.shard).filter(|shard| !shard.is_empty());
+        let shard = shard.map(|shard| {
+            let parsed = shard.parse::<Shard>();
+            parsed.map_err(|err| anyhow!("invalid argument {shard:?} for \"--shard\" flag: {err}"))
+        });
+        let shard = shard.transpose()?;
         let burst = generic.kube_api_burst;
         let burst = u32::try_from(burst)
             .ok()
@@ -107,6 +116,7 @@ impl Options {
             },
             use_service_account_credentials: generic.use_service_account_credentials,
             concurrent_syncs,
+            shard,
             qps: if generic.kube_api_qps == 0.0 {
                 QPS_OF_ZERO
             } else {

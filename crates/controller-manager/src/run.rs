@@ -54,6 +54,7 @@ pub(crate) async fn run(
         version = env!("CARGO_PKG_VERSION"),
         %server,
         concurrent_syncs = options.concurrent_syncs,
+        shard = options.shard.map(tracing::field::display),
         qps = options.qps,
         burst = options.burst,
         emulated_version = %options.feature_gates.emulation_version,
@@ -70,6 +71,7 @@ pub(crate) async fn run(
     let election = if options.leader_election.leader_elect {
         Some(Election::new(
             &options.leader_election,
+            options.shard,
             options.feature_gates,
             clients.leader_election()?,
             seeds.election,
@@ -91,7 +93,9 @@ pub(crate) async fn run(
         )
         .await?;
     let account = service_account(&options);
-    let lease = election.as_ref().map(|_| lease(&options.leader_election));
+    let lease = election
+        .as_ref()
+        .map(|_| lease(&options.leader_election, options.shard));
     let needs = Needs {
         account: account.as_ref(),
         lease: lease.as_ref(),
@@ -152,6 +156,7 @@ async fn work(
         .resync_period(options.resync_period)
         .shutdown_timeout(options.shutdown_timeout)
         .seed(seeds.controller)
+        .shard(options.shard)
         .build()?;
     let synced = controller.has_synced();
     port.controller_runs(move || synced.get());

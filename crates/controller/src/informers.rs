@@ -9,6 +9,7 @@ use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
 };
 use statefulset_client::rest::RestClient;
+use statefulset_client::shard::Shard;
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::Caches;
 use statefulset_controller_util::controller_revision::ControllerRevision;
@@ -43,6 +44,8 @@ pub struct Informers {
 pub(crate) struct InformerSettings<'a> {
     /// The namespace of the objects; empty for all namespaces.
     pub(crate) namespace: &'a str,
+    /// The shard of the objects; `None` for all.
+    pub(crate) shard: Option<Shard>,
     /// Time between two resyncs; `None` disables resyncs.
     pub(crate) resync_period: Option<Duration>,
     /// Seed of random delays.
@@ -61,6 +64,7 @@ impl Informers {
         let texts: Arc<TextPool> = Arc::default();
         let settings = |stream: u64| InformerConfig {
             namespace: settings.namespace.to_owned(),
+            shard: settings.shard,
             texts: Arc::clone(&texts),
             resync_period: settings.resync_period,
             seed: settings.seed.wrapping_add(stream),

@@ -67,6 +67,7 @@ pub async fn start(
                 max_unavailable_stateful_set: true,
                 // Only the embedded server has this gate of 1.37.
                 stateful_set_recreate_strategy: true,
+                ..ServerGates::default()
             };
             let plane = plane.clock(plane_clock).unknown_fields(unknown_fields);
             plane.feature_gates(gates)

@@ -14,6 +14,7 @@ use crate::cache::indexer::{CachedObject, Indexer, TextPool};
 use crate::error::Error;
 use crate::resource::Resource;
 use crate::rest::{RestClient, WatchOptions, WatchStream};
+use crate::shard::Shard;
 
 pub use metrics::{
     InformerMetrics, InformerMetricsProvider, NoopInformerMetrics, NoopInformerMetricsProvider,
@@ -25,6 +26,7 @@ use backoff::ListBackoff;
 use list::{Decoding, list_all};
 use relist::Lists;
 use report::Reporter;
+use scope::Scope;
 
 mod apply;
 mod backoff;
@@ -32,6 +34,7 @@ mod list;
 mod metrics;
 mod relist;
 mod report;
+mod scope;
 
 /// Minimum time that a server keeps a watch open, in seconds; each watch adds a random part.
 const WATCH_SECONDS_MIN: u32 = 290;
@@ -67,6 +70,8 @@ pub trait EventHandler<K>: Send + Sync {
 pub struct InformerConfig {
     /// The namespace of the objects; empty for all namespaces.
     pub namespace: String,
+    /// The shard of the objects; `None` for all.
+    pub shard: Option<Shard>,
     /// Maximum number of objects per page of a list; 0 counts as 1.
     pub page_size: u32,
     /// Interval of resyncs; each informer multiplies it by a random factor from 1 up to 2. None
@@ -82,6 +87,7 @@ impl Default for InformerConfig {
     fn default() -> Self {
         Self {
             namespace: String::new(),
+            shard: None,
             page_size: 500,
             resync_period: None,
             seed: 0,
@@ -99,7 +105,7 @@ impl Default for InformerConfig {
 pub struct Informer<K> {
     client: RestClient,
     resource: Resource,
-    namespace: String,
+    scope: Scope,
     page_size: u32,
     resync: Option<Resync>,
     indexer: Arc<Indexer<K>>,
@@ -147,7 +153,10 @@ impl<K: CachedObject> Informer<K> {
         Self {
             client,
             resource,
-            namespace: config.namespace.clone(),
+            scope: Scope {
+                namespace: config.namespace.clone(),
+                shard: config.shard,
+            },
             page_size: config.page_size,
             resync,
             indexer: Arc::new(Indexer::new()),
@@ -225,7 +234,7 @@ impl<K: CachedObject> Informer<K> {
         let list = list_all::<K>(
             &self.client,
             &self.resource,
-            &self.namespace,
+            &self.scope,
             self.page_size,
             &self.decoding(),
         )
@@ -302,10 +311,11 @@ impl<K: CachedObject> Informer<K> {
     async fn watch_once(&mut self, resource_version: &mut String) -> Ended {
         let timeout_seconds = WATCH_SECONDS_MIN + self.rng.random_range(0..WATCH_SECONDS_SPREAD);
         let options = WatchOptions {
-            namespace: self.namespace.clone(),
+            namespace: self.scope.namespace.clone(),
             resource_version: resource_version.clone(),
             timeout_seconds,
             allow_bookmarks: true,
+            shard_selector: self.scope.shard_selector(),
         };
         let opening = self.client.watch(&self.resource, &options);
         match timeout(WATCH_SILENCE_MAX, opening).await {

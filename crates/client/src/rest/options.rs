@@ -30,6 +30,8 @@ pub struct ListOptions {
     pub limit: u32,
     /// Continue token of the previous page; empty for the first page.
     pub continue_token: String,
+    /// See [`Shard::selector`](crate::shard::Shard::selector); empty for all objects.
+    pub shard_selector: String,
 }
 
 impl ListOptions {
@@ -40,6 +42,9 @@ impl ListOptions {
         }
         if !self.continue_token.is_empty() {
             push(&mut query, "continue", &self.continue_token);
+        }
+        if !self.shard_selector.is_empty() {
+            push(&mut query, "shardSelector", &self.shard_selector);
         }
         resource.collection_path(&self.namespace) + &query
     }
@@ -56,6 +61,8 @@ pub struct WatchOptions {
     pub timeout_seconds: u32,
     /// True to allow bookmarks.
     pub allow_bookmarks: bool,
+    /// See [`Shard::selector`](crate::shard::Shard::selector); empty for all objects.
+    pub shard_selector: String,
 }
 
 impl WatchOptions {
@@ -70,6 +77,9 @@ impl WatchOptions {
         );
         if self.allow_bookmarks {
             push(&mut query, "allowWatchBookmarks", "true");
+        }
+        if !self.shard_selector.is_empty() {
+            push(&mut query, "shardSelector", &self.shard_selector);
         }
         resource.collection_path(&self.namespace) + &query
     }

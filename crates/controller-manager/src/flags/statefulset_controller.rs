@@ -9,4 +9,10 @@ pub(crate) struct StatefulSetControllerFlags {
     /// Number of StatefulSets to sync in parallel
     #[arg(long, value_name = "int", default_value = "5", value_parser = values::int)]
     pub(crate) concurrent_statefulset_syncs: i32,
+
+    /// The shard of all namespaces to serve, as INDEX/COUNT: of several instances with the same count
+    /// each serves a part. The lease gets the suffix -shard-INDEX-of-COUNT. Without it all namespaces
+    /// are served. A flag of this program alone
+    #[arg(long, value_name = "string", default_value = "")]
+    pub(crate) shard: String,
 }

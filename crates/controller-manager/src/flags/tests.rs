@@ -105,6 +105,7 @@ fn defaults_match_the_reference() {
         },
         statefulset_controller: statefulset_controller::StatefulSetControllerFlags {
             concurrent_statefulset_syncs: 5,
+            shard: String::new(),
         },
         metrics: metrics::MetricsFlags {
             allow_metric_labels: Vec::new(),

@@ -23,6 +23,7 @@ fn default_options() -> Options {
         source: Source::default(),
         use_service_account_credentials: false,
         concurrent_syncs: NonZeroUsize::new(5).unwrap(),
+        shard: None,
         qps: 20.0,
         burst: 30,
         resync_period: Some(Duration::from_secs(43_200)),
@@ -50,8 +51,12 @@ fn arguments_resolve_to_options() {
         change(&mut options);
         options
     };
-    let table: [(&[&str], Options); 14] = [
+    let table: [(&[&str], Options); 15] = [
         (&[], default_options()),
+        (
+            &["--shard=1/2"],
+            with(|options| options.shard = Some("1/2".parse().unwrap())),
+        ),
         (
             &["--kubeconfig=a/b", "--master", "https://h"],
             with(|options| {
@@ -150,6 +155,11 @@ fn each_mistake_is_reported_in_one_line() {
         (
             ["--kube-api-burst=-1", off],
             "kube-api-burst must be 0 or greater, but got -1",
+        ),
+        (
+            ["--shard=2/2", off],
+            "invalid argument \"2/2\" for \"--shard\" flag: expected INDEX/COUNT, with an index from 0 \
+             below a count of at most 64",
         ),
         (
             ["--feature-gates=A", off],

@@ -65,6 +65,25 @@ fn concurrent_syncs_follow_the_flag() {
 }
 
 #[test]
+fn sets_of_other_shards_are_left_alone() {
+    // The hashes put `ns` into the first of two shards and `a` into the second.
+    let sets =
+        ["ns", "a"].map(|namespace| set("web").replace(r#""ns""#, &format!("{namespace:?}")));
+    let (begun, begins) = channel();
+    let api = FakeApi::new(move |request| {
+        if request.method == "POST" {
+            begun.send(request.path.clone()).unwrap();
+            return Answer::Silence;
+        }
+        lists(request, &sets)
+    });
+    // One sync at a time, in the order of the list.
+    let _program = started(&api, &["--shard=1/2", "--concurrent-statefulset-syncs=1"]);
+    let first = next(&begins, "a sync");
+    assert!(first.contains("/namespaces/a/"), "{first}");
+}
+
+#[test]
 fn objects_are_resynced_after_the_resync_period() {
     let odd = set("web").replace("matchLabels", "matchExpressions");
     let odd = odd.replace(

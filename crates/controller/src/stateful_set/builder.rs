@@ -15,6 +15,7 @@ use statefulset_client::leaderelection::{
 };
 use statefulset_client::recorder::{BroadcastRecorder, EventRecorder, NoopRecorder};
 use statefulset_client::rest::RestClient;
+use statefulset_client::shard::Shard;
 use statefulset_client::workqueue::{RateLimiter, WorkQueue};
 
 use super::{Events, StatefulSetController, SyncerParts};
@@ -99,6 +100,7 @@ pub struct Builder {
     concurrent_syncs: NonZeroUsize,
     resync_period: Option<Duration>,
     namespace: String,
+    shard: Option<Shard>,
     shutdown_timeout: Option<Duration>,
     seed: u64,
 }
@@ -123,6 +125,7 @@ impl Builder {
             concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
             resync_period: Some(RESYNC_PERIOD_DEFAULT),
             namespace: String::new(),
+            shard: None,
             shutdown_timeout: None,
             seed: RandomState::new().hash_one(COMPONENT),
         }
@@ -187,6 +190,13 @@ impl Builder {
         self
     }
 
+    /// Limits the controller to the namespaces of one shard; the default is all namespaces. Each
+    /// shard needs its own controller, with its own lease.
+    pub fn shard(mut self, shard: Option<Shard>) -> Self {
+        self.shard = shard;
+        self
+    }
+
     /// Sets the time limit of running syncs at shutdown; by default they may run as long as they
     /// need.
     ///
@@ -207,6 +217,7 @@ impl Builder {
     pub fn make_informers(&self) -> Informers {
         let settings = InformerSettings {
             namespace: &self.namespace,
+            shard: self.shard,
             resync_period: self.resync_period,
             seed: self.seed,
         };

@@ -22,6 +22,7 @@ pub mod patch;
 pub mod query;
 pub mod selectors;
 pub mod settings;
+pub mod shards;
 pub mod status;
 pub mod strict;
 pub mod validation;

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::kinds::{Kind, Trait};
 use crate::object::{Object, field_text};
 use crate::query::Query;
+use crate::shards::ShardSelector;
 use crate::status::{ApiError, ApiResult};
 
 /// The selectors of a list or watch.
@@ -15,6 +16,7 @@ use crate::status::{ApiError, ApiResult};
 pub struct Selection {
     labels: Selector,
     fields: Vec<FieldTerm>,
+    shards: Option<ShardSelector>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +47,27 @@ impl Selection {
         let labels = Selector::parse(query.get("labelSelector").unwrap_or_default())
             .map_err(|err| ApiError::bad_request(err.to_string()))?;
         let fields = parse_fields(kind, query.get("fieldSelector").unwrap_or_default())?;
-        Ok(Self { labels, fields })
+        Ok(Self {
+            labels,
+            fields,
+            shards: None,
+        })
+    }
+
+    /// Restricts the selection by the parameter `shardSelector`.
+    ///
+    /// # Errors
+    ///
+    /// 400 for bad syntax.
+    pub fn sharded(mut self, query: &Query) -> ApiResult<Self> {
+        let text = query.get("shardSelector").filter(|text| !text.is_empty());
+        self.shards = text.map(ShardSelector::parse).transpose()?;
+        Ok(self)
+    }
+
+    /// Returns the shard selector as sent.
+    pub fn shard_selector(&self) -> Option<&str> {
+        self.shards.as_ref().map(|shards| &*shards.text)
     }
 
     /// Restricts the selection to the object of this name.
@@ -63,25 +85,28 @@ impl Selection {
 
     /// Returns true if the selection matches all objects.
     pub fn is_everything(&self) -> bool {
-        self.labels.is_empty() && self.fields.is_empty()
+        self.labels.is_empty() && self.fields.is_empty() && self.shards.is_none()
     }
 
     /// Returns true if the object matches.
     pub fn matches(&self, object: &Object) -> bool {
-        self.fields.iter().all(|term| {
-            let is_selected = |value: &str| (value == term.value) == term.equal;
-            match &term.field {
-                Field::Name => is_selected(&object.key.name),
-                Field::Namespace => is_selected(&object.key.namespace),
-                Field::Of(index) => {
-                    is_selected(object.fields.get(*index).map_or("", |value| value))
+        let in_shard = |shards: &ShardSelector| shards.matches(object);
+        self.shards.as_ref().is_none_or(in_shard)
+            && self.fields.iter().all(|term| {
+                let is_selected = |value: &str| (value == term.value) == term.equal;
+                match &term.field {
+                    Field::Name => is_selected(&object.key.name),
+                    Field::Namespace => is_selected(&object.key.namespace),
+                    Field::Of(index) => {
+                        is_selected(object.fields.get(*index).map_or("", |value| value))
+                    }
+                    // Reading the object reports a failed conversion.
+                    Field::Custom(kind, field) => {
+                        custom_field(kind, *field, object).is_none_or(|value| is_selected(&value))
+                    }
                 }
-                // Reading the object reports a failed conversion.
-                Field::Custom(kind, field) => {
-                    custom_field(kind, *field, object).is_none_or(|value| is_selected(&value))
-                }
-            }
-        }) && self.labels.matches(&object.labels)
+            })
+            && self.labels.matches(&object.labels)
     }
 }
 

@@ -29,7 +29,7 @@ impl FromStr for UnknownFields {
     }
 }
 
-/// The reference's feature gates that affect the stored objects.
+/// The reference's feature gates that affect the stored objects, and lists and watches of them.
 ///
 /// Upstream: `features.kubeFeatures`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +41,9 @@ pub struct FeatureGates {
     /// `StatefulSetRecreateStrategy` (off, since 1.37) allows the update strategy `Recreate`.
     /// Without the gate only sets that already have it keep it.
     pub stateful_set_recreate_strategy: bool,
+    /// `ShardedListAndWatch` (off, since 1.36) lets clients ask for a shard of a collection. Without
+    /// the gate the parameter `shardSelector` is ignored.
+    pub sharded_list_and_watch: bool,
 }
 
 /// The version of Kubernetes that the server behaves like.
@@ -117,6 +120,7 @@ impl FeatureGates {
         Self {
             max_unavailable_stateful_set: version >= EmulatedVersion::V1_37,
             stateful_set_recreate_strategy: false,
+            sharded_list_and_watch: false,
         }
     }
 
@@ -136,6 +140,7 @@ impl FeatureGates {
                 .map_err(|_| FeatureGateError::InvalidValue(entry.to_owned()))?;
             match name {
                 "MaxUnavailableStatefulSet" => gates.max_unavailable_stateful_set = value,
+                "ShardedListAndWatch" => gates.sharded_list_and_watch = value,
                 "StatefulSetRecreateStrategy" if version >= EmulatedVersion::V1_37 => {
                     gates.stateful_set_recreate_strategy = value;
                 }

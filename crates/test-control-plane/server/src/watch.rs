@@ -89,7 +89,7 @@ impl ApiServer {
         read_view: ReadView,
     ) -> ApiResult<Reply> {
         let options = ListOptions::of_watch(query)?;
-        let selection = Selection::parse(&request.kind, query)?.named(&request.name);
+        let selection = self.selection(&request.kind, query)?.named(&request.name);
         let wants_initial = options.send_initial_events;
         let revision = match options.resource_version {
             None => 0,

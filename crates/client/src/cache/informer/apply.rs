@@ -11,6 +11,15 @@ use crate::cache::indexer::{CachedObject, SetAside};
 use crate::error::Error;
 use crate::rest::{WatchEvent, WatchObject};
 
+/// The object of a watch event.
+enum Read<K> {
+    Object(Result<K, SetAside>),
+    /// An object of another shard, with its version: the server knows no shards.
+    OutOfScope(String),
+    /// Not even its name can be read.
+    Nameless,
+}
+
 impl<K: CachedObject> Informer<K> {
     /// Applies one event to the cache, calls the handlers, and moves the watch position to its
     /// version.
@@ -21,21 +30,22 @@ impl<K: CachedObject> Informer<K> {
     ) -> ControlFlow<Ended> {
         let start = Instant::now();
         let version = match event {
-            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                let object = self.read(&object)?;
-                object.map_or_else(String::new, |object| self.stored(object))
-            }
-            WatchEvent::Deleted(object) => {
-                let object = self.read(&object)?;
-                object.map_or_else(String::new, |object| self.deleted(object))
-            }
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => match self.read(&object)? {
+                Read::Object(object) => self.stored(object),
+                Read::OutOfScope(version) => self.passed(version),
+                Read::Nameless => String::new(),
+            },
+            WatchEvent::Deleted(object) => match self.read(&object)? {
+                Read::Object(object) => self.deleted(object),
+                Read::OutOfScope(version) => self.passed(version),
+                Read::Nameless => String::new(),
+            },
             WatchEvent::Bookmark(object) => {
                 let version = list::bookmark_version(object.json()).map_or_else(
                     |source| ControlFlow::Break(self.undecodable(source)),
                     ControlFlow::Continue,
                 )?;
-                self.indexer.bookmark(&version);
-                version
+                self.passed(version)
             }
             WatchEvent::Error(status) => {
                 let err = Error::Api(Box::new(status));
@@ -54,25 +64,40 @@ impl<K: CachedObject> Informer<K> {
         ControlFlow::Continue(())
     }
 
-    /// Decodes an event's object. Returns none if not even its name can be read. If it is no JSON,
-    /// the watch is broken rather than the object.
-    fn read(&self, json: &WatchObject) -> ControlFlow<Ended, Option<Result<K, SetAside>>> {
+    /// Decodes an event's object. If it is no JSON, the watch is broken rather than the object.
+    fn read(&self, json: &WatchObject) -> ControlFlow<Ended, Read<K>> {
         let source = match self.decoding().decode(json.document(), json.json()) {
-            Ok(object) => return ControlFlow::Continue(Some(Ok(object))),
+            Ok(object) => {
+                let is_own = self.scope.contains(object.namespace());
+                return ControlFlow::Continue(if is_own {
+                    Read::Object(Ok(object))
+                } else {
+                    Read::OutOfScope(object.resource_version().to_owned())
+                });
+            }
             Err(source) => source,
         };
         if let Err(source) = serde_json::from_str::<&RawValue>(json.json()) {
             return ControlFlow::Break(self.undecodable(source));
         }
-        let object = SetAside::read(json.json(), &source);
-        if object.is_none() {
-            tracing::warn!(
-                resource = %self.resource.group_resource(),
-                error = SetAside::reason(&source),
-                "dropped a watch event without a readable name"
-            );
-        }
-        ControlFlow::Continue(object.map(Err))
+        ControlFlow::Continue(match SetAside::read(json.json(), &source) {
+            Some(object) if self.scope.contains(&object.namespace) => Read::Object(Err(object)),
+            Some(object) => Read::OutOfScope(object.resource_version),
+            None => {
+                tracing::warn!(
+                    resource = %self.resource.group_resource(),
+                    error = SetAside::reason(&source),
+                    "dropped a watch event without a readable name"
+                );
+                Read::Nameless
+            }
+        })
+    }
+
+    /// Records a version up to which the cache misses nothing. Returns it.
+    fn passed(&self, version: String) -> String {
+        self.indexer.bookmark(&version);
+        version
     }
 
     /// Stores an object's new state. Returns its version, empty if unreadable.

@@ -6,6 +6,7 @@ use kube_apimachinery::json::Document;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::scope::Scope;
 use crate::cache::indexer::{CachedObject, Indexer, SetAside, TextPool};
 use crate::error::Error;
 use crate::resource::Resource;
@@ -73,7 +74,7 @@ pub(super) fn bookmark_version(json: &str) -> Result<String, serde_json::Error> 
     Ok(bookmark.metadata.resource_version)
 }
 
-/// Lists all objects in a namespace, or in all namespaces if it is empty. If the snapshot expires
+/// Lists all objects in the scope. If the snapshot expires
 /// between two pages, the list starts over with the last page size.
 ///
 /// # Errors
@@ -84,7 +85,7 @@ pub(super) fn bookmark_version(json: &str) -> Result<String, serde_json::Error> 
 pub(super) async fn list_all<K: CachedObject>(
     client: &RestClient,
     resource: &Resource,
-    namespace: &str,
+    scope: &Scope,
     page_size: u32,
     decoding: &Decoding<'_, K>,
 ) -> Result<List<K>, Error> {
@@ -93,7 +94,7 @@ pub(super) async fn list_all<K: CachedObject>(
     let mut pages = Pages {
         client,
         resource,
-        namespace,
+        scope,
         limit_max: limit,
         limit,
     };
@@ -136,7 +137,7 @@ async fn list_pages<K: CachedObject>(
 struct Pages<'a> {
     client: &'a RestClient,
     resource: &'a Resource,
-    namespace: &'a str,
+    scope: &'a Scope,
     /// Maximum limit of a page.
     limit_max: u32,
     /// Limit of the next page.
@@ -155,12 +156,13 @@ impl Pages<'_> {
         let before = (list.objects.len(), list.set_aside.len());
         loop {
             let options = ListOptions {
-                namespace: self.namespace.to_owned(),
+                namespace: self.scope.namespace.clone(),
                 limit: self.limit,
                 continue_token: continue_token.to_owned(),
+                shard_selector: self.scope.shard_selector(),
             };
             let mut page = self.client.list(self.resource, &options).await?;
-            match read_items(&mut page, self.resource, decoding, list).await {
+            match read_items(&mut page, self, decoding, list).await {
                 Err(Error::Timeout { .. }) if self.limit > 1 => {
                     list.objects.truncate(before.0);
                     list.set_aside.truncate(before.1);
@@ -196,7 +198,9 @@ impl Pages<'_> {
 /// The page breaks off, or an item is no JSON.
 async fn read_items<K: CachedObject>(
     page: &mut ListStream,
-    resource: &Resource,
+    Pages {
+        resource, scope, ..
+    }: &Pages<'_>,
     decoding: &Decoding<'_, K>,
     list: &mut List<K>,
 ) -> Result<(), Error> {
@@ -204,9 +208,10 @@ async fn read_items<K: CachedObject>(
     while let Some(item) = page.next().await? {
         let text = item.text();
         match decoding.decode(&item, text) {
-            Ok(object) => {
+            Ok(object) if scope.contains(object.namespace()) => {
                 list.objects.push(Arc::new(object));
             }
+            Ok(_) => {}
             Err(source) => {
                 // The page is broken rather than the object.
                 serde_json::from_str::<&RawValue>(text).map_err(|source| {
@@ -214,7 +219,9 @@ async fn read_items<K: CachedObject>(
                     Error::Decode { action, source }
                 })?;
                 if let Some(object) = SetAside::read(text, &source) {
-                    list.set_aside.push(object);
+                    if scope.contains(&object.namespace) {
+                        list.set_aside.push(object);
+                    }
                 } else {
                     let resource = resource.group_resource();
                     let error = SetAside::reason(&source);

@@ -13,6 +13,7 @@ mod paging;
 mod relisting;
 mod script;
 mod set_aside;
+mod sharding;
 
 /// Records the events and checks that the cache already has them.
 struct Listener {

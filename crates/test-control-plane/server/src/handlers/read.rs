@@ -54,6 +54,8 @@ pub(crate) struct Page {
     token: Option<String>,
     /// Number of remaining objects, if reported.
     remaining: Option<usize>,
+    /// The shard selector, if it was applied.
+    shard_selector: Option<String>,
 }
 
 impl ApiServer {
@@ -130,6 +132,16 @@ impl ApiServer {
         Ok(reply::json_pieces(StatusCode::OK, text))
     }
 
+    /// Parses the selectors of a list or watch.
+    pub(crate) fn selection(&self, kind: &Arc<Kind>, query: &Query) -> ApiResult<Selection> {
+        let selection = Selection::parse(kind, query)?;
+        if self.config().feature_gates.sharded_list_and_watch {
+            selection.sharded(query)
+        } else {
+            Ok(selection)
+        }
+    }
+
     /// Returns the page that a query selects.
     pub(crate) async fn list_page(
         &self,
@@ -138,7 +150,7 @@ impl ApiServer {
         read_view: &ReadView,
     ) -> ApiResult<Page> {
         let options = ListOptions::of_list(query)?;
-        let selection = Selection::parse(&request.kind, query)?;
+        let selection = self.selection(&request.kind, query)?;
         let position = options
             .token
             .map(|token| position(token, &options))
@@ -211,6 +223,7 @@ impl ApiServer {
             revision,
             token,
             remaining,
+            shard_selector: selection.shard_selector().map(str::to_owned),
         })
     }
 
@@ -229,6 +242,9 @@ impl ApiServer {
         }
         if let Some(remaining) = page.remaining {
             metadata["remainingItemCount"] = json!(remaining);
+        }
+        if let Some(selector) = page.shard_selector {
+            metadata["shardInfo"] = json!({"selector": selector});
         }
         let objects = &page.objects;
         let list_kind = kind.list_kind();

@@ -93,7 +93,7 @@ pub(crate) struct Args {
     pub(crate) emulated_version: EmulatedVersion,
 
     /// Feature gates of the storage: MaxUnavailableStatefulSet=true|false (on since 1.37),
-    /// StatefulSetRecreateStrategy=true|false (off, since 1.37).
+    /// StatefulSetRecreateStrategy=true|false (off, since 1.37), ShardedListAndWatch=true|false (off).
     #[arg(long, value_name = "GATES", default_value = "")]
     pub(crate) feature_gates: String,
 
