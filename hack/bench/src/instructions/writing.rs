@@ -1,7 +1,7 @@
 //! Syncs that create and delete pods, over an API that answers every write.
 
 use std::hint::black_box;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
@@ -23,15 +23,19 @@ type Repeated = Box<dyn FnMut() -> bool>;
 
 /// Returns the creation of a missing pod, and the decoding of its event.
 pub(super) fn created() -> anyhow::Result<Repeated> {
-    let runtime = Rc::new(runtime()?);
-    creation(&runtime, || SyncedSet::of(&Recorded::read()?, OWN, OTHERS))
+    let cluster = Cluster::new(|| SyncedSet::of(&Recorded::read()?, OWN, OTHERS))?;
+    cluster.world.pods.delete(&*cluster.pod()?);
+    cluster.checked(|cluster| {
+        cluster.sync(Verb::Create)?;
+        cluster.world.pods.delete(&*cluster.pod()?);
+        Ok(())
+    })
 }
 
 /// Returns the deletion and the creation of a pod with an outdated template, and the decoding of both
 /// events.
 pub(super) fn rolled() -> anyhow::Result<Repeated> {
-    let runtime = Rc::new(runtime()?);
-    let world = || -> anyhow::Result<SyncedSet> {
+    let cluster = Cluster::new(|| {
         let recorded = Recorded::read()?;
         let changed = Recorded::read()?.with_template(|template| {
             template["spec"]["containers"][0]["image"] = json!("changed");
@@ -40,67 +44,92 @@ pub(super) fn rolled() -> anyhow::Result<Repeated> {
         world.revisions.add(recorded.revision_of("", 1)?);
         world.revisions.add(changed.revision_of(CHANGED, 2)?);
         Ok(world)
-    };
-    let deletion = {
-        let _guard = runtime.enter();
-        world()?
-    };
-    let mut deletion = writing(deletion, &runtime, (Verb::Delete, PODS.plural))?;
-    let mut creation = creation(&runtime, world)?;
-    Ok(Box::new(move || deletion() && creation()))
+    })?;
+    cluster.checked(|cluster| {
+        cluster.sync(Verb::Delete)?;
+        cluster.sync(Verb::Create)
+    })
 }
 
-fn creation(
-    runtime: &Rc<Runtime>,
-    world: impl FnOnce() -> anyhow::Result<SyncedSet>,
-) -> anyhow::Result<Repeated> {
-    let world = {
-        let _guard = runtime.enter();
-        world()?
-    };
-    let name = format!("{}-{}", world.set.name(), OWN - 1);
-    let removed = world.pods.remove(world.set.namespace(), &name);
-    ensure!(removed.is_some(), "the set has no pod {name}");
-    writing(world, runtime, (Verb::Create, PODS.plural))
-}
-
-/// Returns a sync that makes this request each time, and the decoding of its pod's event.
-fn writing(
+/// A set whose highest pod comes and goes.
+struct Cluster {
+    runtime: Runtime,
     world: SyncedSet,
-    runtime: &Rc<Runtime>,
-    expected: (Verb, &str),
-) -> anyhow::Result<Repeated> {
-    let name = format!("{}-{}", world.set.name(), OWN - 1);
-    let pod = world.api.object(&PODS, world.set.namespace(), &name);
-    let pod = pod.context("the API has no such pod")?.to_string();
-    let set = world.set.with_status(&world.set.status)?;
-    for (verb, answer) in [
-        (Verb::Create, &pod),
-        (Verb::Update, &set),
-        (Verb::Delete, &pod),
-    ] {
-        let answer = answer.clone();
-        world
-            .api
-            .react(verb, "*", move |_| Some(Ok(answer.clone())));
-    }
-    let runtime = Rc::clone(runtime);
-    let api = world.api.clone();
-    let repeated = move || {
-        world.api.clear_actions();
-        let synced = runtime.block_on(world.syncer.sync(&world.key));
-        synced.is_ok() && black_box(Pod::decode(&pod)).is_ok()
-    };
-    for _ in 0..2 {
-        ensure!(repeated(), "the sync fails");
-        let actions = api.actions();
-        let is_expected = |action: &statefulset_client::fake::Action| {
-            (action.verb, &*action.resource) == expected
+    /// The JSON of the pod.
+    pod: String,
+    /// True if each sync must make exactly the expected request.
+    is_checked: bool,
+}
+
+impl Cluster {
+    fn new(world: impl FnOnce() -> anyhow::Result<SyncedSet>) -> anyhow::Result<Self> {
+        let runtime = runtime()?;
+        let world = {
+            let _guard = runtime.enter();
+            world()?
         };
-        ensure!(
-            actions.iter().filter(|action| is_expected(action)).count() == 1,
-            "the sync made other requests: {actions:?}"
-        );
+        let name = format!("{}-{}", world.set.name(), OWN - 1);
+        let pod = world.api.object(&PODS, world.set.namespace(), &name);
+        let pod = pod.context("the API has no such pod")?.to_string();
+        let set = world.set.with_status(&world.set.status)?;
+        for (verb, answer) in [
+            (Verb::Create, &pod),
+            (Verb::Update, &set),
+            (Verb::Delete, &pod),
+        ] {
+            let answer = answer.clone();
+            world
+                .api
+                .react(verb, "*", move |_| Some(Ok(answer.clone())));
+        }
+        Ok(Self {
+            runtime,
+            world,
+            pod,
+            is_checked: false,
+        })
     }
-    Ok(Box::new(repeated))
+
+    fn pod(&self) -> anyhow::Result<Arc<Pod>> {
+        Ok(Arc::new(Pod::decode(&self.pod)?))
+    }
+
+    /// Runs a sync that sends this request for the pod, and applies the pod's event to the cache.
+    fn sync(&self, verb: Verb) -> anyhow::Result<()> {
+        self.world.api.clear_actions();
+        self.runtime
+            .block_on(self.world.syncer.sync(&self.world.key))?;
+        let pod = black_box(self.pod()?);
+        if verb == Verb::Create {
+            self.world.pods.add(pod);
+        } else {
+            self.world.pods.delete(&pod);
+        }
+        if self.is_checked {
+            let actions = self.world.api.actions();
+            let of_pods: Vec<Verb> = actions
+                .iter()
+                .filter(|action| &*action.resource == PODS.plural)
+                .map(|action| action.verb)
+                .collect();
+            ensure!(
+                of_pods == [verb],
+                "the sync made other requests: {actions:?}"
+            );
+        }
+        Ok(())
+    }
+
+    /// Checks the requests of the first repetitions.
+    fn checked(
+        mut self,
+        repeat: impl Fn(&Self) -> anyhow::Result<()> + 'static,
+    ) -> anyhow::Result<Repeated> {
+        self.is_checked = true;
+        for _ in 0..2 {
+            repeat(&self)?;
+        }
+        self.is_checked = false;
+        Ok(Box::new(move || repeat(&self).is_ok()))
+    }
 }
