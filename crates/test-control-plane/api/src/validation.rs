@@ -1,26 +1,20 @@
 //! Validation: the checks that reject a write with 422.
 
-mod claim;
 mod config;
 mod custom;
-mod endpoints;
 mod events;
 mod inner;
-mod label_selector;
 mod line_diff;
 mod metadata;
 mod names;
-mod namespaces;
-mod nodes;
+mod network;
 mod others;
 mod place;
 mod pod;
 mod pod_template;
 mod quotas;
-mod rbac;
 mod resource_names;
 mod rules;
-mod services;
 mod stateful_set;
 mod storage;
 #[cfg(test)]
@@ -110,7 +104,7 @@ pub fn validate(subject: Subject<'_>) -> Findings {
         _ => rules::check(&subject.kind.kind, place, errors),
     }
     if is_status && &*subject.kind.storage == "namespaces" {
-        namespaces::phase(subject, errors);
+        others::phase(subject, errors);
     }
     Findings::from(all)
 }

@@ -14,6 +14,18 @@ const SIZE_MAX: usize = 1024 * 1024;
 
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
 
+/// The keys of secrets by their type.
+const REQUIRED_KEYS: &[(&str, &[&str])] = &[
+    ("kubernetes.io/dockercfg", &[".dockercfg"]),
+    ("kubernetes.io/dockerconfigjson", &[".dockerconfigjson"]),
+    (BASIC_AUTH, &["username", "password"]),
+    ("kubernetes.io/ssh-auth", &["ssh-privatekey"]),
+    ("kubernetes.io/tls", &["tls.crt", "tls.key"]),
+];
+
+/// A type of secrets that needs only one of its keys.
+const BASIC_AUTH: &str = "kubernetes.io/basic-auth";
+
 pub(super) fn config_map(subject: Subject<'_>, errors: &mut Errors) {
     immutable(subject, &["data", "binaryData"], errors);
     let value = &subject.new.value;
@@ -57,44 +69,26 @@ pub(super) fn secret(subject: Subject<'_>, errors: &mut Errors) {
     if size > SIZE_MAX {
         errors.push(FieldError::too_long("data", &too_long()));
     }
-    let has = |key: &str| data.is_some_and(|data| data.contains_key(key));
-    let mut require = |key: &str| {
-        if !has(key) {
-            errors.push(FieldError::required(format!("data[{key}]"), ""));
+    let kind = subject.new.text("/type").unwrap_or_default();
+    if kind == "kubernetes.io/service-account-token" {
+        let account = "kubernetes.io/service-account.name";
+        let found = subject.new.metadata().annotation(account);
+        if found.is_none_or(str::is_empty) {
+            let field = format!("metadata.annotations[{account}]");
+            errors.push(FieldError::required(field, ""));
         }
-    };
-    match subject.new.text("/type").unwrap_or_default() {
-        "kubernetes.io/service-account-token" => {
-            let account = subject
-                .new
-                .metadata()
-                .annotation("kubernetes.io/service-account.name");
-            if account.is_none_or(str::is_empty) {
-                errors.push(FieldError::required(
-                    "metadata.annotations[kubernetes.io/service-account.name]",
-                    "",
-                ));
-            }
-        }
-        "kubernetes.io/dockercfg" => {
-            require(".dockercfg");
-            errors.extend(not_json(data, ".dockercfg"));
-        }
-        "kubernetes.io/dockerconfigjson" => {
-            require(".dockerconfigjson");
-            errors.extend(not_json(data, ".dockerconfigjson"));
-        }
-        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
-            require("username");
-            require("password");
-        }
-        "kubernetes.io/ssh-auth" => require("ssh-privatekey"),
-        "kubernetes.io/tls" => {
-            require("tls.crt");
-            require("tls.key");
-        }
-        _ => {}
     }
+    let row = REQUIRED_KEYS.iter().find(|(of, _)| *of == kind);
+    let keys = row.map_or(&[][..], |(_, keys)| keys);
+    let has = |key: &str| data.is_some_and(|data| data.contains_key(key));
+    if kind == BASIC_AUTH && keys.iter().any(|key| has(key)) {
+        return;
+    }
+    for key in keys.iter().filter(|key| !has(key)) {
+        errors.push(FieldError::required(format!("data[{key}]"), ""));
+    }
+    let json = keys.iter().filter(|key| key.starts_with(".docker"));
+    errors.extend(json.filter_map(|key| not_json(data, key)));
 }
 
 /// Returns the error for a value that must be a JSON object.

@@ -135,6 +135,17 @@ pub(super) fn subresource_name(name: &Place<'_>, errors: &mut Errors) {
     }
 }
 
+/// Upstream: `ValidateLabels`.
+pub(super) fn labels(labels: &Place<'_>, errors: &mut Errors) {
+    for (key, value) in labels.value.as_object().into_iter().flatten() {
+        let invalid = |value: &_, why: &str| FieldError::invalid(labels.path(), value, why);
+        let name = names::qualified_name(key);
+        errors.extend(name.iter().map(|why| invalid(&key.as_str().into(), why)));
+        let text = names::label_value(value.as_str().unwrap_or_default());
+        errors.extend(text.iter().map(|why| invalid(value, why)));
+    }
+}
+
 /// Upstream: `ValidateAnnotations`.
 pub(super) fn annotations(found: &Place<'_>, errors: &mut Errors) {
     let mut size = 0;

@@ -165,6 +165,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use kube_apimachinery::schema::{self, Type};
+    use serde_json::json;
 
     use super::*;
 
@@ -203,5 +204,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn requirement_values_must_match_the_operator() {
+        let selector = json!({
+            "matchLabels": {"a": "b c"},
+            "matchExpressions": [
+                {"key": "a", "operator": "In"},
+                {"key": "a", "operator": "Exists", "values": ["x"]},
+                {"key": "", "operator": "X", "values": ["-"]},
+                {"key": "a", "operator": "NotIn", "values": ["x"]},
+            ],
+        });
+        let mut errors = Vec::new();
+        let place = Place::new(&selector, "spec.selector");
+        check("LabelSelector", &place, &mut errors);
+        let fields: Vec<&str> = errors
+            .iter()
+            .filter_map(|error| error.field.strip_prefix("spec.selector."))
+            .collect();
+        assert_eq!(
+            fields,
+            [
+                "matchLabels",
+                "matchExpressions[0].values",
+                "matchExpressions[1].values",
+                "matchExpressions[2].operator",
+                "matchExpressions[2].key",
+                "matchExpressions[2].key",
+                "matchExpressions[2].values[0]",
+            ]
+        );
     }
 }

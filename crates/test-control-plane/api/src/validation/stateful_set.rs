@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::{Map, Value, json};
 
-use super::label_selector::labels;
+use super::metadata::labels;
 use super::others::count_or_percent;
 use super::place::{Errors, Place};
 use super::{Subject, metadata, names, pod_template, rules};

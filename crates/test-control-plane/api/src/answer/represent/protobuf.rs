@@ -46,10 +46,9 @@ pub fn answer(text: &[u8]) -> Encoded {
     let mut raw = Vec::new();
     if let Some(found) = schema::type_of_kind(&version, &kind) {
         write_at(found, None, &members, &mut raw)?;
-    } else if kind == "Status" {
-        status(&members, &mut raw)?;
     } else if let Some(found) = type_of_item(&version, &kind) {
-        nested(&mut raw, 1, list_meta(members.get("metadata").copied())?);
+        let metadata = members.get("metadata").copied();
+        nested(&mut raw, 1, message("ListMeta", metadata)?);
         for item in list(members.get("items").copied())? {
             let mut message = Vec::new();
             write_item(found, item, &mut message)?;
@@ -281,53 +280,6 @@ fn timestamp(text: &str) -> Vec<u8> {
         write_number(&mut message, 2, time.subsec_nanosecond().into());
     }
     message
-}
-
-/// Upstream: `metav1.ListMeta`.
-fn list_meta(value: Option<&RawValue>) -> Encoded {
-    let metadata = members(value)?;
-    let mut message = Vec::new();
-    for (number, name) in [(1, "selfLink"), (2, "resourceVersion"), (3, "continue")] {
-        write_text(&mut message, number, &text(metadata.get(name).copied())?);
-    }
-    if let Some(count) = metadata.get("remainingItemCount") {
-        write_number(&mut message, 4, parsed(Some(count))?);
-    }
-    Ok(message)
-}
-
-/// Upstream: `metav1.Status`.
-fn status(members: &Members<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    nested(out, 1, list_meta(members.get("metadata").copied())?);
-    for (number, name) in [(2, "status"), (3, "message"), (4, "reason")] {
-        write_text(out, number, &text(members.get(name).copied())?);
-    }
-    if let Some(details) = members.get("details") {
-        nested(out, 5, status_details(details)?);
-    }
-    write_number(out, 6, parsed(members.get("code").copied())?);
-    Ok(())
-}
-
-/// Upstream: `metav1.StatusDetails` and its `metav1.StatusCause`s.
-fn status_details(details: &RawValue) -> Encoded {
-    let details = members(Some(details))?;
-    let mut message = Vec::new();
-    for (number, name) in [(1, "name"), (2, "group"), (3, "kind")] {
-        write_text(&mut message, number, &text(details.get(name).copied())?);
-    }
-    for cause in list(details.get("causes").copied())? {
-        let cause = members(Some(cause))?;
-        let mut entry = Vec::new();
-        for (number, name) in [(1, "reason"), (2, "message"), (3, "field")] {
-            write_text(&mut entry, number, &text(cause.get(name).copied())?);
-        }
-        nested(&mut message, 4, entry);
-    }
-    let seconds = parsed(details.get("retryAfterSeconds").copied())?;
-    write_number(&mut message, 5, seconds);
-    write_text(&mut message, 6, &text(details.get("uid").copied())?);
-    Ok(message)
 }
 
 fn members(value: Option<&RawValue>) -> serde_json::Result<Members<'_>> {

@@ -5,12 +5,10 @@ use std::net::IpAddr;
 use serde_json::{Value, json};
 
 use crate::status::FieldError;
-use crate::validation::others::count_or_percent;
 use crate::validation::place::{Errors, Place};
 use crate::validation::pod_template::{env, probe, resources, scheduling, volumes};
 use crate::validation::{
-    claim, endpoints, label_selector, metadata, names, namespaces, nodes, others, pod,
-    pod_template, rbac, services, stateful_set, storage, workloads,
+    metadata, names, network, others, pod, pod_template, stateful_set, storage, workloads,
 };
 
 /// Returns true if the value of an object needs the next checks.
@@ -52,7 +50,7 @@ const SYNTAXES: &[(&str, Syntax)] = &[
 
 const CHECKS: &[(&str, Check)] = &[
     ("count", |value, _, _, errors| {
-        count_or_percent(value, errors);
+        others::count_or_percent(value, errors);
     }),
     ("enum", one_of),
     ("filled-text", |value, _, _, errors| {
@@ -69,7 +67,7 @@ const CHECKS: &[(&str, Check)] = &[
     }),
     ("ip", ip),
     ("labels", |value, _, _, errors| {
-        label_selector::labels(value, errors);
+        metadata::labels(value, errors);
     }),
     ("longest", longest),
     ("max", |value, args, detail, errors| {
@@ -113,15 +111,15 @@ const HOOKS: &[(&str, Hook)] = &[
     ("added_finalizers", metadata::added_finalizers),
     ("annotations", metadata::annotations),
     ("claim_source", pod_template::claim_source),
-    ("claim_update", claim::claim_update),
+    ("claim_update", storage::claim_update),
     ("claim_volumes", stateful_set::claim_volumes),
     ("container_resources", resources::container_resources),
     ("daemon_set_strategy", workloads::daemon_set_strategy),
     ("deletion_grace", metadata::deletion_grace),
     ("deletion_time", metadata::deletion_time),
     ("downward_files", volumes::downward_files),
-    ("endpoint_ip", endpoints::endpoint_ip),
-    ("endpoint_subset", endpoints::endpoint_subset),
+    ("endpoint_ip", network::endpoint_ip),
+    ("endpoint_subset", network::endpoint_subset),
     ("env_from", env::env_from),
     ("env_source", env::env_source),
     ("field_manager", metadata::field_manager),
@@ -129,34 +127,34 @@ const HOOKS: &[(&str, Hook)] = &[
     ("handler", probe::handler),
     ("host_network", pod_template::host_network),
     ("known_finalizer", metadata::known_finalizer),
-    ("namespace_finalizer", namespaces::namespace_finalizer),
+    ("namespace_finalizer", others::namespace_finalizer),
     ("no_progress", workloads::no_progress),
     ("one_budget", others::one_budget),
     ("one_controller", metadata::one_controller),
     ("one_deletion_policy", metadata::one_deletion_policy),
-    ("one_pod_only", claim::one_pod_only),
+    ("one_pod_only", storage::one_pod_only),
     ("operating_system", pod_template::operating_system),
     ("owner_version", metadata::owner_version),
     ("parameter_names", storage::parameter_names),
     ("pod_spec", pod::pod_spec),
     ("pod_update", pod::pod_update),
-    ("positive_size", claim::positive_size),
+    ("positive_size", storage::positive_size),
     ("progress_deadline", workloads::progress_deadline),
     ("projections", volumes::projections),
     ("qos_class", pod::qos_class),
-    ("role_ref_update", rbac::role_ref_update),
+    ("role_ref_update", others::role_ref_update),
     ("scheduling_gates", scheduling::scheduling_gates),
     ("search_domain", pod_template::search_domain),
-    ("service_ports", services::service_ports),
-    ("service_update", services::service_update),
+    ("service_ports", network::service_ports),
+    ("service_update", network::service_update),
     ("spread_constraints", scheduling::spread_constraints),
     ("stateful_set_strategy", stateful_set::stateful_set_strategy),
     ("stateful_set_update", stateful_set::stateful_set_update),
     ("status_ip", pod::status_ip),
     ("storage_capacity", storage::storage_capacity),
     ("subresource_name", metadata::subresource_name),
-    ("taint_value", nodes::taint_value),
-    ("taints", nodes::taints),
+    ("taint_value", others::taint_value),
+    ("taints", others::taints),
     ("toleration_value", scheduling::toleration_value),
     ("volume_type", storage::volume_type),
 ];
