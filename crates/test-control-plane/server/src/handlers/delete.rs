@@ -132,68 +132,53 @@ impl ApiServer {
     }
 
     /// Decides how the object is deleted.
+    fn mark(&self, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
+        let before = draft.clone();
+        let remove = self.mark_draft(kind, &mut draft, options);
+        Marked {
+            changed: draft != before,
+            remove,
+            draft,
+        }
+    }
+
+    /// Marks an object as deleting. Returns true if it is removed immediately.
     ///
     /// Upstream: `BeforeDelete` and `updateForGracefulDeletionAndFinalizers`.
-    fn mark(&self, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
+    fn mark_draft(&self, kind: &Kind, draft: &mut Draft, options: &DeleteOptions) -> bool {
+        let is_deleting = draft.metadata().is_deleting();
         if &*kind.storage == DEFINITIONS {
-            let now = self.now_text();
-            let changed = !draft.metadata().is_deleting();
-            if changed {
-                custom::begin_deletion(&mut draft.value, &now);
+            if !is_deleting {
+                custom::begin_deletion(&mut draft.value, &self.now_text());
             }
-            return Marked {
-                draft,
-                remove: false,
-                changed,
-            };
+            return false;
         }
-        let before = draft.clone();
-        if &*kind.storage == "namespaces" && !namespaces::is_empty(&draft) {
-            let changed = !draft.metadata().is_deleting();
-            if changed {
-                self.begin_termination(&mut draft, options);
+        if &*kind.storage == "namespaces" && !namespaces::is_empty(draft) {
+            if !is_deleting {
+                self.begin_termination(draft, options);
             }
-            return Marked {
-                draft,
-                remove: false,
-                changed,
-            };
+            return false;
         }
-        let graceful = if kind.has(Trait::Graceful) {
-            self.begin_grace(&mut draft, options)
+        let grace = if kind.has(Trait::Graceful) {
+            self.begin_grace(draft, options)
         } else {
             Grace::None
         };
-        if graceful == Grace::Pending {
-            return Marked {
-                draft,
-                remove: false,
-                changed: false,
-            };
+        if grace == Grace::Pending {
+            return false;
         }
-        let finalizers = propagation_finalizers(&draft, options.propagation);
-        let list = Some(json!(finalizers)).filter(|_| !finalizers.is_empty());
+        let finalizers = propagation_finalizers(draft, options.propagation);
+        let is_free = finalizers.is_empty();
+        if is_free && grace == Grace::None {
+            return true;
+        }
+        let list = Some(json!(finalizers)).filter(|_| !is_free);
         set_or_remove(draft.metadata_mut(), "finalizers", list);
-        match (graceful, finalizers.is_empty()) {
-            (Grace::Begun(seconds), empty) => Marked {
-                changed: true,
-                remove: empty && seconds == 0,
-                draft,
-            },
-            (_, false) => {
-                self.mark_as_deleting(&mut draft);
-                Marked {
-                    changed: draft != before,
-                    draft,
-                    remove: false,
-                }
-            }
-            (_, true) => Marked {
-                draft: before,
-                remove: true,
-                changed: false,
-            },
+        if let Grace::Begun(seconds) = grace {
+            return is_free && seconds == 0;
         }
+        self.mark_as_deleting(draft);
+        false
     }
 
     /// Starts or shortens the grace period of a pod.
@@ -347,30 +332,18 @@ fn bump_generation(draft: &mut Draft) {
 ///
 /// Upstream: `deletionFinalizersForGarbageCollection`.
 fn propagation_finalizers(draft: &Draft, propagation: Option<Propagation>) -> Vec<String> {
-    let before = draft.metadata().finalizers();
-    let orphan = before.contains(&ORPHAN);
-    let effective = propagation.unwrap_or(if orphan {
-        Propagation::Orphan
-    } else if before.contains(&FOREGROUND) {
-        Propagation::Foreground
-    } else {
-        Propagation::Background
-    });
-    let wanted = match effective {
-        Propagation::Orphan => Some(ORPHAN),
-        Propagation::Foreground => Some(FOREGROUND),
-        Propagation::Background => None,
+    let mut finalizers = draft.metadata().finalizers();
+    let wanted = match propagation {
+        Some(Propagation::Orphan) => Some(ORPHAN),
+        Some(Propagation::Foreground) => Some(FOREGROUND),
+        Some(Propagation::Background) => None,
+        None => [ORPHAN, FOREGROUND]
+            .into_iter()
+            .find(|policy| finalizers.contains(policy)),
     };
-    if let Some(wanted) = wanted
-        && before.contains(&wanted)
-        && !(before.contains(&ORPHAN) && before.contains(&FOREGROUND))
-    {
-        return before.into_iter().map(str::to_owned).collect();
+    finalizers.retain(|it| Some(*it) == wanted || !matches!(*it, ORPHAN | FOREGROUND));
+    if let Some(wanted) = wanted.filter(|wanted| !finalizers.contains(wanted)) {
+        finalizers.push(wanted);
     }
-    before
-        .into_iter()
-        .filter(|f| *f != ORPHAN && *f != FOREGROUND)
-        .chain(wanted)
-        .map(str::to_owned)
-        .collect()
+    finalizers.into_iter().map(str::to_owned).collect()
 }
