@@ -8,8 +8,7 @@ use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
 use serde_json::{Value, json};
 
-use super::no_answer::NoAnswer;
-use super::server::ActorServer;
+use super::server::{ActorServer, NoAnswer};
 
 /// Sends an actor's requests.
 #[derive(Clone, Debug)]

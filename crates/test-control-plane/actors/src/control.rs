@@ -11,9 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::client::{ActorClient, path};
-use super::invariants::Invariants;
 use super::kubelet::{
-    Cause, Crash, Ending, KubeletOrder, PodBehaviour, PodRule, PodRuleId, RunningPod,
+    Cause, Crash, Ending, Invariants, KubeletOrder, PodBehaviour, PodRule, PodRuleId, RunningPod,
 };
 use super::node_controller::NodeOrder;
 use super::runner::Orders;

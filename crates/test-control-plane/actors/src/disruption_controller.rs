@@ -17,10 +17,9 @@ use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::{Map, Value, json};
 
-use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::node_controller::ready;
-use super::runner::{Actor, Work};
+use super::runner::{Actor, Agenda, Work};
 
 const BUDGETS: &str = "poddisruptionbudgets";
 
@@ -385,10 +384,6 @@ impl Actor for DisruptionController {
             }
             .boxed(),
         )
-    }
-
-    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
-        match order {}
     }
 
     fn reset(&mut self) {

@@ -18,9 +18,8 @@ use kube_test_control_plane_api::object::{Draft, FOREGROUND, Key, ORPHAN, Object
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::{Value, json};
 
-use super::agenda::Agenda;
 use super::client::ActorClient;
-use super::runner::{Actor, Work};
+use super::runner::{Actor, Agenda, Work};
 use references::Owner;
 
 /// Settings of the garbage collector.
@@ -327,10 +326,6 @@ impl Actor for GarbageCollector {
         } else {
             None
         }
-    }
-
-    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
-        match order {}
     }
 
     fn reset(&mut self) {

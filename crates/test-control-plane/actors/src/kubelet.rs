@@ -11,9 +11,9 @@ mod changing;
 mod container;
 mod ending;
 mod failing;
+mod invariants;
 mod lost_node_pods;
 mod orders;
-mod ports;
 mod readiness;
 mod run;
 mod status;
@@ -33,21 +33,19 @@ pub use behaviour::{
     PodBehaviour, PodRule, PodRuleId, ReadinessStep, Stop,
 };
 pub(super) use ending::Ending;
+pub use invariants::{Invariants, Violation};
 pub(super) use orders::KubeletOrder;
 pub use orders::RunningPod;
 
 use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_store::store::{Change, LogEntry};
 
-use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::delay::SeededRng;
 use super::events::{Recorder, pod_reference};
-use super::incarnations::{Incarnations, identity};
-use super::invariants::Invariants;
 use super::nodes;
 use super::pods::{PodFields, Waiters, unbound_claim};
-use super::runner::{Actor, Work};
+use super::runner::{Actor, Agenda, Incarnations, Work, identity};
 use lost_node_pods::LostNodePods;
 use run::{Now, PodRun, Stage};
 
@@ -397,7 +395,7 @@ impl Actor for Kubelet {
         let time = self.client.server.now_text();
         let now = now(self.rng, &self.config, &time);
         let served = self.is_served(self.fields.node(&object));
-        let port_is_taken = ports::are_taken(&self.runs, &object.uid);
+        let port_is_taken = run::lacks_port(&self.runs, &object.uid);
         let run = self.runs.get(&object.uid).filter(|_| served)?;
         let pod = object.value();
         let starts = run.is_starting(now.at);

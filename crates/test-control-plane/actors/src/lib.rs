@@ -1,23 +1,17 @@
 //! Simulated actors of a cluster: kubelet, scheduler, collectors and controllers.
 #![doc = include_str!("../README.md")]
 
-mod affinity;
-mod agenda;
 mod client;
-mod config;
 mod control;
 mod delay;
 mod disruption_controller;
 mod events;
 mod garbage_collector;
-mod incarnations;
-mod invariants;
 mod kubelet;
 mod matcher;
 #[cfg(feature = "client")]
 mod mirror;
 mod namespaces;
-mod no_answer;
 mod node_controller;
 mod nodes;
 mod pod_collector;
@@ -28,16 +22,14 @@ mod server;
 mod start;
 mod volume_binder;
 
-pub use config::ActorsConfig;
 pub use control::{ActionError, Handles, Leases, Nodes, Pods};
 pub use delay::{Delay, ParseDelayError};
 pub use garbage_collector::GarbageCollectorConfig;
-pub use invariants::{Invariants, Violation};
 pub use kube_apimachinery::go_duration::parse as parse_duration;
 pub use kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
 pub use kubelet::{
-    BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, KubeletConfig, Outcome,
-    PodBehaviour, PodRule, PodRuleId, ReadinessStep, RunningPod, Stop,
+    BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, Invariants, KubeletConfig,
+    Outcome, PodBehaviour, PodRule, PodRuleId, ReadinessStep, RunningPod, Stop, Violation,
 };
 pub use matcher::{Pattern, PodMatcher};
 #[cfg(feature = "client")]
@@ -48,5 +40,5 @@ pub use nodes::{NodeConfig, NodeTaint, NodesConfig, OS_IMAGE};
 pub use pod_collector::PodCollectorConfig;
 pub use scheduler::SchedulerConfig;
 pub use server::ActorServer;
-pub use start::start;
+pub use start::{ActorsConfig, start};
 pub use volume_binder::{BindingMode, ClaimRule, ReclaimPolicy, VolumeBinderConfig, VolumeClass};

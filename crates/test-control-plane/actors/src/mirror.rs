@@ -25,7 +25,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::no_answer::NoAnswer;
 pub use scope::{Namespaces, Scope};
 
 /// Limit of the wait for a write to reach the copy. It normally takes milliseconds; a write outside
@@ -101,7 +100,11 @@ impl Mirror {
     }
 
     /// Reads an object from the server.
-    pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
+    ///
+    /// # Errors
+    ///
+    /// The code of an answer that does not prove whether the object exists.
+    pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, u16> {
         let Some(kind) = kinds::by_storage(&key.storage) else {
             return Ok(None);
         };
@@ -110,7 +113,7 @@ impl Mirror {
         match self.send(Method::GET, &path, agent, &Value::Null).await {
             (200, value) => Ok(object(kind, value).map(Arc::new)),
             (404, _) => Ok(None),
-            _ => Err(NoAnswer),
+            (code, _) => Err(code),
         }
     }
 

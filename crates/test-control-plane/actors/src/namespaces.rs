@@ -18,9 +18,8 @@ use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::{Value, json};
 
-use super::agenda::Agenda;
 use super::client::{ActorClient, path};
-use super::runner::{Actor, Work};
+use super::runner::{Actor, Agenda, Work};
 use conditions::Remaining;
 
 /// Interval of checks on a namespace with remaining objects.
@@ -216,10 +215,6 @@ impl Actor for NamespaceController {
             Done::Waiting => agenda.after(key, LOOK_AGAIN),
             Done::Finished => {}
         }
-    }
-
-    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
-        match order {}
     }
 
     fn reset(&mut self) {

@@ -13,11 +13,10 @@ use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::nodes::taints;
 use super::pods::PodFields;
-use super::runner::{Actor, Work};
+use super::runner::{Actor, Agenda, Work};
 use eviction::Evictions;
 
 /// Settings of the node controller.

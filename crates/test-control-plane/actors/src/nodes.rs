@@ -1,5 +1,6 @@
 //! The nodes of the simulated cluster.
 
+pub(crate) mod affinity;
 pub(crate) mod taints;
 
 use std::collections::{BTreeMap, BTreeSet};

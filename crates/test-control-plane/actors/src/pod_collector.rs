@@ -12,12 +12,11 @@ use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::node_controller::ready;
 use super::nodes::{node_key, taints};
 use super::pods::PodFields;
-use super::runner::{Actor, Work};
+use super::runner::{Actor, Agenda, Work};
 
 /// Settings of the pod garbage collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,10 +234,6 @@ impl Actor for PodCollector {
             return None;
         }
         Some(self.delete(&object, why))
-    }
-
-    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
-        match order {}
     }
 
     fn reset(&mut self) {

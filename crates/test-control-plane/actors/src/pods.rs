@@ -1,5 +1,7 @@
 //! Pod fields that several actors read.
 
+mod host_port;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube_test_control_plane_api::kinds;
@@ -8,6 +10,7 @@ use kube_test_control_plane_api::object::{Key, Object};
 use serde_json::Value;
 
 use super::client::ActorClient;
+pub(crate) use host_port::HostPort;
 
 const CLAIMS: &str = "persistentvolumeclaims";
 

@@ -1,5 +1,8 @@
 //! The event loop of an actor: it delivers writes and orders, and runs due work.
 
+mod agenda;
+mod incarnations;
+
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -17,8 +20,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::agenda::Agenda;
 use super::server::ActorServer;
+pub(super) use agenda::Agenda;
+pub(super) use incarnations::{Incarnations, identity};
 
 /// Limit of events in one read.
 const BATCH_MAX: usize = 500;
@@ -44,8 +48,8 @@ pub(super) trait Actor: Send {
     /// Processes the result of work for an object.
     fn done(&mut self, _key: &Key, _done: Self::Done, _agenda: &mut Agenda) {}
 
-    /// Carries out an order.
-    fn obey(&mut self, order: Self::Order, agenda: &mut Agenda);
+    /// Carries out an order; many actors have none.
+    fn obey(&mut self, _order: Self::Order, _agenda: &mut Agenda) {}
 
     /// Clears all state from past writes. The log was truncated, so all existing objects are
     /// replayed, but no deletions.

@@ -4,7 +4,6 @@
 mod cache;
 mod needs;
 mod pod_context;
-mod ports;
 mod spread;
 mod term;
 mod verdict;
@@ -22,19 +21,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::delay::{Delay, SeededRng};
 use super::events::{Happened, Recorder, pod_reference};
-use super::incarnations::{Incarnations, identity};
 use super::matcher::PodMatcher;
-use super::pods::{PodFields, Waiters};
-use super::runner::{Actor, Work};
+use super::pods::{HostPort, PodFields, Waiters};
+use super::runner::{Actor, Agenda, Incarnations, Work, identity};
 use super::volume_binder::{SELECTED_NODE, VolumeBinderConfig};
 use cache::Cache;
 use needs::Needs;
 use pod_context::PodContext;
-use ports::HostPort;
 use verdict::{Reasons, Verdict};
 
 /// The annotation that holds a pod back until it is removed or set to `false`.

@@ -16,7 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "client")]
 use crate::mirror::Mirror;
-use crate::no_answer::NoAnswer;
+
+/// A real server's answer does not prove whether an object exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoAnswer;
 
 /// The API server of the actors.
 #[derive(Clone, Debug)]
@@ -48,7 +51,7 @@ impl ActorServer {
         match self {
             Self::Embedded(server) => Ok(server.store().get(key)),
             #[cfg(feature = "client")]
-            Self::Real(mirror) => mirror.look_up(key).await,
+            Self::Real(mirror) => mirror.look_up(key).await.map_err(|_| NoAnswer),
         }
     }
 

@@ -1,17 +1,90 @@
-//! Start of the actors.
+//! The choice of actors, and their start.
 
 use tokio::task::JoinSet;
 
 use crate::client::ActorClient;
-use crate::config::ActorsConfig;
 use crate::control::Handles;
+use crate::disruption_controller::DisruptionController;
 use crate::events::Recorder;
+use crate::garbage_collector::{GarbageCollector, GarbageCollectorConfig};
+use crate::kubelet::{Kubelet, KubeletConfig};
+use crate::namespaces::{NamespaceController, NamespaceControllerConfig};
+use crate::node_controller::{NodeController, NodeControllerConfig};
+use crate::nodes::{NodesConfig, create_nodes};
+use crate::pod_collector::{PodCollector, PodCollectorConfig};
 use crate::runner::spawn;
+use crate::scheduler::{Scheduler, SchedulerConfig};
 use crate::server::ActorServer;
-use crate::{
-    disruption_controller, garbage_collector, kubelet, namespaces, node_controller, nodes,
-    pod_collector, scheduler, volume_binder,
-};
+use crate::volume_binder::protection::VolumeProtection;
+use crate::volume_binder::{VolumeBinder, VolumeBinderConfig};
+
+/// The enabled actors and their settings.
+#[derive(Clone, Debug, Default)]
+pub struct ActorsConfig {
+    /// The nodes to register if pods are run or scheduled.
+    pub nodes: NodesConfig,
+    /// Kubelet and scheduler write events, as in a real cluster. Without events, the actors write
+    /// only pod changes.
+    pub events: bool,
+    /// Runs pods.
+    pub kubelet: Option<KubeletConfig>,
+    /// Assigns pods to nodes.
+    pub scheduler: Option<SchedulerConfig>,
+    /// Taints silent nodes, and evicts pods from tainted nodes.
+    pub node_controller: Option<NodeControllerConfig>,
+    /// Deletes orphaned, unscheduled terminating and old finished pods.
+    pub pod_collector: Option<PodCollectorConfig>,
+    /// Counts the evictions that each disruption budget allows.
+    pub disruption_controller: bool,
+    /// Binds claims and provisions volumes for them.
+    pub volume_binder: Option<VolumeBinderConfig>,
+    /// Deletes objects without a living owner.
+    pub garbage_collector: Option<GarbageCollectorConfig>,
+    /// Empties terminating namespaces.
+    pub namespace_controller: Option<NamespaceControllerConfig>,
+}
+
+impl ActorsConfig {
+    /// Reports whether no actor is enabled.
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            nodes: _,
+            events: _,
+            kubelet,
+            scheduler,
+            node_controller,
+            pod_collector,
+            disruption_controller,
+            volume_binder,
+            garbage_collector,
+            namespace_controller,
+        } = self;
+        kubelet.is_none()
+            && scheduler.is_none()
+            && node_controller.is_none()
+            && pod_collector.is_none()
+            && !disruption_controller
+            && volume_binder.is_none()
+            && garbage_collector.is_none()
+            && namespace_controller.is_none()
+    }
+
+    /// Enables every actor with its defaults, but no events.
+    pub fn all() -> Self {
+        Self {
+            nodes: NodesConfig::default(),
+            events: false,
+            kubelet: Some(KubeletConfig::default()),
+            scheduler: Some(SchedulerConfig::default()),
+            node_controller: Some(NodeControllerConfig::default()),
+            pod_collector: Some(PodCollectorConfig::default()),
+            disruption_controller: true,
+            volume_binder: Some(VolumeBinderConfig::default()),
+            garbage_collector: Some(GarbageCollectorConfig::default()),
+            namespace_controller: Some(NamespaceControllerConfig::default()),
+        }
+    }
+}
 
 /// Starts the enabled actors.
 pub async fn start(server: &ActorServer, config: ActorsConfig, tasks: &mut JoinSet<()>) -> Handles {
@@ -20,54 +93,54 @@ pub async fn start(server: &ActorServer, config: ActorsConfig, tasks: &mut JoinS
     let seed = server.seed();
     let volumes = config.volume_binder;
     if config.kubelet.is_some() || config.scheduler.is_some() {
-        nodes::create_nodes(&client("kubelet"), &config.nodes).await;
+        create_nodes(&client("kubelet"), &config.nodes).await;
     }
     let recorder = |name: &str| config.events.then(|| Recorder::new(client(name)));
     if let Some(config) = config.scheduler {
         let (client, events) = (client("scheduler"), recorder("scheduler"));
-        let actor = scheduler::Scheduler::new(client, config, volumes.clone(), events, seed);
+        let actor = Scheduler::new(client, config, volumes.clone(), events, seed);
         handles.scheduler = Some(spawn("scheduler", actor, server, tasks));
     }
     if let Some(config) = config.kubelet {
         let waits_for_claims = volumes.is_some();
         let (client, events) = (client("kubelet"), recorder("kubelet"));
-        let mut actor = kubelet::Kubelet::new(client, config, waits_for_claims, events, seed);
+        let mut actor = Kubelet::new(client, config, waits_for_claims, events, seed);
         actor.invariants = handles.invariants.clone();
         handles.kubelet = Some(spawn("kubelet", actor, server, tasks));
     }
     if let Some(config) = config.node_controller {
-        let actor = node_controller::NodeController::new(client("node-controller"), config);
+        let actor = NodeController::new(client("node-controller"), config);
         handles.node_controller = Some(spawn("node controller", actor, server, tasks));
     }
     if let Some(config) = config.pod_collector {
         let client = client("pod-garbage-collector");
-        let actor = pod_collector::PodCollector::new(client, config);
+        let actor = PodCollector::new(client, config);
         spawn("pod garbage collector", actor, server, tasks);
     }
     if config.disruption_controller {
         let client = client("disruption-controller");
-        let actor = disruption_controller::DisruptionController::new(client);
+        let actor = DisruptionController::new(client);
         spawn("disruption controller", actor, server, tasks);
     }
     if volumes.is_some()
         || config.garbage_collector.is_some()
         || config.namespace_controller.is_some()
     {
-        let actor = volume_binder::protection::VolumeProtection::new(client("volume-protection"));
+        let actor = VolumeProtection::new(client("volume-protection"));
         spawn("volume protection", actor, server, tasks);
     }
     if let Some(config) = volumes {
-        let actor = volume_binder::VolumeBinder::new(client("volume-binder"), config, seed);
+        let actor = VolumeBinder::new(client("volume-binder"), config, seed);
         spawn("volume binder", actor, server, tasks);
     }
     if let Some(config) = config.garbage_collector {
         let client = client("garbage-collector");
-        let actor = garbage_collector::GarbageCollector::new(client, config);
+        let actor = GarbageCollector::new(client, config);
         spawn("garbage collector", actor, server, tasks);
     }
     if let Some(config) = config.namespace_controller {
         let client = client("namespace-controller");
-        let actor = namespaces::NamespaceController::new(client, config);
+        let actor = NamespaceController::new(client, config);
         spawn("namespace controller", actor, server, tasks);
     }
     handles

@@ -24,11 +24,9 @@ use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_store::clock::later;
 use kube_test_control_plane_store::store::{Change, LogEntry};
 
-use super::agenda::Agenda;
 use super::client::ActorClient;
 use super::delay::SeededRng;
-use super::incarnations::{Incarnations, identity};
-use super::runner::{Actor, Work};
+use super::runner::{Actor, Agenda, Incarnations, Work, identity};
 use binding::Binding;
 use free::FreeVolumes;
 use volume::{Reserved, annotation, reserved};
@@ -248,10 +246,6 @@ impl Actor for VolumeBinder {
         } else {
             self.look_after(&object)
         }
-    }
-
-    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
-        match order {}
     }
 
     fn reset(&mut self) {

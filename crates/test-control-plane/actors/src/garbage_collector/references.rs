@@ -4,7 +4,7 @@ use kube_test_control_plane_api::object::{Draft, FOREGROUND, Key, Object};
 use serde_json::{Value, json};
 
 use crate::client::ActorClient;
-use crate::no_answer::NoAnswer;
+use crate::server::NoAnswer;
 
 /// An owner, as its reference identifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]

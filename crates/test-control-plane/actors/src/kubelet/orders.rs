@@ -9,8 +9,8 @@ use super::behaviour::{Crash, PodBehaviour, PodRule, PodRuleId};
 use super::container::Container;
 use super::ending::Ending;
 use super::{Kubelet, now};
-use crate::agenda::Agenda;
 use crate::nodes::node_key;
+use crate::runner::Agenda;
 
 /// A test's order to the kubelets.
 #[derive(Debug)]

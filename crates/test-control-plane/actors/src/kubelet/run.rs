@@ -1,6 +1,6 @@
 //! A pod as its node runs it: containers and timers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use kube_test_control_plane_api::object::Key;
@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use super::behaviour::{BackOff, Outcome, PodBehaviour};
 use super::container::{Container, Role, State};
 use super::ending::Ending;
-use super::ports::{self, HostPort};
 use crate::delay::{Delay, SeededRng};
 use crate::events::Happened;
-use crate::incarnations::identity;
+use crate::pods::HostPort;
+use crate::runner::identity;
 
 /// A timed step of a pod. The number is the index of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,7 +105,7 @@ pub(super) struct PodRun {
     pub(super) began: Instant,
     pub(super) stage: Stage,
     /// The host ports that it needs.
-    pub(super) host_ports: BTreeSet<HostPort>,
+    pub(super) host_ports: Vec<HostPort>,
     /// Init containers first.
     pub(super) containers: Vec<Container>,
     /// Containers added at run time.
@@ -153,7 +153,7 @@ impl PodRun {
             start_time: now.time.to_owned(),
             began: now.at,
             stage: Stage::Creating,
-            host_ports: ports::host_ports(pod),
+            host_ports: HostPort::of(pod),
             containers: containers(pod),
             ephemeral: Vec::new(),
             ending: None,
@@ -363,6 +363,21 @@ impl PodRun {
         self.tell(false, "Created", "Container created".to_owned(), Some(i));
         self.tell(false, "Started", "Container started".to_owned(), Some(i));
     }
+}
+
+/// Reports whether a pod on the same node uses a host port that this one needs.
+pub(super) fn lacks_port(runs: &BTreeMap<Box<str>, PodRun>, uid: &str) -> bool {
+    let Some(wanted) = runs.get(uid).filter(|run| !run.host_ports.is_empty()) else {
+        return false;
+    };
+    let conflicts = |port: &HostPort| wanted.host_ports.iter().any(|it| it.conflicts(port));
+    runs.values().any(|other| {
+        let is_there = matches!(other.stage, Stage::Running | Stage::Stopping);
+        *other.uid != *uid
+            && other.node == wanted.node
+            && is_there
+            && other.host_ports.iter().any(conflicts)
+    })
 }
 
 fn containers(pod: &Value) -> Vec<Container> {

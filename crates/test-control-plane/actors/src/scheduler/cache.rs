@@ -8,10 +8,9 @@ use kube_test_control_plane_api::object::{Key, Object};
 use serde_json::{Map, Value};
 
 use super::needs::Needs;
-use super::ports::HostPort;
 use super::term::{Namespaces, Term};
-use crate::affinity;
-use crate::nodes::taints;
+use crate::nodes::{affinity, taints};
+use crate::pods::HostPort;
 
 /// A node.
 #[derive(Debug, Default)]

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use super::cache::Node;
 use super::term::selector;
-use crate::affinity;
-use crate::nodes::taints;
+use crate::nodes::{affinity, taints};
 
 /// A `DoNotSchedule` constraint.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::cache::Node;
 use super::verdict::{Verdict, unavailable_for};
-use crate::affinity;
 use crate::client::ActorClient;
+use crate::nodes::affinity;
 use crate::pods::{claim_key, claims_of};
 use crate::volume_binder::{BindingMode, SELECTED_NODE, VolumeBinderConfig, fits};
 

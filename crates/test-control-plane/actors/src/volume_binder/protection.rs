@@ -13,10 +13,9 @@ use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde_json::json;
 
 use super::{CLAIMS, VOLUMES, has_claim, volume_key};
-use crate::agenda::Agenda;
 use crate::client::ActorClient;
 use crate::pods::{PodFields, claim_key, claims_of};
-use crate::runner::{Actor, Work};
+use crate::runner::{Actor, Agenda, Work};
 
 /// Removes the finalizers of unused claims and volumes.
 #[derive(Debug)]
@@ -117,10 +116,6 @@ impl Actor for VolumeProtection {
             (!self.is_claimed(&object))
                 .then(|| self.unprotect(&object, "kubernetes.io/pv-protection"))?
         }
-    }
-
-    fn obey(&mut self, order: Infallible, _: &mut Agenda) {
-        match order {}
     }
 
     fn reset(&mut self) {

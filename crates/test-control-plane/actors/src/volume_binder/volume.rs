@@ -98,7 +98,7 @@ fn allows_node(volume: &Value, node: &str) -> bool {
     };
     let labels = json!({"kubernetes.io/hostname": node});
     let labels = labels.as_object().cloned().unwrap_or_default();
-    crate::affinity::matches_terms(terms, &labels, node)
+    crate::nodes::affinity::matches_terms(terms, &labels, node)
 }
 
 /// Returns the volume provisioned for a claim.

@@ -45,7 +45,7 @@ impl Invariants {
         assert!(violations.is_empty(), "{}", text.join("\n"));
     }
 
-    pub(super) fn record(&self, at: Timestamp, message: String) {
+    pub(crate) fn record(&self, at: Timestamp, message: String) {
         tracing::error!("{message}");
         let mut violations = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         violations.push(Violation { at, message });

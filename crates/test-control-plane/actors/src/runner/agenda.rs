@@ -13,29 +13,29 @@ pub(crate) const RETRY: Duration = Duration::from_millis(500);
 
 /// Objects with the time to process each of them. An object is scheduled at most once.
 #[derive(Debug, Default)]
-pub(super) struct Agenda {
+pub(crate) struct Agenda {
     by_time: BTreeSet<(Instant, Key)>,
     by_key: BTreeMap<Key, Instant>,
 }
 
 impl Agenda {
     /// Schedules the object for now.
-    pub(super) fn now(&mut self, key: &Key) {
+    pub(crate) fn now(&mut self, key: &Key) {
         self.at(key, Instant::now());
     }
 
     /// Schedules a retry of the object after a failure.
-    pub(super) fn retry(&mut self, key: &Key) {
+    pub(crate) fn retry(&mut self, key: &Key) {
         self.after(key, RETRY);
     }
 
     /// Schedules the object after a delay.
-    pub(super) fn after(&mut self, key: &Key, delay: Duration) {
+    pub(crate) fn after(&mut self, key: &Key, delay: Duration) {
         self.at(key, later(Instant::now(), delay));
     }
 
     /// Schedules the object for a time, or keeps an earlier one.
-    pub(super) fn at(&mut self, key: &Key, time: Instant) {
+    pub(crate) fn at(&mut self, key: &Key, time: Instant) {
         if let Some(planned) = self.by_key.get(key) {
             if *planned <= time {
                 return;
@@ -47,12 +47,12 @@ impl Agenda {
     }
 
     /// Returns the time of the next object.
-    pub(super) fn next_due(&self) -> Option<Instant> {
+    pub(crate) fn next_due(&self) -> Option<Instant> {
         self.by_time.first().map(|(time, _)| *time)
     }
 
     /// Removes and returns an object that is due.
-    pub(super) fn take_due(&mut self, now: Instant) -> Option<Key> {
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<Key> {
         let (time, key) = self.by_time.first()?;
         if *time > now {
             return None;

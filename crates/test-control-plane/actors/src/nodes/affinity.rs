@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use kube_test_control_plane_api::members::{list, text};
 
 /// Reports whether a node matches one of the terms of a node selector.
-pub(super) fn matches_terms(selector: &Value, labels: &Map<String, Value>, name: &str) -> bool {
+pub(crate) fn matches_terms(selector: &Value, labels: &Map<String, Value>, name: &str) -> bool {
     list(selector, "nodeSelectorTerms").any(|term| {
         let is_empty = list(term, "matchExpressions").next().is_none()
             && list(term, "matchFields").next().is_none();
@@ -34,7 +34,7 @@ fn matches(requirement: &Value, found: Option<&str>) -> bool {
 }
 
 /// Reports whether a node matches a pod's node selector and required node affinity.
-pub(super) fn wants_node(pod: &Value, labels: &Map<String, Value>, name: &str) -> bool {
+pub(crate) fn wants_node(pod: &Value, labels: &Map<String, Value>, name: &str) -> bool {
     let selector = pod.pointer("/spec/nodeSelector").and_then(Value::as_object);
     let mut wanted = selector.into_iter().flatten();
     let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution";

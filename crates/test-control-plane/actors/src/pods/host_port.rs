@@ -1,4 +1,4 @@
-//! Host ports of pods.
+//! Host ports: each belongs to one pod of a node at a time.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use kube_test_control_plane_api::members::{list, list_at, text};
 
 /// A host port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HostPort {
+pub(crate) struct HostPort {
     port: i64,
     protocol: String,
     /// `None` for all addresses of the node.
@@ -15,7 +15,7 @@ pub(super) struct HostPort {
 
 impl HostPort {
     /// Returns the host ports of a pod.
-    pub(super) fn of(pod: &Value) -> Vec<Self> {
+    pub(crate) fn of(pod: &Value) -> Vec<Self> {
         let sidecars = list_at(pod, "/spec/initContainers");
         let sidecars = sidecars.filter(|container| container["restartPolicy"] == "Always");
         list_at(pod, "/spec/containers")
@@ -37,7 +37,7 @@ impl HostPort {
     }
 
     /// Reports whether two ports can't be used on the same node.
-    pub(super) fn conflicts(&self, other: &Self) -> bool {
+    pub(crate) fn conflicts(&self, other: &Self) -> bool {
         let is_one = self.address.is_some() && other.address.is_some();
         (self.port, &self.protocol) == (other.port, &other.protocol)
             && (!is_one || self.address == other.address)
