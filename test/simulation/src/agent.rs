@@ -12,6 +12,9 @@ pub const USER: &str = "user";
 /// User agent of writers that compete with the controllers.
 pub const RIVAL: &str = "rival";
 
+/// User agent of changes that an upgraded API server makes by itself.
+pub const UPGRADE: &str = "upgrade";
+
 /// One life of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Process {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -235,6 +236,7 @@ struct Inner {
     writes: u64,
     postponed: usize,
     suspensions: Vec<(Process, Duration, Duration)>,
+    upgrades: Vec<(Duration, RangeInclusive<u64>)>,
     notes: Vec<(Duration, String)>,
 }
 
@@ -250,6 +252,7 @@ impl Recorder {
             writes: 0,
             postponed: 0,
             suspensions: Vec::new(),
+            upgrades: Vec::new(),
             notes: Vec::new(),
         })))
     }
@@ -366,6 +369,18 @@ impl Recorder {
     /// Returns the suspensions.
     pub fn suspensions(&self) -> Vec<(Process, Duration, Duration)> {
         self.lock().suspensions.clone()
+    }
+
+    /// Records that the API server changed stored objects by itself, with these revisions.
+    pub fn upgraded(&self, revisions: RangeInclusive<u64>) {
+        let mut inner = self.lock();
+        let now = inner.began.elapsed();
+        inner.upgrades.push((now, revisions));
+    }
+
+    /// Returns the times and revisions of changes by the API server itself.
+    pub fn upgrades(&self) -> Vec<(Duration, RangeInclusive<u64>)> {
+        self.lock().upgrades.clone()
     }
 
     /// Returns the number of postponed syncs.

@@ -11,7 +11,7 @@ use kube_test_control_plane::store::LogEntry;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, UPGRADE};
 use crate::entropy;
 use crate::network::Signal;
 use crate::plan::{Action, Plan, Trigger};
@@ -167,6 +167,11 @@ fn assemble(plane: &TestControlPlane, commits: Vec<LogEntry>, recorder: &Recorde
             if span < found.0 {
                 *found = (span, at, request, Arc::from(entry.user_agent.as_str()));
             }
+        }
+    }
+    for (at, revisions) in recorder.upgrades() {
+        for revision in revisions {
+            by_revision.insert(revision, (0, at, None, Arc::from(UPGRADE)));
         }
     }
     let commits = commits.into_iter().map(|entry| {

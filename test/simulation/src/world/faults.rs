@@ -226,6 +226,7 @@ impl World {
     fn set_new_defaults(&self, newer: bool) {
         self.admission.newer.store(newer, Ordering::Relaxed);
         let server = self.plane.server();
+        let before = server.store().revision();
         server.set_unknown_fields(if newer {
             UnknownFields::Keep
         } else {
@@ -236,6 +237,8 @@ impl World {
         if !newer {
             self.set_members(kinds::by_resource("", "v1", "pods"), "/spec", false);
         }
+        let after = server.store().revision();
+        self.recorder.upgraded(before + 1..=after);
     }
 
     /// Adds the new member to the pod specs in all objects of a kind, or removes it.
