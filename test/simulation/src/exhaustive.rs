@@ -1,6 +1,6 @@
 //! Exhaustive plans: every write and every event of a workload is hit by every fault in turn.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, MaxUnavailable, Plan, SetSpec, Settings,
@@ -13,8 +13,22 @@ use crate::run::run;
 /// everything that waits.
 const PAUSES: [u64; 4] = [1_000, 8_000, 20_000, 600_000];
 
+/// Lengths of stops in milliseconds after which another instance leads.
+const STOPS: [u64; 2] = [20_000, 600_000];
+
 /// Time in milliseconds for which events are hidden.
 const HIDDEN: u64 = 45_000;
+
+/// Time in milliseconds after which an event has arrived: longer than the lag of the watches.
+const ARRIVED: u64 = 50;
+
+/// Resources that the instances watch.
+const RESOURCES: [&str; 4] = [
+    "statefulsets",
+    "pods",
+    "persistentvolumeclaims",
+    "controllerrevisions",
+];
 
 /// A workload whose every write and event is hit.
 pub struct Workload {
@@ -58,7 +72,7 @@ pub fn workloads() -> Vec<Workload> {
         plan: plan(spec, steps),
     };
     let again = Action::Create(SetSpec::default());
-    vec![
+    let mut workloads = vec![
         of("create", &claims, vec![]),
         of(
             "scale",
@@ -108,6 +122,35 @@ pub fn workloads() -> Vec<Workload> {
                 (121, Action::Create(claims.clone())),
             ],
         ),
+    ];
+    workloads.extend(skewed());
+    workloads
+}
+
+/// Workloads whose instances differ: in their clocks, and in the versions that they emulate.
+fn skewed() -> [Workload; 2] {
+    let available_late = SetSpec {
+        min_ready_seconds: 10,
+        ..SetSpec::default()
+    };
+    let steps = vec![(120, Action::image("b")), (240, Action::scale(2))];
+    let mut clocks = plan(&available_late, steps);
+    for (instance, millis) in [(0, 120_000), (1, -120_000)] {
+        let skew = Fault::Skew { instance, millis };
+        clocks = clocks.at(0, Action::fault(skew, 400_000));
+    }
+    let steps = vec![(120, Action::image("b")), (240, Action::image("a"))];
+    let mut versions = plan(&SetSpec::default(), steps);
+    versions.settings.versions = vec![34, 36];
+    [
+        Workload {
+            name: "clock-skew",
+            plan: clocks,
+        },
+        Workload {
+            name: "version-skew",
+            plan: versions,
+        },
     ]
 }
 
@@ -131,38 +174,28 @@ pub fn plans(workload: &Workload) -> Vec<(String, Plan)> {
     let writes = reference.requests.iter().filter(|it| it.is_write()).count();
     let mut plans = vec![(format!("{name}: undisturbed"), workload.plan.clone())];
     for nth in 1..=u64::try_from(writes).unwrap_or_default() {
-        for (fault, what) in faults_of_writes() {
-            let time = match &fault {
-                Fault::Isolate { .. } => what.1,
-                _ => 0,
-            };
-            let action = Action::fault(fault, time);
-            let plan = workload.plan.clone().at_write(nth, action);
-            plans.push((format!("{name}: {} write {nth}", what.0), plan));
+        for (what, fault, time) in faults_of_writes() {
+            let plan = workload
+                .plan
+                .clone()
+                .at_write(nth, Action::fault(fault, time));
+            plans.push((format!("{name}: {what} write {nth}"), plan));
         }
     }
+    for (resource, at, time) in cancelled(&reference) {
+        let plan = workload.plan.clone().at(at, freeze(Some(resource), time));
+        let what = format!("{name}: hide {resource} after {at} ms until the object's next event");
+        plans.push((what, plan));
+    }
     for at in moments(&reference) {
-        let freeze = |resource: Option<&str>| {
-            let fault = Fault::Watch {
-                instance: None,
-                resource: resource.map(str::to_owned),
-                watch: WatchFault::Freeze,
-            };
-            Action::fault(fault, HIDDEN)
-        };
-        for resource in [
-            "statefulsets",
-            "pods",
-            "persistentvolumeclaims",
-            "controllerrevisions",
-        ] {
-            let plan = workload.plan.clone().at(at, freeze(Some(resource)));
+        for resource in RESOURCES {
+            let plan = workload.plan.clone().at(at, freeze(Some(resource), HIDDEN));
             plans.push((format!("{name}: hide {resource} after {at} ms"), plan));
         }
         let fail_over = workload
             .plan
             .clone()
-            .at(at, freeze(None))
+            .at(at, freeze(None, HIDDEN))
             .at(at + 1, Action::Crash { instance: None });
         plans.push((
             format!("{name}: freeze and fail over after {at} ms"),
@@ -172,38 +205,64 @@ pub fn plans(workload: &Workload) -> Vec<(String, Plan)> {
     plans
 }
 
-/// The faults of single writes, each with its name and the length of its pause.
-fn faults_of_writes() -> Vec<(Fault, (&'static str, u64))> {
+/// Hides the events of a resource from all instances, or of all resources.
+fn freeze(resource: Option<&str>, millis: u64) -> Action {
+    let fault = Fault::Watch {
+        instance: None,
+        resource: resource.map(str::to_owned),
+        watch: WatchFault::Freeze,
+    };
+    Action::fault(fault, millis)
+}
+
+/// The faults of single writes, each with its name and its length in milliseconds.
+fn faults_of_writes() -> Vec<(String, Fault, u64)> {
+    let all = FaultRequests::default;
     let mut faults = vec![
-        (Fault::CrashBefore, ("crash before", 0)),
-        (Fault::CrashAfter, ("crash after", 0)),
-        (
-            Fault::LoseAnswer(FaultRequests::default()),
-            ("lose the answer to", 0),
-        ),
-        (Fault::Drop(FaultRequests::default()), ("drop", 0)),
+        ("crash before".to_owned(), Fault::CrashBefore, 0),
+        ("crash after".to_owned(), Fault::CrashAfter, 0),
+        ("lose the answer to".to_owned(), Fault::LoseAnswer(all()), 0),
+        ("drop".to_owned(), Fault::Drop(all()), 0),
     ];
     for pause in PAUSES {
         let isolate = Fault::Isolate { instance: None };
-        faults.push((isolate, ("pause at", pause)));
+        faults.push((format!("pause {} s at", pause / 1_000), isolate, pause));
+    }
+    for stop in STOPS {
+        let suspend = Fault::Suspend { instance: None };
+        faults.push((format!("stop {} s after", stop / 1_000), suspend, stop));
     }
     faults
 }
 
-/// The times, in milliseconds, at which something was stored, up to the end of all faults.
-fn moments(record: &Record) -> BTreeSet<u64> {
-    let commits = record.commits.iter();
-    let of_sets = commits.filter(|commit| {
-        let storage = &*commit.entry.object.key.storage;
-        let kinds = [
-            "statefulsets",
-            "pods",
-            "persistentvolumeclaims",
-            "controllerrevisions",
-        ];
-        kinds.contains(&storage) && commit.at < record.calm
+/// The commits of the sets' objects until the end of all faults: resource, name, and time in
+/// milliseconds.
+fn changes(record: &Record) -> Vec<(&'static str, &str, u64)> {
+    let commits = record.commits.iter().filter(|it| it.at < record.calm);
+    let of_sets = commits.filter_map(|commit| {
+        let key = &commit.entry.object.key;
+        let resource = RESOURCES.into_iter().find(|it| *it == &*key.storage)?;
+        let at = u64::try_from(commit.at.as_millis()).ok()?;
+        Some((resource, &*key.name, at))
     });
-    of_sets
-        .filter_map(|commit| u64::try_from(commit.at.as_millis()).ok())
-        .collect()
+    of_sets.collect()
+}
+
+/// The times at which something was stored.
+fn moments(record: &Record) -> BTreeSet<u64> {
+    changes(record).into_iter().map(|(_, _, at)| at).collect()
+}
+
+/// The events that a later one of the same object makes out of date: resource, time, and the time
+/// from the first until the second has arrived.
+fn cancelled(record: &Record) -> BTreeSet<(&'static str, u64, u64)> {
+    let mut latest: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let mut cancelled = BTreeSet::new();
+    for (resource, name, at) in changes(record) {
+        let earlier = latest.insert((resource, name), at);
+        if let Some(earlier) = earlier.filter(|earlier| *earlier < at) {
+            cancelled.insert((resource, earlier, at - earlier + ARRIVED));
+        }
+    }
+    cancelled
 }
