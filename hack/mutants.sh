@@ -23,8 +23,9 @@ packages=(kube-apimachinery statefulset-client statefulset-controller-util state
 	statefulset-pod-control statefulset-set-control statefulset-controller
 	statefulset-controller-manager)
 
-# A mutant may make a test hang.
+# A mutant may make a test hang, or a simulation.
 timeout_seconds=300
+simulation_seconds=1200
 
 copy() {
 	rm -rf "$tree"
@@ -89,17 +90,22 @@ made() {
 }
 
 # Simulates seeds, and prints the rules that broke and the first seed that broke one. Fails if none
-# broke.
+# broke, with 2 if the runs don't end: that is no verdict.
 broken() {
-	local done=0 count
+	local done=0 count status
 	for count in 10 50 150 300; do
-		if ! timeout 1200 "$CARGO_TARGET_DIR/debug/simulate" seeds --first $((done + 1)) \
-			--count $((count - done)) >"$work/log" 2>&1; then
+		status=0
+		timeout "$simulation_seconds" "$CARGO_TARGET_DIR/debug/simulate" seeds --first $((done + 1)) \
+			--count $((count - done)) >"$work/log" 2>&1 || status=$?
+		if [ "$status" -eq 124 ]; then
+			echo "no end of seeds $((done + 1)) to $count within $simulation_seconds s"
+			return 2
+		fi
+		if [ "$status" -ne 0 ]; then
 			local rules seed
 			rules=$(sed -n 's/^rule \(.*\) broken in .*/\1/p' "$work/log" | paste -sd, | sed 's/,/, /g')
-			seed=$(sed -n 's/^simulate run --seed \([0-9]*\) .*/\1/p' "$work/log" | sort -n | head -n 1)
-			[ -n "$rules" ] || rules='no verdict: the runs crash or never end'
-			echo "${rules}; seed ${seed:-$((done + 1))}"
+			seed=$(sed -n 's/^\(simulate: \)\?seed \([0-9]*\)[ :].*/\2/p' "$work/log" | sort -n | head -n 1)
+			echo "${rules:-a run crashes}; seed ${seed:-$((done + 1))}"
 			return
 		fi
 		done=$count
@@ -108,7 +114,7 @@ broken() {
 }
 
 simulate() {
-	local patches=() names=("$@") survivors=0
+	local patches=() names=("$@") survivors=0 status
 	if [ $# -eq 0 ]; then
 		patches=("$root"/hack/mutants/simulated/*.patch)
 		mapfile -t -O "${#patches[@]}" patches < <(grep -l '^Simulated: yes$' "$root"/hack/mutants/*.patch)
@@ -121,7 +127,9 @@ simulate() {
 	copy
 	cd "$tree"
 	"$cargo" build --quiet --locked --offline --package simulation
-	if seed=$(broken); then
+	status=0
+	seed=$(broken) || status=$?
+	if [ "$status" -ne 1 ]; then
 		echo "the simulation fails without a mutant: $seed" >&2
 		exit 1
 	fi
@@ -137,11 +145,13 @@ simulate() {
 			echo "$name: the mutant does not build: regenerate the patch" >&2
 			exit 1
 		fi
-		if seed=$(broken); then
+		status=0
+		seed=$(broken) || status=$?
+		if [ "$status" -eq 0 ]; then
 			echo "killed   $name ($seed)"
 		else
 			survivors=$((survivors + 1))
-			echo "SURVIVED $name"
+			echo "SURVIVED $name${seed:+ ($seed)}"
 		fi
 		patch --quiet --strip=1 --reverse <"$patch"
 	done

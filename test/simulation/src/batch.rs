@@ -9,6 +9,7 @@ use simulation::outcome::Outcome;
 use simulation::plan::Plan;
 
 use crate::child::in_child;
+use crate::program;
 use crate::report::{Report, now};
 
 /// Time between two lines of progress.
@@ -70,6 +71,17 @@ pub(crate) fn run_all(
     }
 }
 
+/// Returns the line that runs a plan again.
+fn replay(plan: &Plan) -> io::Result<String> {
+    let program = program();
+    if *plan == Plan::of_seed(plan.seed) {
+        let seed = plan.seed;
+        return Ok(format!("{program} run --print table --seed {seed}"));
+    }
+    let text = serde_json::to_string(plan)?;
+    Ok(format!("{program} run --print table --plan - <<<'{text}'"))
+}
+
 fn print_failure(
     name: &str,
     plan: &Plan,
@@ -83,9 +95,5 @@ fn print_failure(
     for violation in outcome.violations.iter().take(SHOWN_MAX) {
         writeln!(out, "  {violation}")?;
     }
-    if !name.starts_with("simulate") {
-        let text = serde_json::to_string(plan)?;
-        writeln!(out, "  simulate run --plan - --print table <<<'{text}'")?;
-    }
-    Ok(())
+    writeln!(out, "  {}", replay(plan)?)
 }

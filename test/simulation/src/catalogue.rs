@@ -7,6 +7,7 @@
 mod api_faults;
 mod check;
 mod crash_points;
+mod issues;
 mod leadership;
 mod migration;
 mod not_played;
@@ -20,6 +21,7 @@ mod unobserved;
 mod volumes;
 
 pub use check::Check;
+pub use issues::{ISSUES, Standing};
 pub use not_played::{NOT_PLAYED, NotPlayed};
 pub use story::Story;
 
@@ -27,6 +29,9 @@ use crate::history::History;
 use crate::judges::judge;
 use crate::plan::{Action, Fault, LeaseTimes, Plan, SetSpec, Settings, Span, WatchFault};
 use crate::run::run;
+
+/// The command that runs a plan.
+const REPLAY: &str = "cargo run --locked -q -p simulation -- run";
 
 /// A scenario of the catalogue.
 pub struct Scenario {
@@ -89,7 +94,7 @@ impl Scenario {
         }
         let failures = check.failures().join("\n");
         let plan = serde_json::to_string(plan).unwrap_or_default();
-        let again = format!("simulate run --plan - --print table <<<'{plan}'");
+        let again = format!("{REPLAY} --print table --plan - <<<'{plan}'");
         let origin = self.origin.iter();
         let origin: Vec<String> = origin
             .map(|it| format!("kubernetes/kubernetes#{it}"))

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use simulation::catalogue::{ISSUES, NOT_PLAYED, Standing, scenarios};
 use simulation::exhaustive::{plans, workloads};
 use simulation::judges::judge;
 use simulation::outcome::Outcome;
@@ -44,6 +45,8 @@ enum Command {
     Exhaust(Exhaust),
     /// Prints the refused writes of the workloads by the lag of the watches.
     Lags,
+    /// Prints how many scenarios and upstream issues the catalogue has.
+    Catalogue,
     /// Runs one plan.
     Run(Run),
     /// Shrinks a plan that breaks a rule to a small one that still breaks it.
@@ -135,6 +138,7 @@ fn main() -> ExitCode {
         Command::Seeds(args) => run_seeds(&args, &mut out),
         Command::Exhaust(args) => exhaust(&args, &mut out),
         Command::Lags => lags::print(&mut out),
+        Command::Catalogue => print_catalogue(&mut out).map_err(unprinted).map(|()| true),
         Command::Run(args) => run_one(&args, &mut out),
         Command::Minimize(args) => shrink_one(&args, &mut out).map(|()| true),
     };
@@ -147,6 +151,26 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn print_catalogue(out: &mut impl io::Write) -> io::Result<()> {
+    let played = scenarios();
+    let variants: usize = played.iter().map(|it| (it.plans)().len()).sum();
+    let (scenarios, rest) = (played.len(), NOT_PLAYED.len());
+    writeln!(
+        out,
+        "{scenarios} scenarios with {variants} variants; {rest} not played"
+    )?;
+    let of = |standing| ISSUES.iter().filter(|it| it.1 == standing).count();
+    writeln!(
+        out,
+        "{} upstream issues: {} repaired by v1.36 and here, {} behave as in v1.36, {} only here \
+         repaired",
+        ISSUES.len(),
+        of(Standing::Repaired),
+        of(Standing::Kept),
+        of(Standing::Stricter)
+    )
 }
 
 /// Runs one plan. Returns true if no rule was broken.
@@ -174,7 +198,8 @@ fn shrink_one(args: &Minimize, out: &mut impl io::Write) -> Result<(), String> {
         let line = serde_json::to_string(&small).unwrap_or_default();
         format!("- <<<'{line}'")
     };
-    writeln!(io::stderr(), "simulate run --print table --plan {source}").map_err(unprinted)
+    let program = program();
+    writeln!(io::stderr(), "{program} run --print table --plan {source}").map_err(unprinted)
 }
 
 impl Source {
@@ -239,10 +264,7 @@ fn show(print: Print, plan: &Plan, out: &mut impl io::Write) -> io::Result<bool>
 
 fn run_seeds(args: &Seeds, out: &mut impl io::Write) -> Result<bool, String> {
     let all = args.first..args.first.saturating_add(args.count);
-    let runs = all.map(|seed| {
-        let replay = format!("simulate run --seed {seed} --print table");
-        (replay, Plan::of_seed(seed))
-    });
+    let runs = all.map(|seed| (format!("seed {seed}"), Plan::of_seed(seed)));
     let report = batch::run_all(runs, args.jobs, out)?;
     let unreached = report.print(args.situations, out)?;
     for situation in unreached.iter().filter(|_| args.situations) {
@@ -273,6 +295,12 @@ fn exhaust(args: &Exhaust, out: &mut impl io::Write) -> Result<bool, String> {
         passed &= report.passed();
     }
     Ok(passed)
+}
+
+/// Returns the path by which this program was started, for lines that start it again.
+fn program() -> String {
+    let name = std::env::args().next();
+    name.unwrap_or_else(|| "simulate".to_owned())
 }
 
 #[expect(

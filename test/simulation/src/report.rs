@@ -67,8 +67,11 @@ impl Report {
     pub(crate) fn progress(&self) -> String {
         let wall = self.began.elapsed().as_secs_f64();
         let (runs, failed) = (self.runs, self.failed);
-        let rate = self.seconds / wall;
-        format!("{runs} runs in {wall:.0} s, {failed} failed, {rate:.0} simulated seconds a second")
+        let (per_second, rate) = (usize_to_f64(runs) / wall, self.seconds / wall);
+        format!(
+            "{runs} runs in {wall:.0} s, {failed} failed, {per_second:.1} runs a second, \
+             {rate:.0} simulated seconds a second"
+        )
     }
 
     /// Reports whether no run broke a rule.
@@ -112,8 +115,10 @@ impl Report {
         writeln!(
             out,
             "{runs} runs, {failed} failed, {:.1} simulated days in {wall:.0} s \
-             ({per_job:.0} simulated seconds a second on each of {jobs} processors)",
-            seconds / 86_400.0
+             ({:.1} runs a second; {per_job:.0} simulated seconds a second on each of {jobs} \
+             processors)",
+            seconds / 86_400.0,
+            usize_to_f64(*runs) / wall
         )?;
         writeln!(
             out,
@@ -151,7 +156,7 @@ impl Report {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "a number of processors is small"
+    reason = "numbers of runs and processors are small"
 )]
 fn usize_to_f64(number: usize) -> f64 {
     number as f64

@@ -1,12 +1,12 @@
 //! The catalogue of scenarios: one test for each variant of each. Nextest gives each test a separate
 //! process, which a run needs to be reproducible.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
 
-use simulation::catalogue::{Check, NOT_PLAYED, Story, scenario, scenarios};
+use simulation::catalogue::{Check, ISSUES, NOT_PLAYED, Story, scenario, scenarios};
 use simulation::history::History;
 use simulation::outcome::Outcome;
 use simulation::plan::{Action, Millis, Trigger};
@@ -133,6 +133,9 @@ scenarios! {
     name_that_is_too_long = 69,
     late_deletion_meets_a_new_pod = 70,
     leadership_that_changes_all_the_time = 71,
+    two_versions_that_take_turns = 72 [v1_33 v1_34],
+    takeover_from_an_older_version = 73 [v1_33 v1_34 v1_35],
+    further_member_of_templates = 74,
     equal_revisions_of_large_hashes = 75,
     wedged_and_hot_sets_among_many = 77,
     burst_of_creations_with_failures = 78,
@@ -154,6 +157,14 @@ fn every_scenario_is_tested_or_listed() {
     let mut all: Vec<u32> = plays.into_keys().chain(listed).collect();
     all.sort_unstable();
     assert_eq!(all, (1..=COUNT).collect::<Vec<u32>>());
+}
+
+#[test]
+fn every_issue_of_a_scenario_has_a_standing() {
+    let named = scenarios().into_iter().flat_map(|it| it.origin);
+    let named: BTreeSet<u32> = named.copied().collect();
+    let listed: Vec<u32> = ISSUES.iter().map(|(number, _)| *number).collect();
+    assert_eq!(named.into_iter().collect::<Vec<_>>(), listed);
 }
 
 #[test]
