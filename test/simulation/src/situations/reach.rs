@@ -11,6 +11,7 @@ use crate::judges::{Case, Write, belongs};
 use crate::plan::{Action, Cascade};
 use crate::record::Request;
 use crate::views::Claim;
+use crate::world::NEW_MEMBER;
 
 type Reached = BTreeSet<&'static str>;
 
@@ -37,8 +38,11 @@ pub(super) fn processes(case: &Case<'_>, reached: &mut Reached) {
         if latest == Some(process) {
             continue;
         }
-        if latest.is_some() {
+        if let Some(latest) = latest {
             reached.insert("a takeover happens");
+            if case.minor(latest) != case.minor(process) {
+                reached.insert("a takeover brings another version");
+            }
         }
         if instances.contains(&process.instance) {
             reached.insert("a process leads for the second time");
@@ -310,6 +314,13 @@ fn claim(case: &Case<'_>, write: &Write<'_>, reached: &mut Reached) {
             _ => {}
         }
     }
+    let version = write.text("/metadata/resourceVersion");
+    let version = version.and_then(|version| version.parse().ok());
+    let read = version.and_then(|version| case.claim(&request.namespace, &request.name, version));
+    let unseen = read.is_some_and(|read| has(read, "Pod")) && !has(stored, "Pod");
+    if unseen && !has(&wanted, "Pod") {
+        reached.insert("a claim is taken back from a pod that the cache doesn't show as its owner");
+    }
 }
 
 /// Deeds of others, and their results.
@@ -339,6 +350,13 @@ pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
             }
             ("persistentvolumeclaims", Change::Added) if claims.contains(&name) => {
                 reached.insert("a claim is deleted and created again");
+            }
+            ("statefulsets", Change::Modified) => {
+                let set = case.history.sets.at(&name, at);
+                let member = format!("/spec/{NEW_MEMBER}");
+                if set.is_some_and(|set| set.stored.pointer(&member).is_some()) {
+                    reached.insert("a template gets a member of a newer API server");
+                }
             }
             ("statefulsets", Change::Added) => {
                 let pods = case.history.pods.all_at(&name.0, at);
