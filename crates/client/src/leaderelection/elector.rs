@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::time::sleep;
+
 use super::config::{ConfigError, LeaderElectionConfig};
 use super::health::LeaderHealth;
 use super::lock::LeaseLock;
@@ -271,10 +273,21 @@ impl LeaderElector {
         tracing::warn!(lock = %self.lock.at(), "{text}");
     }
 
-    /// Releases the lease, so that others need not wait until it expires.
+    /// Releases the lease, so that others need not wait until it expires. After a conflict, it reads
+    /// the lease again and retries every retry period: the last renewal may still have been on its
+    /// way. The caller limits the time.
     ///
-    /// Upstream: `release`.
+    /// Upstream: `release`, of v1.37.
     pub(super) async fn release(&mut self) -> Result<(), Error> {
+        loop {
+            match self.release_once().await {
+                Err(error) if error.is_conflict() => sleep(self.config.retry_period).await,
+                result => return result,
+            }
+        }
+    }
+
+    async fn release_once(&mut self) -> Result<(), Error> {
         let found = self.lock.get().await?;
         if found.holder_identity != self.shared.identity {
             return Ok(());

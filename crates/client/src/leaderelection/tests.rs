@@ -5,3 +5,4 @@ mod ending;
 mod fencing;
 mod renewing;
 mod support;
+mod upstream;

@@ -5,7 +5,7 @@ use e2e::{Cluster, is_ready, revision};
 use integration::poll::Patience;
 use integration::stateful_sets::uid;
 use serde_json::{Value, json};
-use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_client::resource::PODS;
 use std::time::Duration;
 
@@ -242,5 +242,41 @@ async fn test_should_implement_legacy_replacement_when_the_update_strategy_is_on
     assert!(pods.iter().all(|pod| revision(pod) == second.current));
     delete_all().await;
     ss.assert_pods(NEW_IMAGE, &second.update).await;
+    cluster.finish().await;
+}
+
+/// Upstream counts the pods; here they also have to begin at once, after the last old pod.
+#[tokio::test(start_paused = true)]
+async fn test_should_preserve_parallel_pod_management_policy_when_recreating_pods_with_recreate_strategy()
+ {
+    integration::embedded_only!("needs the gate StatefulSetRecreateStrategy of 1.37");
+    let gates = FeatureGates::parse("StatefulSetRecreateStrategy=true", KubeVersion::v1(37));
+    let cluster = Cluster::with_gates("recreate-parallel", gates.unwrap()).await;
+    let mut set = plain("ss-recreate", 3);
+    set["spec"]["podManagementPolicy"] = json!("Parallel");
+    set["spec"]["updateStrategy"] = json!({"type": "Recreate"});
+    let ss = cluster.create(&set).await;
+    ss.until_ready(3).await;
+    let first = ss.revisions().await;
+    ss.assert_pods(OLD_IMAGE, &first.current).await;
+
+    ss.set_image(NEW_IMAGE).await;
+    let recreated = async || {
+        let pods = ss.pods().await;
+        let is_new = |pod: &&Value| pod["spec"]["containers"][0]["image"] == NEW_IMAGE;
+        let new = pods.iter().filter(is_new).count();
+        assert!(new == 0 || new == pods.len(), "old and new pods together");
+        let revisions = ss.revisions().await;
+        (new == 3 && revisions.current == revisions.update).then_some(revisions)
+    };
+    let patience = e2e::SET_PATIENCE;
+    let last = patience.until("all pods are recreated", recreated).await;
+    assert_ne!(last.current, first.current);
+    ss.assert_pods(NEW_IMAGE, &last.current).await;
+    let pods = ss.pods().await;
+    let mut begins = pods.iter().map(|pod| &pod["metadata"]["creationTimestamp"]);
+    let begin = begins.next().unwrap();
+    assert!(begins.all(|next| next == begin), "{pods:?}");
+    assert_eq!(ss.get().await["spec"]["podManagementPolicy"], "Parallel");
     cluster.finish().await;
 }

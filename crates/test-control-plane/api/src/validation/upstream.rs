@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::place::Place;
 use super::stateful_set::stateful_set_strategy;
-use crate::settings::FeatureGates;
+use crate::settings::{EmulatedVersion, FeatureGates};
 
 /// Returns the paths of the errors about a strategy type that replaces another.
 fn errors(old: Option<&str>, new: &str, gate: bool) -> Vec<String> {
@@ -14,7 +14,7 @@ fn errors(old: Option<&str>, new: &str, gate: bool) -> Vec<String> {
     let (old, new): (Option<Value>, Value) = (old.map(set), set(new));
     let gates = FeatureGates {
         stateful_set_recreate_strategy: gate,
-        ..FeatureGates::default()
+        ..FeatureGates::at(EmulatedVersion::V1_37)
     };
     let mut errors = Vec::new();
     let root = Place::root(&new, old.as_ref(), gates);
@@ -22,31 +22,48 @@ fn errors(old: Option<&str>, new: &str, gate: bool) -> Vec<String> {
     errors.into_iter().map(|error| error.field).collect()
 }
 
-#[test]
-fn test_stateful_set_strategy_recreate_strategy_validate() {
-    assert_eq!(errors(None, "Recreate", true), [""; 0]);
-    assert_eq!(errors(None, "Recreate", false), ["spec.updateStrategy"]);
-    for other in ["RollingUpdate", "OnDelete"] {
-        assert_eq!(errors(None, other, false), [""; 0]);
+/// Defines upstream's cases: the strategy before and after, the gate, and the acceptance.
+macro_rules! cases {
+    ($($name:ident: $old:expr => $new:literal, $gate:literal, $is_accepted:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            let expected: &[&str] = if $is_accepted { &[] } else { &["spec.updateStrategy"] };
+            assert_eq!(super::errors($old, $new, $gate), expected);
+        }
+    )*};
+}
+
+mod test_stateful_set_strategy_recreate_strategy_validate {
+    cases! {
+        validate_create_with_recreate_strategy_when_feature_gate_is_enabled:
+            None => "Recreate", true, true;
+        validate_create_with_recreate_strategy_when_feature_gate_is_disabled:
+            None => "Recreate", false, false;
     }
 }
 
-#[test]
-fn test_stateful_set_strategy_recreate_strategy_validate_update() {
-    for (old, new, is_allowed_without_gate) in [
-        ("RollingUpdate", "Recreate", false),
-        ("OnDelete", "Recreate", false),
-        ("Recreate", "Recreate", true),
-        ("Recreate", "RollingUpdate", true),
-        ("Recreate", "OnDelete", true),
-    ] {
-        assert_eq!(errors(Some(old), new, true), [""; 0], "{old} {new}");
-        let expected: &[&str] = if is_allowed_without_gate {
-            &[]
-        } else {
-            &["spec.updateStrategy"]
-        };
-        assert_eq!(errors(Some(old), new, false), expected, "{old} {new}");
+mod test_stateful_set_strategy_recreate_strategy_validate_update {
+    cases! {
+        rolling_to_recreate_recreate_fg_on_allowed:
+            Some("RollingUpdate") => "Recreate", true, true;
+        rolling_to_recreate_recreate_fg_off_forbidden:
+            Some("RollingUpdate") => "Recreate", false, false;
+        on_delete_to_recreate_recreate_fg_on_allowed:
+            Some("OnDelete") => "Recreate", true, true;
+        on_delete_to_recreate_recreate_fg_off_forbidden:
+            Some("OnDelete") => "Recreate", false, false;
+        recreate_to_recreate_recreate_fg_off_allowed:
+            Some("Recreate") => "Recreate", false, true;
+        recreate_to_recreate_recreate_fg_on_allowed:
+            Some("Recreate") => "Recreate", true, true;
+        recreate_to_rolling_update_recreate_fg_on_allowed:
+            Some("Recreate") => "RollingUpdate", true, true;
+        recreate_to_rolling_update_recreate_fg_off_allowed:
+            Some("Recreate") => "RollingUpdate", false, true;
+        recreate_to_on_delete_recreate_fg_on_allowed:
+            Some("Recreate") => "OnDelete", true, true;
+        recreate_to_on_delete_recreate_fg_off_allowed:
+            Some("Recreate") => "OnDelete", false, true;
     }
 }
 
