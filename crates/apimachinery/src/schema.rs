@@ -3,7 +3,8 @@
 //! Go's controller decodes an object into its types and encodes it again: it loses members that the
 //! types lack, adds or drops zero values, and canonicalises quantities and times. [`normalize`]
 //! does the same to a JSON value, from a table of the types of v1.36.2 (the files in
-//! `schema/types/`), so that both controllers see the same object.
+//! `schema/types/`), so that both controllers see the same object. The table also has the members
+//! that later versions added, see [`Version`].
 
 mod base64;
 mod decode;
@@ -28,6 +29,8 @@ pub use self::table::Shape;
 pub use self::table::Tag;
 pub use self::table::Topology;
 pub use self::table::Type;
+pub use self::table::TypeName;
+pub use self::table::Version;
 pub use self::table::fields;
 pub use self::table::find_type;
 pub use self::table::is_known;
@@ -45,8 +48,8 @@ pub enum UnknownMembers {
     Keep,
 }
 
-/// Returns the result of decoding `value` in Go into the type `type_name` and encoding it again.
-/// Names match case-sensitively.
+/// Returns the result of decoding `value` in Go into the type `of` (of v1.36.2, if only a name is
+/// given) and encoding it again. Names match case-sensitively.
 ///
 /// `path` is the location of the value within its stateful set (`spec.template`), or empty for a
 /// whole object; error texts include it.
@@ -54,26 +57,26 @@ pub enum UnknownMembers {
 /// # Errors
 /// A value has the wrong type, is out of range, or is not a valid quantity or time; the text is
 /// Go's. Also if the schema has no type of that name.
-pub fn normalize(
-    type_name: &str,
+pub fn normalize<'t>(
+    of: impl Into<TypeName<'t>>,
     value: &Value,
     unknown: UnknownMembers,
     path: &str,
 ) -> Result<Value, DecodeError> {
-    normalize_owned(type_name, value.clone(), unknown, path)
+    normalize_owned(of, value.clone(), unknown, path)
 }
 
 /// Like [`normalize`], but consumes the value, whose strings are not copied.
 ///
 /// # Errors
 /// Those of [`normalize`].
-pub fn normalize_owned(
-    type_name: &str,
+pub fn normalize_owned<'t>(
+    of: impl Into<TypeName<'t>>,
     value: Value,
     unknown: UnknownMembers,
     path: &str,
 ) -> Result<Value, DecodeError> {
-    decode::Decoder::new(unknown, path).run(type_name, value)
+    decode::Decoder::new(unknown, path).run(of.into(), value)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use self::directives::{
     DELETE_FROM, PATCH, RETAIN_KEYS, SET_ORDER, is_directive, patch_of, without_directives,
 };
 use self::order::{Identity, Positions, normalize};
-use crate::schema::{Field, Kind, PatchStrategy, Shape, Type, find_type};
+use crate::schema::{Field, Kind, PatchStrategy, Shape, Type, TypeName};
 
 /// Reason why a patch can't be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,18 +28,22 @@ pub enum StrategicMergeError {
 
 type Merged<T> = Result<T, StrategicMergeError>;
 
-/// Applies a strategic patch to an object of this type in the [schema](crate::schema). Lists
-/// unknown to the schema are replaced. A value that isn't an object counts as an empty one.
+/// Applies a strategic patch to an object of this type in the [schema](crate::schema), in that of
+/// v1.36.2 if only a name is given. Lists unknown to the schema are replaced. A value that isn't an object counts as an empty one.
 ///
 /// # Errors
 ///
 /// An unknown directive, or an entry without its merge key.
-pub fn apply(type_name: &str, old: &Value, patch: &Value) -> Result<Value, StrategicMergeError> {
+pub fn apply<'t>(
+    of: impl Into<TypeName<'t>>,
+    old: &Value,
+    patch: &Value,
+) -> Result<Value, StrategicMergeError> {
     let empty = Map::new();
     let old = old.as_object().unwrap_or(&empty);
     let patch = patch.as_object().unwrap_or(&empty);
     Ok(Value::Object(merge_map(
-        Known::object(type_name),
+        Known::object(of.into()),
         old,
         patch,
     )?))
@@ -53,14 +57,14 @@ enum Known {
     /// An object of this type.
     Object(&'static Type),
     /// A map to objects of this type.
-    Map(&'static str),
+    Map(TypeName<'static>),
     /// An unknown object.
     Nothing,
 }
 
 impl Known {
-    fn object(type_name: &str) -> Self {
-        find_type(type_name).map_or(Self::Nothing, Self::Object)
+    fn object(of: TypeName<'_>) -> Self {
+        of.find().map_or(Self::Nothing, Self::Object)
     }
 
     fn field(self, name: &str) -> Option<&'static Field> {
@@ -80,7 +84,7 @@ impl Known {
     /// Knowledge of the object in a member, or of the objects in its list.
     fn member(self, name: &str) -> Self {
         match (self, self.field(name)) {
-            (Self::Map(type_name), _) => Self::object(type_name),
+            (Self::Map(of), _) => Self::object(of),
             (_, Some(field)) => match (field.shape, field.kind) {
                 (Shape::Map, Kind::Struct(inner)) => Self::Map(inner),
                 (_, Kind::Struct(inner)) => Self::object(inner),

@@ -15,8 +15,7 @@ use super::go_time;
 use super::table::Field;
 use super::table::Kind;
 use super::table::Shape;
-use super::table::fields;
-use super::table::find_type;
+use super::table::TypeName;
 use super::table::go_name;
 use crate::json::go_number;
 use crate::quantity::Quantity;
@@ -57,18 +56,18 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Decodes `value` as an object of the type `type_name`.
-    pub(super) fn run(mut self, type_name: &str, value: Value) -> Result<Value, DecodeError> {
-        let decoded = self.object(type_name, value)?;
+    /// Decodes `value` as an object of the named type.
+    pub(super) fn run(mut self, of: TypeName<'_>, value: Value) -> Result<Value, DecodeError> {
+        let decoded = self.object(of, value)?;
         match self.mismatch {
             Some(mismatch) => Err(mismatch),
             None => Ok(decoded),
         }
     }
 
-    fn object(&mut self, type_name: &str, value: Value) -> Result<Value, DecodeError> {
-        let unknown_type = || DecodeError::UnknownType(type_name.to_owned());
-        let found = find_type(type_name).ok_or_else(unknown_type)?;
+    fn object(&mut self, of: TypeName<'_>, value: Value) -> Result<Value, DecodeError> {
+        let unknown_type = || DecodeError::UnknownType(of.name.to_owned());
+        let found = of.find().ok_or_else(unknown_type)?;
         let mut decoded = Map::new();
         match value {
             Value::Object(members) => {
@@ -151,7 +150,7 @@ impl<'a> Decoder<'a> {
     /// Decodes one value; null gives the zero value.
     fn value(&mut self, kind: Kind, value: Value) -> Result<Value, DecodeError> {
         match (kind, value) {
-            (Kind::Struct(type_name), value) => self.object(type_name, value),
+            (Kind::Struct(of), value) => self.object(of, value),
             (Kind::Quantity, value) => quantity(&value),
             (Kind::IntOrString, value) => self.int_or_string(value),
             (Kind::Time, value) => self.time(&value, go_time::canonical),
@@ -245,24 +244,21 @@ impl<'a> Decoder<'a> {
 fn holder_in_set(path: &str) -> &'static str {
     let (parents, _) = path.rsplit_once('.').unwrap_or(("", path));
     let mut names = parents.split('.').filter(|name| !name.is_empty());
-    let holder = names.try_fold("StatefulSet", |holder, name| {
-        match find_type(holder)?.field(name)?.kind {
-            Kind::Struct(inner) => Some(inner),
-            _ => None,
-        }
+    let set = TypeName::from("StatefulSet");
+    let holder = names.try_fold(set, |holder, name| match holder.find()?.field(name)?.kind {
+        Kind::Struct(inner) => Some(inner),
+        _ => None,
     });
-    holder.unwrap_or("StatefulSet")
+    holder.unwrap_or(set).name
 }
 
 /// Returns Go's encoding of an absent member that is always written.
 fn zero(field: &Field) -> Value {
     match (field.shape, field.kind) {
         (Shape::Pointer | Shape::List | Shape::Map, _) => Value::Null,
-        (Shape::Plain, Kind::Struct(type_name)) => {
-            let always = fields(type_name)
-                .unwrap_or_default()
-                .iter()
-                .filter(|field| field.always);
+        (Shape::Plain, Kind::Struct(of)) => {
+            let fields = of.find().map_or(&[][..], |found| &found.fields);
+            let always = fields.iter().filter(|field| field.always);
             Value::Object(
                 always
                     .map(|field| (field.name.to_owned(), zero(field)))
@@ -337,7 +333,7 @@ fn go_scalar(kind: Kind) -> &'static str {
         Kind::Bytes => "[]uint8",
         Kind::Raw => "v1.FieldsV1",
         Kind::Strings => "v1.ExtraValue",
-        Kind::Struct(type_name) => go_name(type_name),
+        Kind::Struct(of) => go_name(of.name),
     }
 }
 
@@ -350,7 +346,7 @@ fn go_type(field: &Field) -> String {
             format!("map[v1.ResourceName]{}", go_scalar(field.kind))
         }
         (Shape::Map, kind) => format!("map[string]{}", go_scalar(kind)),
-        (_, Kind::Struct(type_name)) => format!("[]v1.{}", go_name(type_name)),
+        (_, Kind::Struct(of)) => format!("[]v1.{}", go_name(of.name)),
         (_, kind) => format!("[]{}", go_scalar(kind)),
     }
 }

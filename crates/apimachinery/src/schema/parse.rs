@@ -17,7 +17,7 @@
 //! object; its kind is the type's name without any prefix up to a slash. `atomic` means that
 //! server-side apply treats its objects as one value.
 //!
-//! A member begins with its protobuf number; `-` if protobuf lacks it; two numbers with a dot if Go
+//! A member begins with its protobuf number; `-` if protobuf lacks it or it is not known; two numbers with a dot if Go
 //! embeds a struct, whose number comes first. After the name, `!` means that Go writes the member
 //! even if it is zero, and `@Name` gives the embedded Go struct that declares it. Types are `str`,
 //! `i32`, `i64`, `bool`, `bytes`, `Quantity`, `IntOrString`, `Time`, `MicroTime`, `RawObject` (any
@@ -30,6 +30,9 @@
 //! is no word, lists are atomic, maps granular, and objects follow their type. Strategic merge
 //! patches use the same word, with the first key, unless `patch=` gives another key or says
 //! `replace`; they always merge objects and maps. `retainKeys` is an additional strategy.
+//!
+//! The last word can be `since=` and the version in which the member appeared, for members that
+//! v1.36.2 lacks.
 
 use super::table::Field;
 use super::table::Kind;
@@ -40,6 +43,8 @@ use super::table::Table;
 use super::table::Tag;
 use super::table::Topology;
 use super::table::Type;
+use super::table::TypeName;
+use super::table::Version;
 use super::table::go_name;
 
 /// Source files of the table.
@@ -64,21 +69,25 @@ const SOURCES: [&str; 18] = [
     include_str!("types/volume.txt"),
 ];
 
-/// Parses the table.
-pub(super) fn parse() -> Table {
+/// Parses the table of a version.
+pub(super) fn parse(version: Version) -> Table {
     let mut table = Table::default();
     let lines = SOURCES.iter().flat_map(|source| source.lines());
     let mut current: Option<Type> = None;
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let read = if let Some(member) = line.strip_prefix("  ") {
-            let field = parse_field(member);
+            let (member, since) = parse_since(member);
+            if since.is_some_and(|since| since > version) {
+                continue;
+            }
+            let field = since.and_then(|_| parse_field(member, version));
             let holder = current.as_mut();
             holder
                 .zip(field)
                 .map(|(holder, field)| holder.fields.push(field))
         } else {
             add(&mut table, current.take());
-            current = parse_head(line);
+            current = parse_head(line, version);
             current.as_ref().map(|_| ())
         };
         if read.is_none() {
@@ -98,10 +107,21 @@ fn add(table: &mut Table, read: Option<Type>) {
     table.types.insert(read.name, read);
 }
 
-fn parse_head(line: &'static str) -> Option<Type> {
+/// Splits a member's line into the rest and the version in which the member appeared; `None` if
+/// there is no such version.
+fn parse_since(member: &'static str) -> (&'static str, Option<Version>) {
+    match member.rsplit_once(" since=") {
+        None => (member, Some(Version::V1_36)),
+        Some((member, "1.37")) => (member, Some(Version::V1_37)),
+        Some((member, _)) => (member, None),
+    }
+}
+
+fn parse_head(line: &'static str, version: Version) -> Option<Type> {
     let mut words = line.split(' ');
     let mut head = Type {
         name: words.next()?,
+        version,
         api_version: None,
         atomic: false,
         fields: Vec::new(),
@@ -116,7 +136,7 @@ fn parse_head(line: &'static str) -> Option<Type> {
     Some(head)
 }
 
-fn parse_field(member: &'static str) -> Option<Field> {
+fn parse_field(member: &'static str, version: Version) -> Option<Field> {
     let (left, right) = member.split_once(": ")?;
     let (tag, name) = left.split_once(' ')?;
     let (name, embedded) = match name.split_once('@') {
@@ -124,7 +144,7 @@ fn parse_field(member: &'static str) -> Option<Field> {
         None => (name, None),
     };
     let mut words = right.split(' ');
-    let (shape, kind) = parse_type(words.next()?);
+    let (shape, kind) = parse_type(words.next()?, version);
     let mut field = Field {
         name: name.trim_end_matches('!'),
         always: name.ends_with('!'),
@@ -180,20 +200,20 @@ fn parse_keys(keys: &'static str) -> Vec<ListKey> {
     keys.split(',').map(key).collect()
 }
 
-fn parse_type(declared: &'static str) -> (Shape, Kind) {
+fn parse_type(declared: &'static str, version: Version) -> (Shape, Kind) {
     let of_map = || declared.strip_prefix("map<")?.strip_suffix('>');
     if let Some(of) = declared.strip_prefix('*') {
-        (Shape::Pointer, parse_kind(of))
+        (Shape::Pointer, parse_kind(of, version))
     } else if let Some(of) = declared.strip_prefix("[]") {
-        (Shape::List, parse_kind(of))
+        (Shape::List, parse_kind(of, version))
     } else if let Some(of) = of_map() {
-        (Shape::Map, parse_kind(of))
+        (Shape::Map, parse_kind(of, version))
     } else {
-        (Shape::Plain, parse_kind(declared))
+        (Shape::Plain, parse_kind(declared, version))
     }
 }
 
-fn parse_kind(kind: &'static str) -> Kind {
+fn parse_kind(kind: &'static str, version: Version) -> Kind {
     match kind {
         "str" => Kind::String("string"),
         "i32" => Kind::Int32,
@@ -207,6 +227,6 @@ fn parse_kind(kind: &'static str) -> Kind {
         "RawObject" => Kind::Raw,
         "[]str" => Kind::Strings,
         named if named.contains('.') => Kind::String(named),
-        name => Kind::Struct(name),
+        name => Kind::Struct(TypeName { name, version }),
     }
 }

@@ -6,8 +6,80 @@ use std::sync::LazyLock;
 
 use super::parse;
 
-/// The parsed table. It is immutable.
-static TABLE: LazyLock<Table> = LazyLock::new(parse::parse);
+/// The parsed tables, one per version. They are immutable.
+static REFERENCE: LazyLock<Table> = LazyLock::new(|| parse::parse(Version::V1_36));
+static NEWEST: LazyLock<Table> = LazyLock::new(|| parse::parse(Version::V1_37));
+
+/// A version of the types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// The types of v1.36.2. No older ones are known, so they stand for these, too.
+    #[default]
+    V1_36,
+    /// The types of v1.37.0.
+    V1_37,
+}
+
+impl Version {
+    /// The newest version.
+    pub const NEWEST: Self = Self::V1_37;
+
+    /// Returns the types that Kubernetes 1.`minor` knows best.
+    pub fn of_minor(minor: u32) -> Self {
+        if minor < 37 { Self::V1_36 } else { Self::V1_37 }
+    }
+
+    /// Returns the type of this name.
+    pub fn find_type(self, name: &str) -> Option<&'static Type> {
+        self.table().types.get(name)
+    }
+
+    /// Returns the type of a kind. `DeleteOptions` exist in every group version.
+    pub fn type_of_kind(self, api_version: &str, kind: &str) -> Option<&'static Type> {
+        match self.table().kinds.get(&(api_version, kind)) {
+            Some(name) => self.find_type(name),
+            None if kind == "DeleteOptions" => self.find_type(kind),
+            None => None,
+        }
+    }
+
+    pub(super) fn table(self) -> &'static Table {
+        match self {
+            Self::V1_36 => &REFERENCE,
+            Self::V1_37 => &NEWEST,
+        }
+    }
+}
+
+/// The name of a type, in a version. A name alone is that of the type in v1.36.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TypeName<'a> {
+    /// The name, see [`Type::name`].
+    pub name: &'a str,
+    /// The version.
+    pub version: Version,
+}
+
+impl TypeName<'_> {
+    /// Returns the type, if the version has it.
+    pub fn find(self) -> Option<&'static Type> {
+        self.version.find_type(self.name)
+    }
+}
+
+impl<'a> From<&'a str> for TypeName<'a> {
+    fn from(name: &'a str) -> Self {
+        let version = Version::default();
+        Self { name, version }
+    }
+}
+
+impl From<&'static Type> for TypeName<'static> {
+    fn from(found: &'static Type) -> Self {
+        let Type { name, version, .. } = *found;
+        Self { name, version }
+    }
+}
 
 /// All types, by name and by kind.
 #[derive(Debug, Default)]
@@ -25,6 +97,8 @@ pub struct Type {
     /// Name in the table: the Go struct's, prefixed with a group and a slash if two groups have a
     /// struct of that name (`events/Event`).
     pub name: &'static str,
+    /// The version that has these members.
+    pub version: Version,
     /// apiVersion, if requests carry objects of this type.
     pub api_version: Option<&'static str>,
     /// True if server-side apply treats an object of this type as one value.
@@ -104,7 +178,7 @@ pub enum Kind {
     /// A list of strings, as the values of a map.
     Strings,
     /// An object of the type with this name.
-    Struct(&'static str),
+    Struct(TypeName<'static>),
 }
 
 /// Server-side apply's merge rule of a member.
@@ -156,7 +230,7 @@ impl Field {
     /// Returns the type of the member's values, if they are objects.
     pub fn object_type(&self) -> Option<&'static Type> {
         match self.kind {
-            Kind::Struct(name) => find_type(name),
+            Kind::Struct(name) => name.find(),
             _ => None,
         }
     }
@@ -198,26 +272,22 @@ impl Field {
     }
 }
 
-/// Returns the type of this name.
+/// Returns the type of this name in v1.36.2.
 pub fn find_type(name: &str) -> Option<&'static Type> {
-    TABLE.types.get(name)
+    Version::V1_36.find_type(name)
 }
 
-/// Returns the type of a kind. `DeleteOptions` exist in every group version.
+/// Returns the type of a kind in v1.36.2, see [`Version::type_of_kind`].
 pub fn type_of_kind(api_version: &str, kind: &str) -> Option<&'static Type> {
-    match TABLE.kinds.get(&(api_version, kind)) {
-        Some(name) => find_type(name),
-        None if kind == "DeleteOptions" => find_type(kind),
-        None => None,
-    }
+    Version::V1_36.type_of_kind(api_version, kind)
 }
 
-/// Returns the members of the type `type_name` in Go's order of declaration.
+/// Returns the members of the type `type_name` in v1.36.2, in Go's order of declaration.
 pub fn fields(type_name: &str) -> Option<&'static [Field]> {
     find_type(type_name).map(|found| found.fields.as_slice())
 }
 
-/// Returns true if the type `type_name` has the member `member`.
+/// Returns true if the type `type_name` has the member `member` in v1.36.2.
 pub fn is_known(type_name: &str, member: &str) -> bool {
     find_type(type_name).is_some_and(|found| found.field(member).is_some())
 }
@@ -225,10 +295,4 @@ pub fn is_known(type_name: &str, member: &str) -> bool {
 /// Returns the Go struct's name of a type.
 pub(super) fn go_name(type_name: &'static str) -> &'static str {
     type_name.rsplit('/').next().unwrap_or(type_name)
-}
-
-/// The whole table, for its tests.
-#[cfg(test)]
-pub(super) fn table() -> &'static Table {
-    &TABLE
 }

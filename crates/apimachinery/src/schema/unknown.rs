@@ -6,25 +6,28 @@ use super::path::Path;
 use super::path::PathStep;
 use super::table::Kind;
 use super::table::Shape;
-use super::table::find_type;
+use super::table::TypeName;
 
-/// Returns the members of `value`, an object of the type `type_name`, that the type and its nested
+/// Returns the members of `value`, an object of the type `of`, that the type and its nested
 /// types don't know, with their paths, sorted by path. The contents of an unknown member are not
 /// listed separately. Values of the wrong type, and values of a type that the schema lacks, have no
 /// unknown members.
-pub fn unknown_members<'a>(type_name: &str, value: &'a Value) -> Vec<(Path, &'a Value)> {
+pub fn unknown_members<'a, 't>(
+    of: impl Into<TypeName<'t>>,
+    value: &'a Value,
+) -> Vec<(Path, &'a Value)> {
     let mut found = Vec::new();
-    walk_object(type_name, value, &mut Path::default(), &mut found);
+    walk_object(of.into(), value, &mut Path::default(), &mut found);
     found
 }
 
 fn walk_object<'a>(
-    type_name: &str,
+    of: TypeName<'_>,
     value: &'a Value,
     path: &mut Path,
     found: &mut Vec<(Path, &'a Value)>,
 ) {
-    let (Some(found_type), Value::Object(members)) = (find_type(type_name), value) else {
+    let (Some(found_type), Value::Object(members)) = (of.find(), value) else {
         return;
     };
     for (name, member) in members {
@@ -32,8 +35,8 @@ fn walk_object<'a>(
         match found_type.field(name) {
             None => found.push((path.clone(), member)),
             Some(field) => {
-                if let Kind::Struct(type_name) = field.kind {
-                    walk_member(field.shape, type_name, member, path, found);
+                if let Kind::Struct(of) = field.kind {
+                    walk_member(field.shape, of, member, path, found);
                 }
             }
         }
@@ -43,14 +46,14 @@ fn walk_object<'a>(
 
 fn walk_member<'a>(
     shape: Shape,
-    type_name: &str,
+    of: TypeName<'_>,
     value: &'a Value,
     path: &mut Path,
     found: &mut Vec<(Path, &'a Value)>,
 ) {
     let inner: Vec<(PathStep, &Value)> = match (shape, value) {
         (Shape::Plain | Shape::Pointer, value) => {
-            return walk_object(type_name, value, path, found);
+            return walk_object(of, value, path, found);
         }
         (Shape::List, Value::Array(elements)) => elements
             .iter()
@@ -65,15 +68,15 @@ fn walk_member<'a>(
     };
     for (step, value) in inner {
         path.push(step);
-        walk_object(type_name, value, path, found);
+        walk_object(of, value, path, found);
         path.pop();
     }
 }
 
 /// Removes the members that [`unknown_members`] lists, and leaves the rest unchanged. Returns
 /// whether it removed any.
-pub fn drop_unknown_members(type_name: &str, value: &mut Value) -> bool {
-    let (Some(found_type), Value::Object(members)) = (find_type(type_name), value) else {
+pub fn drop_unknown_members<'t>(of: impl Into<TypeName<'t>>, value: &mut Value) -> bool {
+    let (Some(found_type), Value::Object(members)) = (of.into().find(), value) else {
         return false;
     };
     let count = members.len();
@@ -83,9 +86,9 @@ pub fn drop_unknown_members(type_name: &str, value: &mut Value) -> bool {
         let Some(field) = found_type.field(name) else {
             continue;
         };
-        if let Kind::Struct(type_name) = field.kind {
+        if let Kind::Struct(of) = field.kind {
             for object in objects_of(field.shape, member) {
-                is_any_dropped |= drop_unknown_members(type_name, object);
+                is_any_dropped |= drop_unknown_members(of, object);
             }
         }
     }
@@ -106,14 +109,13 @@ fn objects_of(shape: Shape, value: &mut Value) -> Vec<&mut Value> {
 ///
 /// List elements are compared by index, so the result is meaningful only if `a` and `b` are equal
 /// in the members that the schema knows. Null counts as absent.
-pub fn unknown_members_agree(
-    type_name: &str,
+pub fn unknown_members_agree<'t>(
+    of: impl Into<TypeName<'t>>,
     a: &Value,
     b: &Value,
     same: &dyn Fn(&Value, &Value) -> bool,
 ) -> bool {
-    let (Some(found_type), Value::Object(a), Value::Object(b)) = (find_type(type_name), a, b)
-    else {
+    let (Some(found_type), Value::Object(a), Value::Object(b)) = (of.into().find(), a, b) else {
         return true;
     };
     a.iter().all(|(name, a)| match b.get(name) {
@@ -121,7 +123,7 @@ pub fn unknown_members_agree(
         Some(b) => match found_type.field(name) {
             None => a.is_null() || same(a, b),
             Some(field) => match field.kind {
-                Kind::Struct(type_name) => members_agree(field.shape, type_name, a, b, same),
+                Kind::Struct(of) => members_agree(field.shape, of, a, b, same),
                 _ => true,
             },
         },
@@ -130,12 +132,12 @@ pub fn unknown_members_agree(
 
 fn members_agree(
     shape: Shape,
-    type_name: &str,
+    of: TypeName<'_>,
     a: &Value,
     b: &Value,
     same: &dyn Fn(&Value, &Value) -> bool,
 ) -> bool {
-    let agree = |a: &Value, b: &Value| unknown_members_agree(type_name, a, b, same);
+    let agree = |a: &Value, b: &Value| unknown_members_agree(of, a, b, same);
     match (shape, a, b) {
         (Shape::Plain | Shape::Pointer, a, b) => agree(a, b),
         (Shape::List, Value::Array(a), Value::Array(b)) => {

@@ -109,8 +109,8 @@ impl NodeConfig {
         }
     }
 
-    /// Returns the node as its kubelet registers it; `i` determines its address.
-    pub(super) fn register(&self, i: u32, now: &str) -> Value {
+    /// Returns the node as its kubelet of this version registers it; `i` determines its address.
+    pub(super) fn register(&self, i: u32, version: &str, now: &str) -> Value {
         let mut room = json!({
             "cpu": "64",
             "ephemeral-storage": "1Ti",
@@ -154,7 +154,7 @@ impl NodeConfig {
                     "containerRuntimeVersion": "containerd://2.1.4",
                     "kernelVersion": "6.12.0",
                     "kubeProxyVersion": "",
-                    "kubeletVersion": "v1.36.2",
+                    "kubeletVersion": version,
                     "machineID": id,
                     "operatingSystem": "linux",
                     "osImage": OS_IMAGE,
@@ -180,7 +180,8 @@ fn subnet(i: u32) -> String {
 pub(super) async fn create_nodes(client: &ActorClient, config: &NodesConfig) {
     for (i, node) in (0..).zip(&config.nodes) {
         let now = client.server.now_text();
-        let body = node.register(i, &now);
+        let version = client.server.kubelet_version();
+        let body = node.register(i, version, &now);
         let (_, made) = client.ask(Method::POST, "/api/v1/nodes", &body).await;
         // A real server taints new nodes as not ready. These are ready.
         if made.pointer("/spec/taints") != body.pointer("/spec/taints") {

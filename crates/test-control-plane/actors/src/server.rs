@@ -9,6 +9,8 @@ use kube_apimachinery::time;
 use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::{Key, Object};
+#[cfg(feature = "client")]
+use kube_test_control_plane_server::config::EmulatedVersion;
 use kube_test_control_plane_server::server::ApiServer;
 use kube_test_control_plane_store::store::Store;
 use serde_json::Value;
@@ -105,6 +107,16 @@ impl ActorServer {
             #[cfg(feature = "client")]
             Self::Real(_) => 0,
         }
+    }
+
+    /// Returns the full version of kubelets: that of the embedded server, or the reference's.
+    pub(super) fn kubelet_version(&self) -> &'static str {
+        let version = match self {
+            Self::Embedded(server) => server.emulated_version(),
+            #[cfg(feature = "client")]
+            Self::Real(_) => EmulatedVersion::default(),
+        };
+        version.git_version()
     }
 
     /// Returns the current time.

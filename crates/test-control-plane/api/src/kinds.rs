@@ -9,7 +9,7 @@ mod zero;
 
 use std::sync::Arc;
 
-use kube_apimachinery::schema::{self, Type};
+use kube_apimachinery::schema::{Type, Version};
 use serde::Deserialize;
 
 use crate::custom::{CustomResource, Scale};
@@ -226,9 +226,15 @@ pub fn by_storage(storage: &str) -> Option<&'static Arc<Kind>> {
     rows.find(|k| &*k.storage == storage && !k.has(Trait::View))
 }
 
-/// Returns the schema type of a kind.
+/// Returns the schema type of a kind, with the members of the newest version. Those that the
+/// emulated version lacks are dropped when an object is normalized.
 pub(crate) fn type_of(kind: &Kind) -> Option<&'static Type> {
-    schema::type_of_kind(&kind.api_version(), &kind.kind)
+    type_in(kind, Version::NEWEST)
+}
+
+/// Returns the schema type of a kind in a version.
+pub(crate) fn type_in(kind: &Kind, version: Version) -> Option<&'static Type> {
+    version.type_of_kind(&kind.api_version(), &kind.kind)
 }
 
 /// Returns the row by which objects of `kind` are handled before they are stored. A custom resource

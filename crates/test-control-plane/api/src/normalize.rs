@@ -5,9 +5,9 @@ mod custom;
 use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
 use serde_json::{Value, json};
 
-use crate::kinds::{Kind, Trait, type_of};
+use crate::kinds::{Kind, Trait, type_in};
 use crate::object::Draft;
-use crate::settings::UnknownFields;
+use crate::settings::{EmulatedVersion, UnknownFields};
 use crate::status::{ApiError, ApiResult};
 
 /// Checks the types of members that the server overwrites in a new object.
@@ -15,7 +15,7 @@ use crate::status::{ApiError, ApiResult};
 /// # Errors
 ///
 /// 400 for a value of the wrong type.
-pub fn check_overwritten(kind: &Kind, draft: &Draft) -> ApiResult<()> {
+pub fn check_overwritten(kind: &Kind, draft: &Draft, version: EmulatedVersion) -> ApiResult<()> {
     const METADATA: [&str; 8] = [
         "creationTimestamp",
         "deletionGracePeriodSeconds",
@@ -26,7 +26,7 @@ pub fn check_overwritten(kind: &Kind, draft: &Draft) -> ApiResult<()> {
         "selfLink",
         "uid",
     ];
-    let Some(found) = type_of(kind) else {
+    let Some(found) = type_in(kind, version.schema()) else {
         return Ok(());
     };
     let metadata = draft.value.get("metadata");
@@ -37,18 +37,23 @@ pub fn check_overwritten(kind: &Kind, draft: &Draft) -> ApiResult<()> {
     if let Some(status) = draft.value.get("status") {
         sent["status"] = status.clone();
     }
-    match schema::normalize_owned(found.name, sent, UnknownMembers::Drop, "") {
+    match schema::normalize_owned(found, sent, UnknownMembers::Drop, "") {
         Ok(_) => Ok(()),
         Err(err) => Err(undecodable(kind, &err)),
     }
 }
 
-/// Normalizes an object.
+/// Normalizes an object to the types of a version.
 ///
 /// # Errors
 ///
 /// 400 for a value of the wrong type, and for unknown members in strict mode.
-pub fn normalize(kind: &Kind, draft: &mut Draft, unknown_fields: UnknownFields) -> ApiResult<()> {
+pub fn normalize(
+    kind: &Kind,
+    draft: &mut Draft,
+    version: EmulatedVersion,
+    unknown_fields: UnknownFields,
+) -> ApiResult<()> {
     if let Some(custom) = &kind.custom {
         return custom::complete(custom, kind, draft);
     }
@@ -56,12 +61,12 @@ pub fn normalize(kind: &Kind, draft: &mut Draft, unknown_fields: UnknownFields) 
         UnknownFields::Keep => UnknownMembers::Keep,
         UnknownFields::Prune => UnknownMembers::Drop,
     };
-    let Some(found) = type_of(kind) else {
+    let Some(found) = type_in(kind, version.schema()) else {
         return Ok(());
     };
     let sent = std::mem::take(&mut draft.value);
-    draft.value = schema::normalize_owned(found.name, sent, unknown, "")
-        .map_err(|err| undecodable(kind, &err))?;
+    draft.value =
+        schema::normalize_owned(found, sent, unknown, "").map_err(|err| undecodable(kind, &err))?;
     if kind.has(Trait::RawData)
         && let Some(map) = draft.value.as_object_mut()
     {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use kube_apimachinery::json::to_go_string;
 use kube_apimachinery::labels::Labels;
-use kube_apimachinery::schema::{self, Type};
+use kube_apimachinery::schema::{Type, Version};
 use serde_json::{Map, Value, json};
 
 use crate::go::json::cursor::Cursor;
@@ -154,7 +154,7 @@ const ENCODED_SIZE: usize = 4096;
 /// Returns the schema type of an object, from its kind and apiVersion.
 fn type_in(members: &Map<String, Value>) -> Option<&'static Type> {
     let text = |name: &str| members.get(name).and_then(Value::as_str);
-    schema::type_of_kind(text("apiVersion")?, text("kind")?)
+    Version::NEWEST.type_of_kind(text("apiVersion")?, text("kind")?)
 }
 
 /// Returns the bytes of a top-level member. The last one wins.

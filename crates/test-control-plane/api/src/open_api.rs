@@ -11,6 +11,7 @@ use ring::digest;
 use serde_json::{Map, Value, json};
 
 use crate::kinds::{self, KINDS, Kind};
+use crate::settings::EmulatedVersion;
 
 /// The document of a group version.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub struct Document {
 /// A group version and its document, once it is built.
 #[derive(Debug)]
 struct Slot {
+    emulated: EmulatedVersion,
     rows: Vec<Arc<Kind>>,
     document: OnceLock<Document>,
 }
@@ -33,7 +35,7 @@ struct Slot {
 impl Slot {
     fn document(&self) -> &Document {
         self.document
-            .get_or_init(|| Document::of(self.group_version(), &self.rows))
+            .get_or_init(|| Document::of(self.group_version(), &self.rows, self.emulated))
     }
 
     fn group_version(&self) -> (&str, &str) {
@@ -46,18 +48,30 @@ impl Slot {
 #[derive(Debug, Default)]
 pub struct Documents(Vec<Slot>);
 
-/// The built-in rows never change, so their documents don't either.
-static BUILT_IN: LazyLock<Documents> = LazyLock::new(|| Documents::of(KINDS.iter()));
+/// The built-in rows never change, so the documents of a version don't either.
+static REFERENCE: LazyLock<Documents> =
+    LazyLock::new(|| Documents::of(KINDS.iter(), EmulatedVersion::V1_36));
+static NEWEST: LazyLock<Documents> =
+    LazyLock::new(|| Documents::of(KINDS.iter(), EmulatedVersion::V1_37));
+
+/// Returns the documents of the built-in kinds in a version.
+fn built_in(emulated: EmulatedVersion) -> &'static Documents {
+    match emulated {
+        EmulatedVersion::V1_36 => &REFERENCE,
+        EmulatedVersion::V1_37 => &NEWEST,
+    }
+}
 
 impl Documents {
-    /// Makes the documents of rows. Each is built on its first request.
-    pub fn of<'a>(rows: impl Iterator<Item = &'a Arc<Kind>>) -> Self {
+    /// Makes the documents of rows in a version. Each is built on its first request.
+    pub fn of<'a>(rows: impl Iterator<Item = &'a Arc<Kind>>, emulated: EmulatedVersion) -> Self {
         let rows: Vec<&Arc<Kind>> = rows.collect();
         let served = kinds::group_versions(rows.iter().copied()).into_iter();
         let slots = served.map(|(group, version)| {
             let own = rows.iter().copied();
             let own = own.filter(|row| row.group == group && row.version == version);
             Slot {
+                emulated,
                 rows: own.map(Arc::clone).collect(),
                 document: OnceLock::new(),
             }
@@ -74,8 +88,8 @@ impl Documents {
 }
 
 /// Returns the URLs of the documents of built-in and of custom resources by group version, as JSON.
-pub fn index(of_custom: &Documents) -> String {
-    let served = BUILT_IN.0.iter().chain(&of_custom.0).map(|slot| {
+pub fn index(of_custom: &Documents, emulated: EmulatedVersion) -> String {
+    let served = built_in(emulated).0.iter().chain(&of_custom.0).map(|slot| {
         let url = json!({"serverRelativeURL": slot.document().url});
         (name(slot.group_version()), url)
     });
@@ -83,14 +97,19 @@ pub fn index(of_custom: &Documents) -> String {
 }
 
 /// Returns the document of a group version, if it is served.
-pub fn document<'a>(of_custom: &'a Documents, group: &str, version: &str) -> Option<&'a Document> {
-    let built_in = BUILT_IN.get(group, version);
-    built_in.or_else(|| of_custom.get(group, version))
+pub fn document<'a>(
+    of_custom: &'a Documents,
+    emulated: EmulatedVersion,
+    group: &str,
+    version: &str,
+) -> Option<&'a Document> {
+    let found = built_in(emulated).get(group, version);
+    found.or_else(|| of_custom.get(group, version))
 }
 
 impl Document {
-    fn of(group_version: (&str, &str), rows: &[Arc<Kind>]) -> Self {
-        let text = assemble(group_version, rows).to_string();
+    fn of(group_version: (&str, &str), rows: &[Arc<Kind>], emulated: EmulatedVersion) -> Self {
+        let text = assemble(group_version, rows, emulated).to_string();
         let hash = hash(text.as_bytes());
         Self {
             url: format!("/openapi/v3/{}?hash={hash}", name(group_version)),
@@ -100,9 +119,9 @@ impl Document {
     }
 }
 
-fn assemble(group_version: (&str, &str), rows: &[Arc<Kind>]) -> Value {
-    let mut schemas = schemas::of(group_version, rows);
-    let mut info = json!({"title": "Kubernetes", "version": "v1.36.2"});
+fn assemble(group_version: (&str, &str), rows: &[Arc<Kind>], emulated: EmulatedVersion) -> Value {
+    let mut schemas = schemas::of(group_version, rows, emulated.schema());
+    let mut info = json!({"title": "Kubernetes", "version": emulated.git_version()});
     for kind in rows {
         if let Some(resource) = &kind.custom {
             custom::add(&mut schemas, kind, resource);

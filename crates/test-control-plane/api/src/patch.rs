@@ -2,6 +2,7 @@
 
 mod json;
 
+use kube_apimachinery::schema::TypeName;
 use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
 use serde_json::{Value, json};
 
@@ -220,8 +221,8 @@ fn go_type(value: &Value) -> &'static str {
 }
 
 fn strategic(kind: &Kind, old: &Value, patch: &Value) -> ApiResult<Value> {
-    let type_name = type_of(kind).map_or("", |found| found.name);
-    strategic_merge::apply(type_name, old, patch).map_err(|err| match err {
+    let of = type_of(kind).map_or_else(|| "".into(), TypeName::from);
+    strategic_merge::apply(of, old, patch).map_err(|err| match err {
         StrategicMergeError::UnknownDirective(_) => ApiError::bad_request(err.to_string()),
         StrategicMergeError::NoMergeKey(_) => ApiError::internal(err.to_string()),
     })

@@ -2,7 +2,9 @@
 
 use std::str::FromStr;
 
-/// The treatment of members outside the schema of v1.36.2.
+use kube_apimachinery::schema::Version;
+
+/// The treatment of members outside the schema of the emulated version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownFields {
     /// Drop them, as the reference does.
@@ -44,6 +46,9 @@ pub struct FeatureGates {
     /// `ShardedListAndWatch` (off, since 1.36) lets clients ask for a shard of a collection. Without
     /// the gate the parameter `shardSelector` is ignored.
     pub sharded_list_and_watch: bool,
+    /// True if the version has the gate `StatefulSetRecreateStrategy`. Earlier ones reject the
+    /// strategy in every write of a spec.
+    pub knows_recreate_strategy: bool,
 }
 
 /// The version of Kubernetes that the server behaves like.
@@ -74,12 +79,20 @@ impl FromStr for EmulatedVersion {
 }
 
 impl EmulatedVersion {
+    /// The newest version.
+    pub const NEWEST: Self = Self::V1_37;
+
     /// Returns the minor version.
     pub fn minor(self) -> u32 {
         match self {
             Self::V1_36 => 36,
             Self::V1_37 => 37,
         }
+    }
+
+    /// Returns the version of the schema.
+    pub fn schema(self) -> Version {
+        Version::of_minor(self.minor())
     }
 
     /// Returns the full version, as `/version` and the OpenAPI document show it.
@@ -121,6 +134,7 @@ impl FeatureGates {
             max_unavailable_stateful_set: version >= EmulatedVersion::V1_37,
             stateful_set_recreate_strategy: false,
             sharded_list_and_watch: false,
+            knows_recreate_strategy: version >= EmulatedVersion::V1_37,
         }
     }
 
@@ -141,7 +155,7 @@ impl FeatureGates {
             match name {
                 "MaxUnavailableStatefulSet" => gates.max_unavailable_stateful_set = value,
                 "ShardedListAndWatch" => gates.sharded_list_and_watch = value,
-                "StatefulSetRecreateStrategy" if version >= EmulatedVersion::V1_37 => {
+                "StatefulSetRecreateStrategy" if gates.knows_recreate_strategy => {
                     gates.stateful_set_recreate_strategy = value;
                 }
                 _ => return Err(FeatureGateError::Unrecognized(name.to_owned())),

@@ -12,7 +12,7 @@ use crate::go;
 use crate::kinds::{Kind, stored, type_of};
 use crate::options::FieldValidation;
 use crate::patch::Patch;
-use crate::settings::UnknownFields;
+use crate::settings::{EmulatedVersion, UnknownFields};
 use crate::status::{ApiError, ApiResult, FieldError};
 
 pub use self::walk::has_repeated;
@@ -25,6 +25,8 @@ pub struct MemberCheck<'a> {
     pub kind: &'a Arc<Kind>,
     /// The client's choice.
     pub validation: FieldValidation,
+    /// The version whose schema is the known one.
+    pub version: EmulatedVersion,
     /// The treatment of members outside the schema.
     pub unknown_fields: UnknownFields,
 }
@@ -38,13 +40,16 @@ impl MemberCheck<'_> {
     /// 400 for a strict client.
     pub fn body(self, text: &[u8], in_yaml: Option<String>) -> ApiResult<Vec<String>> {
         let Self {
-            kind, validation, ..
+            kind,
+            validation,
+            version,
+            ..
         } = self;
         if validation == FieldValidation::Ignore {
             return Ok(Vec::new());
         }
         let reports_unknown = self.reports_unknown();
-        let found = walk(kind, text)
+        let found = walk(kind, version, text)
             .into_iter()
             .filter(|finding| reports_unknown || matches!(finding, Finding::Repeated(_)))
             .map(|finding| finding.to_string());
@@ -81,7 +86,10 @@ impl MemberCheck<'_> {
         patched: impl FnOnce() -> Option<(Value, Value)>,
     ) -> ApiResult<Vec<String>> {
         let Self {
-            kind, validation, ..
+            kind,
+            validation,
+            version,
+            ..
         } = self;
         if validation == FieldValidation::Ignore {
             return Ok(Vec::new());
@@ -101,10 +109,10 @@ impl MemberCheck<'_> {
             None
         };
         if let Some((old, new)) = &patched {
-            let mut brought = walk(kind, new.to_string().as_bytes());
+            let mut brought = walk(kind, version, new.to_string().as_bytes());
             if !brought.is_empty() {
                 // Ignore findings in the old object.
-                let known = walk(kind, old.to_string().as_bytes());
+                let known = walk(kind, version, old.to_string().as_bytes());
                 brought.retain(|finding| !known.contains(finding));
             }
             found.extend(brought.iter().map(ToString::to_string));

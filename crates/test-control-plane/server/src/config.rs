@@ -11,10 +11,10 @@ pub use kube_test_control_plane_api::settings::{
 /// Configuration of the server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// Handling of fields that are missing in the schema.
+    /// Handling of fields that are missing in the schema of the emulated version.
     pub unknown_fields: UnknownFields,
-    /// The version in `/version` and `/metrics`. Set [`Self::feature_gates`] to this version's, with
-    /// [`FeatureGates::at`], for its behaviour.
+    /// The version of the schema, and of what `/version`, `/metrics` and the nodes show. Set
+    /// [`Self::feature_gates`] to this version's with [`FeatureGates::at`], too.
     pub emulated_version: EmulatedVersion,
     /// Enabled features.
     pub feature_gates: FeatureGates,

@@ -9,6 +9,8 @@ use kube_test_control_plane_api::open_api::Documents;
 use kube_test_control_plane_store::store::Store;
 use serde_json::{Value, json};
 
+use crate::config::EmulatedVersion;
+
 /// Rows of the served custom resources. They are rebuilt only after a change of a definition.
 #[derive(Debug, Default)]
 pub(crate) struct CustomKinds(RwLock<Arc<CustomIndex>>);
@@ -50,7 +52,7 @@ impl CustomIndex {
         let indexed = objects.iter().map(|object| self.indexed(object));
         let definitions: Vec<Indexed> = indexed.collect();
         let rows = definitions.iter().flat_map(|one| one.rows.iter());
-        let documents = Documents::of(rows);
+        let documents = Documents::of(rows, EmulatedVersion::default());
         Self {
             revision,
             definitions,

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admission::AdmissionHooks;
 use crate::audit::AuditLog;
 use crate::auth::{Identity, IssuedTokens, KeyError, Rbac, RbacIndex, SigningKey, TokenKey};
-use crate::config::{ServerConfig, UnknownFields};
+use crate::config::{EmulatedVersion, FeatureGates, ServerConfig, UnknownFields};
 use crate::custom::{CustomIndex, CustomKinds};
 use crate::faults::Faults;
 use crate::transport::Stamps;
@@ -40,7 +40,7 @@ struct Inner {
     /// Watches from an earlier revision get 410.
     watch_floor: AtomicU64,
     random: Mutex<RandomSources>,
-    unknown_fields: Mutex<UnknownFields>,
+    behaviour: Mutex<Behaviour>,
     allocations: Mutex<Allocations>,
     config: ServerConfig,
     audit: AuditLog,
@@ -56,6 +56,14 @@ struct Inner {
     stopping: CancellationToken,
 }
 
+/// The part of the configuration that an upgrade or a rollback of the server changes.
+#[derive(Clone, Copy, Debug)]
+struct Behaviour {
+    unknown_fields: UnknownFields,
+    version: EmulatedVersion,
+    gates: FeatureGates,
+}
+
 impl ApiServer {
     /// Creates a server with an empty store.
     pub fn new(config: ServerConfig, clock: Arc<dyn Clock>) -> Self {
@@ -66,7 +74,11 @@ impl ApiServer {
             skew,
             watch_floor: AtomicU64::new(0),
             random: Mutex::new(RandomSources::new(config.seed)),
-            unknown_fields: Mutex::new(config.unknown_fields),
+            behaviour: Mutex::new(Behaviour {
+                unknown_fields: config.unknown_fields,
+                version: config.emulated_version,
+                gates: config.feature_gates,
+            }),
             allocations: Mutex::new(Allocations::default()),
             audit: AuditLog::new(config.audit_limit, config.audit_bodies_max),
             faults: Faults::new(config.seed),
@@ -112,22 +124,44 @@ impl ApiServer {
         &self.0.clock
     }
 
-    /// Returns the configuration. Its policy for unknown fields is the initial one.
+    /// Returns the configuration. Its policy for unknown fields, its version and its gates are the
+    /// initial ones.
     pub fn config(&self) -> &ServerConfig {
         &self.0.config
     }
 
     /// Returns the policy for unknown fields.
     pub fn unknown_fields(&self) -> UnknownFields {
-        let policy = self.0.unknown_fields.lock();
-        *policy.unwrap_or_else(PoisonError::into_inner)
+        self.behaviour().unknown_fields
     }
 
     /// Changes the policy for unknown fields, as in an upgrade of the server. Stored objects stay
     /// unchanged.
     pub fn set_unknown_fields(&self, policy: UnknownFields) {
-        let current = self.0.unknown_fields.lock();
-        *current.unwrap_or_else(PoisonError::into_inner) = policy;
+        self.behaviour().unknown_fields = policy;
+    }
+
+    /// Returns the emulated version.
+    pub fn emulated_version(&self) -> EmulatedVersion {
+        self.behaviour().version
+    }
+
+    /// Returns the feature gates.
+    pub fn feature_gates(&self) -> FeatureGates {
+        self.behaviour().gates
+    }
+
+    /// Changes the version and its gates, as in an upgrade or a rollback of the server. Stored
+    /// objects stay unchanged; each loses the fields that the version lacks with its next write.
+    pub fn set_emulated_version(&self, version: EmulatedVersion, gates: FeatureGates) {
+        let mut behaviour = self.behaviour();
+        behaviour.version = version;
+        behaviour.gates = gates;
+    }
+
+    fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
+        let behaviour = self.0.behaviour.lock();
+        behaviour.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the audit log.

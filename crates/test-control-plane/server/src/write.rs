@@ -135,7 +135,7 @@ impl ApiServer {
         {
             map.remove("status");
         }
-        let gates = self.config().feature_gates;
+        let gates = self.feature_gates();
         defaults::set_defaults(kind, gates, draft);
         defaults::drop_disabled(kind, gates, draft, None);
         if &*kind.storage == DEFINITIONS {

@@ -1,7 +1,7 @@
 //! Non-resource endpoints, and the answers to unknown paths and methods.
 
 use http::Method;
-use kube_test_control_plane::{ApiServer, EmulatedVersion, ServerConfig, TestControlPlane};
+use kube_test_control_plane::{ApiServer, EmulatedVersion, TestControlPlane};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, exchange, get_as};
@@ -178,11 +178,7 @@ async fn version_is_the_references() {
 
 #[tokio::test]
 async fn version_is_the_emulated_one() {
-    let config = ServerConfig {
-        emulated_version: EmulatedVersion::V1_37,
-        ..ServerConfig::default()
-    };
-    let builder = TestControlPlane::builder().server_config(config);
+    let builder = TestControlPlane::builder().emulated_version(EmulatedVersion::V1_37);
     let plane = builder.start().await;
     let version = get(plane.server(), "/version").await.json();
     assert_eq!(version["gitVersion"], "v1.37.0");

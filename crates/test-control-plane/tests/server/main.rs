@@ -32,6 +32,7 @@ mod custom_resources;
 mod custom_watches;
 mod deletions;
 mod discovery;
+mod emulated_versions;
 mod faults;
 mod field_validation;
 mod impersonation;

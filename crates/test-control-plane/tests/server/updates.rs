@@ -1,7 +1,7 @@
 //! Shared behaviour of all updates: retries, types, protected deletion fields, generations.
 
 use http::Method;
-use kube_test_control_plane::{FeatureGates, ServerConfig, TestControlPlane};
+use kube_test_control_plane::{EmulatedVersion, FeatureGates, ServerConfig, TestControlPlane};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -276,6 +276,36 @@ async fn max_unavailable_needs_its_feature_gate() {
         assert_eq!(rolling(&set), more);
         plane.stop().await;
     }
+}
+
+/// A rollback keeps the stored type, but no update of the spec keeps it.
+#[tokio::test]
+async fn older_version_rejects_stored_recreate_sets() {
+    let config = ServerConfig {
+        feature_gates: FeatureGates {
+            stateful_set_recreate_strategy: true,
+            ..FeatureGates::at(EmulatedVersion::V1_37)
+        },
+        emulated_version: EmulatedVersion::V1_37,
+        ..ServerConfig::default()
+    };
+    let builder = TestControlPlane::builder().server_config(config);
+    let plane = Plane::new(builder.start().await);
+    let mut body = workload("StatefulSet", "web");
+    body["spec"]["updateStrategy"] = json!({"type": "Recreate"});
+    plane.create(SETS, &body).await;
+    let path = format!("{SETS}/web");
+    for (version, expected) in [(EmulatedVersion::V1_37, 200), (EmulatedVersion::V1_36, 422)] {
+        let server = plane.0.server();
+        server.set_emulated_version(version, FeatureGates::at(version));
+        let change = json!({"spec": {"minReadySeconds": version.minor()}});
+        let (code, answer) = patch(&plane, &path, &change).await;
+        assert_eq!(code, expected, "{answer}");
+        let status = json!({"status": {"collisionCount": 1}});
+        let (code, answer) = patch(&plane, &format!("{path}/status"), &status).await;
+        assert_eq!(code, 200, "{answer}");
+    }
+    plane.stop().await;
 }
 
 #[tokio::test]

@@ -2,30 +2,110 @@
 
 use std::collections::BTreeMap;
 
-use super::super::table::table;
 use super::*;
 
+const VERSIONS: [Version; 2] = [Version::V1_36, Version::V1_37];
+
+fn types() -> impl Iterator<Item = &'static Type> {
+    let tables = VERSIONS.into_iter().map(Version::table);
+    tables.flat_map(|table| table.types.values())
+}
+
 fn members() -> impl Iterator<Item = (&'static Type, &'static Field)> {
-    let types = table().types.values();
-    types.flat_map(|found| found.fields.iter().map(move |field| (found, field)))
+    types().flat_map(|found| found.fields.iter().map(move |field| (found, field)))
 }
 
 #[test]
 fn every_line_parses_and_every_type_exists() {
-    assert!(table().unread.is_empty(), "{:?}", table().unread);
+    for table in VERSIONS.map(Version::table) {
+        assert!(table.unread.is_empty(), "{:?}", table.unread);
+    }
     for (holder, field) in members() {
         if let Kind::Struct(inner) = field.kind {
-            let found = find_type(inner).is_some();
-            assert!(found, "{}.{}: {inner}", holder.name, field.name);
+            assert_eq!(inner.version, holder.version);
+            let found = inner.find().is_some();
+            assert!(found, "{}.{}: {inner:?}", holder.name, field.name);
         }
     }
-    assert!(table().types.len() > 250);
-    assert!(members().count() > 1200);
+    assert!(Version::V1_36.table().types.len() > 250);
+    assert!(members().count() > 2400);
+}
+
+#[test]
+fn later_version_only_adds_members() {
+    let [older, newer] = VERSIONS.map(|version| {
+        let types = version.table().types.values();
+        let names = types.flat_map(|of| of.fields.iter().map(|field| (of.name, field.name)));
+        names.collect::<Vec<_>>()
+    });
+    assert!(older.iter().all(|member| newer.contains(member)));
+    let added = newer.iter().filter(|member| !older.contains(member));
+    let mut added: Vec<String> = added.map(|(of, name)| format!("{of}.{name}")).collect();
+    added.sort();
+    let expected = [
+        "ClusterTrustBundleProjection.user",
+        "ConfigMapVolumeSource.defaultUser",
+        "DownwardAPIVolumeFile.user",
+        "DownwardAPIVolumeSource.defaultUser",
+        "EmptyDirVolumeSource.mode",
+        "GRPCAction.mode",
+        "HTTPGetAction.protocol",
+        "KeyToPath.user",
+        "PersistentVolumeClaimStatus.healthStatus",
+        "PodCertificateProjection.user",
+        "PodSpec.evictionResponders",
+        "PodStatus.volumeHealth",
+        "ProjectedVolumeSource.defaultUser",
+        "SecretVolumeSource.defaultUser",
+        "ServiceAccountTokenProjection.user",
+        "VolumeMount.bindMountOptions",
+    ];
+    assert_eq!(added, expected);
+    let kinds = VERSIONS.map(|version| version.table().kinds.len());
+    assert_eq!(kinds[0], kinds[1]);
+}
+
+#[test]
+fn versions_drop_what_they_do_not_know() {
+    let spec = json!({
+        "containers": [{"name": "c", "resources": {}, "future": 1,
+            "volumeMounts": [{"name": "v", "mountPath": "/v", "bindMountOptions": ["noexec"]}]}],
+        "evictionResponders": [{"name": "a.example/b", "priority": 1}],
+        "volumes": [{"name": "v", "emptyDir": {"mode": 448}}],
+    });
+    let in_version = |minor| {
+        let version = Version::of_minor(minor);
+        let of = version.find_type("PodSpec").unwrap();
+        let known = normalize(of, &spec, UnknownMembers::Drop, "").unwrap();
+        let mut dropped = spec.clone();
+        assert!(drop_unknown_members(of, &mut dropped));
+        assert_eq!(known, dropped, "{minor}");
+        let unknown = unknown_members(of, &spec);
+        (known, unknown.len())
+    };
+    let mut expected = spec.clone();
+    let container = expected["containers"][0].as_object_mut().unwrap();
+    container.remove("future");
+    assert_eq!(in_version(37), (expected.clone(), 1));
+    expected
+        .as_object_mut()
+        .unwrap()
+        .remove("evictionResponders");
+    expected["volumes"][0]["emptyDir"] = json!({});
+    let mount = &mut expected["containers"][0]["volumeMounts"][0];
+    mount.as_object_mut().unwrap().remove("bindMountOptions");
+    for minor in [33, 36] {
+        assert_eq!(in_version(minor), (expected.clone(), 4));
+    }
+    let wrong = json!({"volumes": [{"name": "v", "emptyDir": {"mode": "x"}}]});
+    let of = Version::V1_37.find_type("PodSpec").unwrap();
+    assert!(normalize(of, &wrong, UnknownMembers::Drop, "").is_err());
+    assert!(normalize("PodSpec", &wrong, UnknownMembers::Drop, "").is_ok());
 }
 
 #[test]
 fn names_and_numbers_are_unique_per_type() {
-    for found in table().types.values() {
+    for found in types() {
         let mut names = BTreeMap::new();
         let mut numbers = BTreeMap::new();
         for field in &found.fields {
@@ -73,7 +153,7 @@ fn lists_of_objects_have_valid_merge_keys() {
 
 #[test]
 fn kinds_have_type_and_object_metadata() {
-    for ((api_version, kind), type_name) in &table().kinds {
+    for ((api_version, kind), type_name) in &Version::V1_36.table().kinds {
         let found = type_of_kind(api_version, kind).unwrap();
         assert_eq!((found.name, found.go_name()), (*type_name, *kind));
         assert_eq!(found.api_version, Some(*api_version));

@@ -63,7 +63,8 @@ impl<'a> Nodes<'a> {
     pub async fn add_as(&self, node: &NodeConfig) -> Result<(), ActionError> {
         let action = format!("adding node {}", node.name);
         let now = self.client.server.now_text();
-        let node = node.register(nodes::free_number(&self.client), &now);
+        let version = self.client.server.kubelet_version();
+        let node = node.register(nodes::free_number(&self.client), version, &now);
         request(&self.client, action, Method::POST, "/api/v1/nodes", &node).await
     }
 

@@ -7,7 +7,7 @@ mod message;
 mod scalar;
 mod wire;
 
-use kube_apimachinery::schema::{self, Type, UnknownMembers};
+use kube_apimachinery::schema::{self, Type, UnknownMembers, Version};
 use serde_json::{Map, Value, json};
 
 use super::unrecognized;
@@ -96,13 +96,13 @@ pub fn metadata(body: &[u8]) -> Option<Value> {
 /// only its type, which the type check then rejects.
 fn decode(envelope: &Envelope<'_>) -> Result<Value, WireError> {
     let (api_version, kind) = (&envelope.api_version, &envelope.kind);
-    let Some(found) = schema::type_of_kind(api_version, kind) else {
+    let Some(found) = Version::NEWEST.type_of_kind(api_version, kind) else {
         return Ok(json!({"apiVersion": api_version, "kind": kind}));
     };
     let mut object = Map::new();
     message::read(found, envelope.raw, &mut object)?;
     let value = Value::Object(object);
-    let value = schema::normalize_owned(found.name, value, UnknownMembers::Drop, "");
+    let value = schema::normalize_owned(found, value, UnknownMembers::Drop, "");
     let mut value = value.map_err(|err| WireError::Value(err.to_string()))?;
     value["apiVersion"] = json!(api_version);
     value["kind"] = json!(kind);
@@ -154,7 +154,7 @@ fn read_type_meta(bytes: &[u8], envelope: &mut Envelope<'_>) -> Result<(), WireE
 /// Returns the text of the member that is kept verbatim. The decoder has already checked that it is
 /// JSON.
 fn raw_text(envelope: &Envelope<'_>) -> Option<String> {
-    let found: &Type = schema::type_of_kind(&envelope.api_version, &envelope.kind)?;
+    let found: &Type = Version::NEWEST.type_of_kind(&envelope.api_version, &envelope.kind)?;
     let raw = found.fields.iter().find(|f| f.kind == schema::Kind::Raw)?;
     let mut text = None;
     let mut reader = Reader(envelope.raw);

@@ -53,7 +53,8 @@ impl Writer<'_> {
         if managed_fields(Some(config)).is_some_and(Value::is_array) {
             return Err(ApiError::bad_request("metadata.managedFields must be nil"));
         }
-        typed::validate(TypeRef::of_kind(self.kind), config, strictness).map_err(|err| {
+        let of = TypeRef::in_version(self.kind, strictness.version());
+        typed::validate(of, config, strictness).map_err(|err| {
             let object = described(config);
             ApiError::internal(format!(
                 "failed to create typed patch object ({object}): {err}"

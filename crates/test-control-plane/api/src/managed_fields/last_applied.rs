@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::set::Set;
 use super::typed::{self, TypeRef};
 use crate::kinds::Kind;
+use crate::settings::EmulatedVersion;
 
 /// The manager of client-side apply.
 pub(super) const MANAGER: &str = "kubectl";
@@ -27,7 +28,8 @@ pub(super) fn fields(kind: &Kind, live: &Value) -> Option<Set> {
         return None;
     }
     let of = TypeRef::of_kind(kind);
-    typed::validate(of, &applied, typed::Strictness::Declared).ok()?;
+    let strictness = typed::Strictness::Declared(EmulatedVersion::NEWEST);
+    typed::validate(of, &applied, strictness).ok()?;
     let comparison = typed::compare(of, &applied, live);
     let fields = typed::field_set(of, &applied)
         .difference(&comparison.modified)

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::kinds::{self, SCALE};
+use crate::settings::EmulatedVersion;
 use crate::status::ApiError;
 
 const T1: &str = "2026-01-01T00:00:01Z";
@@ -54,7 +55,12 @@ fn applier(manager: &str, time: &str, fields: &Value) -> Value {
 
 /// Applies without force.
 fn apply(writer: Writer<'_>, live: &Value, config: &Value) -> Result<Applied, ApiError> {
-    writer.apply(Some(live), config, false, Strictness::Declared)
+    writer.apply(
+        Some(live),
+        config,
+        false,
+        Strictness::Declared(EmulatedVersion::default()),
+    )
 }
 
 #[test]
@@ -225,7 +231,12 @@ fn apply_conflicts_with_other_owners() {
         "Apply failed with 2 conflicts: conflicts with \"one\":\n- .data.b\nconflicts with \
          \"two\" using v1:\n- .data.c"
     );
-    let forced = writer("me", T2).apply(Some(&live), &wanted, true, Strictness::Declared);
+    let forced = writer("me", T2).apply(
+        Some(&live),
+        &wanted,
+        true,
+        Strictness::Declared(EmulatedVersion::default()),
+    );
     let expected = json!([
         applier("one", T1, &json!({"f:a": {}})),
         applier("me", T2, &json!({"f:a": {}, "f:b": {}, "f:c": {}})),

@@ -10,22 +10,31 @@ mod overlay;
 
 use std::sync::Arc;
 
+use kube_apimachinery::schema::Version;
 use serde_json::{Map, Value};
 
 use crate::kinds::Kind;
 
 /// Returns the schemas of a group version's kinds and subresources and of all types they contain,
-/// by name.
+/// by name, with the members of a version of the types.
 #[cfg(feature = "openapi")]
-pub(super) fn of(group_version: (&str, &str), rows: &[Arc<Kind>]) -> Map<String, Value> {
+pub(super) fn of(
+    group_version: (&str, &str),
+    rows: &[Arc<Kind>],
+    types: Version,
+) -> Map<String, Value> {
     let mut schemas = generated::of(group_version, rows);
-    overlay::apply(&mut schemas);
+    overlay::apply(&mut schemas, types);
     schemas
 }
 
 /// Returns no schemas.
 #[cfg(not(feature = "openapi"))]
-pub(super) fn of(_group_version: (&str, &str), _rows: &[Arc<Kind>]) -> Map<String, Value> {
+pub(super) fn of(
+    _group_version: (&str, &str),
+    _rows: &[Arc<Kind>],
+    _types: Version,
+) -> Map<String, Value> {
     Map::new()
 }
 

@@ -8,7 +8,8 @@ use kube_apimachinery::schema::Kind as ValueKind;
 use crate::go::json::cursor::{Cursor, push_index};
 use crate::go::json::read::Expect;
 use crate::go::json::syntax_error;
-use crate::kinds::{Kind, type_of};
+use crate::kinds::{Kind, type_in};
+use crate::settings::EmulatedVersion;
 
 /// Maximum number of reported findings.
 ///
@@ -33,9 +34,11 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Finds unknown and repeated members. Returns none for invalid JSON, which the decoder reports.
-pub(super) fn walk(kind: &Kind, text: &[u8]) -> Vec<Finding> {
-    run(type_of(kind).map_or(Expect::Anything, Expect::Object), text)
+/// Finds repeated members, and those that a version doesn't know. Returns none for invalid JSON,
+/// which the decoder reports.
+pub(super) fn walk(kind: &Kind, version: EmulatedVersion, text: &[u8]) -> Vec<Finding> {
+    let found = type_in(kind, version.schema());
+    run(found.map_or(Expect::Anything, Expect::Object), text)
 }
 
 /// Finds repeated members in any JSON text.
@@ -152,7 +155,7 @@ mod tests {
             "v1"
         };
         let kind = crate::kinds::by_kind(version, kind).unwrap();
-        walk(kind, text.as_bytes())
+        walk(kind, EmulatedVersion::default(), text.as_bytes())
             .iter()
             .map(Finding::to_string)
             .collect()
@@ -198,7 +201,7 @@ mod tests {
     fn members_of_all_kinds_are_known() {
         let unknown = crate::kinds::KINDS
             .iter()
-            .filter(|kind| type_of(kind).is_none());
+            .filter(|kind| type_in(kind, EmulatedVersion::default().schema()).is_none());
         let unknown: Vec<&str> = unknown.map(|kind| &*kind.kind).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
         let text = r#"{"dat":{},"data":{"a":"b"},"metadata":{"label":{}}}"#;

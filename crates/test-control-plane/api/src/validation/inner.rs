@@ -145,8 +145,8 @@ fn several<'a>(
 fn one(field: &Field, value: &Value, host: &Value, depth: usize, text: &mut String) {
     match &field.kind {
         // API machinery types have no separate internal form.
-        Kind::Struct("LabelSelector") => pretty(value, depth, text),
-        Kind::Struct(name) => match schema::find_type(name) {
+        Kind::Struct(of) if of.name == "LabelSelector" => pretty(value, depth, text),
+        Kind::Struct(of) => match of.find() {
             Some(found) => object(found, value, host, depth, text),
             None => pretty(value, depth, text),
         },

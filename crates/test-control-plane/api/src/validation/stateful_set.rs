@@ -67,12 +67,15 @@ pub(super) fn stateful_set_strategy(strategy: &Place<'_>, errors: &mut Errors) {
 }
 
 /// Returns true unless the strategy is `Recreate`, its gate is off, and the stored set has another
-/// strategy.
+/// strategy or the version has no such gate.
 fn allows(strategy: &Place<'_>) -> bool {
     const RECREATE: &str = "Recreate";
+    let gates = strategy.gates;
     let had_it = || strategy.old.is_some_and(|old| old["type"] == RECREATE);
     let is_recreate = strategy.text_of("type") == RECREATE;
-    !is_recreate || strategy.gates.stateful_set_recreate_strategy || had_it()
+    !is_recreate
+        || gates.stateful_set_recreate_strategy
+        || gates.knows_recreate_strategy && had_it()
 }
 
 /// Rejects the strategy's type, with the text of the reference's internal type.

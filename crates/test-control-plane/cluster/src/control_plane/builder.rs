@@ -13,7 +13,9 @@ use kube_test_control_plane_server::auth::{Authorization, Tokens};
 use kube_test_control_plane_server::certificates::{
     ClientAuthorities, ServingCertificate, TlsMaterial,
 };
-use kube_test_control_plane_server::config::{FeatureGates, ServerConfig, UnknownFields};
+use kube_test_control_plane_server::config::{
+    EmulatedVersion, FeatureGates, ServerConfig, UnknownFields,
+};
 use kube_test_control_plane_server::server::ApiServer;
 use kube_test_control_plane_server::tls::{self, ListenError};
 use kube_test_control_plane_store::clock::{Clock, TokioClock};
@@ -103,7 +105,15 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Sets the treatment of members outside the schema of v1.36.2: prune them, as the reference
+    /// Sets the version that the server behaves like, and the defaults of its gates.
+    #[must_use]
+    pub fn emulated_version(mut self, version: EmulatedVersion) -> Self {
+        self.config.emulated_version = version;
+        self.config.feature_gates = FeatureGates::at(version);
+        self
+    }
+
+    /// Sets the treatment of members outside the schema of the emulated version: prune them, as the reference
     /// does, or keep them.
     #[must_use]
     pub fn unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {

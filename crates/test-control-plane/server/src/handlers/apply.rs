@@ -146,7 +146,7 @@ impl ApiServer {
             now: &self.now_text(),
         };
         let strictness = match &request.kind.custom {
-            Some(_) => Strictness::Declared,
+            Some(_) => Strictness::Declared(self.emulated_version()),
             None => self.strictness(),
         };
         let applied = writer.apply(live, &config.value, options.force, strictness)?;
@@ -158,7 +158,7 @@ impl ApiServer {
     pub(super) fn strictness(&self) -> Strictness {
         match self.unknown_fields() {
             UnknownFields::Keep => Strictness::Any,
-            UnknownFields::Prune => Strictness::Declared,
+            UnknownFields::Prune => Strictness::Declared(self.emulated_version()),
         }
     }
 
@@ -172,7 +172,7 @@ impl ApiServer {
         let kind = stored(&request.kind);
         let mut new = Draft::from_value(&request.kind, object);
         events::to_stored(&request.kind, &mut new.value);
-        defaults::set_defaults(kind, self.config().feature_gates, &mut new);
+        defaults::set_defaults(kind, self.feature_gates(), &mut new);
         self.normalize(kind, &mut new).map_err(|err| {
             let config = described(&config.value);
             let why = err.message;

@@ -67,7 +67,11 @@ impl ApiServer {
         let version = draft.metadata().resource_version();
         let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
         events::to_stored(served, &mut draft.value);
-        kube_test_control_plane_api::normalize::check_overwritten(kind, &draft)?;
+        kube_test_control_plane_api::normalize::check_overwritten(
+            kind,
+            &draft,
+            self.emulated_version(),
+        )?;
         keep_reset(&mut draft);
         self.prepare_create(kind, &request.namespace, &mut draft);
         self.normalize(kind, &mut draft)?;
@@ -77,7 +81,7 @@ impl ApiServer {
         self.check_namespace_is_open(request, &draft)?;
         in_namespace?;
         if self.review_write(request, None, &mut draft, options.dry_run)? {
-            defaults::set_defaults(kind, self.config().feature_gates, &mut draft);
+            defaults::set_defaults(kind, self.feature_gates(), &mut draft);
             self.normalize(kind, &mut draft)?;
         }
         remove_empty(draft.metadata_mut());
@@ -87,7 +91,7 @@ impl ApiServer {
             new: &draft,
             old: None,
             target: Target::Object,
-            gates: self.config().feature_gates,
+            gates: self.feature_gates(),
         };
         self.check_escalation(request, &draft, None)?;
         let errors = validation::validate(subject).errors;

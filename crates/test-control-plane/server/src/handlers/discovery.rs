@@ -34,6 +34,7 @@ impl ApiServer {
                 return Ok(super::open_api::answer(
                     document.as_ref(),
                     self.custom_kinds().documents(),
+                    self.emulated_version(),
                     incoming,
                     self.clock().now(),
                 ));
@@ -63,7 +64,7 @@ impl ApiServer {
         negotiate::check_route(accept, false)?;
         negotiate::check_plain(accept)?;
         let value = match route {
-            Route::Version => version(self.config().emulated_version),
+            Route::Version => version(self.emulated_version()),
             Route::CoreVersions => legacy::core_versions(&incoming.host),
             Route::Groups => legacy::groups(&self.served_kinds()),
             Route::Group(group) => legacy::group(&self.served_kinds(), group),

@@ -9,6 +9,7 @@ use kube_test_control_plane_api::answer::negotiate;
 use kube_test_control_plane_api::open_api::{self, Documents};
 
 use super::discovery::unknown_path;
+use crate::config::EmulatedVersion;
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
 
@@ -16,13 +17,14 @@ use crate::reply::{self, Reply};
 pub(crate) fn answer(
     wanted: Option<&(String, String)>,
     of_custom: &Documents,
+    emulated: EmulatedVersion,
     incoming: &Incoming,
     now: Timestamp,
 ) -> Reply {
     let Some((group, version)) = wanted else {
-        return reply::plain(StatusCode::OK, open_api::index(of_custom));
+        return reply::plain(StatusCode::OK, open_api::index(of_custom, emulated));
     };
-    let Some(document) = open_api::document(of_custom, group, version) else {
+    let Some(document) = open_api::document(of_custom, emulated, group, version) else {
         return unknown_path();
     };
     let accept = incoming.header(ACCEPT);

@@ -132,11 +132,7 @@ impl ApiServer {
             Source::Patch(patch) => self.undecodable(request, patch, error),
         };
         keep_reset(&mut new);
-        kube_test_control_plane_api::defaults::set_defaults(
-            kind,
-            self.config().feature_gates,
-            &mut new,
-        );
+        kube_test_control_plane_api::defaults::set_defaults(kind, self.feature_gates(), &mut new);
         self.normalize(kind, &mut new).map_err(wrong)?;
         self.track(request, options, Some(old), &mut new)?;
         self.complete(request, old, &mut new);
@@ -153,7 +149,7 @@ impl ApiServer {
         let kind = stored(&request.kind);
         kube_test_control_plane_api::defaults::drop_disabled(
             kind,
-            self.config().feature_gates,
+            self.feature_gates(),
             new,
             Some(old),
         );
@@ -175,7 +171,7 @@ impl ApiServer {
         if self.review_write(request, Some(old), &mut new, options.dry_run)? {
             kube_test_control_plane_api::defaults::set_defaults(
                 kind,
-                self.config().feature_gates,
+                self.feature_gates(),
                 &mut new,
             );
             self.normalize(kind, &mut new)?;
@@ -191,7 +187,7 @@ impl ApiServer {
             new: &new,
             old: Some(old),
             target: request.target,
-            gates: self.config().feature_gates,
+            gates: self.feature_gates(),
         };
         self.check_escalation(request, &new, Some(old))?;
         let Findings { errors, warnings } = validation::validate(subject);

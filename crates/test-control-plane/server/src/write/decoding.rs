@@ -22,7 +22,7 @@ impl ApiServer {
     ///
     /// 400 for a value of the wrong type.
     pub(crate) fn normalize(&self, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
-        normalize::normalize(kind, draft, self.unknown_fields())
+        normalize::normalize(kind, draft, self.emulated_version(), self.unknown_fields())
     }
 
     /// Returns the check for unknown and repeated fields of a body.
@@ -34,6 +34,7 @@ impl ApiServer {
         MemberCheck {
             kind,
             validation,
+            version: self.emulated_version(),
             unknown_fields: self.unknown_fields(),
         }
     }

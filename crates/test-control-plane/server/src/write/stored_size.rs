@@ -1,6 +1,6 @@
 //! Size limits of stored objects, as in the reference's etcd.
 
-use kube_apimachinery::schema;
+use kube_apimachinery::schema::Version;
 use serde_json::Value;
 
 use kube_test_control_plane_api::answer::represent::protobuf;
@@ -32,7 +32,8 @@ pub(crate) fn check_stored_size(kind: &Kind, key: &Key, draft: &Draft) -> ApiRes
         return Ok(());
     }
     let text = draft.encode();
-    let object = schema::type_of_kind(&kind.api_version(), &kind.kind)
+    let object = Version::NEWEST
+        .type_of_kind(&kind.api_version(), &kind.kind)
         .and_then(|found| protobuf::object(found, &text).ok())
         .map_or(text.len(), |message| message.len());
     let path = registry_key(kind, &key.namespace, &key.name);

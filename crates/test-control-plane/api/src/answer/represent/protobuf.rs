@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kube_apimachinery::schema::{self, Field, Kind, Shape, Type};
+use kube_apimachinery::schema::{Field, Kind, Shape, Type, TypeName, Version};
 use kube_apimachinery::time;
 use serde_json::value::RawValue;
 
@@ -44,7 +44,7 @@ pub fn answer(text: &[u8]) -> Encoded {
     let members: Members<'_> = serde_json::from_slice(text)?;
     let (version, kind) = type_meta(&members)?;
     let mut raw = Vec::new();
-    if let Some(found) = schema::type_of_kind(&version, &kind) {
+    if let Some(found) = Version::NEWEST.type_of_kind(&version, &kind) {
         write_at(found, None, &members, &mut raw)?;
     } else if let Some(found) = type_of_item(&version, &kind) {
         let metadata = members.get("metadata").copied();
@@ -97,7 +97,7 @@ fn type_of_item(version: &str, kind: &str) -> Option<Item> {
     let item = kind.strip_suffix("List")?;
     match item {
         "PartialObjectMetadata" => Some(Item::Metadata),
-        _ => schema::type_of_kind(version, item).map(Item::Whole),
+        _ => Version::NEWEST.type_of_kind(version, item).map(Item::Whole),
     }
 }
 
@@ -117,7 +117,7 @@ fn write_item(item: Item, value: &RawValue, out: &mut Vec<u8>) -> Result<(), Enc
 }
 
 fn metadata_only(object: &Members<'_>, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    let metadata = message("ObjectMeta", object.get("metadata").copied())?;
+    let metadata = message("ObjectMeta".into(), object.get("metadata").copied())?;
     nested(out, 1, metadata);
     Ok(())
 }
@@ -221,7 +221,7 @@ fn write_value(
         }
         Kind::String(_) => text(value)?.into_bytes(),
         Kind::Bytes => STANDARD.decode(text(value)?).unwrap_or_default(),
-        Kind::Struct(name) => message(name, value)?,
+        Kind::Struct(of) => message(of, value)?,
         Kind::Quantity => {
             let quantity = text(value)?;
             let quantity = if quantity.is_empty() { "0" } else { &quantity };
@@ -251,8 +251,9 @@ fn write_value(
 }
 
 /// Encodes an object of the named type.
-fn message(name: &str, value: Option<&RawValue>) -> Encoded {
-    let found = schema::find_type(name).ok_or_else(|| EncodeError::NoMessage(name.to_owned()))?;
+fn message(of: TypeName<'_>, value: Option<&RawValue>) -> Encoded {
+    let unknown = || EncodeError::NoMessage(of.name.to_owned());
+    let found = of.find().ok_or_else(unknown)?;
     let mut message = Vec::new();
     write_at(found, None, &members(value)?, &mut message)?;
     Ok(message)

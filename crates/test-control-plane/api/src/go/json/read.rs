@@ -3,7 +3,7 @@
 //!
 //! Upstream: `json.Unmarshal`; `normalize` checks the types.
 
-use kube_apimachinery::schema::{self, Field, Kind, Shape, Type};
+use kube_apimachinery::schema::{Field, Kind, Shape, Type};
 use serde_json::{Map, Number, Value};
 
 use super::cursor::Cursor;
@@ -32,7 +32,7 @@ impl Expect {
     /// Returns the expectation for a kind.
     pub(crate) fn of(kind: Kind) -> Self {
         match kind {
-            Kind::Struct(name) => schema::find_type(name).map_or(Self::Anything, Self::Object),
+            Kind::Struct(of) => of.find().map_or(Self::Anything, Self::Object),
             other => Self::One(other),
         }
     }
@@ -239,14 +239,14 @@ fn merged(field: &Field, first: Value, second: Value) -> Value {
 
 fn merged_value(kind: Kind, first: Value, second: Value, is_plain: bool) -> Value {
     match (kind, first, second) {
-        (Kind::Struct(name), Value::Object(mut first), Value::Object(second)) => {
-            for (name_of, value) in second {
-                let field = schema::find_type(name).and_then(|found| found.field(&name_of));
-                let value = match (first.remove(&name_of), field) {
+        (Kind::Struct(of), Value::Object(mut first), Value::Object(second)) => {
+            for (name, value) in second {
+                let field = of.find().and_then(|found| found.field(&name));
+                let value = match (first.remove(&name), field) {
                     (Some(before), Some(field)) => merged(field, before, value),
                     _ => value,
                 };
-                first.insert(name_of, value);
+                first.insert(name, value);
             }
             Value::Object(first)
         }
@@ -262,6 +262,7 @@ fn merged_value(kind: Kind, first: Value, second: Value, is_plain: bool) -> Valu
 
 #[cfg(test)]
 mod tests {
+    use kube_apimachinery::schema;
     use serde_json::json;
 
     use super::*;

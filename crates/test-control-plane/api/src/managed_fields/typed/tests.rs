@@ -6,6 +6,7 @@ use super::*;
 use crate::kinds;
 use crate::managed_fields::fields_v1::{decode, encode};
 use crate::managed_fields::set::Set;
+use crate::settings::EmulatedVersion;
 
 fn pods() -> TypeRef<'static> {
     TypeRef::of_kind(kinds::by_resource("", "v1", "pods").unwrap())
@@ -273,9 +274,13 @@ fn reconcile_replaces_children_of_atomic_fields() {
 #[test]
 fn validate_rejects_mismatched_configurations() {
     let why = |config: &Value| {
-        validate(pods(), config, Strictness::Declared)
-            .unwrap_err()
-            .to_string()
+        validate(
+            pods(),
+            config,
+            Strictness::Declared(EmulatedVersion::default()),
+        )
+        .unwrap_err()
+        .to_string()
     };
     for (config, expected) in [
         (json!({"zork": 1}), ".zork: field not declared in schema"),
@@ -320,13 +325,24 @@ fn validate_rejects_mismatched_configurations() {
         assert_eq!(why(&config), expected);
     }
     let quantities = containers(&json!([{"name": "c", "resources": {"limits": {"cpu": 1}}}]));
-    assert_eq!(validate(pods(), &quantities, Strictness::Declared), Ok(()));
+    assert_eq!(
+        validate(
+            pods(),
+            &quantities,
+            Strictness::Declared(EmulatedVersion::default())
+        ),
+        Ok(())
+    );
     assert_eq!(
         validate(pods(), &json!({"zork": {"a": 1}}), Strictness::Any),
         Ok(())
     );
     assert_eq!(
-        validate(pods(), &json!({"spec": null}), Strictness::Declared),
+        validate(
+            pods(),
+            &json!({"spec": null}),
+            Strictness::Declared(EmulatedVersion::default())
+        ),
         Ok(())
     );
 }

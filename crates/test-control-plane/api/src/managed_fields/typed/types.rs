@@ -1,11 +1,11 @@
 //! The schema's view of a value: atomic, or made of parts.
 
-use kube_apimachinery::schema::{self, Field, ListKey, Shape, Topology, Type};
+use kube_apimachinery::schema::{self, Field, ListKey, Shape, Topology, Type, Version};
 use serde_json::Value;
 
 use super::custom;
 use crate::custom::Schema as CustomSchema;
-use crate::kinds::Kind;
+use crate::kinds::{Kind, type_in};
 
 /// The type of a value.
 #[derive(Clone, Copy, Debug)]
@@ -88,16 +88,20 @@ pub(super) enum Relation<'a> {
 }
 
 impl<'a> TypeRef<'a> {
-    /// Returns the type of a kind's objects.
+    /// Returns the type of a kind's objects, with the members of the newest version.
     pub(crate) fn of_kind(kind: &'a Kind) -> Self {
+        Self::in_version(kind, Version::NEWEST)
+    }
+
+    /// Returns the type of a kind's objects in a version.
+    pub(crate) fn in_version(kind: &'a Kind, version: Version) -> Self {
         if let Some(custom) = &kind.custom {
             return Self::Custom {
                 schema: &custom.schema,
                 has_meta: true,
             };
         }
-        schema::type_of_kind(&kind.api_version(), &kind.kind)
-            .map_or(Self::Deduced, |of| Self::Object { of, atomic: false })
+        type_in(kind, version).map_or(Self::Deduced, |of| Self::Object { of, atomic: false })
     }
 
     fn of_field(field: &'static Field) -> Self {
@@ -105,9 +109,9 @@ impl<'a> TypeRef<'a> {
         match (field.shape, field.kind) {
             (Shape::List, _) => Self::List(field),
             (Shape::Map, element) => Self::Map { element, atomic },
-            (Shape::Plain | Shape::Pointer, schema::Kind::Struct(name)) => {
-                schema::find_type(name).map_or(Self::Untyped, |of| Self::Object { of, atomic })
-            }
+            (Shape::Plain | Shape::Pointer, schema::Kind::Struct(name)) => name
+                .find()
+                .map_or(Self::Untyped, |of| Self::Object { of, atomic }),
             (Shape::Plain | Shape::Pointer, kind) => Self::of_element(kind),
         }
     }
@@ -123,7 +127,7 @@ impl<'a> TypeRef<'a> {
             }
             Kind::Raw => Self::Untyped,
             Kind::Strings => Self::Texts,
-            Kind::Struct(name) => schema::find_type(name).map_or(Self::Untyped, |of| {
+            Kind::Struct(name) => name.find().map_or(Self::Untyped, |of| {
                 let atomic = of.atomic;
                 Self::Object { of, atomic }
             }),

@@ -5,20 +5,32 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use kube_apimachinery::schema::Version;
 use serde_json::{Map, Value};
 
 use super::items;
 use super::types::{Form, ListType, MapType, Relation, Scalar, TypeRef};
 use crate::go;
 use crate::managed_fields::path::PathElement;
+use crate::settings::EmulatedVersion;
 
 /// The treatment of members outside the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// Reports them as errors, as the reference does.
-    Declared,
+    /// Reports them as errors, as the reference does; members of later versions, too.
+    Declared(EmulatedVersion),
     /// Accepts them.
     Any,
+}
+
+impl Strictness {
+    /// Returns the version of the schema.
+    pub(crate) fn version(self) -> Version {
+        match self {
+            Self::Declared(version) => version.schema(),
+            Self::Any => Version::NEWEST,
+        }
+    }
 }
 
 /// All type errors of a value.

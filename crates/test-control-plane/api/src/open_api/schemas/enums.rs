@@ -1,5 +1,7 @@
 //! The values of Go's enumerated string types.
 
+use kube_apimachinery::schema::Version;
+
 /// The types with their values in order: a line per type.
 const ENUMS: &str = include_str!("enums.txt");
 
@@ -42,6 +44,10 @@ const EXPLAINED: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
+/// A value that a version added to an explained type. Its description is not known.
+const ADDED: [(Version, &str, &str); 1] =
+    [(Version::V1_37, "StatefulSetUpdateStrategyType", "Recreate")];
+
 /// A value of an enumerated type.
 pub(super) struct EnumValue {
     /// The value.
@@ -50,17 +56,22 @@ pub(super) struct EnumValue {
     pub(super) meaning: &'static str,
 }
 
-/// Returns the values of a type, named with its package, or `None` if the type isn't enumerated.
-pub(super) fn values(go_type: &str) -> Option<Vec<EnumValue>> {
+/// Returns a version's values of a type, named with its package, or `None` if the type isn't
+/// enumerated.
+pub(super) fn values(go_type: &str, version: Version) -> Option<Vec<EnumValue>> {
     let of = go_type.rsplit('.').next()?;
     let explained = EXPLAINED.iter().find(|(known, _)| *known == of);
     if let Some((_, values)) = explained {
-        let values = values.iter();
-        return Some(
-            values
-                .map(|&(name, meaning)| EnumValue { name, meaning })
-                .collect(),
-        );
+        let added = ADDED.iter().filter(|row| row.0 <= version && row.1 == of);
+        let added = added.map(|&(_, _, name)| (name, ""));
+        let mut values: Vec<EnumValue> = values
+            .iter()
+            .copied()
+            .chain(added)
+            .map(|(name, meaning)| EnumValue { name, meaning })
+            .collect();
+        values.sort_by_key(|value| value.name);
+        return Some(values);
     }
     let mut rows = ENUMS.lines().filter_map(|row| row.split_once(' '));
     let (_, names) = rows.find(|(known, _)| *known == of)?;

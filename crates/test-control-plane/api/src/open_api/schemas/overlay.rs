@@ -1,13 +1,15 @@
 //! Schema details that the generated types lack: merge strategies of lists and maps, default
-//! values, and the two union types.
+//! values, the two union types, and members of later versions.
 
-use kube_apimachinery::schema::{Field, Kind, PatchStrategy, Shape, Topology, Type, find_type};
+use kube_apimachinery::schema::{
+    Field, Kind, PatchStrategy, Shape, Topology, Type, Version, find_type,
+};
 use serde_json::{Map, Value, json};
 
 use super::enums::{self, EnumValue};
 
-/// Adds the missing details to all schemas.
-pub(super) fn apply(schemas: &mut Map<String, Value>) {
+/// Adds the missing details of a version to all schemas.
+pub(super) fn apply(schemas: &mut Map<String, Value>, version: Version) {
     for (name, schema) in schemas {
         let Some(schema) = schema.as_object_mut() else {
             continue;
@@ -21,7 +23,7 @@ pub(super) fn apply(schemas: &mut Map<String, Value>) {
                 schema.insert("format".to_owned(), json!("int-or-string"));
             }
             _ => {
-                if let Some(found) = type_of(name) {
+                if let Some(found) = type_of(name, version) {
                     describe(schema, found);
                 }
             }
@@ -30,12 +32,12 @@ pub(super) fn apply(schemas: &mut Map<String, Value>) {
 }
 
 /// Returns the schema type for a name such as `io.k8s.api.events.v1.Event`.
-fn type_of(name: &str) -> Option<&'static Type> {
+fn type_of(name: &str, version: Version) -> Option<&'static Type> {
     let own = name.rsplit('.').next()?;
     let group = name.strip_prefix("io.k8s.api.");
     let group = group.and_then(|rest| rest.split('.').next());
-    let in_group = group.and_then(|group| find_type(&format!("{group}/{own}")));
-    in_group.or_else(|| find_type(own))
+    let in_group = group.and_then(|group| version.find_type(&format!("{group}/{own}")));
+    in_group.or_else(|| version.find_type(own))
 }
 
 fn one_of(schema: &mut Map<String, Value>, first: &str, second: &str) {
@@ -60,16 +62,39 @@ fn describe(schema: &mut Map<String, Value>, of: &Type) {
     let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
         return;
     };
+    let older = find_type(of.name);
+    for field in &of.fields {
+        if older.is_some_and(|older| older.field(field.name).is_none()) {
+            let property = properties.entry(field.name);
+            property.or_insert_with(|| member(field));
+        }
+    }
     for (name, property) in properties {
         if let Some(field) = of.field(name)
             && let Some(property) = property.as_object_mut()
         {
-            describe_member(property, field);
+            describe_member(property, field, of.version);
         }
     }
 }
 
-fn describe_member(property: &mut Map<String, Value>, field: &Field) {
+/// Returns the plain schema of a member.
+fn member(field: &Field) -> Value {
+    let value = match field.kind {
+        Kind::Int32 => json!({"type": "integer", "format": "int32"}),
+        Kind::Int64 => json!({"type": "integer", "format": "int64"}),
+        Kind::Bool => json!({"type": "boolean"}),
+        Kind::Struct(_) => json!({"type": "object"}),
+        _ => json!({"type": "string"}),
+    };
+    match field.shape {
+        Shape::Plain | Shape::Pointer => value,
+        Shape::List => json!({"type": "array", "items": value}),
+        Shape::Map => json!({"type": "object", "additionalProperties": value}),
+    }
+}
+
+fn describe_member(property: &mut Map<String, Value>, field: &Field, version: Version) {
     let mut say = |name: &str, value: Value| {
         property.insert(format!("x-kubernetes-{name}"), value);
     };
@@ -115,7 +140,7 @@ fn describe_member(property: &mut Map<String, Value>, field: &Field) {
         property.insert("default".to_owned(), default);
     }
     if let Kind::String(go_type) = field.kind
-        && let Some(values) = enums::values(go_type)
+        && let Some(values) = enums::values(go_type, version)
     {
         name_values(property, &values);
     }

@@ -32,7 +32,7 @@ impl ApiServer {
         }
         text += "# HELP kubernetes_build_info [ALPHA] The version of Kubernetes that is \
                  imitated.\n# TYPE kubernetes_build_info gauge\n";
-        let version = self.config().emulated_version;
+        let version = self.emulated_version();
         let (full, minor) = (version.git_version(), version.minor());
         let _ = writeln!(
             text,
