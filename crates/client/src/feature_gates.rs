@@ -5,6 +5,8 @@ mod version;
 
 use std::collections::BTreeMap;
 
+use kube_apimachinery::schema::Version;
+
 pub use known::known_gates;
 use known::{ATOMIC_FIFO, GATES, STALE_CONSISTENCY, Stage};
 pub use version::{IllegalVersion, KubeVersion};
@@ -231,6 +233,12 @@ impl FeatureGates {
     /// Returns true if revisions record an empty creation time as `null`. Later versions omit it.
     pub fn revisions_record_null_creation_time(self) -> bool {
         self.emulation_version < KubeVersion::v1(34)
+    }
+
+    /// Returns the version of the types whose members are known: an unknown member causes no rollout
+    /// by appearing or disappearing. Versions before 1.36 share its types.
+    pub fn types(self) -> Version {
+        Version::of_minor(self.emulation_version.minor)
     }
 
     /// Returns true if a set of type `Recreate` is refused with an error. Earlier versions treat it

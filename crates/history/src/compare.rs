@@ -7,7 +7,7 @@ use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 
 use crate::apply_revision::recorded_template;
-use crate::data::{RevisionData, get_patch, known_members};
+use crate::data::{RevisionData, get_patch};
 
 #[cfg(test)]
 mod tests;
@@ -41,11 +41,11 @@ pub fn stateful_set_matches_revision(
         return false;
     };
     let recorded = recorded.unwrap_or_else(|| data.template().clone());
-    let Ok(mut template) = known_members(&recorded) else {
+    let Ok(mut template) = data.known_members(&recorded) else {
         return false;
     };
     set_pod_template_defaults(&mut template);
-    let Ok(template) = known_members(&template) else {
+    let Ok(template) = data.known_members(&template) else {
         return false;
     };
     data.known()

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use kube_apimachinery::json::{self, numbers_as_doubles, to_go_string};
 use kube_apimachinery::schema::{
-    UnknownMembers, drop_unknown_members, normalize, unknown_members_agree,
+    DecodeError, TypeName, UnknownMembers, Version, drop_unknown_members, normalize,
+    unknown_members_agree,
 };
 use serde_json::{Value, json};
 use statefulset_controller_util::stateful_set::PodTemplate;
@@ -24,19 +25,21 @@ const DIRECTIVE: &str = "$patch";
 
 /// Data that a revision of a set's template records.
 pub struct RevisionData {
+    /// The version of the types that decides which members are known.
+    types: Version,
     template: Value,
     recorded: Arc<str>,
     /// The same data in the form of v1.34 and later, if `recorded` has the form of earlier
     /// versions.
     newer_form: Option<Arc<str>>,
-    /// Data that the reference would record after dropping unknown members: in the form of v1.36.2,
-    /// and in the form of `recorded` if that differs. Empty if the template has a value that
+    /// Data that the reference would record after dropping unknown members: in the form of v1.34 and
+    /// later, and in the form of `recorded` if that differs. Empty if the template has a value that
     /// doesn't fit the reference's types.
     known: OnceLock<Vec<Arc<str>>>,
 }
 
 impl RevisionData {
-    /// Builds the data of a template.
+    /// Builds the data of a template. The known members are those of v1.36.2.
     ///
     /// # Errors
     ///
@@ -44,6 +47,7 @@ impl RevisionData {
     pub fn new(template: &PodTemplate) -> Result<Self, Error> {
         let template = template.to_value()?;
         Ok(Self {
+            types: Version::default(),
             recorded: get_patch(template.clone()),
             template,
             newer_form: None,
@@ -69,6 +73,18 @@ impl RevisionData {
         })
     }
 
+    /// Takes the members of this version of the types as the known ones. The recorded bytes don't
+    /// depend on it.
+    #[must_use]
+    pub fn with_types(self, types: Version) -> Self {
+        let known = OnceLock::new();
+        Self {
+            types,
+            known,
+            ..self
+        }
+    }
+
     /// The template.
     pub(crate) fn template(&self) -> &Value {
         &self.template
@@ -79,15 +95,14 @@ impl RevisionData {
         &self.recorded
     }
 
-    /// The bytes that the reference would record: the template without members that v1.36.2 doesn't
-    /// know. `None` if the reference can't decode the template.
+    /// The bytes that the reference would record: the template without unknown members. `None` if the reference can't decode the template.
     pub fn known(&self) -> Option<&Arc<str>> {
         self.known_forms().first()
     }
 
     fn known_forms(&self) -> &[Arc<str>] {
         self.known.get_or_init(|| {
-            let Ok(known) = known_members(&self.template) else {
+            let Ok(known) = self.known_members(&self.template) else {
                 return Vec::new();
             };
             let mut forms = vec![get_patch(known.clone())];
@@ -106,7 +121,7 @@ impl RevisionData {
     }
 
     /// True if a recorded revision holds this data: these bytes, or the bytes that the reference
-    /// would record without the members that v1.36.2 doesn't know. An unknown member may appear or
+    /// would record without the unknown members. An unknown member may appear or
     /// disappear; one in both must have the same value.
     ///
     /// Upstream: `EqualRevision`, which compares two revisions.
@@ -131,7 +146,7 @@ impl RevisionData {
             .as_object_mut()
             .and_then(|members| members.remove(DIRECTIVE));
         let mut known = template.clone();
-        if !drop_unknown_members(TEMPLATE_TYPE, &mut known)
+        if !drop_unknown_members(self.template_type(), &mut known)
             || !self.agrees_on_unknown_members(template)
         {
             return false;
@@ -149,11 +164,24 @@ impl RevisionData {
     /// are equal.
     pub(crate) fn agrees_on_unknown_members(&self, recorded_template: &Value) -> bool {
         unknown_members_agree(
-            TEMPLATE_TYPE,
+            self.template_type(),
             &self.template,
             recorded_template,
             &are_recorded_alike,
         )
+    }
+
+    /// Returns a template without unknown members, encoded as Go encodes it.
+    pub(crate) fn known_members(&self, template: &Value) -> Result<Value, DecodeError> {
+        let drop = UnknownMembers::Drop;
+        normalize(self.template_type(), template, drop, TEMPLATE_PATH)
+    }
+
+    fn template_type(&self) -> TypeName<'static> {
+        TypeName {
+            name: TEMPLATE_TYPE,
+            version: self.types,
+        }
     }
 
     /// The template's labels, which a revision carries.
@@ -166,13 +194,6 @@ impl RevisionData {
             .map(|(key, value)| (key.clone(), value.as_str().unwrap_or("").to_owned()))
             .collect()
     }
-}
-
-/// Returns a template without the members that v1.36.2 doesn't know, encoded as Go encodes it.
-pub(crate) fn known_members(
-    template: &Value,
-) -> Result<Value, kube_apimachinery::schema::DecodeError> {
-    normalize(TEMPLATE_TYPE, template, UnknownMembers::Drop, TEMPLATE_PATH)
 }
 
 /// Adds the creation times that Go wrote before 1.34 to the template and to the claim templates of

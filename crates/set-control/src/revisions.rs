@@ -69,6 +69,7 @@ pub(crate) async fn get_stateful_set_revisions(
             } else {
                 RevisionData::new(template)?
             };
+            let data = data.with_types(gates.types());
             let semantic = gates.stateful_set_semantic_revision_comparison;
             let next = next_revision(revisions);
             match find_equal(semantic, set, &data, revisions) {

@@ -14,7 +14,7 @@ pub(crate) struct FeatureFlags {
     /// The Kubernetes version to emulate, from 1.33 to 1.37: event messages, the form of new
     /// revisions, update strategies, and the feature gates of that version. The default is 1.36;
     /// 1.37 adds the gates StatefulSetRecreateStrategy and PreviewParallelScaleDownFirst. Changing
-    /// the version restarts no pods
+    /// the version restarts no pods, except that 1.37 rolls out earlier changes of fields new in it
     #[arg(long, value_name = "strings", default_value = "", value_parser = values::strings)]
     pub(crate) emulated_version: Strings,
 

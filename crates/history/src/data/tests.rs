@@ -94,6 +94,29 @@ fn unknown_members_may_appear_and_disappear() {
 }
 
 #[test]
+fn members_of_a_version_are_known_to_it() {
+    let newer = r#","evictionResponders":[{"name":"a.example/b","priority":1}]"#;
+    let unknown = r#","future":1"#;
+    for (member, types, is_known) in [
+        (newer, Version::V1_36, false),
+        (newer, Version::V1_37, true),
+        (unknown, Version::V1_37, false),
+    ] {
+        let [with, without] = [future(member, "", ""), future("", "", "")];
+        let recorded = [with.recorded().to_string(), without.recorded().to_string()];
+        let [with, without] = [with, without].map(|data| data.with_types(types));
+        assert!(with.equals(&recorded[0]) && without.equals(&recorded[1]));
+        assert_eq!(with.equals(&recorded[1]), !is_known, "{member}");
+        assert_eq!(without.equals(&recorded[0]), !is_known, "{member}");
+        assert_eq!(
+            **with.recorded(),
+            *recorded[0],
+            "the types change no record"
+        );
+    }
+}
+
+#[test]
 fn shared_unknown_members_must_be_equal() {
     for (template, recorded, expected) in [
         ("1", "2", false),

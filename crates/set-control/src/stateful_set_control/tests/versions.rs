@@ -62,6 +62,26 @@ async fn max_unavailable_is_on_from_1_37_on() {
     }
 }
 
+#[tokio::test]
+async fn new_member_of_1_37_rolls_out_from_1_37_on() {
+    let responders = json!([{"name": "a.example/b", "priority": 1}]);
+    for (minor, revisions) in [(33, 1), (36, 1), (37, 2)] {
+        let mut world = at(&web(), minor);
+        world.settle().await;
+        let path = "spec.template.spec.evictionResponders";
+        world.apply(&web().with(path, responders.clone()).generation(2));
+        world.settle().await;
+        assert_eq!(world.revisions().len(), revisions, "{minor}");
+        // The change waits for the version that knows the member, as with the reference.
+        world.restart(FeatureGates::at(KubeVersion::v1(37)));
+        world.settle().await;
+        assert_eq!(world.revisions().len(), 2, "{minor}");
+        world.restart(FeatureGates::at(KubeVersion::v1(minor)));
+        world.settle().await;
+        assert_eq!(world.revisions().len(), 2, "{minor}");
+    }
+}
+
 /// Upstream sends both deletions, too: its second pass reads the cached pods.
 #[tokio::test]
 async fn failed_outdated_pod_is_deleted_twice_by_parallel_sets() {
