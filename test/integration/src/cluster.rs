@@ -10,6 +10,7 @@ use kube_test_control_plane::{TestControlPlane, UnknownFields};
 use serde_json::Value;
 use statefulset_client::clock::Clock;
 use statefulset_client::error::Error;
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, LEASES, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
@@ -87,6 +88,12 @@ impl NodeCluster {
     /// discarded.
     pub fn start_controller(&mut self) {
         let builder = self.controller_builder();
+        self.start_controller_built_by(builder.recorder(Arc::new(NoopRecorder)));
+    }
+
+    /// Like [`NodeCluster::start_controller`], with these feature gates.
+    pub fn start_controller_with(&mut self, gates: FeatureGates) {
+        let builder = self.controller_builder().feature_gates(gates);
         self.start_controller_built_by(builder.recorder(Arc::new(NoopRecorder)));
     }
 

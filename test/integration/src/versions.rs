@@ -5,12 +5,22 @@ use kube_test_control_plane::kinds;
 use kube_test_control_plane::object::{Draft, Key};
 use kube_test_control_plane::restart::Restart;
 use kube_test_control_plane::store::Expect;
-use kube_test_control_plane::{ApiServer, UnknownFields};
+use kube_test_control_plane::{ApiServer, EmulatedVersion, FeatureGates, UnknownFields};
 
 /// Objects whose newer fields an older server hides. The fields stay in storage until that server
 /// writes the object.
 #[must_use]
-pub struct RolledBack(Vec<Hidden>);
+pub struct RolledBack {
+    newer: Newer,
+    hidden: Vec<Hidden>,
+}
+
+/// The newer server.
+struct Newer {
+    unknown_fields: UnknownFields,
+    version: EmulatedVersion,
+    gates: FeatureGates,
+}
 
 struct Hidden {
     key: Key,
@@ -20,14 +30,23 @@ struct Hidden {
 }
 
 impl RolledBack {
-    /// Replaces `server` with one that doesn't know the newer fields: it neither shows nor stores
-    /// them.
+    /// Replaces `server` with one of v1.36.2, which doesn't know the newer fields: it neither shows
+    /// nor stores them.
     ///
     /// # Panics
     ///
     /// Panics if something else writes meanwhile.
     pub fn from(server: &ApiServer) -> Self {
+        let newer = Newer {
+            unknown_fields: server.unknown_fields(),
+            version: server.emulated_version(),
+            gates: server.feature_gates(),
+        };
         server.set_unknown_fields(UnknownFields::Prune);
+        let older = EmulatedVersion::V1_36;
+        if newer.version > older {
+            server.set_emulated_version(older, FeatureGates::at(older));
+        }
         let mut hidden = Vec::new();
         for object in server.store().all().1 {
             let stored = object.draft();
@@ -39,12 +58,12 @@ impl RolledBack {
             }
         }
         server.restart(Restart::default());
-        Self(hidden)
+        Self { newer, hidden }
     }
 
     /// Number of objects with hidden fields.
     pub fn count(&self) -> usize {
-        self.0.len()
+        self.hidden.len()
     }
 
     /// Restarts the newer server: it shows the newer fields of the objects that weren't written
@@ -54,9 +73,15 @@ impl RolledBack {
     ///
     /// Panics if something else writes meanwhile.
     pub fn upgrade(self, server: &ApiServer) -> usize {
-        server.set_unknown_fields(UnknownFields::Keep);
+        let Newer {
+            unknown_fields,
+            version,
+            gates,
+        } = self.newer;
+        server.set_unknown_fields(unknown_fields);
+        server.set_emulated_version(version, gates);
         let mut count = 0;
-        for Hidden { key, shown, stored } in self.0 {
+        for Hidden { key, shown, stored } in self.hidden {
             let is_as_shown = |version: u64| version == shown;
             let current = server.store().get(&key);
             if current.is_some_and(|object| is_as_shown(object.resource_version)) {

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod api_server_versions;
 mod brought_up;
 mod mid_rollout;
 mod settled;
