@@ -26,7 +26,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 PACKAGE_FLAGS ?=
 
 .PHONY: help run build package test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
-	check-embedding deny install-deny sbom bench bench-load bench-instructions simulate simulate-all simulate-slice fuzz fuzz-controller repeat mutants fmt
+	check-embedding deny install-deny sbom bench bench-load bench-instructions simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -150,6 +150,10 @@ simulate-slice:
 	@$(BINARIES)/simulate seeds --count 500
 	@$(BINARIES)/simulate exhaust create
 	@$(BINARIES)/simulate exhaust on-delete
+
+generated-syncs: ## Compare product and model on more than 100,000 generated syncs per emulated version
+	@STATEFULSET_GENERATED_ROUNDS=60 $(CARGO) test --locked -p conformance --lib -- \
+		--nocapture model::tests::model_
 
 fuzz: ## Send malformed requests to the test control plane, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p kube-test-control-plane --example fuzz

@@ -190,7 +190,7 @@ fn outcome(
 struct Sync {
     rules: Rules,
     now: Timestamp,
-    /// Minor version of the emulated Kubernetes, from 1.34 on.
+    /// Minor version of the emulated Kubernetes.
     minor: u32,
     max_unavailable_gate: bool,
     recreate_gate: bool,

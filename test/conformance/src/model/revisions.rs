@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use kube_apimachinery::defaults::set_pod_template_defaults;
 use kube_apimachinery::hash::{FNV1_32_OFFSET, fnv1_32, safe_encode_string};
 use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
-use kube_apimachinery::schema::{PathStep, UnknownMembers, get_path, normalize, unknown_members};
+use kube_apimachinery::schema::{
+    PathStep, TypeName, UnknownMembers, Version, get_path, normalize, unknown_members,
+};
 use kube_apimachinery::selector::Selector;
 use serde_json::{Map, Value, json};
 
@@ -47,15 +49,32 @@ fn blob(template: &Value) -> String {
     to_go_string(&json!({"spec": {"template": template}}))
 }
 
-/// The template without unknown members, as the reference would encode it.
-fn known(template: &Value) -> Value {
-    let known = normalize(TEMPLATE, template, UnknownMembers::Drop, TEMPLATE_PLACE);
-    known.unwrap_or_else(|_| template.clone())
+/// Adds an empty creation time to the template and its ephemeral claims, as 1.33 records it.
+fn with_creation_times(mut template: Value) -> Value {
+    let claims = template.pointer("/spec/volumes").and_then(Value::as_array);
+    for index in 0..claims.map_or(0, Vec::len) {
+        let claim = format!("/spec/volumes/{index}/ephemeral/volumeClaimTemplate");
+        if let Some(claim) = template
+            .pointer_mut(&claim)
+            .filter(|claim| claim.is_object())
+        {
+            add_creation_time(claim);
+        }
+    }
+    add_creation_time(&mut template);
+    template
+}
+
+fn add_creation_time(object: &mut Value) {
+    let metadata = &mut object["metadata"];
+    if metadata.get("creationTimestamp").is_none() {
+        metadata["creationTimestamp"] = Value::Null;
+    }
 }
 
 /// Returns true if the unknown members of both a recorded template and the set's have equal values.
-fn unknown_values_stay(recorded: &Value, template: &Value) -> bool {
-    unknown_members(TEMPLATE, recorded)
+fn unknown_values_stay(of: TypeName<'_>, recorded: &Value, template: &Value) -> bool {
+    unknown_members(of, recorded)
         .into_iter()
         .all(|(path, value)| {
             let present = get_path(template, &path).unwrap_or(&Value::Null);
@@ -64,8 +83,8 @@ fn unknown_values_stay(recorded: &Value, template: &Value) -> bool {
 }
 
 /// Returns true if recorded data without its unknown members equals the reference's data of the
-/// template.
-fn holds(data: &str, template: &Value, known_blob: &str) -> bool {
+/// template, in one of its forms.
+fn holds(of: TypeName<'_>, data: &str, template: &Value, known: &[String]) -> bool {
     let Ok(mut data) = serde_json::from_str::<Value>(data) else {
         return false;
     };
@@ -74,13 +93,13 @@ fn holds(data: &str, template: &Value, known_blob: &str) -> bool {
         return false;
     };
     members.remove("$patch");
-    let unknown = unknown_members(TEMPLATE, &recorded);
+    let unknown = unknown_members(of, &recorded);
     for (path, _) in &unknown {
         remove(&mut data["spec"]["template"], path.steps());
     }
     !unknown.is_empty()
-        && unknown_values_stay(&recorded, template)
-        && to_go_string(&data) == known_blob
+        && unknown_values_stay(of, &recorded, template)
+        && known.contains(&to_go_string(&data))
 }
 
 /// Removes the member at a path.
@@ -95,6 +114,10 @@ fn remove(value: &mut Value, path: &[PathStep]) {
         [PathStep::Index(index), rest @ ..] => remove(&mut value[index], rest),
         [] => {}
     }
+}
+
+fn is_one_of(data: &str, forms: &[String]) -> bool {
+    forms.iter().any(|form| form == data)
 }
 
 /// Hash of a revision's data and the collision count.
@@ -123,9 +146,9 @@ impl Sync {
     pub(super) fn choose(&mut self, revisions: &[Value]) -> Result<Chosen, Failure> {
         let set = Rc::clone(&self.set);
         let template = &set.value["spec"]["template"];
-        let known = blob(&known(template));
+        let known = self.forms(&self.known(template));
         let whole = if self.rules.unknown_members {
-            blob(template)
+            self.forms(template)
         } else {
             known.clone()
         };
@@ -138,7 +161,7 @@ impl Sync {
         let update = match (position, revisions.last()) {
             (Some(at), Some(last)) if at + 1 == revisions.len() => last.clone(),
             (Some(at), _) => self.renumber(&revisions[at], next)?,
-            (None, _) => self.create_revision(&whole, next, &mut collision_count)?,
+            (None, _) => self.create_revision(&whole[0], next, &mut collision_count)?,
         };
         let current_name = text(&set.value, "/status/currentRevision");
         let current = revisions
@@ -159,16 +182,17 @@ impl Sync {
         &self,
         revisions: &[Value],
         template: &Value,
-        whole: &str,
-        known: &str,
+        whole: &[String],
+        known: &[String],
     ) -> Option<usize> {
         let exact = revisions
             .iter()
-            .rposition(|revision| data(revision) == whole);
+            .rposition(|revision| is_one_of(data(revision), whole));
         let last = revisions.last()?;
         let is_equal = |revision: &Value| {
-            data(revision) == known
-                || self.rules.unknown_members && holds(data(revision), template, known)
+            is_one_of(data(revision), known)
+                || self.rules.unknown_members
+                    && holds(self.template_type(), data(revision), template, known)
         };
         let latest = || {
             let is_latest = is_equal(last) || self.means_the_same(last, template, known);
@@ -181,19 +205,42 @@ impl Sync {
 
     /// Returns true if the latest revision, decoded and defaulted by this version, equals the
     /// template.
-    fn means_the_same(&self, latest: &Value, template: &Value, known_blob: &str) -> bool {
+    fn means_the_same(&self, latest: &Value, template: &Value, known: &[String]) -> bool {
         if !self.semantic_gate {
             return false;
         }
         let Ok(recorded) = self.recorded_template(latest) else {
             return false;
         };
-        if self.rules.unknown_members && !unknown_values_stay(&recorded, template) {
+        let of = self.template_type();
+        if self.rules.unknown_members && !unknown_values_stay(of, &recorded, template) {
             return false;
         }
-        let mut meant = known(&recorded);
+        let mut meant = self.known(&recorded);
         set_pod_template_defaults(&mut meant);
-        blob(&known(&meant)) == known_blob
+        known.contains(&blob(&self.known(&meant)))
+    }
+
+    /// The type of templates in the emulated version.
+    fn template_type(&self) -> TypeName<'static> {
+        let (name, version) = (TEMPLATE, Version::of_minor(self.minor));
+        TypeName { name, version }
+    }
+
+    /// The template without unknown members, as the reference would encode it.
+    fn known(&self, template: &Value) -> Value {
+        let drop = UnknownMembers::Drop;
+        let known = normalize(self.template_type(), template, drop, TEMPLATE_PLACE);
+        known.unwrap_or_else(|_| template.clone())
+    }
+
+    /// Recorded data of a template in the forms that count as equal, that of new revisions first.
+    fn forms(&self, template: &Value) -> Vec<String> {
+        let mut forms = vec![blob(template)];
+        if self.minor < 34 {
+            forms.insert(0, blob(&with_creation_times(template.clone())));
+        }
+        forms
     }
 
     /// Sets the number of a recorded revision.

@@ -27,10 +27,12 @@ impl SeededRng {
 /// A mutation with its name.
 type Mutation = (&'static str, fn(&mut Value, &mut SeededRng));
 
-const MUTATIONS: [Mutation; 15] = [
+const MUTATIONS: [Mutation; 17] = [
     ("status", status),
     ("unknown in template", unknown_in_template),
     ("unknown in revision", unknown_in_revision),
+    ("newer in template", newer_in_template),
+    ("newer in revision", newer_in_revision),
     ("live set", live_set),
     ("fault", fault),
     ("fault", fault),
@@ -135,6 +137,32 @@ fn unknown_in_template(case: &mut Value, rng: &mut SeededRng) {
 fn unknown_in_revision(case: &mut Value, rng: &mut SeededRng) {
     if let Some(revision) = one(case, "ControllerRevision", rng) {
         add_unknown(&mut revision["data"]["spec"]["template"], rng);
+    }
+}
+
+/// Adds a member of 1.37 to a template.
+fn add_newer(template: &mut Value, rng: &mut SeededRng) {
+    let spec = &mut template["spec"];
+    match rng.below(3) {
+        0 => spec["evictionResponders"] = json!([{"name": "a.example/b", "priority": 1}]),
+        1 => {
+            let mode = *rng.pick(&[0o700, 0o755]);
+            spec["volumes"] = json!([{"name": "data", "emptyDir": {"mode": mode}}]);
+        }
+        _ => {
+            let mounts = json!([{"name": "x", "mountPath": "/x", "bindMountOptions": ["noexec"]}]);
+            spec["containers"][0]["volumeMounts"] = mounts;
+        }
+    }
+}
+
+fn newer_in_template(case: &mut Value, rng: &mut SeededRng) {
+    add_newer(&mut set(case)["spec"]["template"], rng);
+}
+
+fn newer_in_revision(case: &mut Value, rng: &mut SeededRng) {
+    if let Some(revision) = one(case, "ControllerRevision", rng) {
+        add_newer(&mut revision["data"]["spec"]["template"], rng);
     }
 }
 
