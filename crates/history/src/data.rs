@@ -95,7 +95,8 @@ impl RevisionData {
         &self.recorded
     }
 
-    /// The bytes that the reference would record: the template without unknown members. `None` if the reference can't decode the template.
+    /// The bytes that the reference would record: the template without unknown members. `None` if the
+    /// reference can't decode the template.
     pub fn known(&self) -> Option<&Arc<str>> {
         self.known_forms().first()
     }
@@ -121,8 +122,8 @@ impl RevisionData {
     }
 
     /// True if a recorded revision holds this data: these bytes, or the bytes that the reference
-    /// would record without the unknown members. An unknown member may appear or
-    /// disappear; one in both must have the same value.
+    /// would record without the unknown members. An unknown member may appear or disappear; one in
+    /// both must have the same value.
     ///
     /// Upstream: `EqualRevision`, which compares two revisions.
     pub fn equals(&self, data: &str) -> bool {

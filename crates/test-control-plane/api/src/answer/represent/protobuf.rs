@@ -48,7 +48,7 @@ pub fn answer(text: &[u8]) -> Encoded {
         write_at(found, None, &members, &mut raw)?;
     } else if let Some(found) = type_of_item(&version, &kind) {
         let metadata = members.get("metadata").copied();
-        nested(&mut raw, 1, message("ListMeta", metadata)?);
+        nested(&mut raw, 1, message("ListMeta".into(), metadata)?);
         for item in list(members.get("items").copied())? {
             let mut message = Vec::new();
             write_item(found, item, &mut message)?;
