@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use kube_apimachinery::json::{self, numbers_as_doubles, to_go_string};
 use kube_apimachinery::schema::{
-    DecodeError, TypeName, UnknownMembers, Version, drop_unknown_members, normalize,
-    unknown_members_agree,
+    DecodeError, TypeName, UnknownMembers, drop_unknown_members, normalize, unknown_members_agree,
 };
 use serde_json::{Value, json};
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::stateful_set::PodTemplate;
 
 use crate::error::Error;
@@ -25,8 +25,8 @@ const DIRECTIVE: &str = "$patch";
 
 /// Data that a revision of a set's template records.
 pub struct RevisionData {
-    /// The version of the types that decides which members are known.
-    types: Version,
+    /// The template's type, in the version that decides which members are known.
+    of: TypeName<'static>,
     template: Value,
     recorded: Arc<str>,
     /// The same data in the form of v1.34 and later, if `recorded` has the form of earlier
@@ -39,50 +39,37 @@ pub struct RevisionData {
 }
 
 impl RevisionData {
-    /// Builds the data of a template. The known members are those of v1.36.2.
+    /// Builds the data of a template as v1.36.2 records it.
     ///
     /// # Errors
     ///
     /// The template has no JSON value.
     pub fn new(template: &PodTemplate) -> Result<Self, Error> {
-        let template = template.to_value()?;
-        Ok(Self {
-            types: Version::default(),
-            recorded: get_patch(template.clone()),
-            template,
-            newer_form: None,
-            known: OnceLock::new(),
-        })
+        Self::at(template, FeatureGates::default())
     }
 
-    /// Builds the data of a template as versions before 1.34 record it, with an explicit `null` for
-    /// an empty creation time. It equals the same revisions as [`Self::new`], and those that the
-    /// earlier versions recorded, so the form alone never starts a rollout.
+    /// Builds the data of a template as the emulated version records it: before 1.34 with an
+    /// explicit `null` for an empty creation time. It equals the revisions in the form of any
+    /// version, so the form alone never starts a rollout. The version also decides which members
+    /// are known.
     ///
     /// # Errors
     ///
     /// The template has no JSON value.
-    pub fn with_null_creation_time(template: &PodTemplate) -> Result<Self, Error> {
-        let newer = Self::new(template)?;
-        let mut value = newer.template.clone();
-        add_null_creation_times(&mut value);
-        Ok(Self {
-            recorded: get_patch(value),
-            newer_form: Some(Arc::clone(newer.recorded())),
-            ..newer
-        })
-    }
-
-    /// Takes the members of this version of the types as the known ones. The recorded bytes don't
-    /// depend on it.
-    #[must_use]
-    pub fn with_types(self, types: Version) -> Self {
-        let known = OnceLock::new();
-        Self {
-            types,
-            known,
-            ..self
+    pub fn at(template: &PodTemplate, gates: FeatureGates) -> Result<Self, Error> {
+        let template = template.to_value()?;
+        let (mut recorded, mut newer_form) = (get_patch(template.clone()), None);
+        if gates.revisions_record_null_creation_time() {
+            let older = get_patch(with_null_creation_times(template.clone()));
+            newer_form = Some(std::mem::replace(&mut recorded, older));
         }
+        Ok(Self {
+            of: gates.types().type_name(TEMPLATE_TYPE),
+            template,
+            recorded,
+            newer_form,
+            known: OnceLock::new(),
+        })
     }
 
     /// The template.
@@ -108,9 +95,7 @@ impl RevisionData {
             };
             let mut forms = vec![get_patch(known.clone())];
             if self.newer_form.is_some() {
-                let mut older = known;
-                add_null_creation_times(&mut older);
-                forms.push(get_patch(older));
+                forms.push(get_patch(with_null_creation_times(known)));
             }
             forms
         })
@@ -147,9 +132,7 @@ impl RevisionData {
             .as_object_mut()
             .and_then(|members| members.remove(DIRECTIVE));
         let mut known = template.clone();
-        if !drop_unknown_members(self.template_type(), &mut known)
-            || !self.agrees_on_unknown_members(template)
-        {
+        if !drop_unknown_members(self.of, &mut known) || !self.agrees_on_unknown_members(template) {
             return false;
         }
         if let (Some(directive), Value::Object(members)) = (directive, &mut known) {
@@ -165,7 +148,7 @@ impl RevisionData {
     /// are equal.
     pub(crate) fn agrees_on_unknown_members(&self, recorded_template: &Value) -> bool {
         unknown_members_agree(
-            self.template_type(),
+            self.of,
             &self.template,
             recorded_template,
             &are_recorded_alike,
@@ -174,15 +157,7 @@ impl RevisionData {
 
     /// Returns a template without unknown members, encoded as Go encodes it.
     pub(crate) fn known_members(&self, template: &Value) -> Result<Value, DecodeError> {
-        let drop = UnknownMembers::Drop;
-        normalize(self.template_type(), template, drop, TEMPLATE_PATH)
-    }
-
-    fn template_type(&self) -> TypeName<'static> {
-        TypeName {
-            name: TEMPLATE_TYPE,
-            version: self.types,
-        }
+        normalize(self.of, template, UnknownMembers::Drop, TEMPLATE_PATH)
     }
 
     /// The template's labels, which a revision carries.
@@ -199,13 +174,14 @@ impl RevisionData {
 
 /// Adds the creation times that Go wrote before 1.34 to the template and to the claim templates of
 /// its ephemeral volumes.
-fn add_null_creation_times(template: &mut Value) {
+fn with_null_creation_times(mut template: Value) -> Value {
     let volumes = template.pointer_mut("/spec/volumes");
     let volumes = volumes.and_then(Value::as_array_mut).into_iter().flatten();
     for claim in volumes.filter_map(|it| it.pointer_mut("/ephemeral/volumeClaimTemplate")) {
         add_null_creation_time(claim);
     }
-    add_null_creation_time(template);
+    add_null_creation_time(&mut template);
+    template
 }
 
 fn add_null_creation_time(object: &mut Value) {

@@ -64,12 +64,7 @@ pub(crate) async fn get_stateful_set_revisions(
         // An earlier sync has compared them.
         Some(latest) if template.memo().equals_latest(gates, revisions) => Arc::clone(latest),
         _ => {
-            let data = if gates.revisions_record_null_creation_time() {
-                RevisionData::with_null_creation_time(template)?
-            } else {
-                RevisionData::new(template)?
-            };
-            let data = data.with_types(gates.types());
+            let data = RevisionData::at(template, gates)?;
             let semantic = gates.stateful_set_semantic_revision_comparison;
             let next = next_revision(revisions);
             match find_equal(semantic, set, &data, revisions) {

@@ -29,6 +29,12 @@ impl Version {
         if minor < 37 { Self::V1_36 } else { Self::V1_37 }
     }
 
+    /// Returns the name of a type in this version.
+    pub fn type_name(self, name: &str) -> TypeName<'_> {
+        let version = self;
+        TypeName { name, version }
+    }
+
     /// Returns the type of this name.
     pub fn find_type(self, name: &str) -> Option<&'static Type> {
         self.table().types.get(name)

@@ -1,5 +1,6 @@
 //! Objects of new revisions.
 
+use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_controller_util::testing::builders;
 
 use super::*;
@@ -33,7 +34,8 @@ fn name_and_label_hold_the_references_hash() {
         assert_eq!(revision.labels[HASH_LABEL], hash);
     }
     // Vector B: the same template in the form of versions before 1.34.
-    let older = RevisionData::with_null_creation_time(&set.spec.template).unwrap();
+    let older =
+        RevisionData::at(&set.spec.template, FeatureGates::at(KubeVersion::v1(33))).unwrap();
     assert_eq!(older.recorded().len(), 449);
     let older = NewRevision::new(&set, &older, 3, 0);
     assert_eq!(older.name, "web-799ffc7d7b");

@@ -127,13 +127,8 @@ async fn gate_reuses_a_semantically_equal_revision() {
 
 /// Data that a version records for the set.
 fn recorded_by(version: KubeVersion, set: &StatefulSet) -> String {
-    let template = &set.spec.template;
-    let data = if FeatureGates::at(version).revisions_record_null_creation_time() {
-        RevisionData::with_null_creation_time(template).unwrap()
-    } else {
-        RevisionData::new(template).unwrap()
-    };
-    data.recorded().to_string()
+    let data = RevisionData::at(&set.spec.template, FeatureGates::at(version));
+    data.unwrap().recorded().to_string()
 }
 
 #[tokio::test]
