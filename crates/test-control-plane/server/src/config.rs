@@ -13,7 +13,7 @@ pub use kube_test_control_plane_api::settings::{
 pub struct ServerConfig {
     /// Handling of fields that are missing in the schema of the emulated version.
     pub unknown_fields: UnknownFields,
-    /// The version of the schema, and of what `/version`, `/metrics` and the nodes show. Set
+    /// The version of the schema, shown by `/version`, `/metrics` and the nodes. Set
     /// [`Self::feature_gates`] to this version's with [`FeatureGates::at`], too.
     pub emulated_version: EmulatedVersion,
     /// Enabled features.

@@ -66,7 +66,7 @@ fn later_version_only_adds_members() {
 }
 
 #[test]
-fn versions_drop_what_they_do_not_know() {
+fn versions_drop_members_of_later_ones() {
     let spec = json!({
         "containers": [{"name": "c", "resources": {}, "future": 1,
             "volumeMounts": [{"name": "v", "mountPath": "/v", "bindMountOptions": ["noexec"]}]}],
