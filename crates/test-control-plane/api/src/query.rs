@@ -53,7 +53,7 @@ impl Query {
     /// # Errors
     ///
     /// 400 with Go's message if it isn't an integer.
-    pub(crate) fn integer(&self, key: &str) -> ApiResult<Option<i64>> {
+    pub fn integer(&self, key: &str) -> ApiResult<Option<i64>> {
         let Some(text) = self.0.get(key) else {
             return Ok(None);
         };

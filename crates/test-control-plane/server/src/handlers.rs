@@ -10,6 +10,7 @@ mod create;
 mod delete;
 mod discovery;
 mod evict;
+mod logs;
 mod open_api;
 mod read;
 mod scale;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, Method};
+use hyper::upgrade::OnUpgrade;
 use kube_test_control_plane_api::decode::{self, BodyFormat};
 use kube_test_control_plane_api::kinds::Verb;
 use kube_test_control_plane_api::options::DeleteOptions;
@@ -39,6 +40,8 @@ pub(crate) struct Incoming {
     /// Error from reading the body, if any.
     pub(crate) unreadable: Option<ApiError>,
     pub sender: Sender,
+    /// The connection, if the client wants to take it over.
+    pub(crate) upgrade: Option<OnUpgrade>,
 }
 
 impl Incoming {

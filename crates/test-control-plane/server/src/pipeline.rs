@@ -26,6 +26,7 @@ use crate::faults::Interrupted;
 use crate::incoming::Incoming;
 use crate::reply::{self, BoxError, Reply};
 use crate::transport::{self, ResponseEncoder};
+use crate::tunnel;
 
 impl ApiServer {
     /// Answers a request.
@@ -56,7 +57,8 @@ impl ApiServer {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
     {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        let upgrade = parts.extensions.remove();
         let sender = Sender::of(&parts.extensions, self.admin());
         let query_text = parts.uri.query().unwrap_or_default().to_owned();
         let query = Query::parse(&query_text);
@@ -79,8 +81,9 @@ impl ApiServer {
             sent,
             unreadable,
             sender,
+            upgrade,
         };
-        let reply = self.answer(&incoming, &encoder, connection).await?;
+        let reply = Box::pin(self.answer(&incoming, &encoder, connection)).await?;
         Ok(encoder.stamp(reply, self.stamps()))
     }
 
@@ -157,6 +160,11 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let server = self.clone();
-        Box::pin(async move { server.serve(request).await })
+        Box::pin(async move {
+            if tunnel::is_wanted(&request) {
+                return tunnel::send(server, request).await;
+            }
+            server.serve(request).await
+        })
     }
 }

@@ -92,6 +92,13 @@ pub(crate) fn stream(lines: impl Stream<Item = Result<Bytes, BoxError>> + Send +
     reply
 }
 
+/// Returns a stream of plain text, as for a log that is followed.
+pub(crate) fn streamed_text(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Reply {
+    let (mut parts, _) = text(StatusCode::OK, Bytes::new()).into_parts();
+    parts.extensions.insert(Streamed);
+    streamed(parts, pieces.map(Ok))
+}
+
 /// Returns a response with a stream as body.
 pub(crate) fn streamed(
     parts: Parts,

@@ -4,19 +4,21 @@ mod allocations;
 mod random;
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kube_test_control_plane_api::custom::DEFINITIONS;
 use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::object::{AsIs, StoreAsIsError};
 use kube_test_control_plane_store::clock::{Clock, SkewedClock};
 use kube_test_control_plane_store::store::Store;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::AdmissionHooks;
 use crate::audit::AuditLog;
 use crate::auth::{Identity, IssuedTokens, KeyError, Rbac, RbacIndex, SigningKey, TokenKey};
 use crate::config::{EmulatedVersion, FeatureGates, ServerConfig, UnknownFields};
+use crate::containers::Kubelets;
 use crate::custom::{CustomIndex, CustomKinds};
 use crate::faults::Faults;
 use crate::transport::Stamps;
@@ -49,6 +51,9 @@ struct Inner {
     stamps: Stamps,
     policy: Rbac,
     custom: CustomKinds,
+    kubelets: OnceLock<Arc<dyn Kubelets>>,
+    /// The work of connections that clients have taken over.
+    connections: Mutex<JoinSet<()>>,
     token_key: TokenKey,
     issued_tokens: IssuedTokens,
     /// Default user of requests in this process.
@@ -86,6 +91,8 @@ impl ApiServer {
             stamps: Stamps::new(config.seed),
             policy: Rbac::default(),
             custom: CustomKinds::default(),
+            kubelets: OnceLock::new(),
+            connections: Mutex::default(),
             token_key: TokenKey::default(),
             issued_tokens: IssuedTokens::default(),
             admin: Arc::new(Identity::admin()),
@@ -227,6 +234,25 @@ impl ApiServer {
     /// Returns the admission hooks.
     pub fn admission(&self) -> &AdmissionHooks {
         &self.0.admission
+    }
+
+    /// Reaches the containers of the nodes through these kubelets from now on. Later calls have no
+    /// effect.
+    pub fn serve_containers(&self, kubelets: Arc<dyn Kubelets>) {
+        let _ = self.0.kubelets.set(kubelets);
+    }
+
+    /// Runs the work of a connection until it ends.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let connections = self.0.connections.lock();
+        let mut connections = connections.unwrap_or_else(PoisonError::into_inner);
+        while connections.try_join_next().is_some() {}
+        connections.spawn(work);
+    }
+
+    /// Returns the kubelets of the nodes, if any run.
+    pub(crate) fn kubelets(&self) -> Option<&Arc<dyn Kubelets>> {
+        self.0.kubelets.get()
     }
 
     /// Ends all watches; requests are still answered.

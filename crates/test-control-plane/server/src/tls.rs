@@ -195,7 +195,8 @@ async fn connection(
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http2().max_concurrent_streams(HTTP2_STREAMS_MAX);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut connection =
+        pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
     let ended = tokio::select! {
         biased;
         () = stopping.cancelled() => {

@@ -1,41 +1,103 @@
-//! Kubelet subresources of pods, services and nodes. There is no kubelet, so logs are empty and
-//! connections fail.
+//! Kubelet subresources of pods, services and nodes. Without a kubelet, connections fail.
 
-use bytes::Bytes;
-use http::StatusCode;
+use http::Method;
 use kube_test_control_plane_api::kinds;
-use kube_test_control_plane_api::kinds::{Subresource, Target};
+use kube_test_control_plane_api::kinds::{Subresource, Target, Verb};
 use kube_test_control_plane_api::object::{Draft, Key};
-use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::Value;
 
-use crate::reply::{self, Reply};
+use crate::auth::attributes::Attributes;
+use crate::containers::{PodAddress, Refusal};
+use crate::incoming::Incoming;
+use crate::reply::Reply;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
+use crate::streams::{self, Channels, Handshake, Protocol};
 
 impl ApiServer {
-    /// Returns the logs of a container, which are empty for simulated containers.
-    pub(crate) fn pod_log(&self, request: &ResourceRequest, query: &Query) -> ApiResult<Reply> {
-        let pod = self.existing(request)?;
-        check_container(&pod, &request.name, query.get("container"))?;
-        if let Some(node) = pod.text("/spec/nodeName").filter(|node| !node.is_empty()) {
-            self.check_node(request, node)?;
+    /// Connects to a container or to ports of a pod, or rejects the connection with the error for
+    /// the first missing part.
+    pub(crate) async fn connect(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+    ) -> ApiResult<Reply> {
+        let Target::Part(part) = request.target else {
+            return Err(ApiError::method_not_allowed());
+        };
+        if part == Subresource::Proxy {
+            return Err(self.refuse_proxy(request));
         }
-        Ok(reply::text(StatusCode::OK, Bytes::new()))
+        self.authorize_connection(request, incoming)?;
+        let query = &incoming.query;
+        let pod = self.existing(request)?;
+        let name = &request.name;
+        let container = match part {
+            Subresource::PortForward => String::new(),
+            _ => container(&pod, name, query.get("container"))?,
+        };
+        let Some(address) = self.pod_address(request, &pod)? else {
+            let message = format!("pod {name} does not have a host assigned");
+            return Err(ApiError::bad_request(message));
+        };
+        let Some(kubelets) = self.kubelets() else {
+            return Err(nothing_listens(&address.node));
+        };
+        let supported: &[Protocol] = match part {
+            Subresource::PortForward => &[Protocol::V4],
+            _ => &[Protocol::V5, Protocol::V4],
+        };
+        let handshake = Handshake::of(incoming, supported)?;
+        let found = kubelets.find(address).await;
+        if part == Subresource::PortForward {
+            let ports = ports(incoming).map_err(as_error)?;
+            let pod = found.map_err(as_error)?;
+            let serve = |socket| streams::forward(socket, ports, pod);
+            return Ok(handshake.accept(self, serve));
+        }
+        let process = found.and_then(|pod| {
+            if part == Subresource::Attach {
+                return pod.attach(&container);
+            }
+            let command = query_values(&incoming.query_text, "command");
+            pod.exec(&container, command)
+        });
+        let channels = Channels::of(query);
+        let process = channels.clone().and(process);
+        // Only the translation for version 5 accepts the connection before it asks the kubelet.
+        let process = match (process, handshake.protocol) {
+            (Err(refusal), Protocol::V4) => return Err(as_error(refusal)),
+            (process, _) => process,
+        };
+        let channels = channels.unwrap_or_default();
+        let protocol = handshake.protocol;
+        let serve = move |socket| streams::converse(socket, protocol, channels, process);
+        Ok(handshake.accept(self, serve))
     }
 
-    /// Rejects a connection with the error for the first missing part.
-    pub(crate) fn connect(&self, request: &ResourceRequest, query: &Query) -> ApiError {
+    /// Requires the right to create the connection, also of a WebSocket, whose verb is `get`.
+    fn authorize_connection(
+        &self,
+        request: &ResourceRequest,
+        incoming: &Incoming,
+    ) -> ApiResult<()> {
+        let Some(user) = request.user.as_ref().filter(|_| request.verb == Verb::Get) else {
+            return Ok(());
+        };
+        let attributes = Attributes::of(&Method::POST, &incoming.path, &incoming.query);
+        self.authorize(user, &attributes)
+    }
+
+    /// Returns the error for a request through a proxy to a pod, a service or a node.
+    fn refuse_proxy(&self, request: &ResourceRequest) -> ApiError {
         // A service or pod may be given with scheme and port: `https:web:443`.
         let mut request = request.clone();
-        if request.target == Target::Part(Subresource::Proxy) {
-            let parts: Vec<&str> = request.name.split(':').collect();
-            request.name = match parts.as_slice() {
-                [_, name, _] | [name, ..] => (*name).to_owned(),
-                [] => String::new(),
-            };
-        }
+        let parts: Vec<&str> = request.name.split(':').collect();
+        request.name = match parts.as_slice() {
+            [_, name, _] | [name, ..] => (*name).to_owned(),
+            [] => String::new(),
+        };
         let object = match self.existing(&request) {
             Ok(object) => object,
             Err(err) => return err,
@@ -51,41 +113,45 @@ impl ApiServer {
                 )
             },
             "nodes" => nothing_listens(name),
-            _ => {
-                if request.target != Target::Part(Subresource::Proxy)
-                    && request.target != Target::Part(Subresource::PortForward)
-                    && let Err(err) = check_container(&object, name, query.get("container"))
-                {
-                    return err;
+            _ => match self.pod_address(&request, &object) {
+                Ok(None) => {
+                    ApiError::bad_request(format!("pod {name} does not have a host assigned"))
                 }
-                match object.text("/spec/nodeName").unwrap_or_default() {
-                    "" => {
-                        ApiError::bad_request(format!("pod {name} does not have a host assigned"))
-                    }
-                    node => {
-                        let missing = self.check_node(&request, node).err();
-                        missing.unwrap_or_else(|| nothing_listens(node))
-                    }
-                }
-            }
+                Ok(Some(address)) => nothing_listens(&address.node),
+                Err(err) => err,
+            },
         }
     }
 
-    fn existing(&self, request: &ResourceRequest) -> ApiResult<Draft> {
+    /// Returns the object of a request.
+    pub(super) fn existing(&self, request: &ResourceRequest) -> ApiResult<Draft> {
         let object = self.store().get(&Self::key(request));
         let object = object.ok_or_else(|| ApiError::not_found(&request.kind, &request.name))?;
         Ok(object.draft())
     }
 
-    /// Checks that the node of a pod exists. The reference reports a missing node as a missing pod.
-    fn check_node(&self, request: &ResourceRequest, name: &str) -> ApiResult<()> {
-        let Some(nodes) = kinds::by_resource("", "v1", "nodes") else {
-            return Ok(());
-        };
-        match self.store().get(&Key::new(nodes, "", name)) {
-            Some(_) => Ok(()),
-            None => Err(ApiError::not_found(&request.kind, name)),
+    /// Returns the address of a pod; `None` if it has no node. The reference reports a missing node
+    /// as a missing pod.
+    pub(super) fn pod_address(
+        &self,
+        request: &ResourceRequest,
+        pod: &Draft,
+    ) -> ApiResult<Option<PodAddress>> {
+        let node = pod.text("/spec/nodeName").unwrap_or_default();
+        if node.is_empty() {
+            return Ok(None);
         }
+        if let Some(nodes) = kinds::by_resource("", "v1", "nodes")
+            && self.store().get(&Key::new(nodes, "", node)).is_none()
+        {
+            return Err(ApiError::not_found(&request.kind, node));
+        }
+        Ok(Some(PodAddress {
+            node: node.to_owned(),
+            namespace: request.namespace.clone(),
+            name: request.name.clone(),
+            uid: pod.text("/metadata/uid").unwrap_or_default().to_owned(),
+        }))
     }
 }
 
@@ -95,8 +161,57 @@ fn nothing_listens(node: &str) -> ApiError {
     ))
 }
 
-/// Checks that the pod has the container, or exactly one if none is given.
-fn check_container(pod: &Draft, name: &str, wanted: Option<&str>) -> ApiResult<()> {
+/// Returns the answer for the error of a kubelet.
+fn as_error(refusal: Refusal) -> ApiError {
+    match refusal.code {
+        400 => ApiError::bad_request(refusal.message),
+        404 => ApiError::new(404, "NotFound", refusal.message),
+        502 => ApiError::internal(format!("error dialing backend: {}", refusal.message)),
+        _ => ApiError::internal(refusal.message),
+    }
+}
+
+/// Returns all values of a parameter, in their order.
+fn query_values(query: &str, wanted: &str) -> Vec<String> {
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    let values = pairs.filter(|(name, _)| name == wanted);
+    values.map(|(_, value)| value.into_owned()).collect()
+}
+
+/// Limit of forwarded ports: each needs two of the channels.
+const PORTS_MAX: usize = 127;
+
+/// Reads the ports to forward.
+///
+/// Upstream: `BuildV4Options`
+fn ports(incoming: &Incoming) -> Result<Vec<u16>, Refusal> {
+    let refused = |message: String| Refusal::new(400, message);
+    let texts = query_values(&incoming.query_text, "ports");
+    let texts: Vec<&str> = texts.iter().flat_map(|text| text.split(',')).collect();
+    if texts.iter().all(|text| text.is_empty()) {
+        return Err(refused("query parameter \"port\" is required".to_owned()));
+    }
+    if texts.len() > PORTS_MAX {
+        return Err(refused(format!(
+            "at most {PORTS_MAX} ports may be specified"
+        )));
+    }
+    let parse = |text: &&str| match text.parse() {
+        Ok(0) => Err(refused(format!("port {text:?} must be > 0"))),
+        Ok(port) => Ok(port),
+        Err(_) => Err(refused(format!("unable to parse {text:?} as a port"))),
+    };
+    texts.iter().map(parse).collect()
+}
+
+/// Returns the container that a request means: the given one, or else the only one.
+///
+/// # Errors
+///
+/// 400 if the pod doesn't have it, or has several.
+///
+/// Upstream: `validateContainer`
+pub(super) fn container(pod: &Draft, name: &str, wanted: Option<&str>) -> ApiResult<String> {
     let names = |list: &str| -> Vec<&str> {
         let list = pod.value.pointer(&format!("/spec/{list}"));
         let list = list.and_then(Value::as_array).into_iter().flatten();
@@ -107,21 +222,16 @@ fn check_container(pod: &Draft, name: &str, wanted: Option<&str>) -> ApiResult<(
     let init = names("initContainers");
     let ephemeral = names("ephemeralContainers");
     let Some(wanted) = wanted else {
-        if containers.len() == 1 {
-            return Ok(());
+        if let [container] = containers.as_slice() {
+            return Ok((*container).to_owned());
         }
-        let mut message = format!(
-            "a container name must be specified for pod {name}, choose one of: [{}]",
-            containers.join(" ")
-        );
-        if !init.is_empty() {
-            let init = init.join(" ");
-            message = format!("{message} or one of the init containers: [{init}]");
-        }
+        let all = [init, containers, ephemeral].concat().join(" ");
+        let message =
+            format!("a container name must be specified for pod {name}, choose one of: [{all}]");
         return Err(ApiError::bad_request(message));
     };
-    if [containers, init, ephemeral].concat().contains(&wanted) {
-        return Ok(());
+    if [init, containers, ephemeral].concat().contains(&wanted) {
+        return Ok(wanted.to_owned());
     }
     Err(ApiError::bad_request(format!(
         "container {wanted} is not valid for pod {name}"

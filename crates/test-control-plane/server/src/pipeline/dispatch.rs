@@ -81,7 +81,7 @@ impl ApiServer {
             query.timeout()?;
         }
         let reply = match (request.verb, request.target) {
-            (_, Target::Part(Subresource::Log)) => self.pod_log(request, query),
+            (_, Target::Part(Subresource::Log)) => Box::pin(self.pod_log(request, query)).await,
             (
                 _,
                 Target::Part(
@@ -90,7 +90,7 @@ impl ApiServer {
                     | Subresource::PortForward
                     | Subresource::Proxy,
                 ),
-            ) => Err(self.connect(request, query)),
+            ) => Box::pin(self.connect(request, incoming)).await,
             (Verb::List, _) if &*request.kind.storage == "componentstatuses" => Ok(
                 reply::json_value(StatusCode::OK, &Self::component_statuses()),
             ),
