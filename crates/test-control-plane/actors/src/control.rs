@@ -174,6 +174,16 @@ impl<'a> Pods<'a> {
             .await;
     }
 
+    /// Adds lines to the log of a running container, now.
+    pub async fn log(&self, namespace: &str, name: &str, container: &str, text: &str) {
+        let order = KubeletOrder::Log {
+            pod: pod_key(namespace, name),
+            container: container.to_owned(),
+            text: text.to_owned(),
+        };
+        self.handles.tell_kubelet(order).await;
+    }
+
     /// Returns every pod with running containers on some node, ordered by name. This includes pods
     /// that were force-deleted on a lost node, which the API server no longer knows.
     pub async fn running(&self) -> Vec<RunningPod> {

@@ -6,16 +6,20 @@
 
 mod adopting;
 mod annotations;
+mod answering;
 mod behaviour;
 mod changing;
 mod container;
 mod ending;
 mod failing;
 mod invariants;
+mod log;
 mod lost_node_pods;
 mod orders;
 mod readiness;
 mod run;
+mod script;
+mod shell;
 mod status;
 mod updating;
 
@@ -28,6 +32,7 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+pub(super) use answering::NodeKubelets;
 pub use behaviour::{
     BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, KubeletConfig, Outcome,
     PodBehaviour, PodRule, PodRuleId, ReadinessStep, Stop,
@@ -36,6 +41,10 @@ pub(super) use ending::Ending;
 pub use invariants::{Invariants, Violation};
 pub(super) use orders::KubeletOrder;
 pub use orders::RunningPod;
+pub use script::{
+    CommandHandler, ContainerName, Handlers, LogLine, PortHandler, PortServer, Program,
+    ScriptedCommand, port_server, program,
+};
 
 use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_store::store::{Change, LogEntry};
@@ -124,6 +133,17 @@ impl Kubelet {
         }
     }
 
+    /// Returns the present with the settings of the kubelets.
+    fn now<'a>(&self, time: &'a str) -> Now<'a> {
+        Now {
+            at: Instant::now(),
+            time,
+            timestamp: self.client.server.now(),
+            rng: self.rng,
+            back_off: self.config.back_off,
+        }
+    }
+
     fn is_served(&self, node: &str) -> bool {
         self.nodes.contains_key(node) && !self.lost.contains(node)
     }
@@ -147,7 +167,7 @@ impl Kubelet {
         let pod = object.value();
         let (behaviour, complaints) = self.behaviour(&object.key, &pod, nth);
         let time = self.client.server.now_text();
-        let now = now(self.rng, &self.config, &time);
+        let now = self.now(&time);
         let mut changed = false;
         let run = if let Some(run) = self.runs.get_mut(uid) {
             changed = run.change(&pod, behaviour, now);
@@ -223,6 +243,7 @@ impl Kubelet {
         let run = self.runs.remove(uid);
         if let Some(run) = &run {
             self.lost_node_pods.remove(run);
+            run.end_logs(self.client.server.now());
         }
         let node = run.map(|run| run.node);
         let uids = node.and_then(|node| self.on_node.get_mut(&node));
@@ -265,6 +286,7 @@ impl Kubelet {
             {
                 if let Some(run) = self.runs.remove(uid) {
                     self.lost_node_pods.remove(&run);
+                    run.end_logs(self.client.server.now());
                 }
             }
             return;
@@ -350,15 +372,6 @@ async fn remove(client: &ActorClient, key: &Key, uid: &str) -> bool {
     client.delete((key, uid), &options).await
 }
 
-fn now<'a>(rng: SeededRng, config: &KubeletConfig, time: &'a str) -> Now<'a> {
-    Now {
-        at: Instant::now(),
-        time,
-        rng,
-        back_off: config.back_off,
-    }
-}
-
 /// Returns the address of a node.
 fn address(node: &Value) -> String {
     let addresses = node.pointer("/status/addresses").and_then(Value::as_array);
@@ -393,7 +406,7 @@ impl Actor for Kubelet {
             return self.report_node(&object);
         }
         let time = self.client.server.now_text();
-        let now = now(self.rng, &self.config, &time);
+        let now = self.now(&time);
         let served = self.is_served(self.fields.node(&object));
         let port_is_taken = run::lacks_port(&self.runs, &object.uid);
         let run = self.runs.get(&object.uid).filter(|_| served)?;

@@ -26,10 +26,13 @@ pub use control::{ActionError, Handles, Leases, Nodes, Pods};
 pub use delay::{Delay, ParseDelayError};
 pub use garbage_collector::GarbageCollectorConfig;
 pub use kube_apimachinery::go_duration::parse as parse_duration;
+pub use kube_test_control_plane_server::containers::{Stdio, TerminalSize};
 pub use kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
 pub use kubelet::{
-    BackOff, BehaviourRule, Cause, Crash, Flap, ImagePullFailure, Invariants, KubeletConfig,
-    Outcome, PodBehaviour, PodRule, PodRuleId, ReadinessStep, RunningPod, Stop, Violation,
+    BackOff, BehaviourRule, Cause, CommandHandler, ContainerName, Crash, Flap,
+    Handlers as ContainerHandlers, ImagePullFailure, Invariants, KubeletConfig, LogLine, Outcome,
+    PodBehaviour, PodRule, PodRuleId, PortHandler, PortServer, Program, ReadinessStep, RunningPod,
+    ScriptedCommand, Stop, Violation, port_server, program,
 };
 pub use matcher::{Pattern, PodMatcher};
 #[cfg(feature = "client")]

@@ -74,7 +74,24 @@ struct Order<O> {
     taken: oneshot::Sender<()>,
 }
 
+impl<O> Clone for Orders<O> {
+    fn clone(&self) -> Self {
+        Self {
+            actor: self.actor,
+            sender: self.sender.clone(),
+            stopping: self.stopping.clone(),
+        }
+    }
+}
+
 impl<O> Orders<O> {
+    /// Sends an order without waiting for its execution. The order is dropped if the actor has
+    /// stopped.
+    pub(super) fn send(&self, order: O) {
+        let (taken, _) = oneshot::channel();
+        let _ = self.sender.send(Order { order, taken });
+    }
+
     /// Sends an order, and returns once the actor has processed it or the server stops.
     ///
     /// # Panics

@@ -11,6 +11,7 @@ use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::{Key, Object};
 #[cfg(feature = "client")]
 use kube_test_control_plane_server::config::EmulatedVersion;
+use kube_test_control_plane_server::containers::Kubelets;
 use kube_test_control_plane_server::server::ApiServer;
 use kube_test_control_plane_store::store::Store;
 use serde_json::Value;
@@ -70,6 +71,16 @@ impl ActorServer {
             Self::Embedded(server) => server.call_json(method, path, agent, body).await,
             #[cfg(feature = "client")]
             Self::Real(mirror) => mirror.call_json(method, path, agent, body).await,
+        }
+    }
+
+    /// Makes the embedded server reach containers through these kubelets; a real server looks for
+    /// kubelets on their ports.
+    pub(super) fn serve_containers(&self, kubelets: impl Kubelets + 'static) {
+        match self {
+            Self::Embedded(server) => server.serve_containers(Arc::new(kubelets)),
+            #[cfg(feature = "client")]
+            Self::Real(_) => {}
         }
     }
 

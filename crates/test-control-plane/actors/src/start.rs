@@ -7,7 +7,7 @@ use crate::control::Handles;
 use crate::disruption_controller::DisruptionController;
 use crate::events::Recorder;
 use crate::garbage_collector::{GarbageCollector, GarbageCollectorConfig};
-use crate::kubelet::{Kubelet, KubeletConfig};
+use crate::kubelet::{Kubelet, KubeletConfig, NodeKubelets};
 use crate::namespaces::{NamespaceController, NamespaceControllerConfig};
 use crate::node_controller::{NodeController, NodeControllerConfig};
 use crate::nodes::{NodesConfig, create_nodes};
@@ -106,7 +106,9 @@ pub async fn start(server: &ActorServer, config: ActorsConfig, tasks: &mut JoinS
         let (client, events) = (client("kubelet"), recorder("kubelet"));
         let mut actor = Kubelet::new(client, config, waits_for_claims, events, seed);
         actor.invariants = handles.invariants.clone();
-        handles.kubelet = Some(spawn("kubelet", actor, server, tasks));
+        let orders = spawn("kubelet", actor, server, tasks);
+        server.serve_containers(NodeKubelets(orders.clone()));
+        handles.kubelet = Some(orders);
     }
     if let Some(config) = config.node_controller {
         let actor = NodeController::new(client("node-controller"), config);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::annotations;
+use super::script::{ContainerName, Handlers, LogLine, PortServer, Program, ScriptedCommand};
 use crate::delay::Delay;
 use crate::matcher::{Pattern, PodMatcher};
 
@@ -155,6 +156,12 @@ pub struct PodBehaviour {
     pub stop_delay: Delay,
     /// Reaction of the containers to SIGTERM.
     pub stop: Stop,
+    /// Lines that its containers log. Without any, a container logs the output of its own
+    /// shell command. They apply from the container's next start.
+    pub log: Vec<LogLine>,
+    /// Answers to commands that clients execute; the first that matches wins. Without one, a shell
+    /// with a few programs answers.
+    pub commands: Vec<ScriptedCommand>,
     /// Exit code of containers that obey SIGTERM.
     pub stop_exit_code: i32,
 }
@@ -217,6 +224,9 @@ pub struct KubeletConfig {
     pub rule: Option<Arc<BehaviourRule>>,
     /// Back-off between the starts of a crashing container, and between image pulls.
     pub back_off: BackOff,
+    /// Closures that answer for containers; see [`on_command`](Self::on_command) and
+    /// [`on_port`](Self::on_port).
+    pub handlers: Handlers,
 }
 
 impl fmt::Debug for KubeletConfig {
@@ -226,6 +236,7 @@ impl fmt::Debug for KubeletConfig {
             .field("rules", &self.rules)
             .field("rule", &self.rule.as_ref().map(|_| "…"))
             .field("back_off", &self.back_off)
+            .field("handlers", &self.handlers)
             .finish()
     }
 }
@@ -247,6 +258,27 @@ impl KubeletConfig {
         rule: impl Fn(&Value) -> Option<PodBehaviour> + Send + Sync + 'static,
     ) -> Self {
         self.rule = Some(Arc::new(rule));
+        self
+    }
+
+    /// Sets the closure that answers the commands which clients execute in containers.
+    #[must_use]
+    pub fn on_command(
+        mut self,
+        choose: impl Fn(&ContainerName, &[String]) -> Option<Program> + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.command = Some(Arc::new(choose));
+        self
+    }
+
+    /// Sets the closure that serves the ports which clients forward. Without it, ports in the
+    /// containers' specs echo, and others refuse connections.
+    #[must_use]
+    pub fn on_port(
+        mut self,
+        choose: impl Fn(&str, &str, u16) -> Option<PortServer> + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.port = Some(Arc::new(choose));
         self
     }
 

@@ -1,8 +1,13 @@
 //! A container as its node runs it.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use kube_test_control_plane_api::members::text;
+
+use super::log::ContainerLog;
+use super::shell::Files;
 
 /// A container's role in its pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +70,14 @@ pub(super) struct Container {
     pub(super) crashes: u32,
     /// Number of failed image pulls.
     pub(super) failed_pulls: u32,
+    /// Its spec at its creation.
+    pub(super) spec: Value,
+    /// The log of the latest run.
+    pub(super) log: Option<Arc<ContainerLog>>,
+    /// The log of the run before.
+    pub(super) previous_log: Option<Arc<ContainerLog>>,
+    /// The files that its processes have written.
+    pub(super) files: Files,
 }
 
 impl Container {
@@ -86,6 +99,10 @@ impl Container {
             exits: 0,
             crashes: 0,
             failed_pulls: 0,
+            spec: spec.clone(),
+            log: None,
+            previous_log: None,
+            files: Files::default(),
         }
     }
 

@@ -155,6 +155,9 @@ impl PodRun {
                     finished_at: now.time.to_owned(),
                     run: container.runs,
                 });
+                if let Some(log) = &container.log {
+                    log.end(now.timestamp);
+                }
             }
         }
     }

@@ -106,6 +106,9 @@ impl PodRun {
             finished_at: now.time.to_owned(),
             run: container.runs,
         });
+        if let Some(log) = &container.log {
+            log.end(now.timestamp);
+        }
         container.ready = container.role == Role::Init && exit_code == 0;
         container.exits += 1;
     }

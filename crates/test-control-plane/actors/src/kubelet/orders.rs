@@ -3,12 +3,15 @@
 use std::cmp::Reverse;
 
 use kube_test_control_plane_api::object::Key;
+use kube_test_control_plane_server::containers::{PodAddress, Refusal};
 use tokio::sync::oneshot;
 
+use super::Kubelet;
+use super::answering::ServedPod;
 use super::behaviour::{Crash, PodBehaviour, PodRule, PodRuleId};
 use super::container::Container;
 use super::ending::Ending;
-use super::{Kubelet, now};
+use super::run::PodRun;
 use crate::nodes::node_key;
 use crate::runner::Agenda;
 
@@ -36,6 +39,17 @@ pub(crate) enum KubeletOrder {
     Lose { node: Box<str> },
     /// Reconnects a node.
     Heal { node: Box<str> },
+    /// Adds lines to the log of a running container.
+    Log {
+        pod: Key,
+        container: String,
+        text: String,
+    },
+    /// Finds a pod for the API server.
+    Find {
+        pod: PodAddress,
+        answer: oneshot::Sender<Result<ServedPod, Refusal>>,
+    },
     /// Returns the running pods.
     Running(oneshot::Sender<Vec<RunningPod>>),
 }
@@ -74,6 +88,19 @@ impl Kubelet {
                 let _ = answer.send(self.running());
                 return;
             }
+            KubeletOrder::Find { pod, answer } => {
+                // The client may have gone.
+                let _ = answer.send(self.find(&pod));
+                return;
+            }
+            KubeletOrder::Log {
+                pod,
+                container,
+                text,
+            } => {
+                self.log(&pod, &container, &text);
+                return;
+            }
             KubeletOrder::Refresh => {
                 self.ask_again(agenda);
                 return;
@@ -104,7 +131,7 @@ impl Kubelet {
             KubeletOrder::End { pod, ending } => (pod, RunOrder::End(ending)),
         };
         let time = self.client.server.now_text();
-        let now = now(self.rng, &self.config, &time);
+        let now = self.now(&time);
         let uid = self.current.get(&pod);
         if let Some(run) = uid.and_then(|uid| self.runs.get_mut(uid)) {
             match order {
@@ -123,6 +150,17 @@ impl Kubelet {
             if let Some(object) = self.client.get(&pod) {
                 self.note(&object, agenda);
             }
+        }
+    }
+
+    fn log(&self, pod: &Key, container: &str, text: &str) {
+        let run = self.current.get(pod).and_then(|uid| self.runs.get(uid));
+        let containers = run.into_iter().flat_map(PodRun::all_containers);
+        for log in containers
+            .filter(|it| it.name == container && it.is_running())
+            .filter_map(|it| it.log.as_ref())
+        {
+            log.append(self.client.server.now(), text);
         }
     }
 

@@ -1,8 +1,10 @@
 //! A pod as its node runs it: containers and timers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_store::clock::later;
 use serde_json::{Value, json};
@@ -62,6 +64,8 @@ pub(super) struct Now<'a> {
     pub(super) at: Instant,
     /// The same time as a timestamp.
     pub(super) time: &'a str,
+    /// The same with its fraction of a second.
+    pub(super) timestamp: Timestamp,
     pub(super) rng: SeededRng,
     pub(super) back_off: BackOff,
 }
@@ -175,6 +179,11 @@ impl PodRun {
         run
     }
 
+    /// Returns all containers, the ephemeral ones last.
+    pub(super) fn all_containers(&self) -> impl Iterator<Item = &Container> {
+        self.containers.iter().chain(&self.ephemeral)
+    }
+
     /// Returns the time of the next step.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.timers.values().min().copied()
@@ -248,7 +257,9 @@ impl PodRun {
             return;
         }
         self.tell_started(i);
+        let log = Arc::new(self.begin_log(&self.containers[i], now));
         let container = &mut self.containers[i];
+        container.previous_log = container.log.replace(log);
         container.runs += 1;
         container.state = State::Running {
             since: now.time.to_owned(),

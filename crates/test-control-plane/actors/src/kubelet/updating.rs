@@ -1,6 +1,7 @@
 //! In-place changes of a running pod's spec: images, resources, ephemeral containers and the active
 //! deadline.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube_test_control_plane_api::members::{list, list_at};
@@ -118,6 +119,7 @@ impl PodRun {
             container.state = State::Running {
                 since: now.time.to_owned(),
             };
+            container.log = Some(Arc::new(self.begin_log(&container, now)));
             self.ephemeral.push(container);
             found = true;
         }

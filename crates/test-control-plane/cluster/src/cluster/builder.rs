@@ -74,7 +74,7 @@ impl TestClusterBuilder {
                     Some(actors) => plane.actors(actors),
                     None => plane,
                 };
-                let plane: TestControlPlane = plane.try_start().await?;
+                let plane: TestControlPlane = Box::pin(plane.try_start()).await?;
                 Ok(TestCluster::Embedded(Box::new(plane)))
             }
             Backend::Binaries(assets) => {
