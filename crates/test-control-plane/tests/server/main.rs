@@ -27,6 +27,7 @@ mod claims;
 mod client;
 mod client_go;
 mod collections;
+mod containers;
 mod core_events;
 mod custom_resources;
 mod custom_watches;
