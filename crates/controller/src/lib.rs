@@ -1,5 +1,4 @@
-//! The StatefulSet controller: watches sets and pods, queues the sets of their events, and syncs
-//! them step by step.
+//! The StatefulSet controller: watches sets and pods, and syncs the sets step by step.
 //!
 //! A controller manager runs a [`StatefulSetController`]; the [`Builder`] has upstream's defaults:
 //!
@@ -15,12 +14,11 @@
 //! # }
 //! ```
 //!
-//! Tests and tools that need a single sync over given caches use [`SetSyncer`]. This crate
-//! re-exports the crates that it depends on, so a manager needs only this one and `kube`.
+//! A single sync over given caches needs a [`SetSyncer`]. The dependencies are re-exported.
 //!
 //! Upstream: `stateful_set.go`.
 
-// No server input may cause a panic here.
+// No server input may panic here.
 #![cfg_attr(
     not(test),
     warn(
@@ -32,11 +30,13 @@
     )
 )]
 
+pub mod dry;
 mod error;
 mod informers;
 mod long_computation;
 pub mod metrics;
 mod set_aside;
+pub mod shadow;
 mod stateful_set;
 mod sync_log;
 mod tasks;

@@ -83,6 +83,57 @@ pub struct NoopSetMetrics;
 
 impl SetMetrics for NoopSetMetrics {}
 
+/// A shadow's judgement about one write of the other controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Both controllers decided the same at the same time.
+    Equal,
+    /// Both decided the same, more than five seconds apart.
+    Late,
+    /// The other controller tried the same, and the server refused it.
+    Refused,
+    /// A write of another program, such as a pod deleted by a user.
+    Foreign,
+    /// The controllers decided differently.
+    Different,
+}
+
+impl Verdict {
+    /// All verdicts.
+    pub const ALL: [Self; 5] = [
+        Self::Equal,
+        Self::Late,
+        Self::Refused,
+        Self::Foreign,
+        Self::Different,
+    ];
+
+    /// The name in metrics and reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "equal",
+            Self::Late => "late",
+            Self::Refused => "refused",
+            Self::Foreign => "foreign",
+            Self::Different => "different",
+        }
+    }
+}
+
+/// Receives the verdicts of a shadow. By default it does nothing.
+pub trait ShadowMetrics: Send + Sync {
+    /// Counts a verdict.
+    fn judged(&self, verdict: Verdict) {
+        let _ = verdict;
+    }
+}
+
+/// Discards all verdicts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoopShadowMetrics;
+
+impl ShadowMetrics for NoopShadowMetrics {}
+
 /// Returns the resource of the stale cache.
 pub(crate) fn stale_resource(stale: &StaleCache) -> TrackedResource {
     match stale {

@@ -30,8 +30,7 @@ pub use builder::{
     BuildError, Builder, CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, LeaderElection,
     RESYNC_PERIOD_DEFAULT,
 };
-pub(crate) use handlers::PodHandler;
-use handlers::SetHandler;
+pub(crate) use handlers::{PodHandler, SetHandler};
 #[cfg(test)]
 pub(crate) use resolve::{overlapping_stateful_sets, stateful_sets_for_pod};
 pub use sync::{SetSyncer, SyncerParts};

@@ -11,7 +11,7 @@ use statefulset_client::metrics::{InformerFamilies, WorkqueueFamilies, register}
 use statefulset_controller_util::consistency::TrackedResource;
 use statefulset_controller_util::stateful_set::PodManagementPolicy;
 
-use super::{ControllerMetrics, QUEUE_NAME, SetMetrics, Unavailability};
+use super::{ControllerMetrics, QUEUE_NAME, SetMetrics, ShadowMetrics, Unavailability, Verdict};
 
 #[cfg(test)]
 mod tests;
@@ -84,6 +84,37 @@ impl ControllerMetrics {
             informers: Arc::new(informers),
             sets: Arc::new(sets),
         })
+    }
+}
+
+/// The family of a [shadow](crate::shadow).
+#[derive(Clone)]
+pub struct ShadowFamilies {
+    decisions: IntCounterVec,
+}
+
+impl ShadowFamilies {
+    /// Adds the family to a registry, with a series for each verdict.
+    ///
+    /// # Errors
+    ///
+    /// The registry already has the family.
+    pub fn register(registry: &Registry) -> Result<Self, Error> {
+        let options = Opts::new(
+            "statefulset_shadow_decisions_total",
+            "Number of writes of the leading controller that the shadow compared with its decisions, by verdict.",
+        );
+        let decisions = register(registry, IntCounterVec::new(options, &["verdict"]))?;
+        for verdict in Verdict::ALL {
+            decisions.with_label_values(&[verdict.as_str()]);
+        }
+        Ok(Self { decisions })
+    }
+}
+
+impl ShadowMetrics for ShadowFamilies {
+    fn judged(&self, verdict: Verdict) {
+        self.decisions.with_label_values(&[verdict.as_str()]).inc();
     }
 }
 

@@ -1,0 +1,173 @@
+//! The shadow of another StatefulSet controller: decides on every event as if it led, writes
+//! nothing, and compares its decisions with the other controller's writes.
+//!
+//! Each decision is a [dry sync](crate::dry) on a copy of the set's cached objects. The other
+//! controller's writes show in the same watches that fill the caches. A write that no decision
+//! explains is compared again with a decision on the objects before the write, so that it doesn't
+//! matter which program sees an event first.
+
+mod deed;
+mod events;
+mod journal;
+mod judge;
+mod ledger;
+mod situation;
+mod watch;
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kube_apimachinery::object_key::ObjectKey;
+use statefulset_client::cache::informer::Relister;
+use statefulset_client::clock::Clock;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::rest::RestClient;
+use statefulset_client::shard::Shard;
+use statefulset_client::workqueue::{RateLimiter, WorkQueue};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::RunError;
+use crate::informers::{HasSynced, InformerSettings, Informers};
+use crate::metrics::ControllerMetrics;
+use crate::stateful_set::{PodHandler, SetHandler};
+use crate::tasks::{join_all, unless_panicked};
+pub use journal::Journal;
+use judge::Judge;
+use watch::{Ledgers, Observer};
+
+/// Settings of a shadow. They should be those of the other controller.
+#[derive(Clone)]
+pub struct ShadowSettings {
+    /// Feature gates, and the emulated version.
+    pub feature_gates: FeatureGates,
+    /// Number of sets that are compared in parallel.
+    pub concurrent_syncs: NonZeroUsize,
+    /// Time between two resyncs; `None` disables resyncs.
+    pub resync_period: Option<Duration>,
+    /// Seed of random delays.
+    pub seed: u64,
+    /// The shard of the namespaces; `None` for all.
+    pub shard: Option<Shard>,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Receives the measurements of queue and caches.
+    pub metrics: ControllerMetrics,
+}
+
+/// The shadow of another controller.
+///
+/// It lists and watches, and reads events; it has no code that writes. Give it a client whose
+/// [fence](statefulset_client::fence::Fence) is never opened, and a mistake in that code couldn't
+/// write either.
+pub struct Shadow {
+    informers: Informers,
+    queue: WorkQueue<ObjectKey>,
+    judge: Arc<Judge>,
+    concurrent_syncs: NonZeroUsize,
+}
+
+impl Shadow {
+    /// Creates a shadow that writes its results into the journal. It does nothing until it runs.
+    pub fn new(client: &RestClient, settings: ShadowSettings, journal: Journal) -> Self {
+        let ShadowSettings {
+            feature_gates,
+            concurrent_syncs,
+            resync_period,
+            seed,
+            shard,
+            clock,
+            metrics,
+        } = settings;
+        let informer_settings = InformerSettings {
+            namespace: "",
+            shard,
+            resync_period,
+            seed,
+        };
+        let mut informers = Informers::new(client, informer_settings, &metrics);
+        let queue = WorkQueue::new(RateLimiter::default(), metrics.queue);
+        let ledgers: Arc<Ledgers> = Arc::default();
+        let observer = Arc::new(Observer {
+            ledgers: Arc::clone(&ledgers),
+            queue: queue.clone(),
+            sets: informers.sets.indexer(),
+            clock: Arc::clone(&clock),
+            strays: Arc::new(Mutex::default()),
+        });
+        // A write is recorded before its set is queued.
+        informers.sets.add_handler(Arc::clone(&observer) as _);
+        informers.pods.add_handler(Arc::clone(&observer) as _);
+        informers.claims.add_handler(Arc::clone(&observer) as _);
+        informers.revisions.add_handler(observer);
+        informers.sets.add_handler(Arc::new(SetHandler {
+            queue: queue.clone(),
+        }));
+        informers.pods.add_handler(Arc::new(PodHandler {
+            queue: queue.clone(),
+            sets: informers.sets.indexer(),
+        }));
+        let judge = Judge {
+            caches: informers.caches(),
+            client: client.clone(),
+            ledgers,
+            queue: queue.clone(),
+            clock,
+            gates: feature_gates,
+            journal,
+        };
+        Self {
+            informers,
+            queue,
+            judge: Arc::new(judge),
+            concurrent_syncs,
+        }
+    }
+
+    /// Returns a check for filled caches.
+    pub fn has_synced(&self) -> HasSynced {
+        self.informers.has_synced()
+    }
+
+    /// Compares until `shutdown` completes.
+    ///
+    /// # Errors
+    ///
+    /// A task panicked, which is a bug.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+        let stop = CancellationToken::new();
+        let [sets, pods, claims, revisions] =
+            self.informers.relisters().each_ref().map(Relister::relist);
+        let mut tasks = self.informers.start(&stop);
+        let (queue, judge) = (self.queue.clone(), self.judge);
+        let compare = async move {
+            tokio::join!(sets, pods, claims, revisions);
+            judge.begin();
+            tracing::info!("ready: caches are filled, comparing decisions");
+            let mut workers = JoinSet::new();
+            for _ in 0..self.concurrent_syncs.get() {
+                workers.spawn(worker(self.queue.clone(), Arc::clone(&judge)));
+            }
+            join_all(&mut workers).await
+        };
+        let work = async {
+            tokio::select! {
+                biased;
+                () = shutdown => Ok(()),
+                result = compare => result,
+            }
+        };
+        let worked = unless_panicked(&mut tasks, Box::pin(work)).await.flatten();
+        queue.shut_down();
+        stop.cancel();
+        worked.and(join_all(&mut tasks).await)
+    }
+}
+
+async fn worker(queue: WorkQueue<ObjectKey>, judge: Arc<Judge>) {
+    while let Some(key) = queue.get().await {
+        judge.compare(&key).await;
+        queue.done(&key);
+    }
+}

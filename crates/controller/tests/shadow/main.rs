@@ -1,0 +1,7 @@
+//! A shadow beside a leading controller, on the embedded control plane in paused time.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod equal;
+mod mutants;
+mod stage;
