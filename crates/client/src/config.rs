@@ -20,7 +20,7 @@ use crate::rest::flowcontrol::RateLimitLayer;
 use crate::rest::metrics::{ClientMetrics, NoopClientMetrics, RequestMetricsLayer};
 use crate::rest::retry::RetryLayer;
 use crate::rest::timeout::TimeoutLayer;
-use crate::rest::{RestClient, service_of};
+use crate::rest::{ReadOnlyLayer, RestClient, service_of};
 use crate::transport::{ServiceAccountToken, Transport};
 
 pub use proxy::ProxyConfig;
@@ -57,6 +57,8 @@ pub struct ClientOptions {
     pub metrics: Arc<dyn ClientMetrics>,
     /// Blocks writes while this process isn't the leader; none allows all writes.
     pub fence: Option<Fence>,
+    /// True if the client can only read: it rejects other requests before they are sent.
+    pub is_read_only: bool,
     /// The log of API health. Clients of one process share it, so that each fault is logged once.
     pub api_health: Arc<ApiHealthLog>,
 }
@@ -71,6 +73,7 @@ impl Default for ClientOptions {
             response_timeout: RESPONSE_TIMEOUT_DEFAULT,
             metrics: Arc::new(NoopClientMetrics),
             fence: None,
+            is_read_only: false,
             api_health: Arc::default(),
         }
     }
@@ -300,6 +303,7 @@ where
 {
     let metrics = || Arc::clone(&options.metrics);
     let service = service.map_err(Into::<BoxError>::into);
+    let service = option_layer(options.is_read_only.then_some(ReadOnlyLayer)).layer(service);
     let service = option_layer(options.fence.clone()).layer(service);
     let timed = TimeoutLayer::new(options.response_timeout, metrics()).layer(service);
     let retry = RetryLayer::new(metrics());

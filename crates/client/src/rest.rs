@@ -22,6 +22,8 @@ use call::{AtOnce, Call, object_target, transport_error};
 
 pub use list::{ListMetadata, ListStream};
 pub use options::{ListOptions, PatchType, WatchOptions};
+pub use read_only::OnlyReads;
+pub(crate) use read_only::ReadOnlyLayer;
 pub use watch::{WatchEvent, WatchObject, WatchStream};
 
 pub mod api_health;
@@ -30,6 +32,7 @@ pub mod flowcontrol;
 mod list;
 pub mod metrics;
 mod options;
+mod read_only;
 pub mod retry;
 pub mod timeout;
 mod watch;

@@ -58,9 +58,9 @@ pub struct ShadowSettings {
 
 /// The shadow of another controller.
 ///
-/// It lists and watches, and reads events; it has no code that writes. Give it a client whose
-/// [fence](statefulset_client::fence::Fence) is never opened, and a mistake in that code couldn't
-/// write either.
+/// It lists and watches, and reads events; it has no code that writes. Give it a client that is
+/// [read-only](statefulset_client::config::ClientOptions::is_read_only), and a mistake in that code
+/// couldn't write either.
 pub struct Shadow {
     informers: Informers,
     queue: WorkQueue<ObjectKey>,

@@ -11,10 +11,9 @@ use kube_test_control_plane::audit::AuditEntry;
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
 use serde_json::{Value, json};
-use statefulset_client::clock::{BootClock, Clock};
+use statefulset_client::clock::Clock;
 use statefulset_client::config::{ClientOptions, around};
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::fence::Fence;
 use statefulset_client::rest::RestClient;
 use statefulset_controller::StatefulSetController;
 use statefulset_controller::metrics::{ControllerMetrics, Verdict};
@@ -80,7 +79,7 @@ impl Stage {
         let journal = Journal::default();
         let options = ClientOptions {
             qps: -1.0,
-            fence: Some(Fence::new(Arc::new(BootClock))),
+            is_read_only: true,
             ..ClientOptions::default()
         };
         let user = Identity {
