@@ -56,6 +56,15 @@ impl<'a> Clients<'a> {
         client(self.config, &self.options_of("shared-informers"))
     }
 
+    /// Client of a shadow, which can only read.
+    pub(crate) fn shadow(&self) -> Result<RestClient, ConfigError> {
+        let options = ClientOptions {
+            is_read_only: true,
+            ..self.options_of("shadow")
+        };
+        client(self.config, &options)
+    }
+
     /// Client of the controller for writes, live reads and events, all behind the fence. With
     /// `--use-service-account-credentials` it acts as a service account. Requesting its tokens is a
     /// write too: it uses the configured credentials behind the same fence.

@@ -9,8 +9,8 @@ use prometheus::{Error, Registry};
 use statefulset_client::leaderelection::LeaderElectionMetrics;
 use statefulset_client::metrics::{LeaderElectionFamilies, RestClientFamilies, text};
 use statefulset_client::rest::metrics::ClientMetrics;
-use statefulset_controller::metrics::ControllerMetrics;
-use statefulset_controller::metrics::prometheus::Options;
+use statefulset_controller::metrics::prometheus::{Options, ShadowFamilies};
+use statefulset_controller::metrics::{ControllerMetrics, ShadowMetrics};
 
 pub(crate) use build::{Feature, Release};
 pub(crate) use view::View;
@@ -60,6 +60,15 @@ impl Metrics {
             registry,
             view,
         })
+    }
+
+    /// Adds the metrics of a shadow.
+    ///
+    /// # Errors
+    ///
+    /// The family exists already: a bug.
+    pub(crate) fn shadow(&self) -> Result<Arc<dyn ShadowMetrics>, Error> {
+        Ok(Arc::new(ShadowFamilies::register(&self.registry)?))
     }
 
     /// Metrics for a new client of this server.

@@ -33,6 +33,8 @@ pub(crate) struct Options {
     pub(crate) source: Source,
     /// True if the controller writes as its service account instead of with the given credentials.
     pub(crate) use_service_account_credentials: bool,
+    /// True to compare decisions with another controller instead of leading.
+    pub(crate) shadow: bool,
     /// Number of sets synced in parallel.
     pub(crate) concurrent_syncs: NonZeroUsize,
     /// The namespaces to serve; `None` for all.
@@ -114,6 +116,7 @@ impl Options {
                 master: Some(flags.misc.master).filter(|master| !master.is_empty()),
                 proxy: ProxyConfig::default(),
             },
+            shadow: flags.statefulset_controller.shadow,
             use_service_account_credentials: generic.use_service_account_credentials,
             concurrent_syncs,
             shard,

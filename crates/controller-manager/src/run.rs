@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use statefulset_client::backoff::{Jitter as _, SeededJitter};
 use statefulset_client::clock::{Clock, SystemClock};
-use statefulset_client::config;
+use statefulset_client::config::{self, ConfigError};
+use statefulset_client::fence::Fence;
 use statefulset_client::rest::RestClient;
 use statefulset_client::rest::api_health::ApiHealthLog;
 use statefulset_controller::StatefulSetController;
 use statefulset_controller::metrics::ControllerMetrics;
+use statefulset_controller::shadow::{Journal, Shadow, ShadowSettings};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -68,7 +70,12 @@ pub(crate) async fn run(
     let api_health = Arc::new(ApiHealthLog::default());
     let counts = metrics.client(&server);
     let clients = Clients::new(&config, &options, counts, Arc::clone(&api_health));
-    let election = if options.leader_election.leader_elect {
+    let journal = if options.shadow {
+        Some(Journal::new(metrics.shadow()?))
+    } else {
+        None
+    };
+    let election = if options.leader_election.leader_elect && !options.shadow {
         Some(Election::new(
             &options.leader_election,
             options.shard,
@@ -80,9 +87,8 @@ pub(crate) async fn run(
     } else {
         None
     };
-    let informer_client = clients.informers()?;
     let fence = election.as_ref().map(Election::fence);
-    let client = clients.controller(fence.as_ref(), &clock)?;
+    let clients = Connected::new(&clients, &options, fence.as_ref(), &clock)?;
     let port = port
         .serve(
             &options,
@@ -90,9 +96,10 @@ pub(crate) async fn run(
             seeds.reviews,
             Arc::clone(&metrics),
             Arc::clone(&api_health),
+            journal.clone(),
         )
         .await?;
-    let account = service_account(&options);
+    let account = service_account(&options).filter(|_| !options.shadow);
     let lease = election
         .as_ref()
         .map(|_| lease(&options.leader_election, options.shard));
@@ -100,28 +107,33 @@ pub(crate) async fn run(
         account: account.as_ref(),
         lease: lease.as_ref(),
     };
-    let access = wait_for_access(&informer_client, &api_health, needs);
+    let access = wait_for_access(clients.informers(), &api_health, needs);
     if stop.run_until_cancelled(access).await.is_none() {
         port.close().await;
         return Ok(());
     }
-    let clients = [informer_client, client];
-    let families = metrics.controller.clone();
-    let work = Box::pin(work(
-        &options,
-        seeds,
-        clients,
-        families,
+    let parts = WorkParts {
+        options: &options,
+        seed: seeds.controller,
+        metrics: metrics.controller.clone(),
         clock,
-        &port,
-        stop.clone(),
-    ));
-    let result = match election {
-        Some(election) => {
-            port.stands_by(election.health());
-            election.run(&stop, work).await
+        port: &port,
+    };
+    let result = match (clients, election) {
+        (Connected::Shadow(client), _) => {
+            let journal = journal.unwrap_or_default();
+            shadow(parts, &client, journal, stop).await
         }
-        None => work.await,
+        (Connected::Controller { informers, writes }, election) => {
+            let work = Box::pin(work(parts, [informers, writes], stop.clone()));
+            match election {
+                Some(election) => {
+                    port.stands_by(election.health());
+                    election.run(&stop, work).await
+                }
+                None => work.await,
+            }
+        }
     };
     // After an error or a lost lease, exit immediately.
     if result.is_ok() {
@@ -130,17 +142,62 @@ pub(crate) async fn run(
     result
 }
 
-/// Runs the controller with its events. The first client fills the caches.
-async fn work(
-    options: &Options,
-    seeds: Seeds,
-    [informer_client, client]: [RestClient; 2],
+/// The clients of the program's task.
+enum Connected {
+    /// One client that can only read.
+    Shadow(RestClient),
+    /// The controller's clients.
+    Controller {
+        /// Fills the caches.
+        informers: RestClient,
+        /// Writes, behind the fence.
+        writes: RestClient,
+    },
+}
+
+impl Connected {
+    /// Creates the clients of the chosen task.
+    fn new(
+        clients: &Clients<'_>,
+        options: &Options,
+        fence: Option<&Fence>,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, ConfigError> {
+        if options.shadow {
+            return Ok(Self::Shadow(clients.shadow()?));
+        }
+        Ok(Self::Controller {
+            informers: clients.informers()?,
+            writes: clients.controller(fence, clock)?,
+        })
+    }
+
+    /// The client that fills the caches.
+    fn informers(&self) -> &RestClient {
+        match self {
+            Self::Shadow(client) => client,
+            Self::Controller { informers, .. } => informers,
+        }
+    }
+}
+
+/// Dependencies of the program's task.
+struct WorkParts<'a> {
+    options: &'a Options,
+    seed: u64,
     metrics: ControllerMetrics,
     clock: Arc<dyn Clock>,
-    port: &Served,
+    port: &'a Served,
+}
+
+/// Runs the controller with its events. The first client fills the caches.
+async fn work(
+    parts: WorkParts<'_>,
+    [informer_client, client]: [RestClient; 2],
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let start_interval = jittered(options.start_interval, seeds.controller);
+    let WorkParts { options, seed, .. } = parts;
+    let start_interval = jittered(options.start_interval, seed);
     if stop
         .run_until_cancelled(sleep(start_interval))
         .await
@@ -149,18 +206,41 @@ async fn work(
         return Ok(());
     }
     let controller = StatefulSetController::builder_with_clients(informer_client, client)
-        .clock(clock)
+        .clock(parts.clock)
         .feature_gates(options.feature_gates)
-        .metrics(metrics)
+        .metrics(parts.metrics)
         .concurrent_syncs(options.concurrent_syncs)
         .resync_period(options.resync_period)
         .shutdown_timeout(options.shutdown_timeout)
-        .seed(seeds.controller)
+        .seed(seed)
         .shard(options.shard)
         .build()?;
     let synced = controller.has_synced();
-    port.controller_runs(move || synced.get());
+    parts.port.controller_runs(move || synced.get());
     Ok(Box::pin(controller.run(stop.cancelled_owned())).await?)
+}
+
+/// Compares the decisions with those of another controller.
+async fn shadow(
+    parts: WorkParts<'_>,
+    client: &RestClient,
+    journal: Journal,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    tracing::info!("shadow: no lease, no writes, decisions are compared");
+    let settings = ShadowSettings {
+        feature_gates: parts.options.feature_gates,
+        concurrent_syncs: parts.options.concurrent_syncs,
+        resync_period: parts.options.resync_period,
+        seed: parts.seed,
+        shard: parts.options.shard,
+        clock: parts.clock,
+        metrics: parts.metrics,
+    };
+    let shadow = Shadow::new(client, settings, journal);
+    let synced = shadow.has_synced();
+    parts.port.controller_runs(move || synced.get());
+    Ok(Box::pin(shadow.run(stop.cancelled_owned())).await?)
 }
 
 /// Multiplies a duration by a random factor from 1 to 2.

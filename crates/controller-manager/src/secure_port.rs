@@ -8,6 +8,7 @@ use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::Clock;
 use statefulset_client::leaderelection::LeaderHealth;
 use statefulset_client::rest::api_health::ApiHealthLog;
+use statefulset_controller::shadow::Journal;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +18,7 @@ use crate::configz::configz;
 use crate::logging::SetVerbosity;
 use crate::metrics::Metrics;
 use crate::options::Options;
-use crate::serving::endpoints::Endpoints;
+use crate::serving::endpoints::{Endpoints, ShadowReport};
 use crate::serving::health::{Health, HealthCheck};
 use crate::serving::readiness::{Phase, Ping, Readiness};
 use crate::serving::setup::{self, Opened, ServingDeps, ServingFlags};
@@ -110,6 +111,7 @@ impl SecurePort {
         seed: u64,
         metrics: Arc<Metrics>,
         api_health: Arc<ApiHealthLog>,
+        journal: Option<Journal>,
     ) -> anyhow::Result<Served> {
         let mut served = Served {
             checks: self.checks.clone(),
@@ -122,6 +124,11 @@ impl SecurePort {
         let set_verbosity = self.shown.set_verbosity;
         let families = Arc::clone(&metrics);
         let gates = options.feature_gates;
+        let clock = Arc::clone(&self.clock);
+        let shadow = journal.map(|journal| {
+            let report = move |objects: bool| journal.report(clock.now(), objects);
+            Box::new(report) as Box<ShadowReport>
+        });
         let endpoints = Endpoints {
             health: Arc::clone(&self.checks.health),
             metrics: Box::new(move || families.gather()),
@@ -135,6 +142,7 @@ impl SecurePort {
                 clock: Arc::clone(&self.clock),
             }),
             program: PROGRAM.to_owned(),
+            shadow,
             set_verbosity: options.debugging.profiling.then_some(set_verbosity),
         };
         let flags = ServingFlags {

@@ -1,5 +1,7 @@
 //! Flags of the controller itself.
 
+use clap::ArgAction;
+
 use super::values;
 
 /// Upstream: `StatefulSetControllerOptions`.
@@ -15,4 +17,9 @@ pub(crate) struct StatefulSetControllerFlags {
     /// are served. A flag of this program alone
     #[arg(long, value_name = "string", default_value = "")]
     pub(crate) shard: String,
+
+    /// Run beside another StatefulSet controller: take no lease, write nothing, compare every
+    /// decision with the other controller's writes, and serve the result under /shadow
+    #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
+    pub(crate) shadow: bool,
 }

@@ -106,6 +106,7 @@ fn defaults_match_the_reference() {
         statefulset_controller: statefulset_controller::StatefulSetControllerFlags {
             concurrent_statefulset_syncs: 5,
             shard: String::new(),
+            shadow: false,
         },
         metrics: metrics::MetricsFlags {
             allow_metric_labels: Vec::new(),

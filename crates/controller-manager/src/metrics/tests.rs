@@ -11,7 +11,7 @@ use kube_apimachinery::object_key::ObjectKey;
 use prometheus::proto::{LabelPair, MetricType};
 use statefulset_client::feature_gates::KubeVersion;
 use statefulset_client::resource::PODS;
-use statefulset_controller::metrics::Unavailability;
+use statefulset_controller::metrics::{Unavailability, Verdict};
 use statefulset_controller_util::consistency::TrackedResource;
 use statefulset_controller_util::stateful_set::PodManagementPolicy;
 
@@ -46,6 +46,7 @@ fn counted(release: Release) -> Metrics {
     let policy = PodManagementPolicy::OrderedReady;
     controller.sets.counted(&set, policy, unavailability);
     controller.sets.stale_sync_skipped(TrackedResource::Pods);
+    metrics.shadow().unwrap().judged(Verdict::Equal);
     metrics
 }
 

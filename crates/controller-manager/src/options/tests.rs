@@ -22,6 +22,7 @@ fn default_options() -> Options {
     Options {
         source: Source::default(),
         use_service_account_credentials: false,
+        shadow: false,
         concurrent_syncs: NonZeroUsize::new(5).unwrap(),
         shard: None,
         qps: 20.0,

@@ -29,6 +29,9 @@ const BODY_MAX: Duration = Duration::from_secs(10);
 /// Sets the log verbosity.
 pub(crate) type SetVerbosity = dyn Fn(i32) -> Result<(), String> + Send + Sync;
 
+/// Returns the report of a shadow as JSON, with or without the objects of its differences.
+pub(crate) type ShadowReport = dyn Fn(bool) -> String + Send + Sync;
+
 /// Content of the endpoints.
 pub(crate) struct Endpoints {
     /// `/healthz`, `/livez`, `/readyz`, `/metrics/slis`.
@@ -43,6 +46,8 @@ pub(crate) struct Endpoints {
     pub(crate) statusz: Option<StatusPage>,
     /// Name of the program.
     pub(crate) program: String,
+    /// `/shadow`, and `/shadow/objects` for true; `None` without `--shadow`.
+    pub(crate) shadow: Option<Box<ShadowReport>>,
     /// `/debug/flags/v`; `None` without `--profiling`.
     pub(crate) set_verbosity: Option<Box<SetVerbosity>>,
 }
@@ -75,6 +80,13 @@ impl Endpoints {
             },
             "/statusz" => match &self.statusz {
                 Some(page) => page.answer(headers, &self.listed()),
+                None => answer::not_found(),
+            },
+            "/shadow" | "/shadow/objects" => match &self.shadow {
+                Some(report) => {
+                    let report = report(path == "/shadow/objects");
+                    answer::answer(StatusCode::OK, JSON, report)
+                }
                 None => answer::not_found(),
             },
             "/debug/flags/v" => match &self.set_verbosity {

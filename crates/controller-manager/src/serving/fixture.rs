@@ -204,6 +204,7 @@ pub(crate) fn endpoints() -> (Endpoints, Arc<Mutex<Option<i32>>>) {
             clock: Arc::new(FakeClock::new(now())),
         }),
         program: "it".to_owned(),
+        shadow: Some(Box::new(|objects| format!("{{\"objects\":{objects}}}"))),
         set_verbosity: Some(Box::new(move |level| {
             *set.lock().unwrap_or_else(PoisonError::into_inner) = Some(level);
             Ok(())

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::{Answer, FakeApi, Request};
 use crate::program::{PATIENCE, Program, start};
-use crate::{OFF, begin};
+use crate::{OFF, begin, end};
 
 const SETS: &str = "/apis/apps/v1/statefulsets";
 
@@ -81,6 +81,23 @@ fn sets_of_other_shards_are_left_alone() {
     let _program = started(&api, &["--shard=1/2", "--concurrent-statefulset-syncs=1"]);
     let first = next(&begins, "a sync");
     assert!(first.contains("/namespaces/a/"), "{first}");
+}
+
+#[test]
+fn shadow_takes_no_lease_and_writes_nothing() {
+    let (sent, requests) = channel();
+    let api = FakeApi::new(move |request| {
+        // The test may have ended.
+        let _ = sent.send(format!("{} {}", request.method, request.path));
+        lists(request, &[set("web")])
+    });
+    let mut program = start(&["--shadow", "--master", &api.address()], None);
+    program.wait_for_line("shadow: no lease, no writes");
+    program.wait_for_line("ready: caches are filled, comparing decisions");
+    end(program);
+    let requests: Vec<String> = requests.try_iter().collect();
+    let reads = |line: &String| line.starts_with("GET ") && !line.contains("leases");
+    assert!(requests.iter().all(reads), "{requests:#?}");
 }
 
 #[test]

@@ -130,6 +130,10 @@ async fn every_endpoint_can_be_granted() {
         assert_eq!(ask("GET", path).await, expected, "{path}");
     }
 
+    for (path, report) in [("/shadow", false), ("/shadow/objects", true)] {
+        let body = format!("{{\"objects\":{report}}}");
+        assert_eq!(ask("GET", path).await, (200, body));
+    }
     assert_eq!(
         ask("GET", "/debug/flags/v").await,
         (406, "unsupported http method\n".to_owned())
@@ -160,7 +164,8 @@ async fn disabled_endpoints_are_not_found() {
     handler.authorization = allow_all();
     handler.endpoints.flagz = None;
     handler.endpoints.set_verbosity = None;
-    for path in ["/flagz", "/debug/flags/v"] {
+    handler.endpoints.shadow = None;
+    for path in ["/flagz", "/debug/flags/v", "/shadow", "/shadow/objects"] {
         assert_eq!(asked(&handler, "GET", path, "").await.0, 404, "{path}");
     }
     let (_, status) = asked(&handler, "GET", "/statusz", "").await;
