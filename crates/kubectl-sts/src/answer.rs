@@ -4,7 +4,7 @@ use crate::cli::{self, Cli, Command};
 use crate::output::render;
 use crate::server::Server;
 use crate::session::{Reply, Session};
-use crate::{diff, history, plan, preflight, revisions, timeline, watch, why};
+use crate::{diff, history, plan, preflight, revisions, shadow_report, timeline, watch, why};
 
 /// Answers a question.
 ///
@@ -57,10 +57,16 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
             has_objection = checklist.has_objection();
             render(cli.output, &checklist, |list| list.text(session.style))
         }
+        Command::ShadowReport { file } => {
+            let report = shadow_report::read(&server, session, file.as_deref()).await?;
+            has_objection = report.has_objection();
+            render(cli.output, &report, |report| report.text(session.style))
+        }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
     }?;
     Ok(Reply {
         text,
+        notes: server.take_notes().into_iter().collect(),
         has_objection,
         is_settled,
     })

@@ -86,6 +86,14 @@ pub enum Command {
     ///
     /// The exit code is 2 if something is left to do, or couldn't be read.
     Preflight,
+    /// Shows the result of a shadow: the decisions that differ from another controller's
+    ///
+    /// The namespace is that of the shadow's pod. The exit code is 2 if a decision differs.
+    ShadowReport {
+        /// A saved report, instead of the one of the running shadow
+        #[arg(short, long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
     /// Prints the completions of a shell
     Completion {
         /// The shell

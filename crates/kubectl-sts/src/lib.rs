@@ -28,6 +28,7 @@ mod preflight;
 mod revisions;
 pub mod server;
 mod session;
+mod shadow_report;
 mod timeline;
 mod watch;
 mod why;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Parser as _;
 use kubectl_sts::cli::{Cli, Color, Command, Output};
-use kubectl_sts::output::Style;
+use kubectl_sts::output::{Style, printable};
 use kubectl_sts::{Reply, Session, connect};
 use statefulset_client::clock::{Clock as _, SystemClock};
 
@@ -88,6 +88,10 @@ async fn answer(cli: &Cli, style: Style) -> anyhow::Result<Reply> {
             let clear = if is_screen { CLEAR } else { "" };
             print(&format!("{clear}{}", reply.text))?;
             shown.clone_from(&reply.text);
+            for note in &reply.notes {
+                // With stderr closed, the note is lost.
+                let _ = writeln!(std::io::stderr(), "not seen: {}", printable(note));
+            }
         }
         if !is_watch || reply.is_settled {
             return Ok(reply);

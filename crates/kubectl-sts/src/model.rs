@@ -7,12 +7,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+pub use budget::Budget;
 pub use event::Event;
 pub use managed::ManagedSet;
 pub use node::{Claim, Node};
-pub use pod::{Condition, Container, ContainerState, ContainerStatus, Pod};
+pub use pod::{Condition, Container, ContainerState, ContainerStatus, Pod, median_start};
 pub use set::{ClaimTemplate, Set, SetSpec, SetStatus, UpdateStrategy};
 
+mod budget;
 mod event;
 mod managed;
 mod node;

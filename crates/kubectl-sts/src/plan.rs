@@ -11,6 +11,7 @@ mod world;
 
 use anyhow::{Context as _, anyhow};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::Session;
 use crate::cli::PlanArguments;
@@ -29,6 +30,11 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// Claims that would be deleted, with their data.
     claims_deleted: Vec<DeletedClaim>,
+    /// Ready pods now, and the fewest at any moment of the plan.
+    ready: usize,
+    least_ready: usize,
+    /// Budgets of the pods, and the healthy pods that each requires.
+    budgets: Vec<PlannedBudget>,
     /// True if no pod is ready at some moment, although several are now.
     all_at_once: bool,
     /// True if the set would be complete at the end.
@@ -50,6 +56,16 @@ pub(crate) struct DeletedClaim {
     name: String,
     size: String,
     storage_class: String,
+}
+
+/// A disruption budget of the set's pods. The controller's own deletions don't ask it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PlannedBudget {
+    name: String,
+    required: i32,
+    /// True if fewer pods than required are ready at some moment.
+    is_broken: bool,
 }
 
 impl Plan {
@@ -89,7 +105,18 @@ pub(crate) async fn plan(
         Err(_) if file.is_some() && is_missing(server, namespace, &name).await => Vec::new(),
         sets => sets?,
     };
-    let snapshot = read::snapshot(server, sets, session.now, &mut Vec::new()).await?;
+    let mut unread = Vec::new();
+    let snapshot = read::snapshot(server, sets, session.now, &mut unread).await?;
+    for note in unread {
+        server.note(note);
+    }
+    if let Some(set) = snapshot.sets.first()
+        && let Some(object) = snapshot.unreadable(&set.object)
+    {
+        return Err(anyhow!(
+            "{object}; the controller waits until it can be decoded"
+        ));
+    }
     let situation = world::Situation {
         namespace,
         name: &name,
@@ -98,19 +125,48 @@ pub(crate) async fn plan(
         arguments,
         file: file.as_ref(),
     };
-    // Virtual time needs a separate runtime with a paused clock.
+    let changed = in_virtual_time(|| world::change(&situation))?;
+    let changed = checked(server, &situation, changed).await?;
+    in_virtual_time(|| world::run(&situation, &changed))
+}
+
+/// Runs a future on a separate runtime with a paused clock.
+fn in_virtual_time<T: Send, F: Future<Output = anyhow::Result<T>>>(
+    future: impl FnOnce() -> F + Send,
+) -> anyhow::Result<T> {
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .start_paused(true)
             .build()
             .context("start the simulation")?;
-        runtime.block_on(world::run(&situation))
+        runtime.block_on(future())
     };
     std::thread::scope(|scope| {
         let ended = scope.spawn(run).join();
         ended.unwrap_or_else(|_| Err(anyhow!("the simulation failed; report this as a bug")))
     })
+}
+
+/// The changed set as the API server would store it, by a dry run. Without the right to change the
+/// set, it stays as the embedded server stores it.
+async fn checked(
+    server: &Server,
+    situation: &world::Situation<'_>,
+    changed: Value,
+) -> anyhow::Result<Value> {
+    let world::Situation {
+        namespace, name, ..
+    } = situation;
+    let answer = if let Some(set) = situation.snapshot.sets.first() {
+        let live: Value = serde_json::from_str(&set.text).context("decode the set")?;
+        let set = change::with_content(live, &changed);
+        server.dry_run(namespace, Some(name), &set).await?
+    } else {
+        let set = change::new_set(name, &changed);
+        server.dry_run(namespace, None, &set).await?
+    };
+    Ok(answer.unwrap_or(changed))
 }
 
 /// Reports whether the set doesn't exist yet.

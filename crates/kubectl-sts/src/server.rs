@@ -1,14 +1,18 @@
-//! Reads from the API server. No other request exists in this program.
+//! Reads from the API server, and dry runs, which store nothing. No other request exists in this
+//! program.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context as _, anyhow};
-use http::Request;
+use http::{Method, Request};
 use kube::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 
 /// Objects in one page of a list.
 const PAGE: usize = 500;
@@ -34,6 +38,8 @@ pub const REVISIONS: Resource =
 /// Pods.
 pub const PODS: Resource = Resource::new("/api/v1", "pods", "Pod");
 
+/// Connections to the ports of pods.
+const POD_PROXIES: Resource = Resource::new("/api/v1", "pods/proxy", "Pod");
 /// PersistentVolumeClaims.
 pub const CLAIMS: Resource =
     Resource::new("/api/v1", "persistentvolumeclaims", "PersistentVolumeClaim");
@@ -41,6 +47,12 @@ pub const CLAIMS: Resource =
 pub const EVENTS: Resource = Resource::new("/api/v1", "events", "Event");
 /// Nodes.
 pub const NODES: Resource = Resource::new("/api/v1", "nodes", "Node");
+/// Disruption budgets.
+pub const BUDGETS: Resource = Resource::new(
+    "/apis/policy/v1",
+    "poddisruptionbudgets",
+    "PodDisruptionBudget",
+);
 /// Leases.
 pub const LEASES: Resource = Resource::new("/apis/coordination.k8s.io/v1", "leases", "Lease");
 /// Cluster roles.
@@ -96,6 +108,72 @@ struct PageMetadata {
     next: Option<String>,
 }
 
+/// The objects of a list.
+pub struct Listed<T> {
+    /// Those that the caller keeps.
+    pub kept: Vec<T>,
+    /// Those that can't be decoded.
+    pub unreadable: Vec<Unreadable>,
+}
+
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Self {
+            kept: Vec::new(),
+            unreadable: Vec::new(),
+        }
+    }
+}
+
+/// An object that can't be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    kind: &'static str,
+    namespace: String,
+    /// Its name; empty if not even that can be read.
+    pub name: String,
+    /// Uids of its owners.
+    pub owners: Vec<String>,
+    reason: String,
+}
+
+impl Unreadable {
+    fn new(kind: &'static str, text: &str, error: &anyhow::Error) -> Self {
+        let object: Value = serde_json::from_str(text).unwrap_or_default();
+        let member = |name: &str| {
+            let found = object.pointer(&format!("/metadata/{name}"));
+            found.and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let owners = object.pointer("/metadata/ownerReferences");
+        let owners = owners.and_then(Value::as_array).into_iter().flatten();
+        let uids = owners.filter_map(|owner| owner.get("uid")?.as_str());
+        Self {
+            kind,
+            namespace: member("namespace"),
+            name: member("name"),
+            owners: uids.map(str::to_owned).collect(),
+            reason: error.root_cause().to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            namespace,
+            name,
+            reason,
+            ..
+        } = self;
+        let dash = if namespace.is_empty() { "" } else { "/" };
+        write!(
+            f,
+            "{kind} {namespace}{dash}{name} cannot be decoded: {reason}"
+        )
+    }
+}
+
 impl Resource {
     const fn new(base: &'static str, plural: &'static str, kind: &'static str) -> Self {
         Self { base, plural, kind }
@@ -122,12 +200,57 @@ impl Resource {
 #[derive(Clone)]
 pub struct Server {
     client: Client,
+    gates: Arc<OnceLock<FeatureGates>>,
+    notes: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Server {
     /// Reads through a client.
     pub fn new(client: Client) -> Self {
-        Self { client }
+        Self {
+            client,
+            gates: Arc::default(),
+            notes: Arc::default(),
+        }
+    }
+
+    /// Sets the gates of another server, whose objects this one has.
+    #[must_use]
+    pub fn with_gates(self, gates: FeatureGates) -> Self {
+        let gates = Arc::new(OnceLock::from(gates));
+        Self { gates, ..self }
+    }
+
+    /// The gates of the built-in controller of the server's version.
+    pub async fn gates(&self) -> FeatureGates {
+        if let Some(gates) = self.gates.get() {
+            return *gates;
+        }
+        let minor = self.version().await.map(|version| minor(&version));
+        let gates = match minor {
+            Ok(Some(minor)) => {
+                let version = KubeVersion::v1(minor);
+                FeatureGates::at(version.clamp(KubeVersion::EMULATION_FLOOR, KubeVersion::NEWEST))
+            }
+            Ok(None) => FeatureGates::default(),
+            Err(error) => {
+                self.note(format!("{error:#}; the gates of v1.36 are used"));
+                FeatureGates::default()
+            }
+        };
+        *self.gates.get_or_init(|| gates)
+    }
+
+    /// Records something that an answer lacks.
+    pub fn note(&self, text: String) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.insert(text);
+    }
+
+    /// Returns and removes the notes.
+    pub fn take_notes(&self) -> BTreeSet<String> {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *notes)
     }
 
     /// Reads one object; `None` if it doesn't exist.
@@ -146,9 +269,8 @@ impl Server {
             Ok(text) => Ok(Some(text)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => {
-                let object = format!("{} {name}", resource.kind);
-                let advice = advice(&error, "get", resource, namespace);
-                Err(explained(error, &format!("read {object}{advice}")))
+                let error = explained(error, "get", resource, namespace);
+                Err(error.context(format!("read {} {name}", resource.kind)))
             }
         }
     }
@@ -177,6 +299,72 @@ impl Server {
     pub async fn version(&self) -> anyhow::Result<Value> {
         let text = self.read("/version").await.context("read the version")?;
         serde_json::from_str(&text).context("decode the version")
+    }
+
+    /// Sends a set as a dry run, which stores nothing: the changed state of the set of this name, or
+    /// a new set. Returns the state that the server would store; `None`, with a note, without the
+    /// right or if the set was changed meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The server would refuse the change, or doesn't answer.
+    pub async fn dry_run(
+        &self,
+        namespace: &str,
+        name: Option<&str>,
+        set: &Value,
+    ) -> anyhow::Result<Option<Value>> {
+        let sets = STATEFUL_SETS.path(Some(namespace));
+        let (method, verb, path) = match name {
+            Some(name) => (Method::PUT, "update", format!("{sets}/{name}")),
+            None => (Method::POST, "create", sets),
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{path}?dryRun=All"))
+            .header("content-type", "application/json")
+            .body(set.to_string().into_bytes())?;
+        match self.client.request_text(request).await {
+            Ok(text) => serde_json::from_str(&text)
+                .map(Some)
+                .context("decode the answer to the dry run"),
+            Err(kube::Error::Api(status)) if status.message.contains(&format!("cannot {verb}")) => {
+                let place = STATEFUL_SETS.place(Some(namespace));
+                self.note(format!(
+                    "the server's own check of the change (needs the right to {verb} {place})"
+                ));
+                Ok(None)
+            }
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                self.note("the server's own check: the set was changed meanwhile".to_owned());
+                Ok(None)
+            }
+            Err(kube::Error::Api(status)) => Err(anyhow!(
+                "the server would refuse the change: {}",
+                status.message
+            )),
+            Err(error) => Err(anyhow::Error::new(error).context("check the change")),
+        }
+    }
+
+    /// Reads a page of a pod's HTTPS port.
+    ///
+    /// # Errors
+    ///
+    /// The right is missing, or the pod doesn't answer.
+    pub async fn proxied(
+        &self,
+        namespace: &str,
+        pod: &str,
+        port: &str,
+        page: &str,
+    ) -> anyhow::Result<String> {
+        let target = format!("/api/v1/namespaces/{namespace}/pods/https:{pod}:{port}/proxy/{page}");
+        let read = self.read(&target).await;
+        read.map_err(|error| {
+            let error = explained(error, "get", &POD_PROXIES, Some(namespace));
+            error.context(format!("read /{page} of pod {pod}"))
+        })
     }
 
     /// Reads one object that must exist.
@@ -213,17 +401,36 @@ impl Server {
         serde_json::from_str(&text).with_context(|| format!("decode {kind} {namespace}/{name}"))
     }
 
-    /// Reads a list page by page; `keep` decodes each object.
+    /// Reads a list page by page; `keep` decodes each object. One that can't be decoded is noted and
+    /// left out.
     ///
     /// # Errors
     ///
-    /// A right is missing, the server doesn't answer, or an object can't be decoded.
+    /// A right is missing, or the server doesn't answer.
     pub async fn list<T>(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         keep: impl Fn(&str) -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<Vec<T>> {
+        let listed = self.list_all(resource, namespace, keep).await?;
+        for unreadable in &listed.unreadable {
+            self.note(unreadable.to_string());
+        }
+        Ok(listed.kept)
+    }
+
+    /// Reads a list as [`Self::list`] does, and returns the objects that can't be decoded.
+    ///
+    /// # Errors
+    ///
+    /// A right is missing, or the server doesn't answer.
+    pub async fn list_all<T>(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        keep: impl Fn(&str) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<Listed<T>> {
         let action = || format!("list {}", resource.place(namespace));
         for _ in 1..LIST_TRIES {
             match self.list_once(resource, namespace, &keep).await {
@@ -240,32 +447,35 @@ impl Server {
         resource: &Resource,
         namespace: Option<&str>,
         keep: &impl Fn(&str) -> anyhow::Result<Option<T>>,
-    ) -> anyhow::Result<Vec<T>> {
+    ) -> anyhow::Result<Listed<T>> {
         let path = resource.path(namespace);
-        let (mut kept, mut position) = (Vec::new(), String::new());
+        let (mut listed, mut position) = (Listed::default(), String::new());
         loop {
             let page = self.read(&format!("{path}?limit={PAGE}{position}")).await;
             let text = page.map_err(|error| {
                 if matches!(&error, kube::Error::Api(status) if status.code == 404) {
-                    return anyhow!("the server doesn't serve this resource");
+                    return anyhow::Error::new(Refusal {
+                        code: 404,
+                        message: "the server doesn't serve this resource".to_owned(),
+                    });
                 }
-                let advice = advice(&error, "list", resource, namespace);
-                let error = anyhow::Error::new(error);
-                if advice.is_empty() {
-                    error
-                } else {
-                    error.context(advice)
-                }
+                explained(error, "list", resource, namespace)
             })?;
             let page: Page<'_> = serde_json::from_str(&text).context("decode the answer")?;
             for item in page.items.unwrap_or_default() {
-                kept.extend(keep(item.get())?);
+                match keep(item.get()) {
+                    Ok(kept) => listed.kept.extend(kept),
+                    Err(error) => {
+                        let unreadable = Unreadable::new(resource.kind, item.get(), &error);
+                        listed.unreadable.push(unreadable);
+                    }
+                }
             }
             match page.metadata.next {
                 Some(next) if !next.is_empty() => {
                     position = format!("&continue={}", percent_encoded(&next));
                 }
-                _ => return Ok(kept),
+                _ => return Ok(listed),
             }
         }
     }
@@ -277,6 +487,13 @@ impl Server {
     }
 }
 
+/// The minor version of a Kubernetes 1 server. Some distributions write `36+`.
+pub(crate) fn minor(version: &Value) -> Option<u32> {
+    let member = |name: &str| version.get(name).and_then(Value::as_str);
+    let minor = member("minor").filter(|_| member("major") == Some("1"))?;
+    minor.trim_end_matches('+').parse().ok()
+}
+
 /// Decodes an object of a list.
 ///
 /// # Errors
@@ -286,29 +503,56 @@ pub fn decode<T: DeserializeOwned>(text: &str) -> anyhow::Result<T> {
     serde_json::from_str(text).context("decode an object of the list")
 }
 
-fn explained(error: kube::Error, action: &str) -> anyhow::Error {
-    anyhow::Error::new(error).context(action.to_owned())
+/// An answer of the API server that is an error.
+#[derive(Debug)]
+struct Refusal {
+    code: u16,
+    message: String,
 }
 
-/// The missing right, if that is the error.
-fn advice(error: &kube::Error, verb: &str, resource: &Resource, namespace: Option<&str>) -> String {
-    match error {
-        kube::Error::Api(status) if status.code == 403 => {
-            let place = resource.place(namespace);
-            format!(" (needs the right to {verb} {place})")
-                .trim_start()
-                .to_owned()
-        }
-        _ => String::new(),
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
     }
 }
 
-fn is_expired(error: &anyhow::Error) -> bool {
-    let status = error.chain().find_map(|cause| match cause.downcast_ref() {
-        Some(kube::Error::Api(status)) => Some(status.code),
-        _ => None,
+impl std::error::Error for Refusal {}
+
+/// The error of a request, with the missing right if that is the cause.
+fn explained(
+    error: kube::Error,
+    verb: &str,
+    resource: &Resource,
+    namespace: Option<&str>,
+) -> anyhow::Error {
+    let kube::Error::Api(status) = error else {
+        return error.into();
+    };
+    let refusal = anyhow::Error::new(Refusal {
+        code: status.code,
+        message: status.message.clone(),
     });
-    status == Some(410)
+    match status.code {
+        403 => {
+            let place = resource.place(namespace);
+            refusal.context(format!("needs the right to {verb} {place}"))
+        }
+        _ => refusal,
+    }
+}
+
+/// True if a list failed because the server doesn't serve the resource.
+pub(crate) fn is_not_served(error: &anyhow::Error) -> bool {
+    has_code(error, 404)
+}
+
+fn is_expired(error: &anyhow::Error) -> bool {
+    has_code(error, 410)
+}
+
+fn has_code(error: &anyhow::Error, code: u16) -> bool {
+    let refusal = error.downcast_ref::<Refusal>();
+    refusal.is_some_and(|refusal| refusal.code == code)
 }
 
 /// Encodes a value of a query.
@@ -328,6 +572,24 @@ fn percent_encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn gates_follow_the_version_of_the_server() {
+        for (minor, emulated) in [("34", 34), ("36+", 36), ("41", 37)] {
+            let version = format!(r#"{{"major":"1","minor":"{minor}"}}"#);
+            let answer = move |_: Request<kube::client::Body>| {
+                let body = kube::client::Body::from(version.clone().into_bytes());
+                async { Ok::<_, tower::BoxError>(http::Response::new(body)) }
+            };
+            let server = Server::new(Client::new(tower::service_fn(answer), "default"));
+            let gates = server.gates().await;
+            assert_eq!(
+                gates.emulation_version,
+                KubeVersion::v1(emulated),
+                "{minor}"
+            );
+        }
+    }
 
     #[test]
     fn continue_tokens_are_encoded() {

@@ -21,6 +21,8 @@ pub struct Session {
 pub struct Reply {
     /// The text, with a line break at the end.
     pub text: String,
+    /// Facts that the answer lacks, such as objects that can't be decoded or may not be read.
+    pub notes: Vec<String>,
     /// True if a planned change would delete data or take down every pod at once, or if the cluster
     /// may not switch yet.
     pub has_objection: bool,

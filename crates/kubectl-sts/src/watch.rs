@@ -1,17 +1,22 @@
 //! The present state of a set, pod by pod.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::Session;
-use crate::model::{Pod, Set};
+use crate::model::{Node, Pod, Set, median_start};
 use crate::output::{Style, Tone, table};
-use crate::server::Server;
+use crate::server::{NODES, Server, decode};
 use crate::why::{State, explain, read};
 
 /// Most missing pods with a separate row.
 const MISSING_SHOWN: usize = 20;
+
+/// Characters of the progress bar.
+const BAR_WIDTH: usize = 20;
+/// Label of a node with its zone.
+const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// The state of a set.
 #[derive(Debug, Serialize)]
@@ -21,7 +26,61 @@ pub(crate) struct Status {
     set: String,
     summary: String,
     is_settled: bool,
+    progress: Progress,
     pods: Vec<Row>,
+}
+
+/// The wanted pods that are ready in the update revision.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Progress {
+    done: usize,
+    wanted: usize,
+    /// Estimate by the start times of the ready pods; missing without any, and for a stuck set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds_left: Option<i64>,
+}
+
+impl Progress {
+    fn new(snapshot: &read::Snapshot, set: &Set, state: State) -> Self {
+        let wanted = usize::try_from(set.replicas()).unwrap_or_default();
+        let update = &set.status.update_revision;
+        let is_done = |pod: &&Pod| {
+            let ordinal = set.ordinal(&pod.metadata.name);
+            pod.is_ready()
+                && pod.metadata.revision() == update
+                && ordinal.is_some_and(|ordinal| set.ordinals().contains(&ordinal))
+        };
+        let done = snapshot.pods_of(set).filter(is_done).count();
+        let left = i64::try_from(wanted.saturating_sub(done)).unwrap_or(i64::MAX);
+        let each = median_start(snapshot.pods_of(set)).filter(|_| state == State::Waiting);
+        let each = each.map(|seconds| seconds.saturating_add(set.spec.min_ready_seconds));
+        let starts = if set.is_ordered() { left } else { left.min(1) };
+        Self {
+            done,
+            wanted,
+            seconds_left: each.map(|seconds| seconds.saturating_mul(starts)),
+        }
+    }
+
+    fn text(&self) -> String {
+        let Self {
+            done,
+            wanted,
+            seconds_left,
+        } = self;
+        let left = seconds_left.map(|seconds| format!(", about {seconds}s left"));
+        let filled = if *wanted == 0 {
+            BAR_WIDTH
+        } else {
+            done.min(wanted) * BAR_WIDTH / wanted
+        };
+        let bar = "#".repeat(filled) + &".".repeat(BAR_WIDTH - filled);
+        format!(
+            "[{bar}] {done} of {wanted} pods done{}",
+            left.unwrap_or_default()
+        )
+    }
 }
 
 /// A wanted or present pod.
@@ -33,6 +92,7 @@ struct Row {
     phase: String,
     ready: bool,
     node: String,
+    zone: String,
     claims: Vec<String>,
 }
 
@@ -44,12 +104,18 @@ pub(crate) async fn status(
 ) -> anyhow::Result<Status> {
     let names = [name.to_owned()];
     let sets = read::sets(server, Some(&session.namespace), &names).await?;
-    let snapshot = read::snapshot(server, sets, session.now, &mut Vec::new()).await?;
+    let mut unread = Vec::new();
+    let snapshot = read::snapshot(server, sets, session.now, &mut unread).await?;
+    let zones = zones(server, &snapshot, &mut unread).await;
+    for note in unread {
+        server.note(note);
+    }
     let mut status = Status {
         namespace: session.namespace.clone(),
         set: name.to_owned(),
         summary: String::new(),
         is_settled: false,
+        progress: Progress::default(),
         pods: Vec::new(),
     };
     if let Some(set) = snapshot.sets.first() {
@@ -63,12 +129,38 @@ pub(crate) async fn status(
             counts.updated_replicas,
             answer.finding.text
         );
-        status.pods = rows(&snapshot, &set.object);
+        status.progress = Progress::new(&snapshot, &set.object, answer.finding.state);
+        status.pods = rows(&snapshot, &set.object, &zones);
     }
     Ok(status)
 }
 
-fn rows(snapshot: &read::Snapshot, set: &Set) -> Vec<Row> {
+/// The zones of the nodes that run pods. Without the right to read nodes, the zones are missing.
+async fn zones(
+    server: &Server,
+    snapshot: &read::Snapshot,
+    unread: &mut Vec<String>,
+) -> BTreeMap<String, String> {
+    let zone = |node: &Node| {
+        Some((
+            node.metadata.name.clone(),
+            node.metadata.labels.get(ZONE)?.clone(),
+        ))
+    };
+    if !snapshot.nodes.is_empty() {
+        return snapshot.nodes.iter().filter_map(zone).collect();
+    }
+    let keep = |text: &str| Ok(zone(&decode(text)?));
+    match server.list(&NODES, None, keep).await {
+        Ok(zones) => zones.into_iter().collect(),
+        Err(error) => {
+            unread.push(format!("{error:#}"));
+            BTreeMap::new()
+        }
+    }
+}
+
+fn rows(snapshot: &read::Snapshot, set: &Set, zones: &BTreeMap<String, String>) -> Vec<Row> {
     let mut names: BTreeSet<(Option<i64>, String)> = BTreeSet::new();
     for pod in snapshot.pods_of(set) {
         let name = pod.metadata.name.clone();
@@ -93,14 +185,14 @@ fn rows(snapshot: &read::Snapshot, set: &Set) -> Vec<Row> {
             let phase = &snapshot.claim(&claim)?.status.phase;
             Some(format!("{claim} {phase}"))
         });
+        let node = pod.map_or("-", |pod| pod.spec.node_name.as_str());
         Row {
             ordinal,
             revision: pod.map_or("-", |pod| pod.metadata.revision()).to_owned(),
             phase: pod.map_or_else(|| "Missing".to_owned(), phase),
             ready: pod.is_some_and(Pod::is_ready),
-            node: pod
-                .map_or("-", |pod| pod.spec.node_name.as_str())
-                .to_owned(),
+            node: node.to_owned(),
+            zone: zones.get(node).map_or("-", String::as_str).to_owned(),
             claims: claims.collect(),
             pod: name,
         }
@@ -125,7 +217,7 @@ impl Status {
     /// The state for people.
     pub(crate) fn text(&self, style: Style) -> String {
         let titles = [
-            "ORDINAL", "POD", "REVISION", "PHASE", "READY", "NODE", "CLAIMS",
+            "ORDINAL", "POD", "REVISION", "PHASE", "READY", "NODE", "ZONE", "CLAIMS",
         ];
         let mut rows = vec![titles.map(str::to_owned).to_vec()];
         rows.extend(self.pods.iter().map(|row| {
@@ -137,6 +229,7 @@ impl Status {
                 row.phase.clone(),
                 if row.ready { "yes" } else { "no" }.to_owned(),
                 row.node.clone(),
+                row.zone.clone(),
                 row.claims.join(", "),
             ]
         }));
@@ -146,6 +239,11 @@ impl Status {
             Tone::Warn
         };
         let title = format!("{}/{}: {}", self.namespace, self.set, self.summary);
-        format!("{}\n{}", style.paint(tone, &title), table(&rows))
+        let progress = self.progress.text();
+        format!(
+            "{}\n{progress}\n{}",
+            style.paint(tone, &title),
+            table(&rows)
+        )
     }
 }

@@ -135,7 +135,29 @@ pub struct ContainerTerminated {
     pub finished_at: Option<Timestamp>,
 }
 
+/// Longest time that a start takes; a pod that got ready later was unready in between.
+const START_SECONDS_MAX: i64 = 3600;
+
+/// Median of the seconds that these pods took to get ready.
+pub fn median_start<'a>(pods: impl Iterator<Item = &'a Pod>) -> Option<i64> {
+    let mut taken: Vec<i64> = pods.filter_map(Pod::start_seconds).collect();
+    taken.sort_unstable();
+    taken.get(taken.len() / 2).copied()
+}
+
 impl Pod {
+    /// Seconds that the pod took to get ready; `None` if it isn't ready, or was unready since.
+    pub fn start_seconds(&self) -> Option<i64> {
+        let ready = self.condition("Ready").filter(|_| self.is_ready())?;
+        let created = self.metadata.creation_timestamp?;
+        let taken = ready.last_transition_time?.duration_since(created);
+        let has_restarted = self
+            .containers()
+            .any(|container| container.restart_count > 0);
+        let seconds = taken.as_secs();
+        (!has_restarted && (0..=START_SECONDS_MAX).contains(&seconds)).then_some(seconds)
+    }
+
     /// A condition by its type.
     pub fn condition(&self, kind: &str) -> Option<&Condition> {
         let mut conditions = self.status.conditions.iter();

@@ -9,8 +9,14 @@ use serde_json::{Value, json};
 
 use super::world::Situation;
 
+/// Format of whole objects.
+pub(super) const JSON: &str = "application/json";
 /// Format of patches that match containers by name.
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
+/// Format of server-side apply.
+const APPLY: &str = "application/apply-patch+yaml";
+/// Annotation with the manifest that `kubectl apply` used last.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Reads the set of a manifest; other documents are skipped.
 ///
@@ -41,12 +47,12 @@ pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// Makes the change.
+/// Makes the change, and returns the changed set.
 ///
 /// # Errors
 ///
 /// The change doesn't fit the set, or the server refuses it.
-pub(super) async fn make(client: &Client, situation: &Situation<'_>) -> anyhow::Result<()> {
+pub(super) async fn make(client: &Client, situation: &Situation<'_>) -> anyhow::Result<Value> {
     let Situation {
         namespace,
         name,
@@ -57,11 +63,16 @@ pub(super) async fn make(client: &Client, situation: &Situation<'_>) -> anyhow::
     let path = format!("{sets}/{name}");
     if let Some(file) = situation.file {
         if situation.snapshot.sets.is_empty() {
-            send(client, "POST", &sets, "application/json", file).await?;
+            send(client, "POST", &sets, JSON, file).await?;
         } else {
-            let live = send(client, "GET", &path, "application/json", &Value::Null).await?;
-            let wanted = replaced(live, file);
-            send(client, "PUT", &path, "application/json", &wanted).await?;
+            let live = send(client, "GET", &path, JSON, &Value::Null).await?;
+            if let Some(last) = last_applied(&live) {
+                let patch = three_way(&last, file);
+                send(client, "PATCH", &path, STRATEGIC, &patch).await?;
+            } else {
+                let target = format!("{path}?fieldManager=kubectl&force=true");
+                send(client, "PATCH", &target, APPLY, file).await?;
+            }
         }
     }
     if let Some(replicas) = arguments.replicas {
@@ -72,7 +83,7 @@ pub(super) async fn make(client: &Client, situation: &Situation<'_>) -> anyhow::
         let (container, image) = image
             .split_once('=')
             .ok_or_else(|| anyhow!("--image {image}: expected CONTAINER=IMAGE"))?;
-        let live = send(client, "GET", &path, "application/json", &Value::Null).await?;
+        let live = send(client, "GET", &path, JSON, &Value::Null).await?;
         check_container(&live, container)?;
         let patch = json!({"spec": {"template": {"spec": {
             "containers": [{"name": container, "image": image}]}}}});
@@ -86,33 +97,87 @@ pub(super) async fn make(client: &Client, situation: &Situation<'_>) -> anyhow::
         let data = revision(situation, wanted)?;
         send(client, "PATCH", &path, STRATEGIC, &data).await?;
     }
-    Ok(())
+    send(client, "GET", &path, JSON, &Value::Null).await
 }
 
-/// The live set with the members of a manifest. Replicas that the manifest leaves out stay.
-fn replaced(mut live: Value, file: &Value) -> Value {
-    let mut spec = file.get("spec").cloned().unwrap_or_default();
-    let replicas = live.pointer("/spec/replicas").cloned();
-    if let (Some(spec), Some(replicas)) = (spec.as_object_mut(), replicas)
-        && spec.get("replicas").is_none_or(Value::is_null)
-    {
-        spec.insert("replicas".to_owned(), replicas);
+/// The manifest that `kubectl apply` recorded.
+fn last_applied(live: &Value) -> Option<Value> {
+    let annotations = live.pointer("/metadata/annotations")?;
+    serde_json::from_str(annotations.get(LAST_APPLIED)?.as_str()?).ok()
+}
+
+/// The patch of `kubectl apply`: the members of the manifest, and the removal of those that only
+/// the last applied one had. Elements of lists are matched by name.
+fn three_way(last: &Value, file: &Value) -> Value {
+    let mut patch = removals(last, file);
+    if let Some(metadata) = patch.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|member, _| member == "labels" || member == "annotations");
+    }
+    patch
+}
+
+fn removals(last: &Value, file: &Value) -> Value {
+    match (last, file) {
+        (Value::Object(last), Value::Object(file)) => {
+            let mut merged = file.clone();
+            for (member, value) in last {
+                let next = match file.get(member) {
+                    Some(next) => removals(value, next),
+                    None => Value::Null,
+                };
+                merged.insert(member.clone(), next);
+            }
+            Value::Object(merged)
+        }
+        (Value::Array(last), Value::Array(file)) => {
+            let name = |element: &Value| element.get("name").cloned();
+            let mut merged: Vec<Value> = Vec::new();
+            for next in file {
+                let same = |it: &&Value| name(it).is_some() && name(it) == name(next);
+                merged.push(
+                    last.iter()
+                        .find(same)
+                        .map_or_else(|| next.clone(), |before| removals(before, next)),
+                );
+            }
+            let gone = last.iter().filter_map(name);
+            let gone = gone.filter(|gone| file.iter().all(|it| name(it).as_ref() != Some(gone)));
+            let deleted = gone.map(|name| json!({"name": name, "$patch": "delete"}));
+            merged.extend(deleted);
+            Value::Array(merged)
+        }
+        _ => file.clone(),
+    }
+}
+
+/// The set with the spec, labels and annotations of another state.
+pub(super) fn with_content(mut set: Value, content: &Value) -> Value {
+    if let Some(members) = set.as_object_mut() {
+        members.insert(
+            "spec".to_owned(),
+            content.get("spec").cloned().unwrap_or_default(),
+        );
     }
     for member in ["labels", "annotations"] {
-        let added = file.pointer(&format!("/metadata/{member}"));
-        let metadata = live.get_mut("metadata").and_then(Value::as_object_mut);
-        let (Some(added), Some(metadata)) = (added.and_then(Value::as_object), metadata) else {
+        let metadata = set.get_mut("metadata").and_then(Value::as_object_mut);
+        let wanted = content.pointer(&format!("/metadata/{member}"));
+        let Some(metadata) = metadata else {
             continue;
         };
-        let present = metadata.entry(member).or_insert_with(|| json!({}));
-        if let Some(present) = present.as_object_mut() {
-            present.extend(added.clone());
+        match wanted {
+            Some(wanted) => drop(metadata.insert(member.to_owned(), wanted.clone())),
+            None => drop(metadata.remove(member)),
         }
     }
-    if let Some(live) = live.as_object_mut() {
-        live.insert("spec".to_owned(), spec);
-    }
-    live
+    set
+}
+
+/// A new set with the content of another state.
+pub(super) fn new_set(name: &str, content: &Value) -> Value {
+    let empty = json!({
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
+    });
+    with_content(empty, content)
 }
 
 fn check_container(set: &Value, wanted: &str) -> anyhow::Result<()> {
@@ -189,13 +254,26 @@ mod tests {
     }
 
     #[test]
-    fn omitted_replicas_stay() {
-        let live = json!({"metadata": {"uid": "u"}, "spec": {"replicas": 5, "paused": true}});
-        let file = json!({"metadata": {"labels": {"a": "b"}}, "spec": {"serviceName": "web"}});
-        let wanted = json!({
-            "metadata": {"uid": "u", "labels": {"a": "b"}},
-            "spec": {"replicas": 5, "serviceName": "web"},
-        });
-        assert_eq!(replaced(live, &file), wanted);
+    fn members_removed_from_a_manifest_are_removed() {
+        let set = |containers: Value, more: Value| {
+            let mut spec = json!({"template": {"spec": {"containers": containers}}});
+            if let (Some(spec), Some(more)) = (spec.as_object_mut(), more.as_object()) {
+                spec.extend(more.clone());
+            }
+            json!({"kind": "StatefulSet", "metadata": {"name": "web"}, "spec": spec})
+        };
+        let last = set(
+            json!([{"name": "app", "image": "app:1", "tty": true}, {"name": "log"}]),
+            json!({"minReadySeconds": 5}),
+        );
+        let file = set(json!([{"name": "app", "image": "app:2"}]), json!({}));
+        let patch = three_way(&last, &file);
+        let containers = json!([
+            {"name": "app", "image": "app:2", "tty": null},
+            {"name": "log", "$patch": "delete"},
+        ]);
+        assert_eq!(patch["spec"]["template"]["spec"]["containers"], containers);
+        assert_eq!(patch["spec"]["minReadySeconds"], Value::Null);
+        assert_eq!(patch["metadata"], json!({}));
     }
 }

@@ -1,6 +1,6 @@
 //! Plans for people.
 
-use super::{Plan, Step};
+use super::{Plan, PlannedBudget, Step};
 use crate::output::{Style, Tone, table};
 
 impl Plan {
@@ -28,6 +28,24 @@ impl Plan {
         if self.all_at_once {
             let line = "OUTAGE: at some moment no pod would be ready";
             text.push_str(&(style.paint(Tone::Bad, line) + "\n"));
+        }
+        for budget in &self.budgets {
+            let PlannedBudget {
+                name,
+                required,
+                is_broken,
+            } = budget;
+            let (tone, end) = if *is_broken {
+                (Tone::Bad, "the controller doesn't ask it")
+            } else {
+                (Tone::Good, "it is kept")
+            };
+            let least = self.least_ready;
+            let line = format!(
+                "BUDGET: PodDisruptionBudget {name} requires {required} healthy pods, at least \
+                 {least} stay ready: {end}"
+            );
+            text.push_str(&(style.paint(tone, &line) + "\n"));
         }
         let (tone, end) = self.end();
         text + &style.paint(tone, &end) + "\n"

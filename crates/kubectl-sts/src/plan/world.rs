@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use jiff::{SignedDuration, Timestamp};
+use kube::Client;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{
     ActorsConfig, GarbageCollectorConfig, KubeletConfig, NodeConfig, NodesConfig, Outcome, Pattern,
@@ -16,16 +17,17 @@ use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
 use serde_json::{Value, json};
 use statefulset_client::clock::Clock;
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::rest::RestClient;
 use statefulset_controller::StatefulSetController;
 use tokio::task::JoinSet;
 
-use super::change::{self, text};
+use super::change::{self, JSON, text};
 use super::steps::Step;
-use super::{DeletedClaim, Plan, is_complete};
+use super::{DeletedClaim, Plan, PlannedBudget, is_complete};
 use crate::Session;
 use crate::cli::PlanArguments;
-use crate::model::{Pod, Set};
+use crate::model::{Pod, Set, median_start};
 use crate::output::Style;
 use crate::server::{STATEFUL_SETS, Server};
 use crate::why::read::Snapshot;
@@ -67,12 +69,44 @@ impl Clock for SharedClock {
 /// The events after the change.
 struct Observed {
     entries: Vec<AuditEntry>,
+    ready: usize,
+    least_ready: usize,
     all_at_once: bool,
     end: Timestamp,
 }
 
-/// Runs the controller on a copy after the change. Needs paused time.
-pub(super) async fn run(situation: &Situation<'_>) -> anyhow::Result<Plan> {
+/// Makes the change on a copy, and returns the changed set.
+pub(super) async fn change(situation: &Situation<'_>) -> anyhow::Result<Value> {
+    let clock = TokioClock::starting_at(situation.now);
+    let plane = TestControlPlane::builder()
+        .seed(SEED)
+        .clock(Arc::new(clock))
+        .start()
+        .await;
+    load(&plane, situation).await?;
+    change::make(&plane.client(), situation).await
+}
+
+/// Stores the changed set.
+async fn store(client: &Client, situation: &Situation<'_>, changed: &Value) -> anyhow::Result<()> {
+    let Situation {
+        namespace, name, ..
+    } = situation;
+    let sets = format!("/apis/apps/v1/namespaces/{namespace}/statefulsets");
+    if situation.snapshot.sets.is_empty() {
+        let set = change::new_set(name, changed);
+        change::send(client, "POST", &sets, JSON, &set).await?;
+        return Ok(());
+    }
+    let path = format!("{sets}/{name}");
+    let live = change::send(client, "GET", &path, JSON, &Value::Null).await?;
+    let set = change::with_content(live, changed);
+    change::send(client, "PUT", &path, JSON, &set).await?;
+    Ok(())
+}
+
+/// Runs the controller on a copy with the changed set. Needs paused time.
+pub(super) async fn run(situation: &Situation<'_>, changed: &Value) -> anyhow::Result<Plan> {
     let clock = TokioClock::starting_at(situation.now);
     let seconds_to_ready = seconds_to_ready(situation);
     let estimate = seconds_to_ready
@@ -86,14 +120,15 @@ pub(super) async fn run(situation: &Situation<'_>) -> anyhow::Result<Plan> {
         .await;
     let client = plane.client();
     load(&plane, situation).await?;
-    change::make(&client, situation).await?;
+    store(&client, situation, changed).await?;
     let mark = plane.server().audit().mark();
     let mut controllers = JoinSet::new();
-    start_controller(&plane, &clock, &mut controllers);
+    let gates = situation.snapshot.gates;
+    start_controller(&plane, &clock, gates, &mut controllers);
     let observed = observe(&plane, &clock, situation, estimate, mark).await?;
     controllers.shutdown().await;
 
-    let server = Server::new(client.clone());
+    let server = Server::new(client.clone()).with_gates(gates);
     let set: Set = server
         .get_existing(&STATEFUL_SETS, situation.namespace, situation.name)
         .await?;
@@ -116,6 +151,9 @@ pub(super) async fn run(situation: &Situation<'_>) -> anyhow::Result<Plan> {
         set: situation.name.to_owned(),
         steps: steps.collect(),
         claims_deleted: claims_deleted(situation, &observed.entries),
+        ready: observed.ready,
+        least_ready: observed.least_ready,
+        budgets: budgets(situation, &observed),
         all_at_once: observed.all_at_once,
         is_complete,
         ends_with: why.reason_unless_settled(),
@@ -127,19 +165,7 @@ pub(super) async fn run(situation: &Situation<'_>) -> anyhow::Result<Plan> {
 /// Median of the seconds that the present pods took to get ready.
 fn seconds_to_ready(situation: &Situation<'_>) -> Option<i64> {
     let set = situation.snapshot.sets.first()?;
-    let taken = situation.snapshot.pods_of(&set.object).filter_map(|pod| {
-        let ready = pod.condition("Ready").filter(|_| pod.is_ready())?;
-        let since = ready.last_transition_time?;
-        Some(
-            since
-                .duration_since(pod.metadata.creation_timestamp?)
-                .as_secs()
-                .max(0),
-        )
-    });
-    let mut taken: Vec<i64> = taken.collect();
-    taken.sort_unstable();
-    taken.get(taken.len() / 2).copied()
+    median_start(situation.snapshot.pods_of(&set.object))
 }
 
 /// Nodes with ample room, and pods that behave as the present ones do.
@@ -154,18 +180,26 @@ fn actors(situation: &Situation<'_>, estimate: Duration) -> ActorsConfig {
     let pods = set
         .into_iter()
         .flat_map(|set| situation.snapshot.pods_of(set));
-    for pod in pods.filter(|pod| is_broken(pod, situation.now)) {
-        let broken = PodMatcher {
+    for pod in pods {
+        let of_pod = |first: Option<u32>| PodMatcher {
             namespace: Some(Pattern::new(situation.namespace)),
             name: Some(Pattern::new(&pod.metadata.name)),
-            first: Some(1),
+            first,
             ..PodMatcher::default()
         };
-        let behaviour = PodBehaviour {
-            outcome: Outcome::NeverReady,
-            ..behaviour.clone()
-        };
-        kubelet = kubelet.when(broken, behaviour);
+        if is_broken(pod, situation.now) {
+            let broken = PodBehaviour {
+                outcome: Outcome::NeverReady,
+                ..behaviour.clone()
+            };
+            kubelet = kubelet.when(of_pod(Some(1)), broken);
+        } else if let Some(seconds) = pod.start_seconds().and_then(|it| u64::try_from(it).ok()) {
+            let own = PodBehaviour {
+                start_delay: Duration::from_secs(seconds).into(),
+                ..behaviour.clone()
+            };
+            kubelet = kubelet.when(of_pod(None), own);
+        }
     }
     ActorsConfig {
         nodes: NodesConfig {
@@ -217,14 +251,7 @@ async fn load(plane: &TestControlPlane, situation: &Situation<'_>) -> anyhow::Re
     let namespace = json!({"metadata": {"name": situation.namespace}});
     if situation.namespace != "default" {
         let path = "/api/v1/namespaces";
-        change::send(
-            &plane.client(),
-            "POST",
-            path,
-            "application/json",
-            &namespace,
-        )
-        .await?;
+        change::send(&plane.client(), "POST", path, JSON, &namespace).await?;
     }
     let Some(set) = situation.snapshot.sets.first() else {
         return Ok(());
@@ -294,11 +321,17 @@ fn volume_of(claim: &str) -> Option<Value> {
     }))
 }
 
-fn start_controller(plane: &TestControlPlane, clock: &TokioClock, tasks: &mut JoinSet<()>) {
+fn start_controller(
+    plane: &TestControlPlane,
+    clock: &TokioClock,
+    gates: FeatureGates,
+    tasks: &mut JoinSet<()>,
+) {
     let account = Identity::service_account("kube-system", "statefulset-controller");
     let client = RestClient::new(plane.client_as(account));
     let builder = StatefulSetController::builder_with_clients(client.clone(), client)
         .clock(Arc::new(SharedClock(clock.clone())))
+        .feature_gates(gates)
         .resync_period(None)
         .seed(0);
     // Only an election makes building fail, and none is configured.
@@ -333,7 +366,7 @@ async fn observe(
     });
     let may_be_down = now_ready < 2 || set.replicas() == 0;
     let begin = clock.now();
-    let (audit, mut end, mut all_at_once) = (plane.server().audit(), begin, false);
+    let (audit, mut end, mut least_ready) = (plane.server().audit(), begin, now_ready);
     let mut entries = Vec::new();
     let elapsed = |since: Timestamp| clock.now().duration_since(since);
     let limit = |limit: Duration| SignedDuration::try_from(limit).unwrap_or(SignedDuration::MAX);
@@ -352,15 +385,35 @@ async fn observe(
             .max();
         if let Some(last) = last {
             end = end.max(last);
-            all_at_once |= !may_be_down && ready(plane, situation.namespace) == 0;
+            least_ready = least_ready.min(ready(plane, situation.namespace));
         }
         entries.extend(fresh);
     }
     Ok(Observed {
         entries,
-        all_at_once,
+        ready: now_ready,
+        least_ready,
+        all_at_once: !may_be_down && least_ready == 0,
         end,
     })
+}
+
+/// The budgets that select the set's pods.
+fn budgets(situation: &Situation<'_>, observed: &Observed) -> Vec<PlannedBudget> {
+    let set = situation.snapshot.sets.first().map(|set| &set.object);
+    let budgets = set
+        .into_iter()
+        .flat_map(|set| situation.snapshot.budgets_of(set));
+    budgets
+        .map(|budget| {
+            let required = budget.status.desired_healthy;
+            PlannedBudget {
+                name: budget.metadata.name.clone(),
+                required,
+                is_broken: usize::try_from(required).is_ok_and(|it| observed.least_ready < it),
+            }
+        })
+        .collect()
 }
 
 /// Number of ready pods.

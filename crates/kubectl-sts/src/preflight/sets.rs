@@ -53,7 +53,7 @@ async fn read(server: &Server, now: Timestamp) -> anyhow::Result<Found> {
             let objects = snapshot.objects(set);
             let revisions = objects.revisions.iter().map(|text| text.len());
             found.bytes += set.text.len() + revisions.sum::<usize>();
-            let decision = decide(&objects, now).await;
+            let decision = decide(&objects, now, snapshot.gates).await;
             found.add(&snapshot, set, decision);
         }
     }
@@ -65,6 +65,9 @@ impl Found {
         let object = &set.object;
         let key = format!("{}/{}", snapshot.namespace, object.metadata.name);
         self.sets += 1;
+        if let Some(unreadable) = snapshot.unreadable(object) {
+            return self.failing.push(format!("{key}: {unreadable}"));
+        }
         let strangers = snapshot.pods_of(object).filter(|pod| {
             let name = &pod.metadata.name;
             object.ordinal(name).is_none()

@@ -23,9 +23,7 @@ pub(super) async fn check(server: &Server) -> Check {
 fn judge(version: &Value) -> Check {
     let member = |name: &str| version.get(name).and_then(Value::as_str).unwrap_or("");
     let shown = member("gitVersion");
-    // Some distributions write 36+.
-    let minor = member("minor").trim_end_matches('+').parse::<u32>();
-    let Ok(minor) = minor.ok().filter(|_| member("major") == "1").ok_or(()) else {
+    let Some(minor) = crate::server::minor(version) else {
         let text = format!("the version {shown:?} is no Kubernetes version");
         return Check::new(NAME, Verdict::Stop, text);
     };

@@ -14,13 +14,19 @@ const PATIENCE_SECONDS: i64 = 120;
 
 /// Explains one set.
 pub(crate) async fn explain(snapshot: &Snapshot, set: &Stored<Set>) -> Answer {
-    match decide(&snapshot.objects(set), snapshot.now).await {
+    if let Some(object) = snapshot.unreadable(&set.object) {
+        let text = format!("{object}; the controller waits until it can be decoded or is deleted");
+        let finding = Finding::stuck("undecodable-object", text);
+        return Answer::new(snapshot, &set.object, None, finding);
+    }
+    match decide(&snapshot.objects(set), snapshot.now, snapshot.gates).await {
         Ok(decision) => {
             let finding = Case {
                 snapshot,
                 set: &set.object,
             }
             .find(&decision);
+            let finding = blocked(snapshot, &set.object, finding);
             let waiting = decision.waiting.as_ref();
             Answer::new(snapshot, &set.object, waiting, finding)
         }
@@ -30,6 +36,19 @@ pub(crate) async fn explain(snapshot: &Snapshot, set: &Stored<Set>) -> Answer {
             Answer::new(snapshot, &set.object, None, finding)
         }
     }
+}
+
+/// Adds the budgets that refuse every eviction of the pods of a set that isn't settled.
+fn blocked(snapshot: &Snapshot, set: &Set, finding: Finding) -> Finding {
+    if finding.state == State::Settled {
+        return finding;
+    }
+    let budgets = snapshot.budgets_of(set);
+    let exhausted = budgets.filter(|budget| budget.status.disruptions_allowed == 0);
+    let shown: Vec<String> = exhausted
+        .map(|budget| format!("{}: a drained node keeps its pods", budget.text()))
+        .collect();
+    finding.shown_by(shown)
 }
 
 /// A set in its surroundings.
@@ -44,6 +63,9 @@ impl Case<'_> {
         let set = self.set;
         if set.metadata.deletion_timestamp.is_some() {
             return self.set_deleted();
+        }
+        if let Some(finding) = refused::name_taken(self, decision) {
+            return finding;
         }
         if let Some(error) = &decision.error {
             return self.failing(error);

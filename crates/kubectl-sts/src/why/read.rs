@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Context as _;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
+use statefulset_client::feature_gates::FeatureGates;
 
 use crate::decide::Objects;
-use crate::model::{Claim, Event, Node, Pod, Revision, Set};
+use crate::model::{Budget, Claim, Event, Node, Pod, Revision, Set};
 use crate::server::{
-    CLAIMS, EVENTS, NODES, PODS, REVISIONS, Resource, STATEFUL_SETS, Server, decode,
+    BUDGETS, CLAIMS, EVENTS, NODES, PODS, REVISIONS, Resource, STATEFUL_SETS, Server, Unreadable,
+    decode,
 };
 
 /// An object as decoded and as the server sent it.
@@ -22,6 +24,8 @@ pub(crate) struct Stored<T> {
 pub(crate) struct Snapshot {
     pub(crate) namespace: String,
     pub(crate) now: Timestamp,
+    /// The gates of the server's version.
+    pub(crate) gates: FeatureGates,
     pub(crate) sets: Vec<Stored<Set>>,
     pods: BTreeMap<String, Stored<Pod>>,
     /// Names of pods by the uid of their controller.
@@ -33,6 +37,10 @@ pub(crate) struct Snapshot {
     warnings: BTreeMap<String, Vec<Event>>,
     /// Nodes, read only if a pod needs one.
     pub(crate) nodes: Vec<Node>,
+    /// Disruption budgets of the namespace.
+    budgets: Vec<Budget>,
+    /// Pods, claims and revisions that can't be decoded.
+    unreadable: Vec<Unreadable>,
 }
 
 /// Reads these sets, or all that aren't settled.
@@ -114,9 +122,10 @@ pub(crate) async fn snapshot(
         let owner = revision.metadata.controller();
         owner.is_none_or(|owner| uids.contains(&*owner.uid))
     };
-    let pods = list(server, &PODS, &namespace, of_pod).await?;
-    let claims = list(server, &CLAIMS, &namespace, of_claim).await?;
-    let revisions = list(server, &REVISIONS, &namespace, of_revision).await?;
+    let mut unreadable = Vec::new();
+    let pods = list(server, &PODS, &namespace, of_pod, &mut unreadable).await?;
+    let claims = list(server, &CLAIMS, &namespace, of_claim, &mut unreadable).await?;
+    let revisions = list(server, &REVISIONS, &namespace, of_revision, &mut unreadable).await?;
     let known: BTreeSet<&str> = {
         let pods = pods.iter().map(|pod| &*pod.object.metadata.uid);
         let claims = claims.iter().map(|claim| &*claim.object.metadata.uid);
@@ -140,6 +149,13 @@ pub(crate) async fn snapshot(
     } else {
         Vec::new()
     };
+    let read = server
+        .list(&BUDGETS, Some(&namespace), |text| decode(text).map(Some))
+        .await;
+    let budgets = read.unwrap_or_else(|error| {
+        unread.push(format!("{error:#}"));
+        Vec::new()
+    });
     let mut owned: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for pod in &pods {
         if let Some(owner) = pod.object.metadata.controller() {
@@ -156,12 +172,15 @@ pub(crate) async fn snapshot(
     Ok(Snapshot {
         namespace,
         now,
+        gates: server.gates().await,
         pods: by_name_of(pods, |pod| &pod.metadata.name),
         owned,
         claims: by_name_of(claims, |claim| &claim.metadata.name),
         revisions: by_owner,
         warnings,
         nodes,
+        budgets,
+        unreadable,
         sets,
     })
 }
@@ -171,12 +190,15 @@ async fn list<T: DeserializeOwned>(
     resource: &Resource,
     namespace: &str,
     is_wanted: impl Fn(&T) -> bool,
+    unreadable: &mut Vec<Unreadable>,
 ) -> anyhow::Result<Vec<Stored<T>>> {
     let keep = |text: &str| {
         let object: T = decode(text)?;
         Ok(is_wanted(&object).then(|| Stored::new(object, text)))
     };
-    server.list(resource, Some(namespace), keep).await
+    let listed = server.list_all(resource, Some(namespace), keep).await?;
+    unreadable.extend(listed.unreadable);
+    Ok(listed.kept)
 }
 
 /// Reads the warnings about these objects. Without the right, the answers lack this evidence.
@@ -241,6 +263,7 @@ impl Snapshot {
         Self {
             namespace: String::new(),
             now,
+            gates: FeatureGates::default(),
             sets: Vec::new(),
             pods: BTreeMap::new(),
             owned: BTreeMap::new(),
@@ -248,7 +271,21 @@ impl Snapshot {
             revisions: BTreeMap::new(),
             warnings: BTreeMap::new(),
             nodes: Vec::new(),
+            budgets: Vec::new(),
+            unreadable: Vec::new(),
         }
+    }
+
+    /// An object that can't be decoded, of the set or with the name of one of its objects.
+    pub(crate) fn unreadable(&self, set: &Set) -> Option<&Unreadable> {
+        let (uid, name) = (&set.metadata.uid, &set.metadata.name);
+        let claims: Vec<String> = claim_prefixes(set).collect();
+        self.unreadable.iter().find(|object| {
+            let prefix = split(&object.name).map_or("", |(prefix, _)| prefix);
+            object.owners.contains(uid)
+                || prefix == name
+                || claims.iter().any(|claim| claim == prefix)
+        })
     }
 
     /// The number of pods.
@@ -280,6 +317,15 @@ impl Snapshot {
     pub(crate) fn pods_of<'a>(&'a self, set: &'a Set) -> impl Iterator<Item = &'a Pod> {
         let names = self.owned.get(&set.metadata.uid).into_iter().flatten();
         names.filter_map(|name| self.pod(name))
+    }
+
+    /// The budgets that select one of the set's pods.
+    pub(crate) fn budgets_of<'a>(&'a self, set: &'a Set) -> impl Iterator<Item = &'a Budget> {
+        let budgets = self.budgets.iter();
+        budgets.filter(|budget| {
+            let mut pods = self.pods_of(set);
+            pods.any(|pod| budget.selects(&pod.metadata.labels))
+        })
     }
 
     /// The revisions of a set, oldest first.

@@ -11,9 +11,6 @@ const PATIENCE_SECONDS: i64 = 60;
 /// The cause if the controller's next step doesn't happen.
 pub(super) fn find(case: Case<'_>, decision: &Decision) -> Option<Finding> {
     let writes = &decision.writes;
-    if let Some(finding) = writes.iter().find_map(|write| name_taken(case, write)) {
-        return Some(finding);
-    }
     let warnings = case.snapshot.warnings(&case.set.metadata.uid);
     let failed = writes.iter().find_map(|write| {
         let event = warnings.iter().find(|event| is_about(event, write))?;
@@ -32,7 +29,12 @@ pub(super) fn find(case: Case<'_>, decision: &Decision) -> Option<Finding> {
 }
 
 /// The cause if another pod has the name of a pod to create.
-fn name_taken(case: Case<'_>, write: &Write) -> Option<Finding> {
+pub(super) fn name_taken(case: Case<'_>, decision: &Decision) -> Option<Finding> {
+    let mut writes = decision.writes.iter();
+    writes.find_map(|write| taken_name(case, write))
+}
+
+fn taken_name(case: Case<'_>, write: &Write) -> Option<Finding> {
     let name = &write.name;
     if write.verb != "create" || write.resource != "pods" {
         return None;

@@ -5,6 +5,7 @@ mod kubectl;
 mod plan;
 mod preflight;
 mod program;
+mod shadow_report;
 mod stage;
 mod stuck;
 mod timeline;

@@ -1,5 +1,6 @@
 //! `plan` against what then happens.
 
+use kube_test_control_plane::admission::{AdmissionRequest, Denial, Operation};
 use kube_test_control_plane::audit::AuditEntry;
 use serde_json::{Value, json};
 
@@ -227,4 +228,49 @@ async fn manifest_of_a_new_set_is_planned() {
     ];
     assert_eq!(planned(&plan)[..2], first);
     std::fs::remove_file(&path).expect("the manifest exists");
+}
+
+#[tokio::test(start_paused = true)]
+async fn manifest_is_applied_as_kubectl_does() {
+    let stage = Stage::start().await;
+    let mut set = web(1);
+    set["spec"]["minReadySeconds"] = json!(2);
+    set["spec"]["template"]["spec"]["containers"][0]["tty"] = json!(true);
+    let last = set.to_string();
+    set["metadata"]["annotations"] =
+        json!({"kubectl.kubernetes.io/last-applied-configuration": last});
+    stage.create(SETS, &set).await;
+    stage.pass(60).await;
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let path = folder.join(format!("applied-set-{}.yaml", std::process::id()));
+    let mut file = web(1);
+    // The manifest leaves the number of pods to an autoscaler.
+    file["spec"]
+        .as_object_mut()
+        .expect("a spec")
+        .remove("replicas");
+    std::fs::write(&path, file.to_string()).expect("the manifest is written");
+    stage
+        .patch(SET, &json!({"spec": {"minReadySeconds": 3}}))
+        .await;
+    stage.pass(60).await;
+    let plan = stage.sts(&format!("plan -f {}", path.display())).await;
+    assert!(plan.contains("delete pod web-0"), "{plan}");
+    std::fs::remove_file(&path).expect("the manifest exists");
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_checks_the_change_where_the_user_may() {
+    let stage = settled(&web(1)).await;
+    let hook = |request: &mut AdmissionRequest<'_>| {
+        if request.kind.plural == "statefulsets" && request.operation == Operation::Update {
+            return Err(Denial::Forbidden("no updates on Fridays".to_owned()));
+        }
+        Ok(())
+    };
+    stage.plane.server().admission().add("fridays", hook);
+    let refused = stage.sts("plan web --image app=app:2").await;
+    let start = "error: the server would refuse the change: ";
+    assert!(refused.starts_with(start), "{refused}");
+    assert!(refused.contains("no updates on Fridays"), "{refused}");
 }

@@ -1,7 +1,10 @@
 //! The checklist before a switch.
 
+use http::{Request, Response};
+use kube::client::Body;
 use kube_test_control_plane::auth::Identity;
 use serde_json::{Value, json};
+use tower::{BoxError, service_fn};
 
 use crate::stage::{SETS, Stage, web};
 
@@ -55,13 +58,60 @@ async fn changed_template_behind_a_settled_status_stops_the_switch() {
     );
 }
 
+/// The cluster's client, with the shipped flow schema, a kind that the embedded server lacks.
+fn with_flow_schema(stage: &Stage) -> kube::Client {
+    let client = stage.plane.client();
+    let service = service_fn(move |request: Request<Body>| {
+        let client = client.clone();
+        async move {
+            if !request.uri().path().contains("/flowschemas/") {
+                return Ok::<_, BoxError>(client.send(request).await?);
+            }
+            let schema = json!({"spec": {"priorityLevelConfiguration": {"name": "workload-high"}}});
+            Ok(Response::new(Body::from(schema.to_string().into_bytes())))
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn cluster_without_open_points_may_switch() {
+    let stage = Stage::start().await;
+    stage.create(SETS, &web(2)).await;
+    stage.pass(60).await;
+    let pod = json!({
+        "metadata": {"name": "kcm", "labels": {"component": "kube-controller-manager"}},
+        "spec": {"containers": [{
+            "name": "kcm", "image": "kcm:1",
+            "args": ["--controllers=*,bootstrapsigner,-statefulset-controller"],
+        }]},
+    });
+    stage
+        .create("/api/v1/namespaces/kube-system/pods", &pod)
+        .await;
+    let group = "rbac.authorization.k8s.io";
+    let binding = json!({
+        "metadata": {"name": "statefulset-controller-manager"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole",
+            "name": "system:controller:statefulset-controller"},
+        "subjects": [{"kind": "ServiceAccount", "namespace": "kube-system",
+            "name": "statefulset-controller-manager"}],
+    });
+    let bindings = format!("/apis/{group}/v1/clusterrolebindings");
+    stage.create(&bindings, &binding).await;
+    let text = stage.sts_as(with_flow_schema(&stage), "preflight").await;
+    assert!(text.ends_with("the cluster may switch\n"), "{text}");
+    let open = text.lines().filter(|line| !line.starts_with("ok "));
+    assert_eq!(open.count(), 1, "{text}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn missing_rights_leave_points_open() {
     let stage = Stage::start().await;
     let jane = stage.plane.client_as(Identity::user("jane"));
     let text = stage.sts_as(jane, "preflight").await;
     let unseen =
-        "unseen  sets          not seen: list statefulsets: (needs the right to list statefulsets)";
+        "unseen  sets          not seen: list statefulsets: needs the right to list statefulsets: ";
     assert!(text.contains(unseen), "{text}");
     assert!(text.ends_with("exit code 2\n"), "{text}");
     let writes = stage

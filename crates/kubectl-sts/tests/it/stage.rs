@@ -108,8 +108,15 @@ impl Stage {
             style: Style::Plain,
         };
         match run(&cli, &session).await {
-            Ok(reply) if reply.has_objection => reply.text + "exit code 2\n",
-            Ok(reply) => reply.text,
+            Ok(mut reply) => {
+                for note in reply.notes {
+                    reply.text += &["not seen: ", &note, "\n"].concat();
+                }
+                if reply.has_objection {
+                    reply.text.push_str("exit code 2\n");
+                }
+                reply.text
+            }
             Err(error) => format!("error: {error:#}\n"),
         }
     }

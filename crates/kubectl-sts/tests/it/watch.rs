@@ -18,17 +18,24 @@ async fn table_shows_present_and_missing_pods() {
         lines[0],
         "default/web: 1 of 3 ready, 2 updated; pod web-1 is starting (Pending)"
     );
-    assert_eq!(lines[1], "ORDINAL POD REVISION PHASE READY NODE CLAIMS");
-    assert!(lines[2].starts_with("0 web-0 web-"), "{text}");
+    assert_eq!(
+        lines[1],
+        "[######..............] 1 of 3 pods done, about 62s left"
+    );
+    assert_eq!(
+        lines[2],
+        "ORDINAL POD REVISION PHASE READY NODE ZONE CLAIMS"
+    );
+    assert!(lines[3].starts_with("0 web-0 web-"), "{text}");
     assert!(
-        lines[2].ends_with("Running yes node-0 data-web-0 Bound"),
+        lines[3].ends_with("Running yes node-0 - data-web-0 Bound"),
         "{text}"
     );
     assert!(
-        lines[3].ends_with("Pending no node-1 data-web-1 Bound"),
+        lines[4].ends_with("Pending no node-1 - data-web-1 Bound"),
         "{text}"
     );
-    assert_eq!(lines[4], "2 web-2 - Missing no -");
+    assert_eq!(lines[5], "2 web-2 - Missing no - -");
     stage.pass(120).await;
     let text = stage.sts("watch web --once").await;
     assert!(
@@ -45,7 +52,7 @@ async fn huge_sets_fit_on_a_screen() {
         .patch(SET, &json!({"spec": {"replicas": 2_000_000_000}}))
         .await;
     let text = stage.sts("watch web --once").await;
-    assert_eq!(text.lines().count(), 22, "{text}");
+    assert_eq!(text.lines().count(), 23, "{text}");
 }
 
 /// A line with one space between its words.

@@ -96,10 +96,10 @@ async fn unreadable_evidence_is_named() {
         text.contains("kubectl -n default delete pod web-2"),
         "{text}"
     );
-    let events = "not seen: list events in namespace default: (needs the right to list events";
+    let events = "not seen: list events in namespace default: needs the right to list events";
     assert!(text.contains(events), "{text}");
     assert!(
-        text.contains("not seen: list nodes: (needs the right to list nodes)"),
+        text.contains("not seen: list nodes: needs the right to list nodes"),
         "{text}"
     );
     let writes = stage
@@ -108,4 +108,65 @@ async fn unreadable_evidence_is_named() {
         .audit()
         .matching(|it| it.is_write() && it.user == "jane");
     assert!(writes.is_empty(), "{writes:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn undecodable_pod_is_named_beside_other_answers() {
+    let stage = two_sets().await;
+    let path = "/api/v1/namespaces/default/pods/db-0";
+    let mut pod = stage
+        .ask("GET", path, "application/json", &Value::Null)
+        .await;
+    pod["metadata"]["labels"]["odd"] = json!(7);
+    let stored = stage.plane.server().store_as_is(pod.to_string().as_bytes());
+    stored.expect("the store takes any object");
+    let text = stage.sts("why db -o json").await;
+    assert!(
+        text.contains("Pod default/db-0 cannot be decoded: invalid type: integer `7`"),
+        "{text}"
+    );
+    assert!(text.contains("undecodable-object"), "{text}");
+    let text = stage.sts("why web").await;
+    assert!(
+        text.contains("old-revision") || text.contains("web-2"),
+        "{text}"
+    );
+    let plan = stage.sts("plan db --replicas 2").await;
+    assert!(
+        plan.starts_with("error: Pod default/db-0 cannot be decoded"),
+        "{plan}"
+    );
+    let history = stage.sts("history db").await;
+    let note = "not seen: Pod default/db-0 cannot be decoded";
+    assert!(history.contains(note), "{history}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn exhausted_budgets_are_evidence() {
+    let stage = two_sets().await;
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let budget = json!({
+        "metadata": {"name": "all"},
+        "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app": "web"}}},
+    });
+    stage.create(budgets, &budget).await;
+    let status = json!({"status": {
+        "disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 3, "expectedPods": 3}});
+    stage.patch(&format!("{budgets}/all/status"), &status).await;
+    let text = stage.sts("why web").await;
+    let line = "PodDisruptionBudget all allows 0 evictions (2 pods healthy, 3 required)";
+    assert!(text.contains(line), "{text}");
+    let plan = stage.sts("plan web --image app=app:3").await;
+    let line = "BUDGET: PodDisruptionBudget all requires 3 healthy pods, at least 2 stay ready";
+    assert!(plan.contains(line), "{plan}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn missing_rights_are_named() {
+    let stage = two_sets().await;
+    let jane = stage.plane.client_as(Identity::user("jane"));
+    let text = stage.sts_as(jane, "why web").await;
+    let start =
+        "error: read StatefulSet web: needs the right to get statefulsets in namespace default: ";
+    assert!(text.starts_with(start), "{text}");
 }
