@@ -19,6 +19,7 @@ mod helm;
 #[cfg(feature = "kubectl")]
 mod kubectl;
 mod monitoring;
+mod shadow;
 
 const NAME: &str = "statefulset-controller-manager";
 const OVERLAYS: [&str; 2] = ["overlays/self-managed", "overlays/managed"];
