@@ -43,19 +43,21 @@ impl Events {
         Some(Self(items?.iter().map(Event::new).collect()))
     }
 
-    /// True if an event reports this write.
-    pub(super) fn report(&self, deed: &Deed, at: Timestamp) -> bool {
+    /// True if an event reports this write, and not the same one at an earlier time.
+    pub(super) fn report(&self, deed: &Deed, at: Timestamp, earlier: Option<Timestamp>) -> bool {
         let reason = match deed.verb {
             Verb::Create => "SuccessfulCreate",
             Verb::Change => "SuccessfulUpdate",
             Verb::Delete => "SuccessfulDelete",
         };
+        let is_about = |last: Timestamp| {
+            let distance = at.duration_since(last);
+            let is_nearer =
+                |earlier: Timestamp| last.duration_since(earlier).abs() < distance.abs();
+            distance <= SKEW && !earlier.is_some_and(is_nearer)
+        };
         self.0.iter().any(|event| {
-            event.reason == reason
-                && event.names(deed)
-                && event
-                    .last
-                    .is_none_or(|last| at.duration_since(last) <= SKEW)
+            event.reason == reason && event.names(deed) && event.last.is_none_or(is_about)
         })
     }
 

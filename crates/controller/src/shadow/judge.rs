@@ -1,11 +1,13 @@
 //! The comparison of one set's decisions with its writes.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::resource_version::compare;
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::rest::RestClient;
@@ -72,7 +74,7 @@ impl Judge {
         let deeds = present.deeds.clone();
         let overdue = self.with_ledger(key, |ledger, now| {
             ledger.decide(deeds, now);
-            ledger.overdue(now)
+            ledger.overdue(now, |version| self.is_behind(version))
         });
         self.close(&set, overdue, &present).await;
         let check = self.with_ledger(key, |ledger, now| ledger.next_check(now));
@@ -97,12 +99,26 @@ impl Judge {
         let Some(ledger) = ledgers.get_mut(key) else {
             return;
         };
-        ledger.overdue(now);
+        ledger.overdue(now, |_| false);
         if ledger.seen().is_empty() {
             ledgers.remove(key);
         } else {
             self.queue.add_after(key.clone(), GRACE);
         }
+    }
+
+    /// True if a cache may lack changes that the writer of this version saw.
+    fn is_behind(&self, version: &str) -> bool {
+        let caches = &self.caches;
+        let versions = [
+            caches.sets.last_sync_resource_version(),
+            caches.pods.last_sync_resource_version(),
+            caches.claims.last_sync_resource_version(),
+            caches.revisions.last_sync_resource_version(),
+        ];
+        versions
+            .iter()
+            .any(|read| compare(read, version).is_ok_and(Ordering::is_lt))
     }
 
     fn with_ledger<T>(
@@ -176,9 +192,17 @@ impl Judge {
                         self.differ(set, &deed, true, since, present);
                     }
                 }
-                Open::Unexplained(seen) => {
+                Open::Skipped(deed, since, pod) => {
+                    // The decision may have been made on caches that were behind.
+                    let before = self.decide(set, std::slice::from_ref(&pod)).await;
+                    if before.deeds.contains(&deed) {
+                        self.differ(set, &deed, true, since, &before);
+                    }
+                }
+                Open::Unexplained(seen, earlier) => {
                     let events = events.as_ref();
-                    let is_foreign = events.is_some_and(|it| !it.report(&seen.deed, seen.at));
+                    let is_foreign =
+                        events.is_some_and(|it| !it.report(&seen.deed, seen.at, earlier));
                     if has_event(&seen.deed) && is_foreign {
                         tracing::debug!(write = %seen.deed, "write of another program");
                         self.journal.judge(Verdict::Foreign);

@@ -18,8 +18,14 @@ const RECENT: Duration = Duration::from_secs(10);
 /// Time in which an unexplained write may still be explained: this program's caches may be behind,
 /// and the events of the other controller come later than its writes.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
+/// Time for which explained writes are kept, to tell their events from those of later writes.
+const EXPLAINED: Duration = Duration::from_secs(60);
 /// A moment later.
 const TICK: Duration = Duration::from_millis(1);
+/// The same while a cache may be behind: longer than the time between two bookmarks of a watch.
+const GRACE_MAX: Duration = Duration::from_secs(120);
+/// Pause between two looks at a cache that may be behind.
+const AGAIN: Duration = Duration::from_secs(5);
 /// Time for which a decision must stand before its missing write is a difference.
 pub(super) const PATIENCE: Duration = Duration::from_secs(300);
 /// Unexplained writes of a set that are kept; of more, the first is judged at once.
@@ -33,6 +39,8 @@ pub(super) struct Seen {
     pub(super) deed: Deed,
     pub(super) before: Before,
     pub(super) at: Timestamp,
+    /// Version of the object after the write; of a deleted object the last known one.
+    pub(super) version: Box<str>,
 }
 
 /// A decision of the shadow whose write was not seen yet.
@@ -45,8 +53,8 @@ struct Decided {
     stands: bool,
     /// True if its missing write was reported.
     is_reported: bool,
-    /// True for a write to a claim whose pod was written, which comes after the claim.
-    is_passed: bool,
+    /// The write to the pod of a claim, which comes after the claim's own.
+    passed_by: Option<Seen>,
 }
 
 /// The open comparisons of one set.
@@ -54,22 +62,26 @@ struct Decided {
 pub(super) struct Ledger {
     seen: Vec<Seen>,
     decided: BTreeMap<Deed, Decided>,
-    /// Claims that another controller left out before it wrote their pod.
-    skipped: Vec<(Deed, Timestamp)>,
+    /// Writes to claims that seem to be left out before the write to their pod.
+    skipped: Vec<Open>,
+    /// Explained writes of the last minute.
+    explained: Vec<(Deed, Timestamp)>,
     next_number: u64,
 }
 
 /// The matters of a set that only its events can settle.
 pub(super) enum Open {
-    /// A write without a decision.
-    Unexplained(Seen),
+    /// A write without a decision, and the time of an explained one of the same kind before it.
+    Unexplained(Seen, Option<Timestamp>),
+    /// A decision about a claim, with its beginning, and the later write to the claim's pod.
+    Skipped(Deed, Timestamp, Seen),
     /// A decision without a write, with its beginning.
     Missing(Deed, Timestamp),
 }
 
 impl Ledger {
     /// Records a write from a watch.
-    pub(super) fn see(&mut self, deed: Deed, before: Before, at: Timestamp) {
+    pub(super) fn see(&mut self, deed: Deed, before: Before, version: &str, at: Timestamp) {
         let number = self.next_number;
         self.next_number += 1;
         self.seen.push(Seen {
@@ -77,6 +89,7 @@ impl Ledger {
             deed,
             before,
             at,
+            version: version.into(),
         });
     }
 
@@ -88,9 +101,10 @@ impl Ledger {
     /// Explains writes by the decisions so far. Returns a verdict for each explained write.
     pub(super) fn settle(&mut self, now: Timestamp) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
-        let decided = &mut self.decided;
+        let (decided, explained) = (&mut self.decided, &mut self.explained);
+        explained.retain(|(_, at)| elapsed(*at, now) <= EXPLAINED);
         for seen in &self.seen {
-            pass_claims(decided, &seen.deed);
+            pass_claims(decided, seen);
         }
         self.seen.retain(|seen| {
             let explains = |it: &&Decided| it.stands || elapsed(it.last, seen.at) <= RECENT;
@@ -104,13 +118,17 @@ impl Ledger {
                 Verdict::Equal
             });
             decided.remove(&seen.deed);
+            explained.push((seen.deed.clone(), seen.at));
             false
         });
         let skipped = &mut self.skipped;
         decided.retain(|deed, it| {
             let is_kept = it.stands || elapsed(it.last, now) <= RECENT;
-            if !is_kept && it.is_passed && !it.is_reported {
-                skipped.push((deed.clone(), it.since));
+            if !is_kept
+                && !it.is_reported
+                && let Some(pod) = it.passed_by.take()
+            {
+                skipped.push(Open::Skipped(deed.clone(), it.since, pod));
             }
             is_kept
         });
@@ -125,6 +143,7 @@ impl Ledger {
         now: Timestamp,
     ) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
+        let explained = &mut self.explained;
         self.seen.retain(|seen| {
             if !numbers.contains(&seen.number) {
                 return true;
@@ -132,6 +151,7 @@ impl Ledger {
             if !decisions.remove(&seen.deed) {
                 return true;
             }
+            explained.push((seen.deed.clone(), seen.at));
             let is_late = elapsed(seen.at, now) > LATE;
             verdicts.push(if is_late {
                 Verdict::Late
@@ -154,7 +174,7 @@ impl Ledger {
                     last: now,
                     stands: true,
                     is_reported: false,
-                    is_passed: false,
+                    passed_by: None,
                 },
             };
             self.decided.insert(deed, decision);
@@ -169,19 +189,22 @@ impl Ledger {
         }
     }
 
-    /// Removes and returns the matters that have been open for too long.
-    pub(super) fn overdue(&mut self, now: Timestamp) -> Vec<Open> {
+    /// Removes and returns the matters that have been open for too long. `is_ahead` reports a write
+    /// that is newer than a cache on which a decision depends.
+    pub(super) fn overdue(&mut self, now: Timestamp, is_ahead: impl Fn(&str) -> bool) -> Vec<Open> {
         let excess = self.seen.len().saturating_sub(UNEXPLAINED_MAX);
-        let skipped = std::mem::take(&mut self.skipped).into_iter();
-        let mut open: Vec<Open> = skipped
-            .map(|(deed, since)| Open::Missing(deed, since))
-            .collect();
+        let mut open = std::mem::take(&mut self.skipped);
+        let explained = &self.explained;
         let mut position = 0;
         self.seen.retain(|seen| {
-            let is_overdue = position < excess || elapsed(seen.at, now) >= GRACE;
+            let age = elapsed(seen.at, now);
+            let is_late = age >= GRACE && (age >= GRACE_MAX || !is_ahead(&seen.version));
+            let is_overdue = position < excess || is_late;
             position += 1;
             if is_overdue {
-                open.push(Open::Unexplained(seen.clone()));
+                let same = explained.iter().filter(|(deed, _)| *deed == seen.deed);
+                let before = same.map(|(_, at)| *at).max();
+                open.push(Open::Unexplained(seen.clone(), before));
             }
             !is_overdue
         });
@@ -197,31 +220,38 @@ impl Ledger {
 
     /// Time until the next matter is overdue.
     pub(super) fn next_check(&self, now: Timestamp) -> Option<Duration> {
-        let seen = self.seen.iter().map(|seen| left(seen.at, GRACE, now));
-        let decided = self.decided.values().filter(|it| !it.is_reported);
-        let decided = decided.filter_map(|it| match (it.stands, it.is_passed) {
-            (true, _) => Some(left(it.since, PATIENCE, now)),
-            (false, true) => Some(left(it.last, RECENT + TICK, now)),
-            (false, false) => None,
+        let seen = self.seen.iter().map(|seen| {
+            let first = left(seen.at, GRACE, now);
+            if first.is_zero() { AGAIN } else { first }
         });
-        seen.chain(decided).min()
+        let decided = self.decided.values().filter(|it| !it.is_reported);
+        let decided = decided.filter_map(|it| match (it.stands, &it.passed_by) {
+            (true, _) => Some(left(it.since, PATIENCE, now)),
+            (false, Some(_)) => Some(left(it.last, RECENT + TICK, now)),
+            (false, None) => None,
+        });
+        let explained = self.explained.iter();
+        let explained = explained.map(|(_, at)| left(*at, EXPLAINED + TICK, now));
+        seen.chain(decided).chain(explained).min()
     }
 
     /// True if nothing is open.
     pub(super) fn is_empty(&self) -> bool {
-        self.seen.is_empty() && self.decided.is_empty()
+        self.seen.is_empty() && self.decided.is_empty() && self.explained.is_empty()
     }
 }
 
 /// Marks the decisions on the claims of a written pod.
-fn pass_claims(decided: &mut BTreeMap<Deed, Decided>, deed: &Deed) {
-    if deed.resource != TrackedResource::Pods {
+fn pass_claims(decided: &mut BTreeMap<Deed, Decided>, pod: &Seen) {
+    if pod.deed.resource != TrackedResource::Pods {
         return;
     }
-    let suffix = format!("-{}", deed.name);
+    let suffix = format!("-{}", pod.deed.name);
     for (claim, decision) in decided {
         let is_claim = claim.resource == TrackedResource::PersistentVolumeClaims;
-        decision.is_passed |= is_claim && claim.name.ends_with(&suffix);
+        if is_claim && claim.name.ends_with(&suffix) {
+            decision.passed_by = Some(pod.clone());
+        }
     }
 }
 

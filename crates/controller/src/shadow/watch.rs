@@ -49,14 +49,15 @@ pub(super) struct Stray {
     namespace: Box<str>,
     deed: Deed,
     before: Before,
+    version: Box<str>,
     at: Timestamp,
 }
 
 impl Observer {
-    fn see(&self, set: ObjectKey, deed: Deed, before: Before, at: Timestamp) {
+    fn see(&self, set: ObjectKey, deed: Deed, before: Before, version: &str, at: Timestamp) {
         let mut ledgers = self.ledgers.lock();
         let ledger = ledgers.entry(set.clone()).or_default();
-        ledger.see(deed, before, at);
+        ledger.see(deed, before, version, at);
         drop(ledgers);
         self.queue.add(set);
     }
@@ -64,14 +65,14 @@ impl Observer {
     /// Records a write to an object of this controller, if it is a set.
     fn see_of(
         &self,
-        namespace: &str,
+        (namespace, version): (&str, &str),
         controller: Option<&OwnerReference>,
         deed: Deed,
         before: Before,
     ) {
         if let Some(owner) = controller.filter(|owner| *owner.kind == *KIND) {
             let set = ObjectKey::new(namespace, &owner.name);
-            self.see(set, deed, before, self.clock.now());
+            self.see(set, deed, before, version, self.clock.now());
         }
     }
 
@@ -80,9 +81,9 @@ impl Observer {
         let (namespace, name) = (&*claim.namespace, &*claim.name);
         let resource = TrackedResource::PersistentVolumeClaims;
         let deed = Deed::new(verb, resource, name).with(owners(claim));
-        let at = self.clock.now();
+        let (version, at) = (&claim.resource_version, self.clock.now());
         if let Some(set) = self.set_of_claim(namespace, name) {
-            self.see(set, deed, before, at);
+            self.see(set, deed, before, version, at);
             return;
         }
         let mut strays = self.strays.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,6 +94,7 @@ impl Observer {
             namespace: namespace.into(),
             deed,
             before,
+            version: version.clone(),
             at,
         });
     }
@@ -123,7 +125,14 @@ impl EventHandler<StatefulSet> for Observer {
         drop(strays);
         let own: Vec<Stray> = own;
         for stray in own {
-            self.see(set.key(), stray.deed, stray.before, stray.at);
+            let Stray {
+                deed,
+                before,
+                version,
+                at,
+                ..
+            } = stray;
+            self.see(set.key(), deed, before, &version, at);
         }
     }
 
@@ -145,7 +154,12 @@ impl EventHandler<Pod> for Observer {
         }
         let deed = pod_deed(Verb::Create, pod).with(pod.revision().to_owned());
         let controller = pod.controller.as_deref();
-        self.see_of(&pod.namespace, controller, deed, Before::Pod(None));
+        self.see_of(
+            (&pod.namespace, &pod.resource_version),
+            controller,
+            deed,
+            Before::Pod(None),
+        );
     }
 
     fn on_update(&self, old: &Arc<Pod>, new: &Arc<Pod>) {
@@ -155,20 +169,20 @@ impl EventHandler<Pod> for Observer {
             return;
         }
         let before = || Before::Pod(Some(Arc::clone(old)));
-        let namespace = &*new.namespace;
+        let place = (&*new.namespace, &*new.resource_version);
         let (owner, next_owner) = (old.controller.as_deref(), new.controller.as_deref());
         if owner != next_owner {
             let changed = owner.or(next_owner);
-            self.see_of(namespace, changed, pod_deed(Verb::Change, new), before());
+            self.see_of(place, changed, pod_deed(Verb::Change, new), before());
         } else if [POD_NAME_LABEL, POD_INDEX_LABEL]
             .iter()
             .any(|label| old.labels.get(label) != new.labels.get(label))
         {
-            self.see_of(namespace, owner, pod_deed(Verb::Change, new), before());
+            self.see_of(place, owner, pod_deed(Verb::Change, new), before());
         }
         if !old.is_terminating() && new.is_terminating() {
             let deed = pod_deed(Verb::Delete, new);
-            self.see_of(namespace, new.controller.as_deref(), deed, before());
+            self.see_of(place, new.controller.as_deref(), deed, before());
         }
     }
 
@@ -179,7 +193,12 @@ impl EventHandler<Pod> for Observer {
         let before = Before::Pod(Some(Arc::clone(pod)));
         let controller = pod.controller.as_deref();
         let deed = pod_deed(Verb::Delete, pod);
-        self.see_of(&pod.namespace, controller, deed, before);
+        self.see_of(
+            (&pod.namespace, &pod.resource_version),
+            controller,
+            deed,
+            before,
+        );
     }
 }
 
@@ -212,7 +231,7 @@ impl EventHandler<ControllerRevision> for Observer {
         let deed = revision_deed(Verb::Create, revision).with(revision.revision.to_string());
         let controller = revision.controller.as_ref();
         self.see_of(
-            &revision.namespace,
+            (&revision.namespace, &revision.resource_version),
             controller,
             deed,
             Before::Revision(None),
@@ -226,13 +245,23 @@ impl EventHandler<ControllerRevision> for Observer {
         let before = Before::Revision(Some(Arc::clone(old)));
         let controller = new.controller.as_ref().or(old.controller.as_ref());
         let deed = revision_deed(Verb::Change, new);
-        self.see_of(&new.namespace, controller, deed, before);
+        self.see_of(
+            (&new.namespace, &new.resource_version),
+            controller,
+            deed,
+            before,
+        );
     }
 
     fn on_delete(&self, revision: &Arc<ControllerRevision>, _final_state_unknown: bool) {
         let before = Before::Revision(Some(Arc::clone(revision)));
         let controller = revision.controller.as_ref();
         let deed = revision_deed(Verb::Delete, revision);
-        self.see_of(&revision.namespace, controller, deed, before);
+        self.see_of(
+            (&revision.namespace, &revision.resource_version),
+            controller,
+            deed,
+            before,
+        );
     }
 }

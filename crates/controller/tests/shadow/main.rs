@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod equal;
+mod faults;
 mod mutants;
 mod stage;

@@ -25,7 +25,7 @@ const STEP: Duration = Duration::from_secs(1);
 const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 pub(crate) const SET: &str = "/apis/apps/v1/namespaces/default/statefulsets/web";
 /// The shadow's user.
-const SHADOW: &str = "shadow";
+pub(crate) const SHADOW: &str = "shadow";
 
 struct SharedClock(TokioClock);
 
@@ -148,6 +148,11 @@ impl Stage {
     pub(crate) fn report(&self) -> Value {
         let report = self.journal.report(self.clock.now(), true);
         serde_json::from_str(&report).unwrap()
+    }
+
+    /// The report without objects.
+    pub(crate) fn summary(&self) -> String {
+        self.journal.report(self.clock.now(), false)
     }
 
     /// Checks that the shadow has sent no write.
