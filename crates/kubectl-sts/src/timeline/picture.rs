@@ -10,9 +10,15 @@ use crate::output::{age, printable};
 /// Width of the time axis and of the labels before it.
 const WIDTH: i64 = 800;
 const LABELS: i64 = 140;
-/// Height of a row, and of title and legend.
+/// Height of a row, and of title and time axis.
 const ROW: i64 = 28;
-const HEAD: i64 = 48;
+const HEAD: i64 = 68;
+/// Distances of ticks in seconds, and the most ticks.
+const STEPS: [i64; 19] = [
+    1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400,
+    604_800,
+];
+const TICKS_MAX: i64 = 8;
 /// Colours of revisions, in turn; readable by people who confuse red and green.
 const COLORS: [&str; 6] = [
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377",
@@ -39,12 +45,13 @@ pub(super) fn draw(timeline: &Timeline) -> String {
          font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     let title = format!(
-        "{}/{}: the last {}",
+        "{}/{}: the last {}, times in UTC",
         timeline.namespace,
         timeline.set,
         age(Some(first), timeline.now)
     );
     label(&mut svg, 10, 24, &title);
+    axis.draw(&mut svg, height);
     row(&mut svg, &axis, timeline, "set", HEAD);
     for (bar, number) in bars.iter().zip(1..) {
         let top = HEAD + number * ROW;
@@ -83,6 +90,31 @@ struct Axis {
 }
 
 impl Axis {
+    /// Draws a line and a label at round times.
+    fn draw(&self, svg: &mut String, height: i64) {
+        let fits = |step: &&i64| self.seconds / **step < TICKS_MAX;
+        let step = STEPS.iter().find(fits).copied();
+        let step = step.unwrap_or_else(|| self.seconds / TICKS_MAX + 1);
+        let begin = self.first.as_second();
+        let mut second = begin + (step - begin.rem_euclid(step)) % step;
+        while second <= begin + self.seconds {
+            let Ok(moment) = Timestamp::from_second(second) else {
+                return;
+            };
+            let x = self.at(moment);
+            // Writing to a string never fails.
+            let _ = writeln!(
+                svg,
+                "<line x1=\"{x}\" y1=\"{}\" x2=\"{x}\" y2=\"{height}\" stroke=\"#dddddd\"/>",
+                HEAD - 6
+            );
+            let text = moment.to_string();
+            let part = if step < 86_400 { 11..19 } else { 5..10 };
+            label(svg, x - 28, HEAD - 12, text.get(part).unwrap_or_default());
+            second += step;
+        }
+    }
+
     fn at(&self, moment: Timestamp) -> i64 {
         let seconds = moment
             .duration_since(self.first)

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::stage::{SET, SETS, Stage, web};
 
 /// A cluster whose set is at its second of two revisions below the partition.
-async fn halfway() -> Stage {
+pub(crate) async fn halfway() -> Stage {
     let stage = Stage::start().await;
     stage.create(SETS, &web(3)).await;
     stage.pass(60).await;

@@ -18,15 +18,22 @@ fn report(different: u64) -> Value {
     } else {
         Vec::new()
     };
+    let counts =
+        json!({"equal": 41, "late": 1, "refused": 0, "foreign": 2, "different": different});
+    report_of(3, &counts, &differences)
+}
+
+/// A report after a week.
+pub(crate) fn report_of(sets: usize, counts: &Value, differences: &[Value]) -> Value {
     json!({
         "kind": "ShadowReport", "since": "2026-02-22T12:00:00Z", "now": "2026-03-01T12:00:00Z",
-        "sets": 3, "differences": differences,
-        "decisions": {"equal": 41, "late": 1, "refused": 0, "foreign": 2, "different": different},
+        "sets": sets, "differences": differences, "decisions": counts,
     })
 }
 
 /// An API server with a shadow, which reports this.
-fn cluster(report: Value) -> kube::Client {
+pub(crate) fn cluster(namespace: &str, report: Value) -> kube::Client {
+    let pods_path = format!("/api/v1/namespaces/{namespace}/pods");
     let answer = move |request: Request<Body>| {
         let pod = |name: &str, arguments: Value| {
             json!({
@@ -39,9 +46,9 @@ fn cluster(report: Value) -> kube::Client {
             pod("shadow-1", json!(["--v=2", "--shadow", "--secure-port=10300"])),
         ]});
         let path = request.uri().path();
-        let proxy = "/api/v1/namespaces/sts/pods/https:shadow-1:10300/proxy/shadow";
+        let proxy = format!("{pods_path}/https:shadow-1:10300/proxy/shadow");
         let text = match path {
-            "/api/v1/namespaces/sts/pods" => pods.to_string(),
+            _ if path == pods_path => pods.to_string(),
             _ if path == proxy => report.to_string(),
             _ => json!({"items": []}).to_string(),
         };
@@ -53,7 +60,7 @@ fn cluster(report: Value) -> kube::Client {
 #[tokio::test(start_paused = true)]
 async fn report_of_the_running_shadow_is_shown() {
     let stage = Stage::without_controller().await;
-    let user = cluster(report(0));
+    let user = cluster("sts", report(0));
     let text = stage.sts_as(user, "shadow-report -n sts").await;
     let wanted = "3 sets, compared for 7d\n\
                   VERDICT    WRITES\n\
@@ -64,7 +71,7 @@ async fn report_of_the_running_shadow_is_shown() {
                   different  0\n\
                   no decision differs\n";
     assert_eq!(text, wanted);
-    let user = cluster(report(0));
+    let user = cluster("sts", report(0));
     let text = stage.sts_as(user, "shadow-report -n db").await;
     let start = "error: no running pod in namespace db has the flag --shadow";
     assert!(text.starts_with(start), "{text}");

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::stage::{SET, SETS, Stage, web};
 
 /// A cluster whose set crashes in its second revision.
-async fn crashing() -> Stage {
+pub(crate) async fn crashing() -> Stage {
     let stage = Stage::start().await;
     stage.create(SETS, &web(2)).await;
     stage.pass(60).await;
@@ -50,6 +50,9 @@ async fn picture_has_a_row_for_every_pod() {
         assert!(svg.contains(&format!("\">{row}</text>")), "{svg}");
     }
     assert!(svg.contains("fill=\"#bb0000\""), "{svg}");
+    for tick in ["12:00:00", "12:01:00", "12:02:00"] {
+        assert!(svg.contains(&format!("\">{tick}</text>")), "{svg}");
+    }
     let opened = svg.matches("<circle").count();
     assert_eq!(opened, svg.matches("</circle>").count());
     if let Some(path) = std::env::var_os("TIMELINE_SVG") {

@@ -4,14 +4,20 @@ use serde_json::json;
 
 use crate::stage::{SET, SETS, Stage, web};
 
-#[tokio::test(start_paused = true)]
-async fn table_shows_present_and_missing_pods() {
+/// A cluster with a set whose second pod is starting.
+pub(crate) async fn starting_slowly() -> Stage {
     let stage = Stage::start().await;
     let mut set = web(3);
     let annotations = json!({"kubelet.test-control-plane/start-delay": "30s"});
     set["spec"]["template"]["metadata"]["annotations"] = annotations;
     stage.create(SETS, &set).await;
     stage.pass(45).await;
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn table_shows_present_and_missing_pods() {
+    let stage = starting_slowly().await;
     let text = stage.sts("watch web --once").await;
     let lines: Vec<String> = text.lines().map(words).collect();
     assert_eq!(

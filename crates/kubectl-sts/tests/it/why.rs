@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::stage::{SET, SETS, Stage, web};
 
 /// A cluster with the stuck set `web` and the complete set `db`.
-async fn two_sets() -> Stage {
+pub(crate) async fn two_sets() -> Stage {
     let stage = Stage::start().await;
     let mut db = web(1);
     db["metadata"]["name"] = json!("db");
