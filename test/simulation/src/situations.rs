@@ -13,7 +13,6 @@ pub const SITUATIONS: &[&str] = &[
     "a claim is deleted and created again",
     "a claim is given to a condemned pod",
     "a claim is given to its set",
-    "a claim is taken back from a pod that the cache doesn't show as its owner",
     "a claim is taken back from a pod",
     "a claim is taken back from its set",
     "a claim of another controller is left alone",

@@ -314,13 +314,6 @@ fn claim(case: &Case<'_>, write: &Write<'_>, reached: &mut Reached) {
             _ => {}
         }
     }
-    let version = write.text("/metadata/resourceVersion");
-    let version = version.and_then(|version| version.parse().ok());
-    let read = version.and_then(|version| case.claim(&request.namespace, &request.name, version));
-    let unseen = read.is_some_and(|read| has(read, "Pod")) && !has(stored, "Pod");
-    if unseen && !has(&wanted, "Pod") {
-        reached.insert("a claim is taken back from a pod that the cache doesn't show as its owner");
-    }
 }
 
 /// Deeds of others, and their results.
