@@ -34,6 +34,10 @@ impl FromStr for UnknownFields {
 /// The reference's feature gates that affect the stored objects, and lists and watches of them.
 ///
 /// Upstream: `features.kubeFeatures`
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "feature gates are independent switches"
+)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeatureGates {
     /// `MaxUnavailableStatefulSet` (off by default) enables
