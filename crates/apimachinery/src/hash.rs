@@ -1,4 +1,8 @@
-//! FNV-1 hashing, and the alphabet for hashes in names.
+//! FNV hashing, and the alphabet for hashes in names.
+
+use std::hash::Hasher as _;
+
+use fnv::FnvHasher;
 
 /// Initial value of a 32-bit FNV-1 hash.
 pub const FNV1_32_OFFSET: u32 = 2_166_136_261;
@@ -18,6 +22,15 @@ pub fn fnv1_32(bytes: &[u8], seed: u32) -> u32 {
     bytes.iter().fold(seed, |hash, &byte| {
         hash.wrapping_mul(FNV1_32_PRIME) ^ u32::from(byte)
     })
+}
+
+/// Returns the 64-bit FNV-1a hash of a text, by which API servers divide collections into shards.
+///
+/// Upstream: `fnv.New64a`.
+pub fn fnv1a_64(text: &str) -> u64 {
+    let mut hasher = FnvHasher::default();
+    hasher.write(text.as_bytes());
+    hasher.finish()
 }
 
 /// Replaces each character of `text` with one of the safe alphabet.

@@ -1,10 +1,9 @@
 //! Shards: disjoint parts of a cluster's namespaces, for several controllers beside each other.
 
 use std::fmt;
-use std::hash::Hasher as _;
 use std::str::FromStr;
 
-use fnv::FnvHasher;
+use kube_apimachinery::hash::fnv1a_64;
 
 /// Number of ranges into which the hashes are divided. The hashes of names that differ only in their
 /// last characters lie close together, so each shard gets many ranges, far from each other.
@@ -37,9 +36,7 @@ impl Shard {
 
     /// Returns true if the namespace belongs to the shard.
     pub fn contains(self, namespace: &str) -> bool {
-        let mut hasher = FnvHasher::default();
-        hasher.write(namespace.as_bytes());
-        let range = u128::from(hasher.finish()) / RANGE;
+        let range = u128::from(fnv1a_64(namespace)) / RANGE;
         range % u128::from(self.count) == u128::from(self.index)
     }
 

@@ -61,3 +61,9 @@ fn characters_are_encoded_by_code_point() {
     assert_eq!(safe_encode_string("0123456789"), "456789bcdf");
     assert_eq!(safe_encode_string("é\u{1f600}").len(), 2);
 }
+
+#[test]
+fn shards_use_the_fnv_1a_hash() {
+    assert_eq!(fnv1a_64(""), 0xcbf2_9ce4_8422_2325);
+    assert_eq!(fnv1a_64("a"), 0xaf63_dc4c_8601_ec8c);
+}

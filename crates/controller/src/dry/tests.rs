@@ -1,6 +1,7 @@
 //! Predicted writes of single syncs.
 
 use jiff::Timestamp;
+use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::{self, Builder, owner_reference};
 use statefulset_set_control::Waiting;
@@ -94,14 +95,17 @@ async fn condemned_pod_is_deleted_after_a_live_read() {
     assert!(sync.writes[0].body.contains("web-1"));
 }
 
+/// The pod with ordinal 1, ready, of the cached revision.
+fn second_pod(caches: &Caches, set: &StatefulSet) -> Builder<Pod> {
+    let revision = &caches.revisions.list()[0].name;
+    builders::pod(set, 1).ready_since(READY).revision(revision)
+}
+
 #[tokio::test]
 async fn repair_starts_from_the_cached_pod() {
     let caches = settled(&web()).await;
     let set = caches.sets.get("ns", "web").unwrap();
-    let revision = caches.revisions.list()[0].name.clone();
-    let pod = builders::pod(&set, 1)
-        .ready_since(READY)
-        .revision(&revision);
+    let pod = second_pod(&caches, &set);
     caches.pods.add(
         pod.without_label("statefulset.kubernetes.io/pod-name")
             .build(),
@@ -133,10 +137,7 @@ async fn orphans_are_adopted() {
     let caches = settled(&web()).await;
     let set = caches.sets.get("ns", "web").unwrap();
     let revision = caches.revisions.list()[0].name.clone();
-    let pod = builders::pod(&set, 1)
-        .ready_since(READY)
-        .revision(&revision);
-    caches.pods.add(pod.orphan().build());
+    caches.pods.add(second_pod(&caches, &set).orphan().build());
     let data = caches.revisions.list()[0].data.to_str().into_owned();
     let orphan = builders::revision(&set, &revision, 1, &data);
     caches.revisions.add(orphan.orphan().build());

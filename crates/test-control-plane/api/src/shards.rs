@@ -2,10 +2,9 @@
 //!
 //! Upstream: gate `ShardedListAndWatch`
 
-use std::hash::Hasher as _;
 use std::ops::Range;
 
-use fnv::FnvHasher;
+use kube_apimachinery::hash::fnv1a_64;
 
 use crate::object::Object;
 use crate::status::{ApiError, ApiResult};
@@ -56,7 +55,7 @@ impl ShardSelector {
                 Member::Uid => &*object.uid,
                 Member::Namespace => &*object.key.namespace,
             };
-            term.hashes.contains(&u128::from(hash(value)))
+            term.hashes.contains(&u128::from(fnv1a_64(value)))
         })
     }
 }
@@ -83,22 +82,9 @@ fn parse_hash(text: &str) -> Option<u128> {
     u128::from_str_radix(digits, 16).ok().filter(|_| is_plain)
 }
 
-/// The 64-bit FNV-1a hash.
-fn hash(text: &str) -> u64 {
-    let mut hasher = FnvHasher::default();
-    hasher.write(text.as_bytes());
-    hasher.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hashes_are_fnv_1a() {
-        assert_eq!(hash(""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(hash("a"), 0xaf63_dc4c_8601_ec8c);
-    }
 
     #[test]
     fn terms_are_ranges_of_two_members() {

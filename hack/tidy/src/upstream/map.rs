@@ -20,7 +20,7 @@ pub const UPSTREAM_FUNCTIONS: &str = include_str!("../../upstream_functions.txt"
 const HEAD: &str = "\
 # Upstream map
 
-Go symbols of Kubernetes v1.36.2 and what they are called here.
+The Go symbols of Kubernetes v1.36.2 and their Rust names.
 Use this page to find the file of a Go symbol.
 Ported functions keep upstream's names in snake case, without a leading `get_` or `new_` where Rust has none; a note gives the reason for another name.
 `make fmt` writes the page from the `Upstream:` lines of the items' documentation.

@@ -110,7 +110,7 @@ fn judge_repair(write: &Write<'_>, body: &Value, verdict: &mut Verdict) {
     }
 }
 
-/// V-1: a new claim is what its template says, and has no owner yet.
+/// V-1: a new claim equals its template, and has no owner yet.
 fn judge_new_claim(write: &Write<'_>, verdict: &mut Verdict) {
     let (set, name) = (write.view.set, &write.request.name);
     let body = write.request.json();
