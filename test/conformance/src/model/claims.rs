@@ -162,20 +162,20 @@ impl Sync {
             return Ok(());
         }
         for (claim, _) in self.claims_of(pod) {
-            let Some(cached) = self.claims.get(&claim) else {
+            let Some(cached) = self.claims.get(&claim).cloned() else {
                 continue;
             };
-            if reads(without_owner(cached, pod).is_some()) {
-                self.take_claim(&claim, pod)?;
+            if reads(without_owner(&cached, pod).is_some()) {
+                self.take_claim(&claim, &cached, pod)?;
             }
         }
         Ok(())
     }
 
-    fn take_claim(&mut self, claim: &str, pod: &Value) -> Result<(), Failure> {
+    /// The comparison answers every read with the claim from before the sync.
+    fn take_claim(&mut self, claim: &str, cached: &Value, pod: &Value) -> Result<(), Failure> {
         let looked = self.api.look(Kind::Claim, claim);
-        let live = looked.and_then(|()| self.api.peek(Kind::Claim, claim).cloned());
-        let put = live.and_then(|live| match without_owner(&live, pod) {
+        let put = looked.and_then(|()| match without_owner(cached, pod) {
             Some(changed) => self.api.put(Kind::Claim, "", changed),
             None => Ok(()),
         });
