@@ -66,7 +66,7 @@ pub async fn start(
             let gates = ServerGates {
                 max_unavailable_stateful_set: true,
                 // Only the embedded server has this gate of 1.37.
-                stateful_set_recreate_strategy: true,
+                stateful_set_recreate_strategy: Some(true),
                 ..ServerGates::default()
             };
             let plane = plane.clock(plane_clock).unknown_fields(unknown_fields);

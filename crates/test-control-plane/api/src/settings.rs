@@ -34,25 +34,19 @@ impl FromStr for UnknownFields {
 /// The reference's feature gates that affect the stored objects, and lists and watches of them.
 ///
 /// Upstream: `features.kubeFeatures`
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "feature gates are independent switches"
-)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeatureGates {
     /// `MaxUnavailableStatefulSet` (off by default) enables
     /// `spec.updateStrategy.rollingUpdate.maxUnavailable` of stateful sets. Without the gate the
     /// member is dropped, unless the stored set already has it.
     pub max_unavailable_stateful_set: bool,
-    /// `StatefulSetRecreateStrategy` (off, since 1.37) allows the update strategy `Recreate`.
-    /// Without the gate only sets that already have it keep it.
-    pub stateful_set_recreate_strategy: bool,
+    /// `StatefulSetRecreateStrategy` (off, since 1.37) allows the update strategy `Recreate`. While
+    /// it is off, only sets that already have the strategy keep it. `None` for versions without the
+    /// gate: they reject the strategy in every write of a spec.
+    pub stateful_set_recreate_strategy: Option<bool>,
     /// `ShardedListAndWatch` (off, since 1.36) lets clients ask for a shard of a collection. Without
     /// the gate the parameter `shardSelector` is ignored.
     pub sharded_list_and_watch: bool,
-    /// True if the version has the gate `StatefulSetRecreateStrategy`. Earlier ones reject the
-    /// strategy in every write of a spec.
-    pub knows_recreate_strategy: bool,
 }
 
 /// The version of Kubernetes that the server behaves like.
@@ -136,9 +130,8 @@ impl FeatureGates {
     pub fn at(version: EmulatedVersion) -> Self {
         Self {
             max_unavailable_stateful_set: version >= EmulatedVersion::V1_37,
-            stateful_set_recreate_strategy: false,
+            stateful_set_recreate_strategy: (version >= EmulatedVersion::V1_37).then_some(false),
             sharded_list_and_watch: false,
-            knows_recreate_strategy: version >= EmulatedVersion::V1_37,
         }
     }
 
@@ -159,8 +152,8 @@ impl FeatureGates {
             match name {
                 "MaxUnavailableStatefulSet" => gates.max_unavailable_stateful_set = value,
                 "ShardedListAndWatch" => gates.sharded_list_and_watch = value,
-                "StatefulSetRecreateStrategy" if gates.knows_recreate_strategy => {
-                    gates.stateful_set_recreate_strategy = value;
+                "StatefulSetRecreateStrategy" if gates.stateful_set_recreate_strategy.is_some() => {
+                    gates.stateful_set_recreate_strategy = Some(value);
                 }
                 _ => return Err(FeatureGateError::Unrecognized(name.to_owned())),
             }
@@ -199,8 +192,10 @@ mod tests {
         let newer = EmulatedVersion::V1_37;
         let recreate = "StatefulSetRecreateStrategy=true";
         let gates = FeatureGates::parse(recreate, newer).unwrap();
-        assert!(gates.max_unavailable_stateful_set && gates.stateful_set_recreate_strategy);
-        assert!(!FeatureGates::at(newer).stateful_set_recreate_strategy);
+        assert!(gates.max_unavailable_stateful_set);
+        assert_eq!(gates.stateful_set_recreate_strategy, Some(true));
+        let default = FeatureGates::at(newer).stateful_set_recreate_strategy;
+        assert_eq!(default, Some(false));
         let err = recreate.parse::<FeatureGates>().unwrap_err().to_string();
         let message = "unrecognized feature gate: StatefulSetRecreateStrategy";
         assert_eq!(err, message);

@@ -283,7 +283,7 @@ async fn max_unavailable_needs_its_feature_gate() {
 async fn older_version_rejects_stored_recreate_sets() {
     let config = ServerConfig {
         feature_gates: FeatureGates {
-            stateful_set_recreate_strategy: true,
+            stateful_set_recreate_strategy: Some(true),
             ..FeatureGates::at(EmulatedVersion::V1_37)
         },
         emulated_version: EmulatedVersion::V1_37,
@@ -313,7 +313,7 @@ async fn recreate_needs_its_gate() {
     for (gate, expected) in [(false, 422), (true, 200)] {
         let config = ServerConfig {
             feature_gates: FeatureGates {
-                stateful_set_recreate_strategy: gate,
+                stateful_set_recreate_strategy: Some(gate),
                 ..FeatureGates::default()
             },
             ..ServerConfig::default()

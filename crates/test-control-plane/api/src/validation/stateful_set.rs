@@ -70,12 +70,12 @@ pub(super) fn stateful_set_strategy(strategy: &Place<'_>, errors: &mut Errors) {
 /// strategy or the version has no such gate.
 fn allows(strategy: &Place<'_>) -> bool {
     const RECREATE: &str = "Recreate";
-    let gates = strategy.gates;
+    if strategy.text_of("type") != RECREATE {
+        return true;
+    }
     let had_it = || strategy.old.is_some_and(|old| old["type"] == RECREATE);
-    let is_recreate = strategy.text_of("type") == RECREATE;
-    !is_recreate
-        || gates.stateful_set_recreate_strategy
-        || gates.knows_recreate_strategy && had_it()
+    let gate = strategy.gates.stateful_set_recreate_strategy;
+    gate.is_some_and(|is_on| is_on || had_it())
 }
 
 /// Rejects the strategy's type, with the text of the reference's internal type.
@@ -277,7 +277,7 @@ mod tests {
     fn recreate_has_no_parameters() {
         let set = json!({"type": "Recreate", "rollingUpdate": {"partition": 0}});
         let gates = FeatureGates {
-            stateful_set_recreate_strategy: true,
+            stateful_set_recreate_strategy: Some(true),
             ..FeatureGates::default()
         };
         let mut errors = Vec::new();

@@ -13,7 +13,7 @@ fn errors(old: Option<&str>, new: &str, gate: bool) -> Vec<String> {
     let set = |kind: &str| json!({"spec": {"updateStrategy": {"type": kind}}});
     let (old, new): (Option<Value>, Value) = (old.map(set), set(new));
     let gates = FeatureGates {
-        stateful_set_recreate_strategy: gate,
+        stateful_set_recreate_strategy: Some(gate),
         ..FeatureGates::at(EmulatedVersion::V1_37)
     };
     let mut errors = Vec::new();
