@@ -111,6 +111,8 @@ impl Sync {
                 sync.tend(&replicas[at])
             });
             if !matches!(tended, Ok(Step::Continue)) {
+                // The claims of condemned pods that went first follow the policy already.
+                let condemned: &[Value] = if reduces_first { &[] } else { condemned };
                 let released = sync.release_kept_claims(&replicas[reached..], condemned);
                 return tended.and_then(|exit| released.map(|()| exit));
             }
