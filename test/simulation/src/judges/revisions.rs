@@ -86,7 +86,8 @@ fn judge_created(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 
 /// no two revisions of a set have the same template. A version that writes it in another way
 /// looks at the latest revision alone, as the reference. Nor is it promised if syncs don't wait for
-/// their process's writes.
+/// their process's writes. A revision whose creation was never answered, and which the cache does
+/// not show, is found by its name alone, so only if its bytes are the same.
 fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let consistent = case.plan.settings.consistency;
     let processed = write.request.processed;
@@ -104,13 +105,32 @@ fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let latest = write.view.revisions.iter().max_by_key(|it| it.number);
     let equal = owned.find(|it| {
         let is_latest = latest.is_some_and(|latest| latest.name == it.name);
-        let is_equal = recorded(it) == recorded(new) || is_latest && it.template == new.template;
+        let is_equal = if unanswered(case, write, it) {
+            it.recorded == new.recorded
+        } else {
+            recorded(it) == recorded(new) || is_latest && it.template == new.template
+        };
         it.name != new.name && is_equal
     });
     if let Some(equal) = equal {
         let message = format!("{}: {} has the same template", write.named(), equal.name);
         verdict.broken("R-3", write.request.sent, message);
     }
+}
+
+/// Reports whether a sync's cache lacks a revision, and no instance got the answer of its creation.
+fn unanswered(case: &Case<'_>, write: &Write<'_>, revision: &Revision) -> bool {
+    let mut seen = write.view.revisions.iter();
+    let known = seen.any(|it| it.name == revision.name);
+    let mut creations = case.record.requests.iter().filter(|it| {
+        let creates = it.verb == Some(Verb::Create) && it.resource == "controllerrevisions";
+        creates && it.name == revision.name && it.namespace == write.request.namespace
+    });
+    let answered = creations.any(|it| {
+        it.status
+            .is_some_and(|status| status < 300 || status == 409)
+    });
+    !known && !answered
 }
 
 /// a new revision, and one that is used again, gets the next number; the latter had not the

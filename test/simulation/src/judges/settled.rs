@@ -107,7 +107,8 @@ impl<'a> Scene<'a> {
         left.extend(strangers.map(|pod| ("G-2", format!("pod {} is not released", pod.name))));
         let orphans = self
             .revisions()
-            .filter(|it| it.controller.is_none() && it.app == set.app);
+            .filter(|it| it.controller.is_none() && it.app == set.app)
+            .filter(|it| !self.orphaned_unnoticed(it));
         left.extend(orphans.map(|it| ("G-1", format!("revision {} is an orphan", it.name))));
     }
 
@@ -202,75 +203,76 @@ impl<'a> Scene<'a> {
     fn claims_left(&self, left: &mut Vec<Left>) {
         let set = self.set;
         let wanted = set.range().filter(|it| !self.waits_unnoticed(*it));
-        let names = wanted.flat_map(|ordinal| set.claims_of(ordinal));
-        for name in names {
-            let Some(claim) = self.case.claim(self.namespace, &name, self.seen.claims) else {
-                if !self.misses_unnoticed(&name) {
-                    left.push(("V-7", format!("claim {name} is missing")));
-                }
-                continue;
-            };
-            if !self.has_right_owners(claim) && !self.changed_unnoticed(&name) {
-                let why = format!("claim {name} has the owners {:?}", claim.owners);
-                left.push(("V-2", why));
-            }
+        for name in wanted.flat_map(|ordinal| set.claims_of(ordinal)) {
+            let claim = self.case.claim(self.namespace, &name, self.seen.claims);
+            let wrong = self.wrong_claim(&name, claim);
+            // The last sync left this to do as well.
+            let noticed = || self.wrong_claim(&name, self.claim_left(&name)).is_some();
+            left.extend(wrong.filter(|_| !self.is_at_end() || noticed()));
         }
     }
 
+    /// Returns the task that a wanted pod's claim in this state is.
+    fn wrong_claim(&self, name: &str, claim: Option<&Arc<Claim>>) -> Option<Left> {
+        let Some(claim) = claim else {
+            return Some(("V-7", format!("claim {name} is missing")));
+        };
+        let why = || format!("claim {name} has the owners {:?}", claim.owners);
+        (!self.has_right_owners(claim)).then(|| ("V-2", why()))
+    }
+
     /// Reports whether a wanted pod's claim has the owners that it shall have, or none of ours if
-    /// another controller has it. At the end, one that goes is as good, and one whose other
-    /// controller came after the last sync.
+    /// another controller has it. At the end, one that goes is as good.
     fn has_right_owners(&self, claim: &Claim) -> bool {
+        if self.is_at_end() && claim.terminating {
+            return true;
+        }
         let set = self.set;
         let owners = || claim.owners.iter();
         let foreign = owners().any(|it| it.controller && it.uid != set.uid && it.kind != "Pod");
-        if self.is_at_end() && (claim.terminating || foreign) {
-            return true;
-        }
         let owned = owners().any(|it| it.uid == set.uid);
         let pods = owners().any(|it| it.kind == "Pod");
         owned == (set.deletes_claims_with_set() && !foreign) && !pods
     }
 
-    /// Reports whether a claim is missing at the end and no sync knew it: a claim's end wakes no set, as in the
-    /// reference, so a pod that waits for the claim gets it at the next event or resync.
+    /// Reports whether a claim is missing at the end and the last sync knew it.
     fn misses_unnoticed(&self, claim: &str) -> bool {
-        let known = |revision| self.case.claim(self.namespace, claim, revision).is_some();
-        let last = self.last_sync();
-        self.is_at_end()
-            && !known(self.seen.claims)
-            && last.is_none_or(|sync| known(sync.seen.claims))
+        let stored = self.case.claim(self.namespace, claim, self.seen.claims);
+        self.is_at_end() && stored.is_none() && self.claim_left(claim).is_some()
     }
 
     /// Reports whether the set uses a revision of an earlier set of its name that was collected after
-    /// the last sync, at the end: that wakes no set.
+    /// the last sync, at the end.
     fn lost_unnoticed(&self) -> bool {
         let name = self.set.status.update_revision.clone();
         let key = (self.namespace.to_owned(), name);
-        let synced = self.last_sync().map(|sync| self.case.revision_at(sync.at));
+        let synced = self
+            .last_sync()
+            .map(|(_, sync)| self.case.revision_at(sync.at));
         let used = synced.and_then(|at| self.case.history.revisions.at(&key, at));
         self.is_at_end() && used.is_some_and(|used| !used.is_of(&self.set.uid))
     }
 
-    /// Reports whether the owners of a claim changed after the last sync, at the end: that wakes no
-    /// set.
-    fn changed_unnoticed(&self, claim: &str) -> bool {
-        let seen = self.last_sync().map(|sync| sync.seen.claims);
-        let seen = seen.and_then(|seen| self.case.claim(self.namespace, claim, seen));
-        self.is_at_end() && seen.is_some_and(|seen| self.has_right_owners(seen))
+    /// Reports whether a revision became an orphan after the last sync, at the end.
+    fn orphaned_unnoticed(&self, revision: &Revision) -> bool {
+        let key = (self.namespace.to_owned(), revision.name.clone());
+        let seen = self.last_sync().map(|(_, sync)| sync.seen.revisions);
+        let seen = seen.and_then(|seen| self.case.history.revisions.at(&key, seen));
+        self.is_at_end() && seen.is_none_or(|seen| seen.controller.is_some())
     }
 
-    /// Reports whether a pod is missing at the end because the last sync saw one of its claims, or of
-    /// a lower pod of an ordered set, whose owner is an earlier pod: the end of that claim wakes no
-    /// set.
+    /// Reports whether a pod is missing at the end because of a claim of its own, or of a lower pod
+    /// of an ordered set: the last sync saw that a deleted pod owns it, or did not see that it is
+    /// gone.
     fn waits_unnoticed(&self, ordinal: u32) -> bool {
-        let (set, Some(sync)) = (self.set, self.last_sync()) else {
+        let set = self.set;
+        let Some((_, sync)) = self.last_sync() else {
             return false;
         };
         let from = if set.parallel { ordinal } else { set.start };
         let mut names = (from..=ordinal).flat_map(|it| set.claims_of(it));
-        let is_stale = |name: String| {
-            let claim = self.case.claim(self.namespace, &name, sync.seen.claims);
+        let is_stale = |name: &str| {
+            let claim = self.case.claim(self.namespace, name, sync.seen.claims);
             claim.is_some_and(|claim| claim.owners.iter().any(|it| it.kind == "Pod"))
         };
         let missing = |it: &u32| {
@@ -278,17 +280,35 @@ impl<'a> Scene<'a> {
                 .iter()
                 .all(|pod| pod.ordinal(&set.name) != Some(*it))
         };
-        self.is_at_end() && missing(&ordinal) && names.any(is_stale)
+        self.is_at_end()
+            && missing(&ordinal)
+            && names.any(|name| is_stale(&name) || self.misses_unnoticed(&name))
     }
 
     fn is_at_end(&self) -> bool {
         self.seen.claims >= self.case.history.newest
     }
 
-    /// Returns the last sync of the set.
-    fn last_sync(&self) -> Option<&Sync> {
+    /// Returns a claim as the last sync of the set left it: as its cache showed it, or as its
+    /// process last wrote it.
+    ///
+    /// At the end, a claim that became wrong later is not left to do, and neither is such a
+    /// revision: their events wake no set, as in the reference. The next event or resync does.
+    fn claim_left(&self, name: &str) -> Option<&'a Arc<Claim>> {
+        let (number, sync) = self.last_sync()?;
+        let requests = self.case.requests_of(number);
+        let of_claim = requests
+            .filter(|it| it.resource == "persistentvolumeclaims" && it.name == name)
+            .filter(|it| it.is_write() && it.status.is_some_and(|status| status < 300));
+        let written = of_claim.filter_map(|it| it.processed).map(|it| it.after);
+        let left = written.max().unwrap_or_default().max(sync.seen.claims);
+        self.case.claim(self.namespace, name, left)
+    }
+
+    /// Returns the last sync of the set, and its number.
+    fn last_sync(&self) -> Option<(usize, &'a Sync)> {
         let key = (self.namespace, self.set.name.as_str());
-        let mut syncs = self.case.record.syncs.iter().rev();
-        syncs.find(|sync| (sync.set.0.as_str(), sync.set.1.as_str()) == key)
+        let mut syncs = self.case.record.syncs.iter().enumerate().rev();
+        syncs.find(|(_, sync)| (sync.set.0.as_str(), sync.set.1.as_str()) == key)
     }
 }
