@@ -50,6 +50,10 @@ impl ActorServer {
     /// # Errors
     ///
     /// A real server doesn't answer.
+    #[cfg_attr(
+        not(feature = "client"),
+        expect(clippy::unused_async, reason = "the embedded server answers at once")
+    )]
     pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
         match self {
             Self::Embedded(server) => Ok(server.store().get(key)),
