@@ -45,6 +45,39 @@ async fn default_controller_creates_pods_and_sends_events() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn queued_events_are_sent_at_shutdown() {
+    let mut world = World::new().await;
+    world.create_set("web", 2).await;
+    let events = RequestMatcher::any().resource("events");
+    let gate = world.plane.server().faults().gate(events);
+    let controller = StatefulSetController::builder(world.plane.client());
+    world.run_this(controller.build().unwrap());
+    world.rest().await;
+    // The server delays the first event, which blocks the second.
+    assert_eq!(gate.waiting().len(), 1);
+    world.cancelled.cancel();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    gate.open();
+    world.end().await;
+    let events = world.ask(Method::GET, EVENTS, &Value::Null).await;
+    assert_eq!(events["items"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn unanswered_events_delay_shutdown_by_three_seconds() {
+    let mut world = World::new().await;
+    world.create_set("web", 2).await;
+    let events = RequestMatcher::any().resource("events");
+    let _gate = world.plane.server().faults().gate(events);
+    let controller = StatefulSetController::builder(world.plane.client());
+    world.run_this(controller.build().unwrap());
+    world.rest().await;
+    let began = Instant::now();
+    world.end().await;
+    assert_eq!(began.elapsed().as_secs(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn elected_controller_ends_when_it_loses_its_lease() {
     let world = World::new().await;
     world.create_set("web", 1).await;
