@@ -106,11 +106,12 @@ pub(crate) async fn plan(
         sets => sets?,
     };
     let mut unread = Vec::new();
-    let snapshot = read::snapshot(server, sets, session.now, &mut unread).await?;
+    let read = read::namespace(server, sets, session.now, &mut unread).await?;
+    let snapshot = read.into_snapshot();
     for note in unread {
         server.note(note);
     }
-    if let Some(set) = snapshot.sets.first()
+    if let Some(set) = &snapshot.set
         && let Some(object) = snapshot.unreadable(&set.object)
     {
         return Err(anyhow!(
@@ -158,7 +159,7 @@ async fn checked(
     let world::Situation {
         namespace, name, ..
     } = situation;
-    let answer = if let Some(set) = situation.snapshot.sets.first() {
+    let answer = if let Some(set) = situation.snapshot.set.as_ref() {
         let live: Value = serde_json::from_str(&set.text).context("decode the set")?;
         let set = change::with_content(live, &changed);
         server.dry_run(namespace, Some(name), &set).await?

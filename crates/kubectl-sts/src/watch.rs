@@ -8,6 +8,7 @@ use crate::Session;
 use crate::model::{Node, Pod, Set, median_start};
 use crate::output::{Style, Tone, table};
 use crate::server::{NODES, Server, decode};
+use crate::why::snapshot::Snapshot;
 use crate::why::{State, explain, read};
 
 /// Most missing pods with a separate row.
@@ -42,7 +43,7 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(snapshot: &read::Snapshot, set: &Set, state: State) -> Self {
+    fn new(snapshot: &Snapshot, set: &Set, state: State) -> Self {
         let wanted = usize::try_from(set.replicas()).unwrap_or_default();
         let update = &set.status.update_revision;
         let is_done = |pod: &&Pod| {
@@ -105,7 +106,8 @@ pub(crate) async fn status(
     let names = [name.to_owned()];
     let sets = read::sets(server, Some(&session.namespace), &names).await?;
     let mut unread = Vec::new();
-    let snapshot = read::snapshot(server, sets, session.now, &mut unread).await?;
+    let namespace = read::namespace(server, sets, session.now, &mut unread).await?;
+    let snapshot = namespace.into_snapshot();
     let zones = zones(server, &snapshot, &mut unread).await;
     for note in unread {
         server.note(note);
@@ -118,8 +120,7 @@ pub(crate) async fn status(
         progress: Progress::default(),
         pods: Vec::new(),
     };
-    if let Some(set) = snapshot.sets.first() {
-        let answer = explain::explain(&snapshot, set).await;
+    if let (Some(set), Some(answer)) = (&snapshot.set, explain::explain(&snapshot).await) {
         status.is_settled = answer.finding.state == State::Settled;
         let counts = &set.object.status;
         status.summary = format!(
@@ -138,7 +139,7 @@ pub(crate) async fn status(
 /// The zones of the nodes that run pods. Without the right to read nodes, the zones are missing.
 async fn zones(
     server: &Server,
-    snapshot: &read::Snapshot,
+    snapshot: &Snapshot,
     unread: &mut Vec<String>,
 ) -> BTreeMap<String, String> {
     let zone = |node: &Node| {
@@ -147,8 +148,8 @@ async fn zones(
             node.metadata.labels.get(ZONE)?.clone(),
         ))
     };
-    if !snapshot.nodes.is_empty() {
-        return snapshot.nodes.iter().filter_map(zone).collect();
+    if !snapshot.nodes().is_empty() {
+        return snapshot.nodes().iter().filter_map(zone).collect();
     }
     let keep = |text: &str| Ok(zone(&decode(text)?));
     match server.list(&NODES, None, keep).await {
@@ -160,7 +161,7 @@ async fn zones(
     }
 }
 
-fn rows(snapshot: &read::Snapshot, set: &Set, zones: &BTreeMap<String, String>) -> Vec<Row> {
+fn rows(snapshot: &Snapshot, set: &Set, zones: &BTreeMap<String, String>) -> Vec<Row> {
     let mut names: BTreeSet<(Option<i64>, String)> = BTreeSet::new();
     for pod in snapshot.pods_of(set) {
         let name = pod.metadata.name.clone();

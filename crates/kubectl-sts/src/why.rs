@@ -8,9 +8,12 @@ mod container;
 mod deletion;
 pub(crate) mod explain;
 mod finding;
+mod groups;
+mod namespace;
 pub(crate) mod read;
 mod refused;
 mod scheduling;
+pub(crate) mod snapshot;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -55,9 +58,9 @@ pub(crate) async fn why(
     let mut answers = Vec::new();
     let mut unread = Vec::new();
     for sets in read::by_namespace(sets) {
-        let snapshot = read::snapshot(server, sets, session.now, &mut unread).await?;
-        for set in &snapshot.sets {
-            answers.push(explain::explain(&snapshot, set).await);
+        let namespace = read::namespace(server, sets, session.now, &mut unread).await?;
+        for snapshot in namespace.into_snapshots() {
+            answers.extend(explain::explain(&snapshot).await);
         }
     }
     if names.is_empty() {

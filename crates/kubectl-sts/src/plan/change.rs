@@ -62,7 +62,7 @@ pub(super) async fn make(client: &Client, situation: &Situation<'_>) -> anyhow::
     let sets = format!("/apis/apps/v1/namespaces/{namespace}/statefulsets");
     let path = format!("{sets}/{name}");
     if let Some(file) = situation.file {
-        if situation.snapshot.sets.is_empty() {
+        if situation.snapshot.set.is_none() {
             send(client, "POST", &sets, JSON, file).await?;
         } else {
             let live = send(client, "GET", &path, JSON, &Value::Null).await?;
@@ -200,7 +200,7 @@ fn check_container(set: &Value, wanted: &str) -> anyhow::Result<()> {
 
 /// The recorded data of a revision.
 fn revision(situation: &Situation<'_>, wanted: i64) -> anyhow::Result<Value> {
-    let set = situation.snapshot.sets.first();
+    let set = situation.snapshot.set.as_ref();
     let revisions = set.map_or_else(Vec::new, |set| situation.snapshot.revisions_of(&set.object));
     let found = revisions
         .iter()

@@ -30,7 +30,7 @@ use crate::cli::PlanArguments;
 use crate::model::{Pod, Set, median_start};
 use crate::output::Style;
 use crate::server::{STATEFUL_SETS, Server};
-use crate::why::read::Snapshot;
+use crate::why::snapshot::Snapshot;
 
 /// Seed of new uids, which must not be those of the copied objects.
 const SEED: u64 = 0x706c_616e;
@@ -93,7 +93,7 @@ async fn store(client: &Client, situation: &Situation<'_>, changed: &Value) -> a
         namespace, name, ..
     } = situation;
     let sets = format!("/apis/apps/v1/namespaces/{namespace}/statefulsets");
-    if situation.snapshot.sets.is_empty() {
+    if situation.snapshot.set.is_none() {
         let set = change::new_set(name, changed);
         change::send(client, "POST", &sets, JSON, &set).await?;
         return Ok(());
@@ -164,7 +164,7 @@ pub(super) async fn run(situation: &Situation<'_>, changed: &Value) -> anyhow::R
 
 /// Median of the seconds that the present pods took to get ready.
 fn seconds_to_ready(situation: &Situation<'_>) -> Option<i64> {
-    let set = situation.snapshot.sets.first()?;
+    let set = situation.snapshot.set.as_ref()?;
     median_start(situation.snapshot.pods_of(&set.object))
 }
 
@@ -176,7 +176,7 @@ fn actors(situation: &Situation<'_>, estimate: Duration) -> ActorsConfig {
         ..PodBehaviour::default()
     };
     let mut kubelet = KubeletConfig::new(behaviour.clone());
-    let set = situation.snapshot.sets.first().map(|set| &set.object);
+    let set = situation.snapshot.set.as_ref().map(|set| &set.object);
     let pods = set
         .into_iter()
         .flat_map(|set| situation.snapshot.pods_of(set));
@@ -224,7 +224,7 @@ fn is_broken(pod: &Pod, now: Timestamp) -> bool {
 
 /// The nodes of the present pods, and spare ones with the labels that the pods select.
 fn nodes(situation: &Situation<'_>) -> Vec<NodeConfig> {
-    let set = situation.snapshot.sets.first().map(|set| &set.object);
+    let set = situation.snapshot.set.as_ref().map(|set| &set.object);
     let pods = || {
         set.into_iter()
             .flat_map(|set| situation.snapshot.pods_of(set))
@@ -253,7 +253,7 @@ async fn load(plane: &TestControlPlane, situation: &Situation<'_>) -> anyhow::Re
         let path = "/api/v1/namespaces";
         change::send(&plane.client(), "POST", path, JSON, &namespace).await?;
     }
-    let Some(set) = situation.snapshot.sets.first() else {
+    let Some(set) = situation.snapshot.set.as_ref() else {
         return Ok(());
     };
     let objects = situation.snapshot.objects(set);
@@ -357,7 +357,7 @@ async fn observe(
     let min_ready = u64::try_from(set.spec.min_ready_seconds).unwrap_or_default();
     let quiet = (QUIET_MIN + estimate * 2 + Duration::from_secs(min_ready)).min(PLAN_MAX);
     let pause = (quiet / 600).max(Duration::from_secs(1));
-    let now_ready = situation.snapshot.sets.first().map_or(0, |set| {
+    let now_ready = situation.snapshot.set.as_ref().map_or(0, |set| {
         situation
             .snapshot
             .pods_of(&set.object)
@@ -400,7 +400,7 @@ async fn observe(
 
 /// The budgets that select the set's pods.
 fn budgets(situation: &Situation<'_>, observed: &Observed) -> Vec<PlannedBudget> {
-    let set = situation.snapshot.sets.first().map(|set| &set.object);
+    let set = situation.snapshot.set.as_ref().map(|set| &set.object);
     let budgets = set
         .into_iter()
         .flat_map(|set| situation.snapshot.budgets_of(set));
@@ -429,7 +429,7 @@ fn ready(plane: &TestControlPlane, namespace: &str) -> usize {
 
 /// The present claims that a request deleted.
 fn claims_deleted(situation: &Situation<'_>, entries: &[AuditEntry]) -> Vec<DeletedClaim> {
-    let Some(set) = situation.snapshot.sets.first() else {
+    let Some(set) = situation.snapshot.set.as_ref() else {
         return Vec::new();
     };
     let deleted: BTreeSet<&str> = entries

@@ -7,7 +7,8 @@ use crate::decide::{Decision, Write, decide};
 use crate::model::Set;
 use crate::output::counted;
 use crate::server::Server;
-use crate::why::read::{self, Snapshot, Stored};
+use crate::why::read;
+use crate::why::snapshot::Snapshot;
 
 const SETS: &str = "sets";
 const SIZE: &str = "memory";
@@ -47,22 +48,24 @@ async fn read(server: &Server, now: Timestamp) -> anyhow::Result<Found> {
     let sets = read::all(server).await?;
     for sets in read::by_namespace(sets) {
         // Events and nodes explain a set; the decision needs neither.
-        let snapshot = read::snapshot(server, sets, now, &mut Vec::new()).await?;
-        found.pods += snapshot.pod_count();
-        for set in &snapshot.sets {
+        let namespace = read::namespace(server, sets, now, &mut Vec::new()).await?;
+        found.pods += namespace.pod_count();
+        for snapshot in namespace.into_snapshots() {
+            let Some(set) = &snapshot.set else {
+                continue;
+            };
             let objects = snapshot.objects(set);
             let revisions = objects.revisions.iter().map(|text| text.len());
             found.bytes += set.text.len() + revisions.sum::<usize>();
             let decision = decide(&objects, now, snapshot.gates).await;
-            found.add(&snapshot, set, decision);
+            found.add(&snapshot, &set.object, decision);
         }
     }
     Ok(found)
 }
 
 impl Found {
-    fn add(&mut self, snapshot: &Snapshot, set: &Stored<Set>, decision: anyhow::Result<Decision>) {
-        let object = &set.object;
+    fn add(&mut self, snapshot: &Snapshot, object: &Set, decision: anyhow::Result<Decision>) {
         let key = format!("{}/{}", snapshot.namespace, object.metadata.name);
         self.sets += 1;
         if let Some(unreadable) = snapshot.unreadable(object) {

@@ -33,20 +33,12 @@ struct PageMetadata {
 }
 
 /// The objects of a list.
-pub struct Listed<T> {
+#[derive(Default)]
+pub struct Listed<C> {
     /// Those that the caller keeps.
-    pub kept: Vec<T>,
+    pub kept: C,
     /// Those that can't be decoded.
     pub unreadable: Vec<Unreadable>,
-}
-
-impl<T> Default for Listed<T> {
-    fn default() -> Self {
-        Self {
-            kept: Vec::new(),
-            unreadable: Vec::new(),
-        }
-    }
 }
 
 /// An object that can't be decoded.
@@ -111,7 +103,7 @@ impl Server {
         namespace: Option<&str>,
         keep: impl Fn(&str) -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<Vec<T>> {
-        let listed = self.list_all(resource, namespace, keep).await?;
+        let listed: Listed<Vec<T>> = self.list_all(resource, namespace, keep).await?;
         for unreadable in &listed.unreadable {
             self.note(unreadable.to_string());
         }
@@ -123,12 +115,12 @@ impl Server {
     /// # Errors
     ///
     /// A right is missing, or the server doesn't answer.
-    pub async fn list_all<T>(
+    pub async fn list_all<T, C: Default + Extend<T>>(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         keep: impl Fn(&str) -> anyhow::Result<Option<T>>,
-    ) -> anyhow::Result<Listed<T>> {
+    ) -> anyhow::Result<Listed<C>> {
         let action = || format!("list {}", resource.place(namespace));
         for _ in 1..LIST_TRIES {
             match self.list_once(resource, namespace, &keep).await {
@@ -140,14 +132,14 @@ impl Server {
         read.with_context(action)
     }
 
-    async fn list_once<T>(
+    async fn list_once<T, C: Default + Extend<T>>(
         &self,
         resource: &Resource,
         namespace: Option<&str>,
         keep: &impl Fn(&str) -> anyhow::Result<Option<T>>,
-    ) -> anyhow::Result<Listed<T>> {
+    ) -> anyhow::Result<Listed<C>> {
         let path = resource.path(namespace);
-        let (mut listed, mut position) = (Listed::default(), String::new());
+        let (mut listed, mut position) = (Listed::<C>::default(), String::new());
         loop {
             let page = self.read(&format!("{path}?limit={PAGE}{position}")).await;
             let text = page.map_err(|error| {

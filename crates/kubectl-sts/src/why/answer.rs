@@ -5,7 +5,7 @@ use statefulset_controller::Waiting;
 
 use super::Why;
 use super::finding::{Finding, State};
-use super::read::Snapshot;
+use super::snapshot::Snapshot;
 use crate::model::Set;
 use crate::output::{Style, Tone, age, brief, printable, table};
 

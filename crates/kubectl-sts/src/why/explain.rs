@@ -4,7 +4,7 @@ use statefulset_controller::Waiting;
 
 use super::answer::Answer;
 use super::finding::{Finding, State};
-use super::read::{Snapshot, Stored};
+use super::snapshot::Snapshot;
 use super::{container, deletion, refused, scheduling};
 use crate::decide::{Decision, decide};
 use crate::model::{Pod, Set};
@@ -12,14 +12,15 @@ use crate::model::{Pod, Set};
 /// Seconds that a pod may take to become ready before it counts as stuck without other evidence.
 const PATIENCE_SECONDS: i64 = 120;
 
-/// Explains one set.
-pub(crate) async fn explain(snapshot: &Snapshot, set: &Stored<Set>) -> Answer {
+/// Explains the set of a snapshot.
+pub(crate) async fn explain(snapshot: &Snapshot) -> Option<Answer> {
+    let set = snapshot.set.as_ref()?;
     if let Some(object) = snapshot.unreadable(&set.object) {
         let text = format!("{object}; the controller waits until it can be decoded or is deleted");
         let finding = Finding::stuck("undecodable-object", text);
-        return Answer::new(snapshot, &set.object, None, finding);
+        return Some(Answer::new(snapshot, &set.object, None, finding));
     }
-    match decide(&snapshot.objects(set), snapshot.now, snapshot.gates).await {
+    let answer = match decide(&snapshot.objects(set), snapshot.now, snapshot.gates).await {
         Ok(decision) => {
             let finding = Case {
                 snapshot,
@@ -35,7 +36,8 @@ pub(crate) async fn explain(snapshot: &Snapshot, set: &Stored<Set>) -> Answer {
             let finding = Finding::stuck("undecodable-object", text);
             Answer::new(snapshot, &set.object, None, finding)
         }
-    }
+    };
+    Some(answer)
 }
 
 /// Adds the budgets that refuse every eviction of the pods of a set that isn't settled.

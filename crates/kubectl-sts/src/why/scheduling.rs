@@ -209,6 +209,6 @@ fn no_room(case: Case<'_>, name: &str) -> Finding {
 }
 
 fn names(case: Case<'_>, is_wanted: impl Fn(&Node) -> bool) -> Vec<String> {
-    let nodes = case.snapshot.nodes.iter().filter(|node| is_wanted(node));
+    let nodes = case.snapshot.nodes().iter().filter(|node| is_wanted(node));
     nodes.map(|node| node.metadata.name.clone()).collect()
 }

@@ -1,0 +1,239 @@
+//! Objects by the set that they concern, compressed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended_with_dict};
+
+use super::read::Stored;
+use crate::model::{Claim, Metadata, Pod, Revision, Set};
+
+/// Sets by what relates other objects to them.
+pub(super) struct Index {
+    uids: BTreeSet<String>,
+    /// Uids by name.
+    names: BTreeMap<String, String>,
+    /// Uids by the names of claims without their ordinals.
+    claims: BTreeMap<String, Vec<String>>,
+}
+
+impl Index {
+    pub(super) fn of(sets: &[Stored<Set>]) -> Self {
+        let (mut names, mut claims) = (BTreeMap::new(), BTreeMap::new());
+        for set in sets {
+            let metadata = &set.object.metadata;
+            names.insert(metadata.name.clone(), metadata.uid.clone());
+            for prefix in claim_prefixes(&set.object) {
+                let uids: &mut Vec<String> = claims.entry(prefix).or_default();
+                uids.push(metadata.uid.clone());
+            }
+        }
+        let uids = names.values().cloned().collect();
+        Self {
+            uids,
+            names,
+            claims,
+        }
+    }
+
+    /// Reports whether a set has this uid.
+    pub(super) fn has(&self, uid: &str) -> bool {
+        self.uids.contains(uid)
+    }
+
+    /// The sets that a pod concerns: the one that controls it, and the one of its name.
+    pub(super) fn of_pod(&self, pod: &Pod) -> Vec<String> {
+        let owner = self.owner(&pod.metadata);
+        let set = split(&pod.metadata.name).and_then(|(set, _)| self.names.get(set));
+        let mut sets: Vec<String> = owner.into_iter().chain(set.cloned()).collect();
+        sets.dedup();
+        sets
+    }
+
+    /// The sets that a claim concerns, by its name.
+    pub(super) fn of_claim(&self, claim: &Claim) -> Vec<String> {
+        let sets = split(&claim.metadata.name).and_then(|(prefix, _)| self.claims.get(prefix));
+        sets.cloned().unwrap_or_default()
+    }
+
+    /// The sets that a revision concerns: the one that controls it; of an orphan, the one of its name.
+    pub(super) fn of_revision(&self, revision: &Revision) -> Vec<String> {
+        if revision.metadata.controller().is_some() {
+            return self.owner(&revision.metadata).into_iter().collect();
+        }
+        let set = split(&revision.metadata.name).and_then(|(set, _)| self.names.get(set));
+        set.cloned().into_iter().collect()
+    }
+
+    fn owner(&self, metadata: &Metadata) -> Option<String> {
+        let owner = metadata.controller()?;
+        self.uids.get(&owner.uid).cloned()
+    }
+}
+
+/// An object of a group.
+pub(super) trait Member {
+    fn metadata(&self) -> &Metadata;
+
+    /// Reports whether its state depends on nodes.
+    fn needs_nodes(&self) -> bool {
+        false
+    }
+}
+
+impl Member for Pod {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn needs_nodes(&self) -> bool {
+        let is_deleted = self.metadata.deletion_timestamp.is_some();
+        self.spec.node_name.is_empty() || is_deleted || !self.is_ready()
+    }
+}
+
+impl Member for Claim {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+impl Member for Revision {
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+}
+
+/// An object and the uids of the sets that it concerns.
+pub(super) struct Grouped {
+    sets: Vec<String>,
+    uid: String,
+    needs_nodes: bool,
+    text: Box<str>,
+}
+
+impl Grouped {
+    pub(super) fn new(object: &impl Member, sets: Vec<String>, text: &str) -> Self {
+        Self {
+            sets,
+            uid: object.metadata().uid.clone(),
+            needs_nodes: object.needs_nodes(),
+            text: text.into(),
+        }
+    }
+}
+
+/// The objects of one kind, by the uids of the sets that they concern.
+#[derive(Default)]
+pub(super) struct Groups {
+    by_set: BTreeMap<String, Group>,
+    uids: BTreeSet<String>,
+    need_nodes: bool,
+}
+
+/// The objects of one kind and set. They are much alike, so each is compressed against the first.
+struct Group {
+    first: Box<str>,
+    others: Vec<Box<[u8]>>,
+}
+
+impl Groups {
+    /// The number of objects.
+    pub(super) fn len(&self) -> usize {
+        self.uids.len()
+    }
+
+    /// Reports whether an object has this uid.
+    pub(super) fn has(&self, uid: &str) -> bool {
+        self.uids.contains(uid)
+    }
+
+    /// Reports whether the state of an object depends on nodes.
+    pub(super) fn need_nodes(&self) -> bool {
+        self.need_nodes
+    }
+
+    /// The objects that concern a set, as the server sent them.
+    pub(super) fn texts(&self, set: &str) -> impl Iterator<Item = Box<str>> {
+        let group = self.by_set.get(set);
+        let first = group.map(|group| group.first.clone());
+        let others = group.into_iter().flat_map(Group::others);
+        first.into_iter().chain(others)
+    }
+
+    fn add(&mut self, set: String, text: &str) {
+        if let Some(group) = self.by_set.get_mut(&set) {
+            return group.add(text);
+        }
+        let group = Group {
+            first: text.into(),
+            others: Vec::new(),
+        };
+        self.by_set.insert(set, group);
+    }
+}
+
+impl Extend<Grouped> for Groups {
+    fn extend<I: IntoIterator<Item = Grouped>>(&mut self, objects: I) {
+        for object in objects {
+            for set in object.sets {
+                self.add(set, &object.text);
+            }
+            self.uids.insert(object.uid);
+            self.need_nodes |= object.needs_nodes;
+        }
+    }
+}
+
+impl Group {
+    fn add(&mut self, text: &str) {
+        let packed = compress_prepend_size_with_dict(text.as_bytes(), self.first.as_bytes());
+        self.others.push(packed.into());
+    }
+
+    fn others(&self) -> impl Iterator<Item = Box<str>> {
+        self.others.iter().filter_map(|packed| {
+            let text = decompress_size_prepended_with_dict(packed, self.first.as_bytes());
+            let text = String::from_utf8(text.ok()?).ok()?;
+            Some(text.into_boxed_str())
+        })
+    }
+}
+
+/// Splits a name at its ordinal.
+pub(super) fn split(name: &str) -> Option<(&str, &str)> {
+    name.rsplit_once('-')
+}
+
+/// The names of a set's claims without their ordinals.
+pub(super) fn claim_prefixes(set: &Set) -> impl Iterator<Item = String> {
+    let name = &set.metadata.name;
+    let templates = set.spec.volume_claim_templates.iter();
+    templates.map(move |template| format!("{}-{name}", template.metadata.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_return_their_texts() {
+        let mut groups = Groups::default();
+        let texts: Vec<String> = (0..3).map(|i| format!("pod {i} of many")).collect();
+        groups.extend(texts.iter().map(|text| Grouped {
+            sets: vec!["uid".to_owned()],
+            uid: text.clone(),
+            needs_nodes: false,
+            text: text.as_str().into(),
+        }));
+        let read: Vec<Box<str>> = groups.texts("uid").collect();
+        assert_eq!(
+            read,
+            texts
+                .iter()
+                .map(|it| it.as_str().into())
+                .collect::<Vec<Box<str>>>()
+        );
+        assert_eq!(groups.texts("other").count(), 0);
+        assert_eq!(groups.len(), 3);
+    }
+}

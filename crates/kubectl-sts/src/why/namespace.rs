@@ -1,0 +1,108 @@
+//! The objects of a namespace that concern some sets.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use statefulset_client::feature_gates::FeatureGates;
+
+use super::groups::Groups;
+use super::read::Stored;
+use super::snapshot::Snapshot;
+use crate::model::{Budget, Claim, Event, Node, Pod, Set};
+use crate::server::{Unreadable, decode};
+
+/// The objects of a namespace that concern some sets. They are compressed: a set's own ones are
+/// decoded in its turn.
+pub(crate) struct Namespace {
+    pub(super) name: String,
+    pub(super) now: Timestamp,
+    pub(super) gates: FeatureGates,
+    pub(super) sets: Vec<Stored<Set>>,
+    pub(super) pods: Groups,
+    pub(super) claims: Groups,
+    pub(super) revisions: Groups,
+    pub(super) evidence: Arc<Evidence>,
+}
+
+/// What explains the state of sets, but doesn't decide about them.
+#[derive(Default)]
+pub(super) struct Evidence {
+    /// Warnings by the uid of their object, the latest first.
+    pub(super) warnings: BTreeMap<String, Vec<Event>>,
+    /// Nodes, read only if a pod needs one.
+    pub(super) nodes: Vec<Node>,
+    /// Disruption budgets of the namespace.
+    pub(super) budgets: Vec<Budget>,
+    /// Pods, claims and revisions that can't be decoded.
+    pub(super) unreadable: Vec<Unreadable>,
+}
+
+impl Namespace {
+    /// A namespace without sets.
+    pub(super) fn empty(now: Timestamp) -> Self {
+        Self {
+            name: String::new(),
+            now,
+            gates: FeatureGates::default(),
+            sets: Vec::new(),
+            pods: Groups::default(),
+            claims: Groups::default(),
+            revisions: Groups::default(),
+            evidence: Arc::default(),
+        }
+    }
+
+    /// The number of pods.
+    pub(crate) fn pod_count(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// A snapshot of each set.
+    pub(crate) fn into_snapshots(mut self) -> impl Iterator<Item = Snapshot> {
+        let sets = std::mem::take(&mut self.sets);
+        sets.into_iter().map(move |set| self.snapshot(Some(set)))
+    }
+
+    /// A snapshot of the first set.
+    pub(crate) fn into_snapshot(mut self) -> Snapshot {
+        let set = (!self.sets.is_empty()).then(|| self.sets.swap_remove(0));
+        self.snapshot(set)
+    }
+
+    fn snapshot(&self, set: Option<Stored<Set>>) -> Snapshot {
+        let uid = set.as_ref().map_or("", |set| &set.object.metadata.uid);
+        let pods = objects(&self.pods, uid, |pod: &Pod| &pod.metadata.name);
+        let claims = objects(&self.claims, uid, |claim: &Claim| &claim.metadata.name);
+        let revisions = self.revisions.texts(uid).filter_map(stored).collect();
+        Snapshot {
+            namespace: self.name.clone(),
+            now: self.now,
+            gates: self.gates,
+            set,
+            pods,
+            claims,
+            revisions,
+            evidence: Arc::clone(&self.evidence),
+        }
+    }
+}
+
+/// The objects of a set, by name.
+fn objects<T: DeserializeOwned>(
+    groups: &Groups,
+    set: &str,
+    name: impl Fn(&T) -> &String,
+) -> BTreeMap<String, Stored<T>> {
+    let objects = groups.texts(set).filter_map(stored);
+    objects
+        .map(|stored: Stored<T>| (name(&stored.object).clone(), stored))
+        .collect()
+}
+
+/// Decodes an object, which has been decoded before: it never fails.
+fn stored<T: DeserializeOwned>(text: Box<str>) -> Option<Stored<T>> {
+    let object = decode(&text).ok()?;
+    Some(Stored { object, text })
+}

@@ -1,0 +1,109 @@
+//! A set and the objects that concern it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use statefulset_client::feature_gates::FeatureGates;
+
+use super::groups::{claim_prefixes, split};
+use super::namespace::Evidence;
+use super::read::Stored;
+use crate::decide::Objects;
+use crate::model::{Budget, Claim, Event, Node, Pod, Revision, Set};
+use crate::server::Unreadable;
+
+/// A set and the objects that concern it.
+pub(crate) struct Snapshot {
+    pub(crate) namespace: String,
+    pub(crate) now: Timestamp,
+    /// The gates of the server's version.
+    pub(crate) gates: FeatureGates,
+    /// The set; none if it doesn't exist.
+    pub(crate) set: Option<Stored<Set>>,
+    /// The pods that the set controls, and those with a name that it wants.
+    pub(super) pods: BTreeMap<String, Stored<Pod>>,
+    /// The claims with a name of one of the set's.
+    pub(super) claims: BTreeMap<String, Stored<Claim>>,
+    /// The revisions that the set controls, and orphans with such a name.
+    pub(super) revisions: Vec<Stored<Revision>>,
+    pub(super) evidence: Arc<Evidence>,
+}
+
+impl Snapshot {
+    /// Nodes, read only if a pod needs one.
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.evidence.nodes
+    }
+
+    /// An object that can't be decoded, of the set or with the name of one of its objects.
+    pub(crate) fn unreadable(&self, set: &Set) -> Option<&Unreadable> {
+        let (uid, name) = (&set.metadata.uid, &set.metadata.name);
+        let claims: Vec<String> = claim_prefixes(set).collect();
+        self.evidence.unreadable.iter().find(|object| {
+            let prefix = split(&object.name).map_or("", |(prefix, _)| prefix);
+            object.owners.contains(uid)
+                || prefix == name
+                || claims.iter().any(|claim| claim == prefix)
+        })
+    }
+
+    /// A pod by its name.
+    pub(crate) fn pod(&self, name: &str) -> Option<&Pod> {
+        self.pods.get(name).map(|pod| &pod.object)
+    }
+
+    /// A claim by its name.
+    pub(crate) fn claim(&self, name: &str) -> Option<&Claim> {
+        self.claims.get(name).map(|claim| &claim.object)
+    }
+
+    /// The claims of the set.
+    pub(crate) fn claims(&self) -> impl Iterator<Item = &Claim> {
+        self.claims.values().map(|claim| &claim.object)
+    }
+
+    /// A node by its name.
+    pub(crate) fn node(&self, name: &str) -> Option<&Node> {
+        self.nodes().iter().find(|node| node.metadata.name == name)
+    }
+
+    /// The pods that a set controls.
+    pub(crate) fn pods_of<'a>(&'a self, set: &'a Set) -> impl Iterator<Item = &'a Pod> {
+        let pods = self.pods.values().map(|pod| &pod.object);
+        pods.filter(|pod| pod.metadata.is_controlled_by(&set.metadata.uid))
+    }
+
+    /// The budgets that select one of the set's pods.
+    pub(crate) fn budgets_of<'a>(&'a self, set: &'a Set) -> impl Iterator<Item = &'a Budget> {
+        let budgets = self.evidence.budgets.iter();
+        budgets.filter(|budget| {
+            let mut pods = self.pods_of(set);
+            pods.any(|pod| budget.selects(&pod.metadata.labels))
+        })
+    }
+
+    /// The revisions of a set, oldest first.
+    pub(crate) fn revisions_of(&self, set: &Set) -> Vec<&Revision> {
+        let own = self.revisions.iter().map(|stored| &stored.object);
+        let own = own.filter(|it| it.metadata.is_controlled_by(&set.metadata.uid));
+        let mut revisions: Vec<&Revision> = own.collect();
+        revisions.sort_by_key(|revision| revision.revision);
+        revisions
+    }
+
+    /// The warnings about an object, the latest first.
+    pub(crate) fn warnings(&self, uid: &str) -> &[Event] {
+        self.evidence.warnings.get(uid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The objects on which the controller decides about the set.
+    pub(crate) fn objects<'a>(&'a self, set: &'a Stored<Set>) -> Objects<'a> {
+        Objects {
+            set: &set.text,
+            pods: self.pods.values().map(|pod| &*pod.text).collect(),
+            claims: self.claims.values().map(|claim| &*claim.text).collect(),
+            revisions: self.revisions.iter().map(|it| &*it.text).collect(),
+        }
+    }
+}
