@@ -65,22 +65,28 @@ fn concurrent_syncs_follow_the_flag() {
 }
 
 #[test]
-fn sets_of_other_shards_are_left_alone() {
+fn each_shard_begins_with_its_own_set() {
     // The hashes put `ns` into the first of two shards and `a` into the second.
-    let sets =
-        ["ns", "a"].map(|namespace| set("web").replace(r#""ns""#, &format!("{namespace:?}")));
-    let (begun, begins) = channel();
-    let api = FakeApi::new(move |request| {
-        if request.method == "POST" {
-            begun.send(request.path.clone()).unwrap();
-            return Answer::Silence;
-        }
-        lists(request, &sets)
-    });
-    // One sync at a time, in the order of the list.
-    let _program = started(&api, &["--shard=1/2", "--concurrent-statefulset-syncs=1"]);
-    let first = next(&begins, "a sync");
-    assert!(first.contains("/namespaces/a/"), "{first}");
+    for (shard, namespace) in [("0/2", "ns"), ("1/2", "a")] {
+        let sets = ["ns", "a"].map(|it| set("web").replace(r#""ns""#, &format!("{it:?}")));
+        let (begun, begins) = channel();
+        let api = FakeApi::new(move |request| {
+            if request.method == "POST" {
+                begun.send(request.path.clone()).unwrap();
+                return Answer::Silence;
+            }
+            lists(request, &sets)
+        });
+        // One sync at a time, so that all shards would begin with the same set.
+        let flags = [
+            &format!("--shard={shard}"),
+            "--concurrent-statefulset-syncs=1",
+        ];
+        let _program = started(&api, &flags);
+        let first = next(&begins, "a sync");
+        let expected = format!("/namespaces/{namespace}/");
+        assert!(first.contains(&expected), "{shard}: {first}");
+    }
 }
 
 #[test]
