@@ -74,10 +74,9 @@ made() {
 		fi
 		if ! builds "${needed[@]}"; then
 			cat "$work/log"
-			echo "$name: the mutant does not build: regenerate the patch" >&2
-			exit 1
-		fi
-		if pass "${needed[@]}"; then
+			survivors=$((survivors + 1))
+			echo "INVALID  $name: the mutant does not build: regenerate the patch"
+		elif pass "${needed[@]}"; then
 			survivors=$((survivors + 1))
 			echo "SURVIVED $name"
 		else
@@ -140,13 +139,13 @@ simulate() {
 			echo "$name: the patch no longer applies: regenerate it" >&2
 			exit 1
 		fi
+		status=0
 		if ! "$cargo" build --quiet --locked --offline --package simulation >"$work/log" 2>&1; then
 			cat "$work/log"
-			echo "$name: the mutant does not build: regenerate the patch" >&2
-			exit 1
+			status=1 seed='the mutant does not build: regenerate the patch'
+		else
+			seed=$(broken) || status=$?
 		fi
-		status=0
-		seed=$(broken) || status=$?
 		if [ "$status" -eq 0 ]; then
 			echo "killed   $name ($seed)"
 		else
