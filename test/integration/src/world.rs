@@ -64,6 +64,11 @@ impl World {
         world
     }
 
+    /// Starts a cluster whose nodes run pods; no controller.
+    pub async fn nodes(actors: ActorsConfig) -> Self {
+        Self::start(actors, FeatureGates::default(), UnknownFields::default()).await
+    }
+
     /// Starts a cluster whose nodes run pods, and the controller.
     pub async fn with_nodes(actors: ActorsConfig, gates: FeatureGates) -> Self {
         let mut world = Self::start(actors, gates, UnknownFields::default()).await;
