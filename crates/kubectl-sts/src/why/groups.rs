@@ -7,7 +7,7 @@ use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended
 use super::read::Stored;
 use crate::model::{Claim, Metadata, Pod, Revision, Set};
 
-/// Sets by what relates other objects to them.
+/// Sets by the uids and names that relate other objects to them.
 pub(super) struct Index {
     uids: BTreeSet<String>,
     /// Uids by name.

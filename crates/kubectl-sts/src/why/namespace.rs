@@ -26,7 +26,7 @@ pub(crate) struct Namespace {
     pub(super) evidence: Arc<Evidence>,
 }
 
-/// What explains the state of sets, but doesn't decide about them.
+/// Objects that explain the state of sets, but don't decide about them.
 #[derive(Default)]
 pub(super) struct Evidence {
     /// Warnings by the uid of their object, the latest first.

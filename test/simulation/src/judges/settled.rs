@@ -261,8 +261,8 @@ impl<'a> Scene<'a> {
         self.is_at_end() && seen.is_none_or(|seen| seen.controller.is_some())
     }
 
-    /// Reports whether a pod is missing at the end because of a claim of its own, or of a lower pod
-    /// of an ordered set: the last sync saw that a deleted pod owns it, or did not see that it is
+    /// Reports whether a pod is missing at the end because of a claim of this pod or, in an ordered
+    /// set, of a lower one: the last sync saw that a deleted pod owns it, or did not see that it is
     /// gone.
     fn waits_unnoticed(&self, ordinal: u32) -> bool {
         let set = self.set;
