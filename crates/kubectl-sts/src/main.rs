@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Parser as _;
 use kubectl_sts::cli::{Cli, Color, Command, Output};
-use kubectl_sts::output::{Style, printable};
+use kubectl_sts::output::{Style, fold, printable};
 use kubectl_sts::{Reply, Session, connect};
 use statefulset_client::clock::{Clock as _, SystemClock};
 
@@ -75,6 +75,7 @@ async fn answer(cli: &Cli, style: Style) -> anyhow::Result<Reply> {
     let (client, namespace) = connect::connect(cli).await?;
     let is_watch = matches!(cli.command, Command::Watch { once: false, .. });
     let is_screen = is_watch && cli.output == Output::Text && std::io::stdout().is_terminal();
+    let width = terminal_width().filter(|_| cli.output == Output::Text);
     let mut shown = String::new();
     loop {
         let session = Session {
@@ -86,7 +87,8 @@ async fn answer(cli: &Cli, style: Style) -> anyhow::Result<Reply> {
         let reply = kubectl_sts::run(cli, &session).await?;
         if reply.text != shown {
             let clear = if is_screen { CLEAR } else { "" };
-            print(&format!("{clear}{}", reply.text))?;
+            let text = width.map(|width| fold(&reply.text, width));
+            print(&format!("{clear}{}", text.as_ref().unwrap_or(&reply.text)))?;
             shown.clone_from(&reply.text);
             for note in &reply.notes {
                 // With stderr closed, the note is lost.
@@ -98,6 +100,12 @@ async fn answer(cli: &Cli, style: Style) -> anyhow::Result<Reply> {
         }
         tokio::time::sleep(WATCH_INTERVAL).await;
     }
+}
+
+/// The columns of the terminal that stdout is.
+fn terminal_width() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(usize::from(width.0))
 }
 
 /// Reports whether stdout shows colours, by <https://no-color.org>.

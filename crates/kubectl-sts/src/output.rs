@@ -1,10 +1,13 @@
 //! Output: tables, colours, JSON and YAML.
 
+mod fold;
+
 use anyhow::Context as _;
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::cli::Output;
+pub use fold::fold;
 
 /// The style of texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -224,13 +224,18 @@ impl Bar {
     }
 }
 
+/// A time without its fraction of a second, which only some writers record.
+fn seconds(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 impl Timeline {
     /// The history for people, oldest first.
     pub(crate) fn text(&self, style: Style) -> String {
         let mut rows: Vec<Vec<String>> = Vec::new();
         for entry in &self.entries {
             rows.push(vec![
-                entry.at.clone(),
+                seconds(entry.moment),
                 entry.object.clone(),
                 entry.text.clone(),
             ]);
