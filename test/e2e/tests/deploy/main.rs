@@ -445,6 +445,7 @@ async fn every_chart_value_is_used_and_renders_valid_objects() {
         "image": {"repository": "registry.example/sts", "tag": "1.2.3", "pullPolicy": "Always"},
         "imagePullSecrets": [{"name": "pull-secret"}],
         "replicas": 3,
+        "shadow": false,
         "verbosity": 4,
         "extraArgs": ["--concurrent-statefulset-syncs=10"],
         "serviceAccount": {"create": true, "name": "own-account", "annotations": {"a": "b-annotation"}},
