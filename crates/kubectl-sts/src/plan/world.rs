@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::Context as _;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
-use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{
     ActorsConfig, GarbageCollectorConfig, KubeletConfig, NodeConfig, NodesConfig, Outcome, Pattern,
     PodBehaviour, PodMatcher, SchedulerConfig, VolumeBinderConfig,
@@ -15,9 +14,12 @@ use kube_test_control_plane::actors::{
 use kube_test_control_plane::audit::{AuditEntry, AuditMark};
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
+use kube_test_control_plane::{
+    EmulatedVersion, FeatureGates as ServerGates, TestControlPlane, TestControlPlaneBuilder,
+};
 use serde_json::{Value, json};
 use statefulset_client::clock::Clock;
-use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_client::rest::RestClient;
 use statefulset_controller::StatefulSetController;
 use tokio::task::JoinSet;
@@ -44,6 +46,8 @@ const BROKEN_SECONDS: i64 = 120;
 const QUIET_MIN: Duration = Duration::from_secs(60);
 /// Longest planned time.
 const PLAN_MAX: Duration = Duration::from_secs(24 * 3600);
+/// First version with the strategy `Recreate`.
+const RECREATE_SINCE: KubeVersion = KubeVersion::v1(37);
 /// Nodes beyond those of the present pods.
 const SPARE_NODES: usize = 3;
 
@@ -75,14 +79,36 @@ struct Observed {
     end: Timestamp,
 }
 
+/// A control plane of the server's version. The server's gates are unknown, so a strategy that needs
+/// one is accepted: the dry run on the server decides.
+fn plane(situation: &Situation<'_>) -> TestControlPlaneBuilder {
+    let builder = TestControlPlane::builder().seed(SEED);
+    if situation.snapshot.gates.emulation_version < RECREATE_SINCE {
+        return builder;
+    }
+    let version = EmulatedVersion::V1_37;
+    let gates = ServerGates {
+        stateful_set_recreate_strategy: Some(true),
+        ..ServerGates::at(version)
+    };
+    builder.emulated_version(version).feature_gates(gates)
+}
+
+/// The gates of the cluster's controller: a server that accepts the strategy `Recreate` has its gate
+/// enabled, and so has the controller.
+fn gates(situation: &Situation<'_>, changed: &Value) -> FeatureGates {
+    let gates = situation.snapshot.gates;
+    let is_recreate = text(changed, "/spec/updateStrategy/type") == "Recreate";
+    FeatureGates {
+        stateful_set_recreate_strategy: is_recreate && gates.emulation_version >= RECREATE_SINCE,
+        ..gates
+    }
+}
+
 /// Makes the change on a copy, and returns the changed set.
 pub(super) async fn change(situation: &Situation<'_>) -> anyhow::Result<Value> {
     let clock = TokioClock::starting_at(situation.now);
-    let plane = TestControlPlane::builder()
-        .seed(SEED)
-        .clock(Arc::new(clock))
-        .start()
-        .await;
+    let plane = plane(situation).clock(Arc::new(clock)).start().await;
     load(&plane, situation).await?;
     change::make(&plane.client(), situation).await
 }
@@ -112,8 +138,7 @@ pub(super) async fn run(situation: &Situation<'_>, changed: &Value) -> anyhow::R
     let estimate = seconds_to_ready
         .and_then(|seconds| u64::try_from(seconds).ok())
         .map_or(READY_DEFAULT, Duration::from_secs);
-    let plane = TestControlPlane::builder()
-        .seed(SEED)
+    let plane = plane(situation)
         .clock(Arc::new(clock.clone()))
         .actors(actors(situation, estimate))
         .start()
@@ -123,7 +148,7 @@ pub(super) async fn run(situation: &Situation<'_>, changed: &Value) -> anyhow::R
     store(&client, situation, changed).await?;
     let mark = plane.server().audit().mark();
     let mut controllers = JoinSet::new();
-    let gates = situation.snapshot.gates;
+    let gates = gates(situation, changed);
     start_controller(&plane, &clock, gates, &mut controllers);
     let observed = observe(&plane, &clock, situation, estimate, mark).await?;
     controllers.shutdown().await;

@@ -208,6 +208,30 @@ async fn plans_from_2000_are_followed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn plan_follows_the_version_of_the_server() {
+    let stage = Stage::with_recreate().await;
+    stage.create(SETS, &web(2)).await;
+    stage.pass(120).await;
+    let recreate = json!({"type": "Recreate", "rollingUpdate": null});
+    let container = json!({"name": "app", "image": "app:2"});
+    let template = json!({"spec": {"containers": [container]}});
+    let patch = json!({"spec": {"updateStrategy": recreate, "template": template}});
+    let plan = stage
+        .sts(&format!("plan web -o json --patch {patch}"))
+        .await;
+    stage.plane.server().audit().clear();
+    let format = "application/strategic-merge-patch+json";
+    stage.ask("PATCH", SET, format, &patch).await;
+    stage.pass(120).await;
+    let written = written(&stage);
+    assert!(
+        written.contains(&"delete pods web-0".to_owned()),
+        "{written:?}"
+    );
+    assert_eq!(planned(&plan), written);
+}
+
+#[tokio::test(start_paused = true)]
 async fn manifest_of_a_new_set_is_planned() {
     let stage = Stage::start().await;
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));

@@ -5,15 +5,18 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use jiff::Timestamp;
-use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
+use kube_test_control_plane::{
+    EmulatedVersion, FeatureGates as ServerGates, TestControlPlane, TestControlPlaneBuilder,
+};
 use kubectl_sts::cli::Cli;
 use kubectl_sts::output::Style;
 use kubectl_sts::{Session, run};
 use serde_json::{Value, json};
 use statefulset_client::clock::Clock;
+use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_client::rest::RestClient;
 use statefulset_controller::StatefulSetController;
 use tokio::task::JoinSet;
@@ -47,8 +50,34 @@ impl Stage {
         stage
     }
 
+    /// Starts a cluster of 1.37 with the strategy `Recreate`, and a controller.
+    pub(crate) async fn with_recreate() -> Self {
+        let version = EmulatedVersion::V1_37;
+        let gates = ServerGates {
+            stateful_set_recreate_strategy: Some(true),
+            ..ServerGates::at(version)
+        };
+        let newer = |plane: TestControlPlaneBuilder| {
+            let plane = plane.emulated_version(version);
+            plane.feature_gates(gates)
+        };
+        let mut stage = Self::with_plane(newer).await;
+        let gates = FeatureGates {
+            stateful_set_recreate_strategy: true,
+            ..FeatureGates::at(KubeVersion::v1(37))
+        };
+        stage.start_controller_with(gates);
+        stage
+    }
+
     /// Starts a cluster without a controller.
     pub(crate) async fn without_controller() -> Self {
+        Self::with_plane(|plane| plane).await
+    }
+
+    async fn with_plane(
+        change: impl FnOnce(TestControlPlaneBuilder) -> TestControlPlaneBuilder,
+    ) -> Self {
         let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
         let pods = PodBehaviour {
             start_delay: STEP.into(),
@@ -63,9 +92,8 @@ impl Stage {
         };
         let plane = TestControlPlane::builder()
             .clock(Arc::new(clock.clone()))
-            .actors(actors)
-            .start()
-            .await;
+            .actors(actors);
+        let plane = change(plane).start().await;
         Self {
             plane,
             clock,
@@ -75,10 +103,15 @@ impl Stage {
 
     /// Starts the shipped controller with the stock rights.
     pub(crate) fn start_controller(&mut self) {
+        self.start_controller_with(FeatureGates::default());
+    }
+
+    fn start_controller_with(&mut self, gates: FeatureGates) {
         let account = Identity::service_account("kube-system", "statefulset-controller");
         let client = RestClient::new(self.plane.client_as(account));
         let controller = StatefulSetController::builder_with_clients(client.clone(), client)
             .clock(Arc::new(SharedClock(self.clock.clone())))
+            .feature_gates(gates)
             .resync_period(None)
             .seed(7)
             .build()
