@@ -192,7 +192,8 @@ fn delete_claim(spec: &SetSpec, random: &mut StdRng) -> Actions {
 }
 
 fn decoy(spec: &SetSpec, random: &mut StdRng) -> Actions {
-    let names = ["-01", "--1", "-99999999999", "-1-debug", "-x"];
+    // The set adopts those with an ordinal.
+    let names = ["-01", "--1", "-99999999999", "-1-debug", "-x", "-2", "-9"];
     let name = names.choose(random).unwrap_or(&"-x");
     one(Action::Decoy {
         pod: format!("{}{name}", spec.name),
