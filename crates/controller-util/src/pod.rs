@@ -21,9 +21,10 @@ pub const REVISION_LABEL: &str = "controller-revision-hash";
 /// Splits a pod's name at its last dash into the name of its set and the digits of its ordinal;
 /// `None` if no digits follow the dash.
 pub fn split_name(name: &str) -> Option<(&str, &str)> {
-    let (set, digits) = name.rsplit_once('-')?;
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then_some((set, digits))
+    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (set, digits) = name.split_at_checked(name.len() - digits)?;
+    let set = set.strip_suffix('-')?;
+    (!digits.is_empty()).then_some((set, digits))
 }
 
 /// A stored pod, reduced to the members that decisions need.

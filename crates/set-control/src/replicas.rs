@@ -94,16 +94,17 @@ impl Replicas {
         pods: &[Arc<Pod>],
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let mut slots: Vec<PodSlot> = pods
-            .iter()
-            .filter_map(|pod| Some(PodSlot::Existing(ordinal(&pod.name)?, Arc::clone(pod))))
-            .collect();
         // Of pods with the same ordinal the last one counts.
-        slots.reverse();
-        slots.sort_by_key(PodSlot::ordinal);
-        let (mut wanted, mut condemned): (Vec<_>, Vec<_>) = slots
+        let pods = pods.iter().rev();
+        let mut pods: Vec<(Ordinal, &Arc<Pod>)> = pods
+            .filter_map(|pod| Some((ordinal(&pod.name)?, pod)))
+            .collect();
+        pods.sort_by_key(|(ordinal, _)| *ordinal);
+        let slots = pods
             .into_iter()
-            .partition(|slot| slot.ordinal().index_in(set).is_some());
+            .map(|(ordinal, pod)| PodSlot::Existing(ordinal, Arc::clone(pod)));
+        let (mut wanted, mut condemned): (Vec<_>, Vec<_>) =
+            slots.partition(|slot| slot.ordinal().index_in(set).is_some());
         wanted.dedup_by_key(|slot| slot.ordinal());
         wanted.retain(|slot| slot.existing().is_some_and(|pod| pod.is_created()));
         condemned.reverse();

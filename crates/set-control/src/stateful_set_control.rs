@@ -182,9 +182,10 @@ impl DefaultStatefulSetControl {
         revisions: &[Arc<ControllerRevision>],
         used: Option<&CurrentAndUpdate>,
     ) -> Result<(), Error> {
-        let Ok(limit) = usize::try_from(set.spec.revision_history_limit) else {
+        let limit = usize::try_from(set.spec.revision_history_limit).unwrap_or(usize::MAX);
+        if revisions.len() <= limit {
             return Ok(());
-        };
+        }
         let mut live: BTreeSet<&str> = pods.iter().map(|pod| pod.revision()).collect();
         live.extend(
             used.iter()
@@ -227,17 +228,16 @@ impl DefaultStatefulSetControl {
             return Err(sync.refuse_recreate());
         }
         let mut status = initial_status(set, revisions, self.gates);
-        update_status(&mut status, set, pods.iter().map(|pod| &**pod), now);
-
         let replicas = Replicas::new(set, &current, &update, pods, now)?;
         let mut outcome = SyncOutcome::default();
         // The garbage collector deletes the pods of a deleted set: no pod is created or deleted here.
         if set.is_deleting() {
+            update_status(&mut status, set, pods.iter().map(|pod| &**pod), now);
             outcome.waiting = Some(Waiting::SetDeleted);
             return Ok((status, outcome));
         }
-        // From here on, pods without an ordinal don't count. Pods that this sync creates or deletes
-        // count in the next sync, whose caches show the change.
+        // Pods without an ordinal don't count. Pods that this sync creates or deletes count in the
+        // next sync, whose caches show the change.
         update_status(&mut status, set, replicas.pods(), now);
         let unavailable = &mut outcome.unavailable_replicas;
         match sync.run_phases(&replicas, &mut status, unavailable).await {

@@ -93,8 +93,7 @@ pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: 
 
 /// True for digits without leading zeros.
 fn is_canonical(digits: &str) -> bool {
-    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    is_number && (digits == "0" || !digits.starts_with('0'))
+    digits == "0" || !digits.starts_with('0')
 }
 
 /// Relation of a pod's name to the set. A member's name is the set's name, a dash, and the ordinal

@@ -136,6 +136,10 @@ pub fn has_non_controller_owner(claim: &Claim, set: &StatefulSet, pod: &PodSlot)
 ///
 /// Upstream: `isClaimOwnerUpToDate`.
 pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
+    // Most claims.
+    if claim.owner_references.is_empty() {
+        return wanted_owners(set, pod) == (false, false);
+    }
     let (set_owner, pod_owner) = (Owner::set(set), Owner::pod(pod));
     if set_owner.has_stale_owner_ref(claim) || pod_owner.has_stale_owner_ref(claim) {
         return true;

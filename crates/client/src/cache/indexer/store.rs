@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use foldhash::quality::RandomState;
+
 use super::{CachedObject, IndexKey};
 
 /// Objects by name, buckets of objects by index, and the last stored version.
 pub(super) struct Store<K> {
-    /// A sync looks up every claim of its set, so a lookup must not compare names along a tree.
-    objects: HashSet<Entry<K>>,
+    /// A sync looks up every claim of its set, so a lookup must not compare names along a tree. The
+    /// hash depends on a random number, so users can't choose names that collide.
+    objects: HashSet<Entry<K>, RandomState>,
     /// Each bucket is sorted by namespace and name, and never empty.
     indexes: BTreeMap<IndexKey, Vec<Arc<K>>>,
     version: Arc<str>,
@@ -19,7 +22,7 @@ pub(super) struct Store<K> {
 impl<K> Default for Store<K> {
     fn default() -> Self {
         Self {
-            objects: HashSet::new(),
+            objects: HashSet::default(),
             indexes: BTreeMap::new(),
             version: "".into(),
         }
