@@ -91,20 +91,21 @@ made() {
 # Simulates seeds, and prints the rules that broke and the first seed that broke one. Fails if none
 # broke, with 2 if the runs don't end: that is no verdict.
 broken() {
-	local done=0 count status
+	local done=0 count status rules seed
 	for count in 10 50 150 300; do
 		status=0
 		timeout "$simulation_seconds" "$CARGO_TARGET_DIR/debug/simulate" seeds --first $((done + 1)) \
 			--count $((count - done)) >"$work/log" 2>&1 || status=$?
-		if [ "$status" -eq 124 ]; then
+		rules=$(sed -n 's/^rule \(.*\) broken in .*/\1/p' "$work/log" | paste -sd, | sed 's/,/, /g')
+		seed=$(sed -n 's/^\(simulate: \)\?seed \([0-9]*\)[ :].*/\2/p' "$work/log" | sort -n | head -n 1)
+		if [ -n "$seed" ]; then
+			echo "${rules:-not counted}; seed $seed"
+			return
+		elif [ "$status" -eq 124 ]; then
 			echo "no end of seeds $((done + 1)) to $count within $simulation_seconds s"
 			return 2
-		fi
-		if [ "$status" -ne 0 ]; then
-			local rules seed
-			rules=$(sed -n 's/^rule \(.*\) broken in .*/\1/p' "$work/log" | paste -sd, | sed 's/,/, /g')
-			seed=$(sed -n 's/^\(simulate: \)\?seed \([0-9]*\)[ :].*/\2/p' "$work/log" | sort -n | head -n 1)
-			echo "${rules:-a run crashes}; seed ${seed:-$((done + 1))}"
+		elif [ "$status" -ne 0 ]; then
+			echo "a run crashes; seed $((done + 1))"
 			return
 		fi
 		done=$count
