@@ -15,7 +15,7 @@ pub fn line(rows: &[Row<'_>]) -> String {
         rows.iter().filter(|row| row.not_run.is_some()).count(),
     );
     format!(
-        "Tracks Kubernetes {UPSTREAM_VERSION}. Ported upstream rows: {} of {all}; {not_run} need real \
+        "Tracks Kubernetes {UPSTREAM_VERSION}. Runs {} of upstream's {all} test cases; {not_run} need real \
          containers.",
         all - not_run
     )
@@ -32,7 +32,7 @@ mod tests {
                      A-03 TestThree | needs real containers: it does\n";
         assert_eq!(
             line(&parse(table).expect("the table is valid")),
-            "Tracks Kubernetes v1.36.2. Ported upstream rows: 2 of 3; 1 need real containers."
+            "Tracks Kubernetes v1.36.2. Runs 2 of upstream's 3 test cases; 1 need real containers."
         );
     }
 }
