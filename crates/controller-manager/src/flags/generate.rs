@@ -67,11 +67,12 @@ fn markdown() -> String {
     let mut page = format!(
         "# Flags of {PROGRAM}\n\n\
          <!-- Generated from the definition of the flags: make fmt -->\n\n\
-         Names, defaults and spellings are those of kube-controller-manager: `--flag=value` and \
+         Use this page to look up a flag of the program, its default, and the flags of \
+         kube-controller-manager that it rejects.\n\
+         Names, defaults and syntax are those of kube-controller-manager: `--flag=value` and \
          `--flag value`, `--switch` and `--switch=false`, `_` for `-`.\n\
-         Shell completions and a man page come from the program itself: \
-         `{PROGRAM} --generate=completion-bash` (or `-elvish`, `-fish`, `-powershell`, `-zsh`) and \
-         `--generate=man`.\n"
+         `{PROGRAM} --generate=completion-bash` (or `-elvish`, `-fish`, `-powershell`, `-zsh`) prints \
+         shell completions, and `--generate=man` a man page.\n"
     );
     let command = command();
     for (heading, flags) in sections(&command) {
@@ -98,9 +99,9 @@ fn markdown() -> String {
         }
     }
     page.push_str(
-        "\n## Flags that are refused\n\n\
+        "\n## Rejected flags\n\n\
          These flags of kube-controller-manager don't exist here; the program rejects each with one \
-         line that says why. A trailing `*` matches any suffix.\n\n",
+         line that gives the reason.\nA trailing `*` matches any suffix.\n\n",
     );
     for (whose, flags) in foreign_flags::all() {
         let flags: Vec<_> = flags.iter().map(|flag| format!("`--{flag}`")).collect();
