@@ -17,7 +17,7 @@ const TRANSIT_MAX_DEFAULT: Duration = Duration::from_secs(5);
 
 /// A write was not sent because this process doesn't hold the lease, or didn't renew it in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not sent: this process doesn't hold the lease any more")]
+#[error("not sent: this process no longer holds the lease")]
 pub struct NotLeading;
 
 /// Allows writes while this process holds the lease. It is closed until a [`LeaderElector`]

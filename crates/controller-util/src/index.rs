@@ -3,8 +3,8 @@
 use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_client::cache::indexer::IndexKey;
 
-/// Index key of the orphaned pods whose names a set could have given them. A sync looks at these
-/// orphans only, so its cost doesn't grow with other orphans.
+/// Index key of the orphaned pods whose names a set could have given them. A sync reads only these
+/// orphans, so its cost doesn't grow with other orphans.
 pub fn orphan_pods_index_key(namespace: &str, set: &str) -> IndexKey {
     IndexKey::orphans(&format!("{namespace}/{set}"))
 }

@@ -48,7 +48,7 @@ pub enum Command {
         /// The newer revision, by number or name; by default the latest
         to: Option<String>,
     },
-    /// Says why sets are not complete, with the commands that resolve it
+    /// Explains why sets are not complete, with the commands that resolve it
     ///
     /// One name gives the details. Several names, or none for all sets that are not settled, give a
     /// table; -o json and -o yaml hold the details of every set.
@@ -56,7 +56,7 @@ pub enum Command {
         /// The sets
         #[arg(value_parser = set_name)]
         names: Vec<String>,
-        /// Looks at all namespaces
+        /// Includes all namespaces
         #[arg(short = 'A', long, conflicts_with = "names")]
         all_namespaces: bool,
     },

@@ -16,7 +16,7 @@ use kubectl_sts::output::{Style, fold, printable};
 use kubectl_sts::{Reply, Session, connect};
 use statefulset_client::clock::{Clock as _, SystemClock};
 
-/// Time between two looks at a watched set.
+/// Time between two reads of a watched set.
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 /// Clears a terminal.
 const CLEAR: &str = "\u{1b}[2J\u{1b}[H";

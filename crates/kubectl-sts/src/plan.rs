@@ -2,7 +2,7 @@
 //!
 //! The set's objects are loaded into an embedded control plane ([`world`]), the change is sent to
 //! its API server ([`change`]), and the shipped controller runs there in virtual time until nothing
-//! happens any more. The answer lists its writes ([`steps`]).
+//! changes. The answer lists its writes ([`steps`]).
 
 mod change;
 mod steps;
@@ -44,7 +44,7 @@ pub(crate) struct Plan {
     ends_with: Option<String>,
     /// Estimated duration.
     seconds: i64,
-    /// Seconds in which a pod gets ready, by the present pods; `None` if there are none.
+    /// Seconds that the present pods took to become ready; `None` without such pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds_to_ready: Option<i64>,
 }

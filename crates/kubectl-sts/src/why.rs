@@ -1,4 +1,4 @@
-//! The reason why a set isn't complete, with evidence and a way out.
+//! The reason why a set isn't complete, with evidence and a remedy.
 //!
 //! The shipped controller takes one step on a snapshot ([`crate::decide`]) and returns its reason to
 //! wait; the other modules look for the cause in the objects that it names.
@@ -46,7 +46,7 @@ impl Why {
     }
 }
 
-/// Explains these sets, or all that aren't settled. `everywhere` looks at all namespaces.
+/// Explains these sets, or all that aren't settled. `everywhere` includes all namespaces.
 pub(crate) async fn why(
     server: &Server,
     session: &Session,

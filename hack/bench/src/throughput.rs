@@ -158,7 +158,7 @@ fn look_up(world: &SyncedSet) -> Row {
     row(
         "find the 5 pods of a set among 50,000",
         indexed,
-        "by looking at all",
+        "by a scan of all",
         scanned,
     )
 }

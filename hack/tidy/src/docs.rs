@@ -1,5 +1,7 @@
 //! Markdown pages: one title each, no dead links or anchors, no page without a link to it.
 
+pub mod pages;
+
 use std::collections::BTreeSet;
 
 use crate::{Findings, repository::SourceFile};

@@ -1,4 +1,4 @@
-//! Generated lines of pages: each stands after a marker.
+//! Generated lines of pages, each below a marker.
 
 use anyhow::Context as _;
 

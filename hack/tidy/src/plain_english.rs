@@ -52,14 +52,15 @@ const PHRASES: &[(&str, &str)] = &[
     ),
     ("makes|make|made for", "use a verb"),
     (
-        "stands|stood at|on|once|under|there|behind|beside|before|between|above|below|here|where|.",
+        "stands|stood after|at|on|once|under|there|behind|beside|before|between|above|below|here|where|.",
         "write `is`",
     ),
     (
         "stands|stood in a|an|its|no|one|that|the|their|this",
         "write `is`",
     ),
-    ("looked at", "write `checked` or `read`"),
+    ("looks|looking|looked at", "write `checks` or `reads`"),
+    ("live|last look", "write `read`"),
     ("mend|mends|mended|mending", "write `fix` or `repair`"),
     ("to be had", "write `available`"),
     ("said|says otherwise", "name the default"),
@@ -68,7 +69,23 @@ const PHRASES: &[(&str, &str)] = &[
         "hear|hears|heard of",
         "write `sees`, `learns` or `receives`",
     ),
-    ("or not any more", "write `or no longer`"),
+    ("any more", "write `no longer`"),
+    ("gets ready", "write `becomes ready`"),
+    ("is|are|was|were waited for", "name the actor that waits"),
+    (
+        "goes with a|an|the|their",
+        "name the action: deleted with, removed with",
+    ),
+    (
+        "don't|doesn't|not go .",
+        "name the action: stop, end, disappear",
+    ),
+    ("at hand", "write `available`"),
+    ("way out", "name the remedy"),
+    (
+        "say|says|said why|what|how|whether",
+        "write `explains`, `reports` or `names`",
+    ),
     (
         "so that * can|may go",
         "name the action: delete, drop, free",

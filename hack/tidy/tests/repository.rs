@@ -164,6 +164,11 @@ fn pages_have_one_title_and_no_dead_links() {
 }
 
 #[test]
+fn pages_begin_with_their_use_and_are_short() {
+    assert_clean(&docs::pages::check(&repository().with_extension("md")));
+}
+
+#[test]
 fn prose_is_plain_english() {
     assert_clean(&plain_english::check(&repository().files));
 }

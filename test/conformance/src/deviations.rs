@@ -1,6 +1,6 @@
 //! Deliberate deviations: pure rules from a case to an altered expectation.
 //!
-//! A rule never looks at the product's outcome. It compares the results of [`crate::model`] with
+//! A rule never reads the product's outcome. It compares the results of [`crate::model`] with
 //! and without the deviation, and applies only if the model without deviations reproduces the
 //! recording: an expectation that isn't the reference's is never altered.
 

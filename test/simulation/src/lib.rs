@@ -1,7 +1,7 @@
 //! Deterministic simulation of the controller: one seed decides everything that happens.
 //!
 //! A run starts the shipped controller in several instances over the embedded control plane, in
-//! paused time. A [`Plan`](plan::Plan) says what users do, what fails and when. Everything that the
+//! paused time. A [`Plan`](plan::Plan) lists the actions of users, the faults, and their times. Everything that the
 //! API server stores and everything that the instances send is recorded, and judged afterwards.
 //!
 //! ```text

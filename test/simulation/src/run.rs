@@ -109,7 +109,7 @@ async fn pass_until(
     }
 }
 
-/// Waits until the instances write nothing any more. Returns the time of the last write.
+/// Waits until the instances no longer write. Returns the time of the last write.
 async fn become_quiet(
     world: &mut World,
     signals: &mut mpsc::UnboundedReceiver<Signal>,

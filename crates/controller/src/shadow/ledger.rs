@@ -24,7 +24,7 @@ const EXPLAINED: Duration = Duration::from_secs(60);
 const TICK: Duration = Duration::from_millis(1);
 /// The same while a cache may be behind: longer than the time between two bookmarks of a watch.
 const GRACE_MAX: Duration = Duration::from_secs(120);
-/// Pause between two looks at a cache that may be behind.
+/// Pause between two checks of a cache that may be behind.
 const AGAIN: Duration = Duration::from_secs(5);
 /// Time for which a decision must stand before its missing write is a difference.
 pub(super) const PATIENCE: Duration = Duration::from_secs(300);

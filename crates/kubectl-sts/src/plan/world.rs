@@ -36,7 +36,7 @@ use crate::why::snapshot::Snapshot;
 
 /// Seed of new uids, which must not be those of the copied objects.
 const SEED: u64 = 0x706c_616e;
-/// Time in which a pod gets ready if no present pod shows it.
+/// Time in which a pod becomes ready if no present pod shows it.
 const READY_DEFAULT: Duration = Duration::from_secs(10);
 /// Time in which a deleted pod stops.
 const STOP: Duration = Duration::from_secs(1);
@@ -368,7 +368,7 @@ fn start_controller(
     }
 }
 
-/// Waits until nothing is written any more.
+/// Waits until the writes have ended.
 async fn observe(
     plane: &TestControlPlane,
     clock: &TokioClock,

@@ -1,4 +1,4 @@
-//! Pods and claims that don't go.
+//! Pods and claims whose deletion doesn't end.
 
 use super::explain::Case;
 use super::finding::Finding;

@@ -1,4 +1,4 @@
-//! One finding: a cause, its evidence and a way out.
+//! One finding: a cause, its evidence and a remedy.
 
 use jiff::Timestamp;
 use serde::Serialize;

@@ -137,7 +137,7 @@ async fn crash_loop_is_undone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pod_that_never_gets_ready_is_undone() {
+async fn pod_that_never_becomes_ready_is_undone() {
     let stage = complete().await;
     behave(&stage, "outcome", json!("never-ready")).await;
     resolve(&stage, "never-ready", "rollout undo").await;

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult, FieldError};
 
-/// The query parameter that says how to apply the version.
+/// The query parameter for the use of the version.
 const MATCH: &str = "resourceVersionMatch";
 
 /// The options of a list or watch besides selectors.

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 const REST: Duration = Duration::from_secs(1);
 /// Time that a program has to end after SIGTERM.
 const END: Duration = Duration::from_secs(60);
-/// Interval of looks at a process.
+/// Interval between two readings of a process.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A command line and the name of its program.

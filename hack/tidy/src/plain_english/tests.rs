@@ -55,7 +55,15 @@ fn examples_of_the_fault_are_rejected() {
             "Copies it, so that the text may go.",
             "so that the text may go",
         ),
-        ("Waits for a finalizer, or not any more.", "or not any more"),
+        ("Waits for a finalizer, or not any more.", "any more"),
+        ("A pod gets ready in time.", "gets ready"),
+        ("Sent after a live look at the set.", "live look"),
+        ("A pod that stays is waited for.", "is waited for"),
+        ("The claim goes with the pod.", "goes with the"),
+        ("Pods that don't go.", "don't go ."),
+        ("A cause, and a way out.", "way out"),
+        ("One line says why it fails.", "says why"),
+        ("A sync looks at them.", "looks at"),
         ("Hears of a smaller plan.", "hears of"),
         (
             "Members of which the comment says that\nthey are old.",
@@ -74,6 +82,7 @@ fn plain_sentences_and_quotes_pass() {
         "Uses its own namespace. There is no leader. It stands in for the server.",
         "The log says `API server told anew`, and \"whoever asks\".",
         "Is there a leader? See [the list](whatever/anew.md).",
+        "It goes to the queue, takes more than one, and says so: look at the log.",
     ] {
         assert_eq!(found("x.md", text), [""; 0], "{text}");
     }

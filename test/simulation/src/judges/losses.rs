@@ -14,7 +14,7 @@ use crate::record::{Commit, Request, SetKey};
 use crate::views::{Claim, Owner, Set};
 
 /// V-5: the garbage collector removes a claim because its owners are gone. When each of them was
-/// added, the stored spec, or the one that the sync's last look showed, wanted that.
+/// added, the stored spec, or the one that the sync's last live read showed, wanted that.
 pub(super) fn judge_removals(case: &Case<'_>, verdict: &mut Verdict) {
     let mut removed: BTreeSet<String> = BTreeSet::new();
     for commit in &case.record.commits {

@@ -46,8 +46,8 @@ fn creates(request: &crate::record::Request) -> bool {
     request.verb == Some(kube_test_control_plane::route::Verb::Create)
 }
 
-/// O-6: the claims of a new pod exist when it is stored, and none that the sync saw is on its way
-/// out. V-6: none is bound to go with an earlier pod.
+/// O-6: the claims of a new pod exist when it is stored, and the sync saw none that is being
+/// deleted. V-6: none will be deleted with an earlier pod.
 fn judge_claims(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     let (set, request) = (write.view.set, write.request);
     for template in &set.claims {

@@ -85,8 +85,8 @@ fn judge_patch(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// G-2: a pod is released only by its set, only if the selector doesn't match any more, and not by a
-/// set that is being deleted.
+/// G-2: a pod is released only by its set, only if the selector no longer matches, and not by a set
+/// that is being deleted.
 fn may_release(known: &[&Dependent<'_>], set: &crate::views::Set) -> bool {
     let owned = |it: &&&Dependent<'_>| it.owner == Some(set.uid.as_str()) && !it.matches;
     !set.terminating && known.iter().any(|it| owned(&it))

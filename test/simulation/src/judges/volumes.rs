@@ -1,4 +1,4 @@
-//! Claims: nothing that dooms a claim is sent without a live look at the set.
+//! Claims: no write dooms a claim without a live read of the set.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{Case, Verdict, Write};
 use crate::record::Request;
 use crate::views::{Claim, Owner, Set};
 
-/// Number of writes that one look at the set allows: concurrent calls share it.
+/// Number of writes that one live read of the set allows: concurrent calls share it.
 const SHARED_MAX: usize = 10;
 
 /// Time in which an instance sends a request that nothing delays.
@@ -205,7 +205,7 @@ fn judge_doom(case: &Case<'_>, write: &Write<'_>, doom: Doom, verdict: &mut Verd
     verdict.doomed += 1;
     let look = looks.max_by_key(|it| it.answered).filter(|it| allows(it));
     let Some(look) = look else {
-        let message = format!("{}: no live look at the set allowed it", write.named());
+        let message = format!("{}: no live read of the set allowed it", write.named());
         verdict.broken("V-5", request.sent, message);
         return;
     };

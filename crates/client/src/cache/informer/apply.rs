@@ -158,7 +158,7 @@ impl<K: CachedObject> Informer<K> {
         last.resource_version().to_owned()
     }
 
-    /// If an object was set aside, records and logs that it isn't any more.
+    /// Ends the setting aside of an object, if any, and logs it.
     fn not_set_aside(&mut self, namespace: &str, name: &str) {
         self.reporter.not_set_aside(namespace, name);
         self.count_set_aside();

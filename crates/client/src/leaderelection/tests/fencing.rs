@@ -141,8 +141,7 @@ async fn blocked_write_returns_not_leading() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "DELETE /api/v1/namespaces/ns/pods/web-0: not sent: this process doesn't hold the lease \
-         any more"
+        "DELETE /api/v1/namespaces/ns/pods/web-0: not sent: this process no longer holds the lease"
     );
     assert!(!error.is_transport());
 }
@@ -165,7 +164,7 @@ async fn connection_cut_by_fence_is_not_a_server_fault() {
     let cut = tower::service_fn(|_: http::Request<kube::client::Body>| async {
         sleep(Duration::from_secs(5)).await;
         // The error that HTTP/2 makes of the closed fence.
-        let error = std::io::Error::other("not sent: this process doesn't hold the lease any more");
+        let error = std::io::Error::other("not sent: this process no longer holds the lease");
         Err::<http::Response<kube::client::Body>, _>(tower::BoxError::from(error))
     });
     let options = ClientOptions {

@@ -261,7 +261,7 @@ impl<'a> Estimate<'a> {
         self.sizes.insert(id, made);
     }
 
-    /// Returns the cost of looking at one element.
+    /// Returns the cost of reading one element.
     fn element(&self, list: &IdedExpr) -> u64 {
         let is_text = self.is(
             list,

@@ -1,6 +1,6 @@
 //! The operations of structured-merge-diff on typed values.
 //!
-//! A type says whether the parts of a value have separate owners or the value is atomic. The schema
+//! A type decides whether the parts of a value have separate owners or the value is atomic. The schema
 //! provides the types of the kinds. Values outside the schema are atomic.
 
 mod compare;

@@ -51,7 +51,7 @@ fn first_line(text: &str) -> String {
 
 #[expect(
     clippy::print_stderr,
-    reason = "the one line that says why the program failed"
+    reason = "the one line with the reason of the failure"
 )]
 fn fail(reason: &str) -> ExitCode {
     let line: Vec<&str> = reason.lines().map(str::trim).collect();

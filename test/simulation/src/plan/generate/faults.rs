@@ -158,7 +158,7 @@ fn crash(it: &Scene, _: &mut StdRng) -> Actions {
     vec![(0, Action::Crash { instance })]
 }
 
-/// An instance stops, often until a moment at which it may not write any more and has not given up
+/// An instance stops, often until a moment at which it may no longer write and has not given up
 /// the lease yet.
 fn suspend(it: &Scene, random: &mut StdRng) -> Actions {
     let (renew, retry) = it.renewal;
