@@ -14,7 +14,7 @@
 //! # }
 //! ```
 //!
-//! A single sync over given caches needs a [`SetSyncer`]. The dependencies are re-exported.
+//! A [`SetSyncer`] runs a single sync over given caches. The crate re-exports its dependencies.
 //!
 //! Upstream: `stateful_set.go`.
 

@@ -59,8 +59,8 @@ pub struct ShadowSettings {
 /// The shadow of another controller.
 ///
 /// It lists and watches, and reads events; it has no code that writes. Give it a client that is
-/// [read-only](statefulset_client::config::ClientOptions::is_read_only), and a mistake in that code
-/// couldn't write either.
+/// [read-only](statefulset_client::config::ClientOptions::is_read_only), so that not even a bug can
+/// write.
 pub struct Shadow {
     informers: Informers,
     queue: WorkQueue<ObjectKey>,

@@ -142,11 +142,11 @@ impl StatefulSetController {
     }
 
     /// Runs until `shutdown` completes: waits for the lease, fills the caches, then syncs. At
-    /// shutdown, running syncs finish, queued events have three seconds, and queued sets are
-    /// dropped. The lease is held until then.
+    /// shutdown it finishes the running syncs, sends queued events for at most three seconds, drops
+    /// queued sets, and keeps the lease meanwhile.
     ///
-    /// Already filled caches are listed again, so that no sync decides on a cache older than an
-    /// earlier leader's writes. Dropping the future stops everything at the next await point.
+    /// Lists again for caches that are already filled, so that no sync decides on a cache older than
+    /// an earlier leader's writes. Dropping the future stops everything at the next await point.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! ControllerRevisions: data, hash, name, order, comparison, and the writes to a set's history.
 //!
-//! A revision's data is compared and stored byte for byte; one byte that differs from the
-//! reference's restarts every pod of the set. So the data is built from the verbatim template, and
-//! stays text on its way from and to the API server.
+//! The controller compares and stores a revision's data byte for byte; one byte that differs from
+//! the reference's restarts every pod of the set. So the data is built from the verbatim template,
+//! and stays text between cache and API server.
 //!
 //! Upstream: `pkg/controller/history`, and the revision functions of `stateful_set_utils.go`.
 

@@ -1,4 +1,4 @@
-//! The way from a question to its answer.
+//! Answers to the questions of the command line.
 
 use crate::cli::{self, Cli, Command};
 use crate::output::render;

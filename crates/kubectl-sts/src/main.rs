@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Err(usage) => {
             // With the stream closed, the text is lost.
             let _ = usage.print();
-            // clap's own exit code is that of objections.
+            // clap exits with 2, which means an objection here.
             let is_answer = usage.exit_code() == 0;
             return if is_answer {
                 ExitCode::SUCCESS

@@ -58,7 +58,8 @@ pub(crate) struct DeletedClaim {
     storage_class: String,
 }
 
-/// A disruption budget of the set's pods. The controller's own deletions don't ask it.
+/// A disruption budget of the set's pods. It doesn't limit the controller's
+/// deletions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PlannedBudget {

@@ -20,7 +20,7 @@ use refusal::explained;
 pub(crate) use refusal::is_not_served;
 pub use resources::*;
 
-/// A server that is only read.
+/// The API server of the cluster, for reads and dry runs.
 #[derive(Clone)]
 pub struct Server {
     client: Client,

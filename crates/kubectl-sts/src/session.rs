@@ -1,4 +1,4 @@
-//! The surroundings of a question, and its answer.
+//! The context of a question, and its answer.
 
 use jiff::Timestamp;
 use kube::Client;

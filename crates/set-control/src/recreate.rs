@@ -26,9 +26,9 @@ impl SetSync<'_> {
     /// the progress in the status. Returns the reason to wait as long as an outdated pod exists:
     /// nothing else happens in that sync.
     ///
-    /// Unlike upstream's, no deletion takes a claim with it that the set keeps: before the first
-    /// one, wanted pods are removed from the owners of their claims, and a condemned pod is checked
-    /// against the live set.
+    /// Unlike upstream, keeps the claims that the set keeps: removes wanted pods from the owners of
+    /// their claims before the first deletion, and reads the live set before it deletes a condemned
+    /// pod.
     ///
     /// # Errors
     ///

@@ -217,7 +217,7 @@ impl SetSync<'_> {
         let processed = run_for_all(wanted, monotonic, process_replica).await;
         if processed.is_err() || matches!(processed, Ok(Some(_)) if monotonic) {
             let not_started = wanted.get(started.into_inner()..).unwrap_or_default();
-            // Condemned pods that were processed first are owners only by the policy.
+            // The claims of condemned pods that were processed first have the policy's owners.
             let condemned = if scales_down_first { &[] } else { condemned };
             return self.end_early(processed, not_started, condemned).await;
         }

@@ -146,8 +146,8 @@ impl WatchStream {
 /// Makes an event of its object.
 type EventOf = fn(WatchObject) -> WatchEvent;
 
-/// Reads the frame of an event as API servers write it, without a look at the object: its decoder
-/// finds everything that isn't part of one.
+/// Reads the frame of an event as API servers write it, without parsing the object: the
+/// object's decoder rejects everything that isn't part of it.
 fn frame_as_written(line: &str) -> Option<(EventOf, Range<usize>)> {
     let rest = line.strip_prefix(r#"{"type":""#)?;
     let (event_type, rest) = rest.split_once('"')?;

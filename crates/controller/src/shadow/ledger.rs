@@ -20,9 +20,9 @@ const RECENT: Duration = Duration::from_secs(10);
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 /// Time for which explained writes are kept, to tell their events from those of later writes.
 const EXPLAINED: Duration = Duration::from_secs(60);
-/// A moment later.
+/// Margin after a time limit, so that the limit has passed at the next check.
 const TICK: Duration = Duration::from_millis(1);
-/// The same while a cache may be behind: longer than the time between two bookmarks of a watch.
+/// [`GRACE`] while a cache may be behind: longer than the time between two bookmarks of a watch.
 const GRACE_MAX: Duration = Duration::from_secs(120);
 /// Pause between two checks of a cache that may be behind.
 const AGAIN: Duration = Duration::from_secs(5);

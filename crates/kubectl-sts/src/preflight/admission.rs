@@ -1,4 +1,4 @@
-//! Admission that treats the built-in controller by its name.
+//! Webhooks and policies that recognise the built-in controller by its name.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(super) async fn check(server: &Server) -> Check {
     ] {
         match read(server, resource).await {
             Ok(objects) => found.extend(objects),
-            // Then none can exist.
+            // A server without the resource has no such objects.
             Err(error) if is_not_served(&error) => {}
             Err(error) => return Check::unseen(NAME, &error),
         }

@@ -15,7 +15,7 @@ const NAME_WIDTH: usize = 14;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Verdict {
-    /// Nothing speaks against the switch.
+    /// The switch needs no change here.
     Ok,
     /// A right is missing, so that the objects couldn't be read.
     Unseen,

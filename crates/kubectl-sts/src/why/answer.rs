@@ -23,7 +23,7 @@ pub(crate) struct Answer {
     updated: i32,
     current_revision: String,
     update_revision: String,
-    /// The controller's own words.
+    /// The controller's reason to wait, in its words.
     waits_for: Option<String>,
     since: Option<String>,
     #[serde(flatten)]
@@ -31,7 +31,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Joins what the controller waits for with the cause.
+    /// Combines the controller's reason to wait with the cause.
     pub(crate) fn new(
         snapshot: &Snapshot,
         set: &Set,

@@ -54,7 +54,7 @@ pub(super) fn pod(case: Case<'_>, pod: &Pod) -> Finding {
         .but(format!("only once no container of the pod runs on node {node_name}: two would write to the same volume"))
 }
 
-/// The cause for a claim that must go before its pod is created.
+/// The cause for a claim that must be removed before its pod is created.
 pub(super) fn claim(case: Case<'_>, pod: &str, claim: &str) -> Finding {
     let text = format!("claim {claim} of an earlier pod {pod} is being deleted");
     let Some(found) = case.snapshot.claim(claim) else {

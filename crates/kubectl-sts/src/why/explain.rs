@@ -53,7 +53,7 @@ fn blocked(snapshot: &Snapshot, set: &Set, finding: Finding) -> Finding {
     finding.shown_by(shown)
 }
 
-/// A set in its surroundings.
+/// A set with the snapshot of its objects.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     pub(super) snapshot: &'a Snapshot,

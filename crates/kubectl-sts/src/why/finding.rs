@@ -32,7 +32,7 @@ pub(crate) struct Finding {
     pub(crate) since: Option<Timestamp>,
     /// Commands that resolve it, to be run in this order.
     pub(crate) resolve: Vec<String>,
-    /// Considerations before.
+    /// Considerations before the commands.
     pub(crate) caution: Option<String>,
 }
 
@@ -66,7 +66,7 @@ impl Finding {
         self
     }
 
-    /// Sets what to consider before.
+    /// Sets the consideration before the commands.
     pub(crate) fn but(mut self, caution: impl Into<String>) -> Self {
         self.caution = Some(caution.into());
         self

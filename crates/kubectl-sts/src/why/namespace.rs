@@ -13,8 +13,8 @@ use super::snapshot::Snapshot;
 use crate::model::{Budget, Claim, Event, Node, Pod, Set};
 use crate::server::{Unreadable, decode};
 
-/// The objects of a namespace that concern some sets. They are compressed: a set's own ones are
-/// decoded in its turn.
+/// The objects of a namespace that concern some sets. They are compressed: the objects of
+/// one set are decoded at a time.
 pub(crate) struct Namespace {
     pub(super) name: String,
     pub(super) now: Timestamp,
