@@ -18,8 +18,8 @@ const PAGE_BYTES_LARGE: usize = 16 * 1024 * 1024;
 const PAGE_BYTES_SMALL: usize = 4 * 1024 * 1024;
 /// Divisor of the limit after a large or slow page.
 const PAGE_CUT: u32 = 8;
-/// Maximum number of times that a list starts over after its pages expired. Then the list fails,
-/// and backoff relieves a server that forgets faster than it answers.
+/// Maximum number of times that a list begins, because its pages expired. Then the list fails, and
+/// backoff relieves a server that forgets faster than it answers.
 const BEGINNINGS_MAX: u32 = 3;
 /// Bytes of decoded objects, a few milliseconds of work, after which other tasks may run.
 const YIELD_BYTES: usize = 256 * 1024;
