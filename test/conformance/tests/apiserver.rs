@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers may panic")]
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -42,35 +41,12 @@ fn field_ownership_matches_the_recordings() {
     assert_eq!(report.passed, 5);
 }
 
-/// The recorded cases of custom resources that differ, with the reason.
-const CUSTOM_DIFFERENCES: &[(&str, &str)] = &[
-    ("openapi-v3", "documents have descriptions of their own"),
-    (
-        "openapi-v3-scale",
-        "documents have descriptions of their own",
-    ),
-];
-
 #[test]
-fn custom_resources_match_the_recordings_save_known_cases() {
-    let cases = read("crd.json.gz");
-    let known: BTreeMap<&str, &str> = CUSTOM_DIFFERENCES.iter().copied().collect();
-    let report = apiserver::run_cases(&cases, &Against::Embedded).unwrap();
-    let is_known = |verdict: &Verdict| known.contains_key(verdict.id.as_str());
-    let wrong: Vec<String> = report
-        .failed
-        .iter()
-        .filter(|verdict| !is_known(verdict))
-        .map(text_of)
-        .collect();
+fn custom_resources_match_the_recordings() {
+    let report = apiserver::run_cases(&read("crd.json.gz"), &Against::Embedded).unwrap();
+    let wrong: Vec<String> = report.failed.iter().map(text_of).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let failed: Vec<&str> = report.failed.iter().map(|case| case.id.as_str()).collect();
-    let passing: Vec<&&str> = known.keys().filter(|name| !failed.contains(name)).collect();
-    assert!(
-        passing.is_empty(),
-        "these cases pass now, remove them from CUSTOM_DIFFERENCES: {passing:?}"
-    );
-    assert_eq!(report.passed + known.len(), cases.len());
+    assert_eq!(report.passed, 84);
 }
 
 /// Runs cases against a control plane behind a port, like the program.

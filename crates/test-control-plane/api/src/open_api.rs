@@ -1,6 +1,7 @@
 //! `OpenAPI` v3 documents: one per group version, built on the first request.
 
 mod custom;
+mod parameters;
 mod paths;
 mod schemas;
 

@@ -70,13 +70,14 @@ async fn every_resource_has_its_operations() {
         .collect();
     assert_eq!(
         names,
-        [
-            "dryRun",
-            "fieldManager",
-            "fieldValidation",
-            "force",
-            "pretty"
-        ]
+        ["dryRun", "fieldManager", "fieldValidation", "force"]
+    );
+    let of_path = item["parameters"].as_array().unwrap().iter();
+    let of_path: Vec<&str> = of_path.map(|p| p["name"].as_str().unwrap()).collect();
+    assert_eq!(of_path, ["name", "namespace", "pretty"]);
+    assert_eq!(
+        item["patch"]["description"],
+        "partially update the specified StatefulSet"
     );
     let patches = item["patch"]["requestBody"]["content"].as_object().unwrap();
     assert!(patches.contains_key("application/strategic-merge-patch+json"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::schemas;
+use super::{parameters, schemas};
 use crate::kinds::{Kind, Subresource, Verb};
 
 /// The content types of patches.
@@ -30,6 +30,17 @@ const CUSTOM_OBJECTS: [&str; 2] = [OBJECTS[0], OBJECTS[2]];
 
 /// The type of all patches.
 const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
+
+/// The type of the answers to deletions.
+const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
+
+/// The type of the bodies of deletions.
+const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+
+/// Codes of success with their descriptions.
+const OK: (&str, &str) = ("200", "OK");
+const CREATED: (&str, &str) = ("201", "Created");
+const ACCEPTED: (&str, &str) = ("202", "Accepted");
 
 /// Builds the operations of one resource.
 struct Operations<'a> {
@@ -86,24 +97,40 @@ impl Operations<'_> {
         verbs: &[Verb],
         part: Option<Subresource>,
     ) {
-        let mut operations = Map::new();
-        for verb in verbs {
-            let operation = self.operation(*verb, &path, part);
-            operations.insert(method(*verb).to_owned(), operation);
-        }
-        if operations.is_empty() {
+        if verbs.is_empty() {
             return;
         }
-        let of_path = ["namespace", "name"]
-            .into_iter()
-            .filter(|name| path.contains(&format!("{{{name}}}")))
-            .map(|name| parameter(name, "path", "string"));
-        operations.insert("parameters".to_owned(), of_path.collect());
+        let is_custom = self.kind.custom.is_some();
+        let of_query = verbs.iter();
+        let mut of_query: Vec<Vec<Value>> = of_query
+            .map(|verb| parameters::of_query(*verb, is_custom))
+            .collect();
+        let named = if is_custom {
+            &self.kind.kind
+        } else {
+            self.shown.2
+        };
+        let mut common = parameters::of_path(&path, named);
+        common.extend(parameters::take_common(&mut of_query));
+        parameters::sort(&mut common);
+        let mut operations = Map::new();
+        for (verb, parameters) in verbs.iter().zip(of_query) {
+            let mut operation = self.operation(*verb, &path, part);
+            if !parameters.is_empty() {
+                operation["parameters"] = parameters.into();
+            }
+            operations.insert(method(*verb).to_owned(), operation);
+        }
+        operations.insert("parameters".to_owned(), common.into());
         paths.insert(path, operations.into());
     }
 
     fn operation(&self, verb: Verb, path: &str, part: Option<Subresource>) -> Value {
-        let (group, version, kind) = self.shown;
+        let kind = self.shown.2;
+        let (group, version, named) = match &self.kind.custom {
+            Some(_) => (&*self.kind.group, &*self.kind.version, &*self.kind.kind),
+            None => self.shown,
+        };
         let list = self.kind.list_kind();
         let (objects, patches): (&[&str], &[&str]) = match &self.kind.custom {
             Some(_) => (&CUSTOM_OBJECTS, &CUSTOM_PATCHES),
@@ -111,29 +138,24 @@ impl Operations<'_> {
         };
         let answered = match verb {
             Verb::List => self.reference(&list),
-            Verb::Delete | Verb::DeleteCollection => self.reference_to("", "v1", "Status"),
+            Verb::Delete | Verb::DeleteCollection => self.known(STATUS),
             _ => self.reference(kind),
         };
         let mut operation = json!({
             "operationId": self.operation_id(verb, path, part),
+            "description": self.description(verb, part),
             "tags": [tag(self.kind)],
-            "parameters": parameters(verb),
-            "responses": {
-                "200": {"description": "OK", "content": content(objects, &answered)},
-                "401": {"description": "Unauthorized"},
-            },
+            "responses": self.responses(verb, &content(objects, &answered)),
             "x-kubernetes-action": action(verb),
             "x-kubernetes-group-version-kind": {
-                "group": group, "version": version, "kind": kind,
+                "group": group, "version": version, "kind": named,
             },
         });
         let body = match verb {
             Verb::Create | Verb::Update => content(objects, &self.reference(kind)),
             Verb::Patch => content(patches, &self.known(PATCH)),
-            Verb::Delete | Verb::DeleteCollection => {
-                let (group, version) = (&self.kind.group, &self.kind.version);
-                content(objects, &self.reference_to(group, version, "DeleteOptions"))
-            }
+            Verb::DeleteCollection if self.kind.custom.is_some() => return operation,
+            Verb::Delete | Verb::DeleteCollection => content(objects, &self.known(DELETE_OPTIONS)),
             _ => return operation,
         };
         let required = matches!(verb, Verb::Create | Verb::Update | Verb::Patch);
@@ -145,13 +167,58 @@ impl Operations<'_> {
         operation
     }
 
+    /// Returns the text about an operation.
+    ///
+    /// Upstream: `descriptionFor` of `k8s.io/apiextensions-apiserver`
+    fn description(&self, verb: Verb, part: Option<Subresource>) -> String {
+        let kind = &self.kind.kind;
+        let of = part.map(|part| format!("{} of ", part.name()));
+        let of = of.unwrap_or_default();
+        let article = article(kind);
+        match verb {
+            Verb::Get => format!("read {of}the specified {kind}"),
+            Verb::Update => format!("replace {of}the specified {kind}"),
+            Verb::Patch => format!("partially update {of}the specified {kind}"),
+            Verb::Create => format!("create {of}{article}{kind}"),
+            Verb::Delete => format!("delete {of}{article}{kind}"),
+            Verb::DeleteCollection => format!("delete collection of {kind}"),
+            Verb::List | Verb::Watch if self.kind.custom.is_some() => {
+                format!("list objects of kind {kind}")
+            }
+            Verb::List | Verb::Watch => format!("list or watch objects of kind {kind}"),
+        }
+    }
+
+    /// Returns the responses of an operation; those of success have the same content.
+    fn responses(&self, verb: Verb, content: &Value) -> Value {
+        let successes: &[(&str, &str)] = match verb {
+            Verb::Create => &[OK, CREATED, ACCEPTED],
+            Verb::Update => &[OK, CREATED],
+            Verb::Patch if self.kind.custom.is_none() => &[OK, CREATED],
+            Verb::Delete => &[OK, ACCEPTED],
+            _ => &[OK],
+        };
+        let mut responses = Map::new();
+        for (code, description) in successes {
+            let response = json!({"description": description, "content": content});
+            responses.insert((*code).to_owned(), response);
+        }
+        let unauthorized = json!({"description": "Unauthorized"});
+        responses.insert("401".to_owned(), unauthorized);
+        responses.into()
+    }
+
     /// Returns an operation's id, such as `readAppsV1NamespacedStatefulSetStatus`.
     fn operation_id(&self, verb: Verb, path: &str, part: Option<Subresource>) -> String {
         let word = match verb {
             Verb::Get => "read",
             Verb::Update => "replace",
-            Verb::DeleteCollection => "deleteCollection",
+            Verb::DeleteCollection => "delete",
             other => other.name(),
+        };
+        let collection = match verb {
+            Verb::DeleteCollection => "Collection",
+            _ => "",
         };
         let version = capital(&self.kind.version);
         let group = capital(&group_word(self.kind));
@@ -163,15 +230,12 @@ impl Operations<'_> {
             (true, false) => ("", "ForAllNamespaces"),
             (false, _) => ("", ""),
         };
-        format!("{word}{group}{version}{before}{kind}{part}{after}")
-    }
-
-    fn reference(&self, kind: &str) -> Value {
-        self.reference_to(self.shown.0, self.shown.1, kind)
+        format!("{word}{group}{version}{collection}{before}{kind}{part}{after}")
     }
 
     /// Returns a kind's schema: a reference, or any object if the kind has no schema.
-    fn reference_to(&self, group: &str, version: &str, kind: &str) -> Value {
+    fn reference(&self, kind: &str) -> Value {
+        let (group, version, _) = self.shown;
         match schemas::name_of(self.schemas, group, version, kind) {
             Some(name) => self.known(name),
             None => json!({"type": "object"}),
@@ -213,60 +277,16 @@ fn action(verb: Verb) -> &'static str {
     }
 }
 
-/// Returns the query parameters of an operation.
-fn parameters(verb: Verb) -> Value {
-    let of_writes = [
-        ("dryRun", "string"),
-        ("fieldManager", "string"),
-        ("fieldValidation", "string"),
-    ];
-    let of_lists = [
-        ("allowWatchBookmarks", "boolean"),
-        ("continue", "string"),
-        ("fieldSelector", "string"),
-        ("labelSelector", "string"),
-        ("limit", "integer"),
-        ("resourceVersion", "string"),
-        ("resourceVersionMatch", "string"),
-        ("sendInitialEvents", "boolean"),
-        ("timeoutSeconds", "integer"),
-        ("watch", "boolean"),
-    ];
-    let of_deletions = [
-        ("dryRun", "string"),
-        ("gracePeriodSeconds", "integer"),
-        ("orphanDependents", "boolean"),
-        ("propagationPolicy", "string"),
-    ];
-    let mut found: Vec<(&str, &str)> = match verb {
-        Verb::Get => Vec::new(),
-        Verb::List | Verb::Watch => of_lists.to_vec(),
-        Verb::Create | Verb::Update => of_writes.to_vec(),
-        Verb::Patch => [&of_writes[..], &[("force", "boolean")]].concat(),
-        Verb::Delete => of_deletions.to_vec(),
-        Verb::DeleteCollection => {
-            let mut both = [&of_lists[..], &of_deletions[..]].concat();
-            both.retain(|(name, _)| !matches!(*name, "allowWatchBookmarks" | "watch"));
-            both
-        }
-    };
-    found.push(("pretty", "string"));
-    let found = found.into_iter();
-    found
-        .map(|(name, of)| parameter(name, "query", of))
-        .collect()
-}
-
-fn parameter(name: &str, place: &str, of: &str) -> Value {
-    let mut parameter = json!({
-        "name": name,
-        "in": place,
-        "schema": {"type": of, "uniqueItems": true},
-    });
-    if place == "path" {
-        parameter["required"] = json!(true);
+/// Returns the article of a kind with a blank behind it; plurals have none.
+///
+/// Upstream: `GetArticleForNoun`
+fn article(kind: &str) -> &'static str {
+    let is_vowel = kind.starts_with(|c: char| "aeiou".contains(c.to_ascii_lowercase()));
+    match kind {
+        plural if plural.ends_with('s') && !plural.ends_with("ss") => "",
+        _ if is_vowel => "an ",
+        _ => "a ",
     }
-    parameter
 }
 
 /// Returns a tag such as `apps_v1`.

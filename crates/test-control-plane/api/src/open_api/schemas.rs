@@ -2,6 +2,8 @@
 //! descriptions; without it there are none.
 
 #[cfg(feature = "openapi")]
+mod delete_options;
+#[cfg(feature = "openapi")]
 mod enums;
 #[cfg(feature = "openapi")]
 mod generated;

@@ -8,7 +8,6 @@ use jiff::{Timestamp, ToSpan, tz::TimeZone};
 use kube_test_control_plane_api::answer::negotiate;
 use kube_test_control_plane_api::open_api::{self, Documents};
 
-use super::discovery::unknown_path;
 use crate::config::EmulatedVersion;
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
@@ -25,7 +24,9 @@ pub(crate) fn answer(
         return reply::plain(StatusCode::OK, open_api::index(of_custom, emulated));
     };
     let Some(document) = open_api::document(of_custom, emulated, group, version) else {
-        return unknown_path();
+        let mut reply = reply::plain(StatusCode::NOT_FOUND, "");
+        reply.headers_mut().remove(CONTENT_TYPE);
+        return reply;
     };
     let accept = incoming.header(ACCEPT);
     if !accept.is_empty() && !negotiate::takes_json(accept) {

@@ -18,6 +18,7 @@ use k8s_openapi::schemars::generate::SchemaSettings;
 use k8s_openapi::schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::delete_options;
 use crate::kinds::Kind;
 
 /// Group, version and kind.
@@ -81,10 +82,15 @@ pub(super) fn of((group, version): (&str, &str), rows: &[Arc<Kind>]) -> Map<Stri
             types.generator.subschema_for::<meta::ObjectMeta>();
         }
     }
-    types.add::<meta::DeleteOptions>((group, version, "DeleteOptions"));
+    types.generator.subschema_for::<meta::DeleteOptions>();
     types.add::<meta::Status>(("", "v1", "Status"));
-    types.add::<meta::Patch>(("", "", "Patch"));
+    types.generator.subschema_for::<meta::Patch>();
     let mut schemas = types.generator.take_definitions(true);
+    let is_custom = rows.iter().any(|kind| kind.custom.is_some());
+    let own = (!is_custom).then_some((group, version));
+    if let Some(options) = schemas.get_mut(&*meta::DeleteOptions::schema_name()) {
+        options["x-kubernetes-group-version-kind"] = delete_options::kinds(own);
+    }
     for (name, kind) in types.kinds {
         let Some(schema) = schemas.get_mut(&name).and_then(Value::as_object_mut) else {
             continue;
@@ -93,7 +99,6 @@ pub(super) fn of((group, version): (&str, &str), rows: &[Arc<Kind>]) -> Map<Stri
             .entry("x-kubernetes-group-version-kind")
             .or_insert_with(|| json!([]));
         if let Some(kinds) = kinds.as_array_mut()
-            && kind["version"] != ""
             && !kinds.contains(&kind)
         {
             kinds.push(kind);

@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::enums::{self, EnumValue};
 
+/// The members with a marker for the default 0, which they have in no other way.
+const MARKED: &[(&str, &str)] = &[("ScaleSpec", "replicas")];
+
 /// Adds the missing details of a version to all schemas.
 pub(super) fn apply(schemas: &mut Map<String, Value>, version: Version) {
     for (name, schema) in schemas {
@@ -74,6 +77,9 @@ fn describe(schema: &mut Map<String, Value>, of: &Type) {
             && let Some(property) = property.as_object_mut()
         {
             describe_member(property, field, of.version);
+            if MARKED.contains(&(of.name, field.name)) {
+                property.insert("default".to_owned(), json!(0));
+            }
         }
     }
 }
@@ -143,20 +149,6 @@ fn describe_member(property: &mut Map<String, Value>, field: &Field, version: Ve
         && let Some(values) = enums::values(go_type, version)
     {
         name_values(property, &values);
-    }
-    let element = match field.shape {
-        Shape::List => property.get_mut("items"),
-        Shape::Map => property.get_mut("additionalProperties"),
-        Shape::Plain | Shape::Pointer => None,
-    };
-    if let Some(element) = element
-        && let Some(default) = zero(field.kind)
-    {
-        // A `$ref` can't have siblings.
-        if let Some(reference) = element.get("$ref").cloned() {
-            *element = json!({"allOf": [{"$ref": reference}]});
-        }
-        element["default"] = default;
     }
 }
 
