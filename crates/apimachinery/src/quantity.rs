@@ -84,6 +84,9 @@ impl Quantity {
     /// Power of ten of a thousandth.
     const MILLI: i64 = -3;
 
+    /// Most zeros that a sum appends to a number.
+    const ZEROS_MAX: i64 = 4096;
+
     /// Rounds away from zero to thousandths, as the API server's defaulting does for every resource
     /// list.
     ///
@@ -112,6 +115,58 @@ impl Quantity {
     /// Returns true if the quantity is zero.
     pub fn is_zero(&self) -> bool {
         self.digits.is_zero()
+    }
+
+    /// Returns the sum; `None` if the powers of ten are too far apart to write it down.
+    ///
+    /// Upstream: `Quantity.Add`.
+    pub fn checked_add(&self, other: &Self) -> Option<Self> {
+        let (left, right, exponent) = self.aligned(other)?;
+        let (negative, digits) = if self.negative == other.negative {
+            (self.negative, left.plus(&right))
+        } else if left.cmp_scaled(0, &right, 0).is_lt() {
+            (other.negative, right.minus(&left))
+        } else {
+            (self.negative, left.minus(&right))
+        };
+        let format = if self.is_zero() {
+            other.format
+        } else {
+            self.format
+        };
+        Some(Self {
+            negative: negative && !digits.is_zero(),
+            digits,
+            exponent,
+            format,
+            text: None,
+        })
+    }
+
+    /// Returns the difference, as [`checked_add`](Self::checked_add).
+    ///
+    /// Upstream: `Quantity.Sub`.
+    pub fn checked_sub(&self, other: &Self) -> Option<Self> {
+        let negated = Self {
+            negative: !other.negative,
+            ..other.clone()
+        };
+        self.checked_add(&negated)
+    }
+
+    /// Returns the digits of both for the smaller power of ten.
+    fn aligned(&self, other: &Self) -> Option<(Digits, Digits, i64)> {
+        let exponent = self.exponent.min(other.exponent);
+        let scaled = |of: &Self| {
+            let zeros = of.exponent.checked_sub(exponent)?;
+            if !of.is_zero() && zeros > Self::ZEROS_MAX {
+                return None;
+            }
+            let mut digits = of.digits.clone();
+            digits.append_zeros(zeros);
+            Some(digits)
+        };
+        Some((scaled(self)?, scaled(other)?, exponent))
     }
 
     /// Rounds away from zero so that the power of ten is at least `exponent`.

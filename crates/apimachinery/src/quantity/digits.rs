@@ -101,6 +101,38 @@ impl Digits {
         })
     }
 
+    /// Returns the sum.
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        let (mut sum, mut carry) = (Vec::new(), 0);
+        for at in 0..self.0.len().max(other.0.len()) {
+            carry += self.digit_before_end(at) + other.digit_before_end(at);
+            sum.push(ascii(carry));
+            carry /= 10;
+        }
+        sum.push(ascii(carry));
+        Self::new(sum.into_iter().rev())
+    }
+
+    /// Returns the difference to a number that is not larger.
+    pub(super) fn minus(&self, smaller: &Self) -> Self {
+        let (mut difference, mut borrowed) = (Vec::new(), 0);
+        for at in 0..self.0.len() {
+            let digit = 10 + self.digit_before_end(at) - smaller.digit_before_end(at) - borrowed;
+            difference.push(ascii(digit));
+            borrowed = u16::from(digit < 10);
+        }
+        Self::new(difference.into_iter().rev())
+    }
+
+    /// Returns the digit at a place from the end.
+    fn digit_before_end(&self, at: usize) -> u16 {
+        self.0
+            .iter()
+            .rev()
+            .nth(at)
+            .map_or(0, |digit| u16::from(*digit - b'0'))
+    }
+
     fn increment(&mut self) {
         for digit in self.0.iter_mut().rev() {
             if *digit < b'9' {

@@ -188,3 +188,31 @@ fn printing_is_idempotent() {
         assert_eq!(parse(&printed), parse(text));
     }
 }
+
+#[test]
+fn sums_are_exact() {
+    for (left, right, sum, difference) in [
+        ("1", "1", "2", "0"),
+        ("50k", "20", "50020", "49980"),
+        ("1.5", "500m", "2", "1"),
+        ("1Gi", "1Mi", "1025Mi", "1023Mi"),
+        ("-3", "5", "2", "-8"),
+        ("1", "-2", "-1", "3"),
+        ("0", "1Gi", "1Gi", "-1Gi"),
+        (
+            "999999999999999999999",
+            "1",
+            "1e21",
+            "999999999999999999998",
+        ),
+    ] {
+        let [left, right, sum, difference] =
+            [left, right, sum, difference].map(|text| text.parse::<Quantity>().unwrap());
+        assert_eq!(left.checked_add(&right), Some(sum), "{left} + {right}");
+        assert_eq!(
+            left.checked_sub(&right),
+            Some(difference),
+            "{left} - {right}"
+        );
+    }
+}

@@ -9,6 +9,7 @@ mod check;
 mod cost;
 mod library;
 mod literals;
+mod lower;
 mod overloads;
 mod picture;
 mod program;
@@ -18,5 +19,5 @@ mod tests;
 mod types;
 pub(crate) mod values;
 
-pub(crate) use program::{Checked, Kind, Outcome, Program, Variables};
+pub(crate) use program::{Checked, Evaluation, Kind, LIMIT_EXCEEDED, Outcome, Program, Variables};
 pub(crate) use shape::{REQUEST_MAX, Scalar, Shape};

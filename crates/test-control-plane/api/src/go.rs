@@ -1,5 +1,14 @@
-//! Texts as Go reads and writes them.
+//! Texts as Go reads, checks and writes them.
 
 pub(crate) mod format;
+pub(crate) mod formats;
 pub(crate) mod json;
+pub(crate) mod names;
 pub(crate) mod pattern;
+#[cfg(feature = "cel")]
+pub(crate) mod semver;
+#[cfg_attr(
+    not(feature = "cel"),
+    expect(dead_code, reason = "rules alone read the parts of URLs")
+)]
+pub(crate) mod url;

@@ -6,7 +6,6 @@ mod events;
 mod inner;
 mod line_diff;
 mod metadata;
-mod names;
 mod network;
 mod others;
 mod place;
@@ -21,16 +20,16 @@ mod storage;
 mod upstream;
 mod workloads;
 
-pub(crate) use custom::is_known_format;
-use metadata::embedded as embedded_metadata;
-pub use names::path_segment;
-pub(crate) use names::{dns_label, dns_subdomain, letter_label};
-
 use crate::custom::DEFINITIONS;
+use crate::go::names;
+pub use crate::go::names::path_segment;
+pub(crate) use crate::go::names::{dns_label, dns_subdomain, letter_label};
 use crate::kinds::{Kind, Subresource, Target};
 use crate::object::Draft;
 use crate::settings::FeatureGates;
 use crate::status::FieldError;
+pub(crate) use custom::is_known_format;
+use metadata::embedded as embedded_metadata;
 use place::Place;
 
 /// The write to validate.

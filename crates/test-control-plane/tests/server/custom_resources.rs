@@ -508,10 +508,37 @@ async fn rules_are_evaluated() {
     plane.stop().await;
 }
 
+#[cfg(feature = "cel")]
+#[tokio::test(start_paused = true)]
+async fn expensive_evaluations_end_the_validation() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut ruled = definition();
+    let schema = &mut ruled["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["list"] = json!({
+        "type": "array",
+        "maxItems": 100,
+        "items": {"type": "integer"},
+        "x-kubernetes-validations": [
+            {"rule": "self.all(x, self.all(y, [{}, {}, {}, {}].size() > 0))"},
+            {"rule": "self.size() > 100"},
+        ],
+    });
+    plane.create(DEFINITIONS, &ruled).await;
+    let mut expensive = widget("w", &json!({"size": 2}));
+    expensive["list"] = json!(vec![1; 100]);
+    let causes = plane.refused(Method::POST, WIDGETS, &expensive).await;
+    let wanted = "list: Invalid value: \"array\": 'operation cancelled: actual cost limit \
+                  exceeded': no further validation rules will be run due to call cost exceeds limit \
+                  for rule: self.all(x, self.all(y, [{}, {}, {}, {}].size() > 0))";
+    assert_eq!(causes.len(), 1, "{causes:?}");
+    assert!(causes[0].ends_with(wanted), "{causes:?}");
+    plane.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn rules_that_cannot_be_evaluated_are_refused() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
-    let ruled = with_rule("isURL(self.kind)");
+    let ruled = with_rule("base64.encode(b'x') == self.kind");
     let causes = plane.refused(Method::POST, DEFINITIONS, &ruled).await;
     assert_eq!(causes.len(), 1, "{causes:?}");
     assert!(causes[0].contains("x-kubernetes-validations"), "{causes:?}");

@@ -170,14 +170,6 @@ impl Checker {
         arguments.extend(of_arguments);
         let name = global.as_deref().unwrap_or(&call.func_name);
         let known = overloads::named(name);
-        if known.is_empty() && is_absent(call) {
-            return self.fault(
-                id,
-                format!(
-                    "this server lacks the function '{name}' of Kubernetes: leave the rule out"
-                ),
-            );
-        }
         if known.is_empty() {
             return self.undeclared(id, name);
         }
@@ -365,13 +357,6 @@ fn of_literal(value: &LiteralValue) -> Type {
         LiteralValue::String(_) => Type::String,
         LiteralValue::UInt(_) => Type::Uint,
     }
-}
-
-/// Returns true for calls of Kubernetes' functions that this server lacks.
-fn is_absent(call: &CallExpr) -> bool {
-    let prefix = call.target.as_deref().and_then(qualified_name);
-    let full = prefix.map(|prefix| format!("{prefix}.{}", call.func_name));
-    overloads::is_absent(&call.func_name) || full.as_deref().is_some_and(overloads::is_absent)
 }
 
 /// Returns the dotted name that an expression spells.

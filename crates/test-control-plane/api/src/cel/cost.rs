@@ -24,6 +24,9 @@ const TRAVERSAL: f64 = 0.1;
 /// The cost of one unit of a pattern's length.
 const PATTERN: f64 = 0.25;
 
+/// The size of the largest pattern among those of the named formats.
+const PATTERN_OF_FORMATS: u64 = 60;
+
 /// The estimate of an expression's parts.
 struct Estimate<'a> {
     types: &'a Types,
@@ -204,9 +207,8 @@ impl<'a> Estimate<'a> {
                     self.sizes.insert(id, first);
                     scaled(first, TRAVERSAL)
                 }
-                "quantity" | "isQuantity" | "ip" | "isIP" | "cidr" | "isCIDR" => {
-                    scaled(first, TRAVERSAL)
-                }
+                "quantity" | "isQuantity" | "ip" | "isIP" | "cidr" | "isCIDR" | "semver"
+                | "isSemver" | "url" => scaled(first, TRAVERSAL),
                 "matches" => {
                     let pattern = arguments.get(1).map_or(0, |part| self.size(part));
                     matching(first, pattern)
@@ -233,6 +235,7 @@ impl<'a> Estimate<'a> {
                 self.made_of_text(id, name, size, first, arguments);
                 scaled(size, TRAVERSAL)
             }
+            "validate" => matching(first, PATTERN_OF_FORMATS),
             "join" => {
                 let separators = size.saturating_mul(first);
                 let elements = size.saturating_mul(self.element_size(target));
@@ -289,15 +292,21 @@ impl<'a> Estimate<'a> {
         let element = range.and_then(|shape| shape.element.as_deref());
         let outer = self.scope.len();
         self.scope.push((&of.accu_var, Some(self.root)));
-        let item = if is_map { Some(self.key) } else { element };
-        self.scope.push((&of.iter_var, item));
+        match (&of.iter_var2, is_map) {
+            (Some(second), _) => {
+                self.scope.push((&of.iter_var, Some(self.key)));
+                self.scope.push((second, element));
+            }
+            (None, true) => self.scope.push((&of.iter_var, Some(self.key))),
+            (None, false) => self.scope.push((&of.iter_var, element)),
+        }
         let condition = self.cost(&of.loop_cond);
         let step = self.cost(&of.loop_step);
         let each = condition.saturating_add(step);
         self.scope.truncate(outer + 1);
         sum = sum.saturating_add(self.cost(&of.result));
         self.scope.truncate(outer);
-        if matches!(of.accu_init.expr, Expr::List(_)) {
+        if matches!(of.accu_init.expr, Expr::List(_) | Expr::Map(_)) {
             self.sizes.insert(id, count.min(REQUEST_MAX));
         }
         sum.saturating_add(count.saturating_mul(each))

@@ -12,19 +12,14 @@ const SIGNATURES: &str = include_str!("overloads.txt");
 /// The operators with the signatures of another.
 const LIKE: [(&str, &str); 3] = [("_<=_", "_<_"), ("_>_", "_<_"), ("_>=_", "_<_")];
 
-/// Functions of Kubernetes that this server lacks: libraries for URLs, versions and name formats,
-/// sums of quantities, and macros with two variables.
-const ABSENT: [&str; 10] = [
-    "add",
-    "isSemver",
-    "isURL",
-    "semver",
-    "sortBy",
-    "sub",
-    "transformList",
-    "transformMap",
-    "transformMapEntry",
-    "url",
+/// The types of Kubernetes' libraries.
+const OPAQUE: [&str; 6] = [
+    "kubernetes.NamedFormat",
+    "kubernetes.Quantity",
+    "kubernetes.Semver",
+    "kubernetes.URL",
+    "net.CIDR",
+    "net.IP",
 ];
 
 /// A signature. Its unknown types count from 0.
@@ -56,11 +51,6 @@ pub(super) fn named(name: &str) -> &'static [Overload] {
     let same = LIKE.iter().find(|(like, _)| *like == name);
     let name = same.map_or(name, |(_, same)| same);
     OVERLOADS.get(name).map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Returns true for a function of Kubernetes that this server lacks.
-pub(super) fn is_absent(name: &str) -> bool {
-    ABSENT.contains(&name) || name.starts_with("format.")
 }
 
 impl Overload {
@@ -141,7 +131,7 @@ fn read_type(text: &'static str) -> Option<Type> {
     Some(match text {
         "A" => Type::Unknown(0),
         "B" => Type::Unknown(1),
-        "kubernetes.Quantity" | "net.IP" | "net.CIDR" => Type::Opaque(text),
+        opaque if OPAQUE.contains(&opaque) => Type::Opaque(text),
         _ => plain(text)?,
     })
 }
@@ -173,11 +163,11 @@ pub(super) fn type_named(name: &str) -> Option<Type> {
         "google.protobuf.Timestamp" => Type::Timestamp,
         "google.protobuf.Duration" => Type::Duration,
         "optional_type" => Type::optional(Type::Dyn),
-        "net.IP" => Type::Opaque("net.IP"),
-        "net.CIDR" => Type::Opaque("net.CIDR"),
-        "kubernetes.Quantity" => Type::Opaque("kubernetes.Quantity"),
         "timestamp" | "duration" | "null" | "dyn" => return None,
-        other => plain(other)?,
+        other => match OPAQUE.into_iter().find(|opaque| *opaque == other) {
+            Some(opaque) => Type::Opaque(opaque),
+            None => plain(other)?,
+        },
     })
 }
 

@@ -8,11 +8,13 @@ use cel::common::value::CowVal;
 use cel::{Context, Env, ExecutionError, extensions};
 
 use super::check::{self, Fault};
+pub(crate) use super::library::meter::LIMIT_EXCEEDED;
+use super::library::meter::{METER, Meter};
 use super::picture::{self, Place};
 use super::shape::Shape;
 use super::types::Type;
 use super::values::Value;
-use super::{cost, library, literals};
+use super::{cost, library, literals, lower};
 
 /// The variable of the value before an update.
 const OLD: &str = "oldSelf";
@@ -80,10 +82,22 @@ pub(crate) struct Variables<'a> {
     pub(crate) old: Option<&'a Value>,
 }
 
+/// The result of an evaluation, with its cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Evaluation {
+    /// The result. The text of an error is that of the reference, such as `no such key: x`.
+    pub(crate) outcome: Result<Outcome, String>,
+    /// The cost, in units of the reference. Sizes of texts and lists count in loops alone.
+    pub(crate) cost: u64,
+}
+
 /// A parsed expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     parsed: Arc<cel::Program>,
+    /// The expression for the interpreter, and the cost of evaluating it without its loops.
+    lowered: Arc<IdedExpr>,
+    cost: u64,
     source: Arc<str>,
     is_deep: bool,
 }
@@ -111,7 +125,14 @@ impl Program {
                 return Err(picture::one(source, first, &text));
             }
             let is_deep = depth > DEEP;
-            Ok(Self { is_deep, ..found })
+            let root = found.parsed.expression();
+            let (lowered, cost) = (Arc::new(lower::lower(root)), lower::cost(root));
+            Ok(Self {
+                lowered,
+                cost,
+                is_deep,
+                ..found
+            })
         })
     }
 
@@ -143,6 +164,8 @@ impl Program {
         })?;
         Ok(Self {
             parsed: Arc::new(program),
+            lowered: Arc::default(),
+            cost: 0,
             source: source.into(),
             is_deep: true,
         })
@@ -194,22 +217,31 @@ impl Program {
         })
     }
 
-    /// Evaluates the expression.
-    ///
-    /// # Errors
-    ///
-    /// The text is that of the reference, such as `no such key: x`.
-    pub(crate) fn evaluate(&self, variables: &Variables<'_>) -> Result<Outcome, String> {
+    /// Evaluates the expression, unless that costs too much.
+    pub(crate) fn evaluate(&self, variables: &Variables<'_>) -> Evaluation {
+        let meter = Meter::default();
+        meter.charge(self.cost);
         let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
         context.add_variable_as_val(OWN, variables.own.clone_as_boxed());
         if let Some(old) = variables.old {
             context.add_variable_as_val(OLD, old.clone_as_boxed());
         }
-        self.on_stack(|| self.evaluate_here(&context))
+        context.add_variable_as_val(METER, Box::new(meter.clone()));
+        let outcome = self.on_stack(|| self.evaluate_here(&context));
+        // The operators `&&` and `||` may hide the error.
+        let outcome = if meter.is_exceeded() {
+            Err(LIMIT_EXCEEDED.to_owned())
+        } else {
+            outcome
+        };
+        Evaluation {
+            outcome,
+            cost: meter.spent(),
+        }
     }
 
     fn evaluate_here(&self, context: &Context<'_, '_>) -> Result<Outcome, String> {
-        let found = cel::Value::resolve_val(self.parsed.expression(), context);
+        let found = cel::Value::resolve_val(&self.lowered, context);
         let found = found.map_err(|error| text_of(&error))?;
         let is_true = found.downcast_ref::<CelBool>().map(|found| *found.inner());
         let text = found.downcast_ref::<CelString<'_>>();

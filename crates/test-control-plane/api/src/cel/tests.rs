@@ -56,7 +56,7 @@ fn evaluate(source: &str) -> Result<Outcome, String> {
     let own = value();
     let old = values::optional(None);
     let (own, old) = (&own, Some(&old));
-    program.evaluate(&Variables { own, old })
+    program.evaluate(&Variables { own, old }).outcome
 }
 
 #[test]
@@ -107,6 +107,39 @@ fn expressions_about_a_value_hold() {
         "cidr('10.1.2.3/8').masked() == cidr('10.0.0.0/8') && cidr('::/0').prefixLength() == 0",
         "string(cidr('10.1.2.3/8')) == '10.1.2.3/8' && cidr('10.1.2.3/8').ip() == ip('10.1.2.3')",
         "false || (1 / 0 > 0 || true)",
+        "quantity('1Gi').add(quantity('1Mi')) == quantity('1025Mi')",
+        "quantity('50k').add(20) == quantity('50020') && quantity('1').sub(2) == quantity('-1')",
+        "quantity('1').sub(quantity('100m')) == quantity('900m')",
+        "isURL('https://a.example/x') && isURL('/x') && !isURL('a b') && !isURL('')",
+        "url('https://u@a.example:80/x%2Fy?q=1&q=2#f').getHost() == 'a.example:80'",
+        "url('HTTPS://a.example:80').getScheme() == 'https' && url('/x').getHost() == ''",
+        "url('https://[::1]:80/').getHostname() == '::1' && url('https://a:80').getPort() == '80'",
+        "url('https://a/b c').getEscapedPath() == '/b%20c'",
+        "url('https://a/?q=1&q=2&r').getQuery() == {'q': ['1', '2'], 'r': ['']}",
+        "isSemver('1.2.3-a+b') && !isSemver('1.2') && isSemver('v1.2', true)",
+        "semver('1.2.3').major() == 1 && semver('1.2.3').minor() == 2 && semver('1.2.3').patch() == 3",
+        "semver('1.2.3').isGreaterThan(semver('1.2.3-rc.1')) && semver('v1', true) == semver('1.0.0')",
+        "semver('1.0.0').compareTo(semver('1.0.1')) == -1 && semver('1.0.0').isLessThan(semver('2.0.0'))",
+        "!format.dns1123Label().validate('a-b').hasValue()",
+        "format.dns1123Label().validate('a.b').value() == ['must not contain dots']",
+        "format.named('uuid').value().validate('x').value() == ['does not match the UUID format']",
+        "!format.named('none').hasValue() && !format.dns1123LabelPrefix().validate('a-').hasValue()",
+        "!format.date().validate('2021-01-01').hasValue() && format.byte().validate('!').hasValue()",
+        "self.list.all(i, x, x == i + 1) && self.list.exists(i, x, i == 2 && x == 3)",
+        "self.list.existsOne(i, x, i + x == 3) && !self.map.exists(k, v, v != 1)",
+        "self.list.transformList(i, x, i * x) == [0, 2, 6]",
+        "self.list.transformList(i, x, i > 0, x) == [2, 3]",
+        "self.list.transformMap(i, x, x > 1, string(x)) == {1: '2', 2: '3'}",
+        "{'b': 1, 'a': 2}.transformList(k, v, k + string(v)) == ['a2', 'b1']",
+        "self.map.transformMap(k, v, v + 1) == {'k': 2}",
+        "self.map.transformMapEntry(k, v, {v: k}) == {1: 'k'}",
+        "self.list.transformMapEntry(i, x, x > 2, {x: i}) == {3: 2}",
+        "[[1, 2], [3]].all(i, l, l.all(j, x, i <= x && [i].all(i, y, y < 2)))",
+        "{'b': 1, 'a': 1, 'c': 1}.map(k, k) == ['a', 'b', 'c']",
+        "['bb', 'a'].sortBy(x, x.size()) == ['a', 'bb'] && [3, 1].sort() == [1, 3]",
+        "[[[1]], [[2]]].flatten(2) == [1, 2] && [[1], [2]].flatten() == [1, 2]",
+        "[1, 1, 2].distinct() == [1, 2] && [1, 2].reverse() == [2, 1] && lists.range(2) == [0, 1]",
+        "[1, 2, 3].slice(0, 2) == [1, 2] && self.?name.optMap(x, x.size()).value() == 4",
     ] {
         assert_eq!(evaluate(source), Ok(Outcome::Bool(true)), "{source}");
     }
@@ -124,6 +157,18 @@ fn failures_have_the_texts_of_the_reference() {
         (
             "int(self.name) == 1",
             "type conversion error from 'string' to 'int'",
+        ),
+        (
+            "url('a b').getHost() == 'x'",
+            "URL parse error during conversion from string: parse \"a b\": invalid URI for request",
+        ),
+        (
+            "semver('1').major() == 1",
+            "No Major.Minor.Patch elements found",
+        ),
+        (
+            "self.list.transformMapEntry(i, x, {'k': x}).size() == 1",
+            "insert failed: key k already exists",
         ),
     ] {
         assert_eq!(evaluate(source), Err(wanted.to_owned()), "{source}");
@@ -157,11 +202,15 @@ fn faults_show_their_place() {
              'string.(int)'\n | self.name.startsWith(1)\n | ....................^",
         ),
         (
-            "url(self.name).getHost() == 'x'",
-            "ERROR: <input>:1:4: this server lacks the function 'url' of Kubernetes: leave the rule \
-             out\n | url(self.name).getHost() == 'x'\n | ...^\nERROR: <input>:1:23: undeclared \
-             reference to 'getHost' (in container '')\n | url(self.name).getHost() == 'x'\n | \
-             ......................^",
+            "base64.encode(b'x') == 'x'",
+            "ERROR: <input>:1:1: undeclared reference to 'base64' (in container '')\n | \
+             base64.encode(b'x') == 'x'\n | ^\nERROR: <input>:1:14: undeclared reference to \
+             'encode' (in container '')\n | base64.encode(b'x') == 'x'\n | .............^",
+        ),
+        (
+            "self.list.all(x, x, x > 0)",
+            "ERROR: <input>:1:18: duplicate variable name: x\n | self.list.all(x, x, x > 0)\n | \
+             .................^",
         ),
         (
             "timestamp('x') < self.time",
@@ -202,6 +251,20 @@ fn deep_expressions_are_evaluated() {
         let shown: String = source.chars().take(20).collect();
         assert_eq!(evaluate(&source), Ok(Outcome::Bool(true)), "{shown}");
     }
+}
+
+#[test]
+fn evaluations_stop_at_their_limit() {
+    let source = "lists.range(99).all(i, lists.range(99).all(j, [{}, {}, {}, {}].size() > 0))";
+    let limit = Err("operation cancelled: actual cost limit exceeded".to_owned());
+    assert_eq!(evaluate(source), limit);
+    assert_eq!(evaluate(&format!("{source} || true")), limit);
+    assert_eq!(
+        evaluate("lists.range(99).map(i, lists.range(99).map(j, [{}, {}, {}, {}])).size() > 0"),
+        limit
+    );
+    let cheap = "lists.range(99).exists(i, lists.range(99).exists(j, [{}, {}, {}, {}] != []))";
+    assert_eq!(evaluate(cheap), Ok(Outcome::Bool(true)));
 }
 
 #[test]

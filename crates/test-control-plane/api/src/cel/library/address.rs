@@ -9,9 +9,6 @@ use cel::common::types::{CelBool, CelInt, CelString, Type};
 use cel::common::value::{StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError, add_member_overload, add_overload};
 
-static ADDRESS: Type = Type::new_unspecified_type("net.IP");
-static NETWORK: Type = Type::new_unspecified_type("net.CIDR");
-
 /// An address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Address(IpAddr);
@@ -23,53 +20,8 @@ struct Network {
     length: u32,
 }
 
-impl Val for Address {
-    fn get_type(&self) -> &Type {
-        &ADDRESS
-    }
-
-    fn cel_type() -> &'static Type {
-        &ADDRESS
-    }
-
-    fn equals(&self, other: &dyn Val) -> bool {
-        other.downcast_ref::<Self>() == Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(*self)
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Address {}
-
-impl Val for Network {
-    fn get_type(&self) -> &Type {
-        &NETWORK
-    }
-
-    fn cel_type() -> &'static Type {
-        &NETWORK
-    }
-
-    fn equals(&self, other: &dyn Val) -> bool {
-        other.downcast_ref::<Self>() == Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(*self)
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Network {}
+opaque!(Address, ADDRESS, "net.IP");
+opaque!(Network, NETWORK, "net.CIDR");
 
 impl Network {
     fn read(text: &str) -> Option<Self> {

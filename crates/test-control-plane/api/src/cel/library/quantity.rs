@@ -9,35 +9,11 @@ use cel::common::value::{StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError, add_member_overload, add_overload};
 use kube_apimachinery::quantity;
 
-static TYPE: Type = Type::new_unspecified_type("kubernetes.Quantity");
-
 /// A quantity.
 #[derive(Clone, Debug, PartialEq)]
 struct Quantity(quantity::Quantity);
 
-impl Val for Quantity {
-    fn get_type(&self) -> &Type {
-        &TYPE
-    }
-
-    fn cel_type() -> &'static Type {
-        &TYPE
-    }
-
-    fn equals(&self, other: &dyn Val) -> bool {
-        other.downcast_ref::<Self>() == Some(self)
-    }
-
-    fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
-    }
-}
-
-impl StaticVal for Quantity {}
+opaque!(Quantity, TYPE, "kubernetes.Quantity");
 
 pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
     environment.add_type(TYPE.to_owned())?;
@@ -49,7 +25,46 @@ pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
     add_member_overload!(environment, fn as_approximate_float: (Quantity) -> CelDouble)?;
     add_member_overload!(environment, fn compare_to: (Quantity, Quantity) -> CelInt)?;
     add_member_overload!(environment, fn is_greater_than: (Quantity, Quantity) -> CelBool)?;
-    add_member_overload!(environment, fn is_less_than: (Quantity, Quantity) -> CelBool)
+    add_member_overload!(environment, fn is_less_than: (Quantity, Quantity) -> CelBool)?;
+    add_member_overload!(environment, fn add_to: (Quantity, Quantity) -> Result<Quantity>, name = "add")?;
+    add_member_overload!(environment, fn add_int: (Quantity, CelInt) -> Result<Quantity>, name = "add")?;
+    add_member_overload!(environment, fn sub: (Quantity, Quantity) -> Result<Quantity>)?;
+    add_member_overload!(environment, fn sub_int: (Quantity, CelInt) -> Result<Quantity>, name = "sub")
+}
+
+fn written(sum: Option<quantity::Quantity>) -> Result<Quantity, ExecutionError> {
+    let text = "cannot add quantities of so different sizes";
+    sum.map(Quantity)
+        .ok_or_else(|| ExecutionError::function_error("add", text))
+}
+
+fn add_to(one: &Quantity, other: &Quantity) -> Result<Quantity, ExecutionError> {
+    written(one.0.checked_add(&other.0))
+}
+
+fn sub(one: &Quantity, other: &Quantity) -> Result<Quantity, ExecutionError> {
+    written(one.0.checked_sub(&other.0))
+}
+
+/// Returns an integer as a quantity.
+fn of_int(of: CelInt) -> Result<Quantity, ExecutionError> {
+    read(&CelString::from(of.inner().to_string()))
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "functions get references"
+)]
+fn add_int(one: &Quantity, other: &CelInt) -> Result<Quantity, ExecutionError> {
+    add_to(one, &of_int(*other)?)
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "functions get references"
+)]
+fn sub_int(one: &Quantity, other: &CelInt) -> Result<Quantity, ExecutionError> {
+    sub(one, &of_int(*other)?)
 }
 
 fn read(text: &CelString<'_>) -> Result<Quantity, ExecutionError> {

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::{Node, join, lists};
-use crate::cel::{Outcome, Program, Variables, values};
+use crate::cel::{Evaluation, LIMIT_EXCEEDED, Outcome, Program, Variables, values};
 use crate::custom::{AdditionalProperties, ListType, Rule, Schema, field_path, read_value};
 use crate::status::FieldError;
 use crate::validation::Findings;
@@ -18,6 +18,36 @@ const BLOCKING: [&str; 5] = [
     "FieldValueTooMany",
     "FieldValueTypeInvalid",
 ];
+
+/// The largest cost of all rules of an object.
+///
+/// Upstream: `RuntimeCELCostBudget`
+const BUDGET: u64 = 10_000_000;
+
+/// Failures so far, and the cost that is left; `None` once no further rule is evaluated.
+struct Run {
+    findings: Findings,
+    budget: Option<u64>,
+}
+
+impl Run {
+    fn new(findings: Findings) -> Self {
+        let budget = Some(BUDGET);
+        Self { findings, budget }
+    }
+
+    /// Takes the cost of an evaluation from the budget. Returns false if that is too small.
+    fn spend(&mut self, cost: u64) -> bool {
+        self.budget = self.budget.and_then(|budget| budget.checked_sub(cost));
+        self.budget.is_some()
+    }
+
+    /// Adds the last error.
+    fn end(&mut self, error: FieldError) {
+        self.findings.errors.push(error);
+        self.budget = None;
+    }
+}
 
 /// Adds the failures of all rules to those of the other checks, unless one of these makes rules
 /// meaningless.
@@ -39,25 +69,27 @@ pub(super) fn validate(
         return findings;
     }
     let path = "";
-    check(schema, Node { value, old, path }, true, &mut findings);
-    findings
+    let mut run = Run::new(findings);
+    check(schema, Node { value, old, path }, true, &mut run);
+    run.findings
 }
 
 /// Returns the failures of the rules for a default.
 pub(super) fn errors_of_default(schema: &Schema, value: &Value) -> Vec<FieldError> {
-    let mut findings = Findings::default();
+    let mut run = Run::new(Findings::default());
     let node = Node {
         value,
         old: None,
         path: "",
     };
-    check(schema, node, schema.embedded, &mut findings);
-    for error in &mut findings.errors {
+    check(schema, node, schema.embedded, &mut run);
+    let mut errors = run.findings.errors;
+    for error in &mut errors {
         if error.field == "<nil>" {
             error.field.clear();
         }
     }
-    findings.errors
+    errors
 }
 
 fn has_rules(schema: &Schema) -> bool {
@@ -72,11 +104,11 @@ fn has_rules(schema: &Schema) -> bool {
 }
 
 /// Checks a value, then those in it.
-fn check(schema: &Schema, node: Node<'_>, is_root: bool, findings: &mut Findings) {
-    if node.value.is_null() {
+fn check(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
+    if node.value.is_null() || run.budget.is_none() {
         return;
     }
-    own_rules(schema, node, is_root, findings);
+    own_rules(schema, node, is_root, run);
     match node.value {
         Value::Array(items) => {
             let Some(inner) = schema.items.as_deref() else {
@@ -92,7 +124,7 @@ fn check(schema: &Schema, node: Node<'_>, is_root: bool, findings: &mut Findings
                     old: before.find(|old| lists::has_same_keys(keys, old, item)),
                     path: &format!("{}[{index}]", node.path),
                 };
-                check(inner, node, inner.embedded, findings);
+                check(inner, node, inner.embedded, run);
             }
         }
         Value::Object(members) => {
@@ -106,7 +138,7 @@ fn check(schema: &Schema, node: Node<'_>, is_root: bool, findings: &mut Findings
                 };
                 let old = node.old.and_then(|old| old.get(name));
                 let path = path.as_str();
-                check(inner, Node { value, old, path }, inner.embedded, findings);
+                check(inner, Node { value, old, path }, inner.embedded, run);
             }
         }
         _ => {}
@@ -120,7 +152,7 @@ struct Values {
 }
 
 /// Evaluates the rules of a value itself.
-fn own_rules(schema: &Schema, node: Node<'_>, is_root: bool, findings: &mut Findings) {
+fn own_rules(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
     if schema.rules.is_empty() {
         return;
     }
@@ -131,6 +163,9 @@ fn own_rules(schema: &Schema, node: Node<'_>, is_root: bool, findings: &mut Find
     };
     let is_unchanged = node.old == Some(node.value);
     for rule in &schema.rules {
+        if run.budget.is_none() {
+            return;
+        }
         let Some(program) = rule.program() else {
             continue;
         };
@@ -138,14 +173,14 @@ fn own_rules(schema: &Schema, node: Node<'_>, is_root: bool, findings: &mut Find
         if reads_old && old.is_none() && rule.optional_old != Some(true) {
             continue;
         }
-        let Some(error) = failure(schema, rule, program, node, &values) else {
+        let Some(error) = failure(schema, rule, program, node, &values, run) else {
             continue;
         };
         if is_unchanged && !reads_old {
             let text = format!("{}: {}", error.field, error.message);
-            findings.warnings.push(text);
+            run.findings.warnings.push(text);
         } else {
-            findings.errors.push(error);
+            run.findings.errors.push(error);
         }
     }
 }
@@ -157,8 +192,9 @@ fn failure(
     program: &Program,
     node: Node<'_>,
     values: &Values,
+    run: &mut Run,
 ) -> Option<FieldError> {
-    let evaluate = |program: &Program| {
+    let evaluate = |program: &Program| -> Evaluation {
         if rule.optional_old == Some(true) {
             let old = values.old.as_ref().map(|old| old.clone_as_boxed());
             let old = values::optional(old);
@@ -173,7 +209,15 @@ fn failure(
     } else {
         node.path
     };
-    match evaluate(program) {
+    let of = schema.of.map_or("", |of| of.name());
+    let found = evaluate(program);
+    if !run.spend(found.cost) {
+        let detail = "validation failed due to running out of cost budget, no further validation \
+                      rules will be run";
+        run.end(FieldError::invalid(at, &Value::from(of), detail));
+        return None;
+    }
+    match found.outcome {
         Ok(Outcome::Bool(true)) => return None,
         Ok(_) => {}
         Err(error) => {
@@ -186,14 +230,23 @@ fn failure(
                     "'{error}': call arguments did not match a supported operator, function or \
                      macro signature for rule: {named}"
                 )
+            } else if error == LIMIT_EXCEEDED {
+                let detail = format!(
+                    "'{error}': no further validation rules will be run due to call cost exceeds \
+                     limit for rule: {named}"
+                );
+                run.end(FieldError::invalid(at, &Value::from(of), &detail));
+                return None;
             } else {
                 format!("{error} evaluating rule: {named}")
             };
-            let of = schema.of.map_or("", |of| of.name());
             return Some(FieldError::invalid(at, &Value::from(of), &detail));
         }
     }
-    let computed = rule.message_program().map(evaluate);
+    let computed = rule.message_program().map(evaluate).map(|found| {
+        run.spend(found.cost);
+        found.outcome
+    });
     let detail = match computed {
         Some(Ok(Outcome::Text(text))) if is_line(&text) => text.trim().to_owned(),
         _ => rule.failure(),

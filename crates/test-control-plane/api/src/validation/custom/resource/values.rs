@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::{Node, Validation, exceeds, is_below};
 use crate::custom::{Schema, SchemaType};
+use crate::go::formats;
 use crate::status::FieldError;
-use crate::validation::custom::formats;
 
 /// The largest distance of a quotient from an integer that counts as a multiple.
 const MULTIPLE_TOLERANCE: f64 = 1e-9;

@@ -9,8 +9,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use regex::Regex;
 
-use crate::go::pattern;
-use crate::validation::{dns_label, is_subdomain};
+use super::names::{dns_label, dns_subdomain};
+use super::{pattern, url};
 
 /// Patterns by format.
 static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
@@ -56,7 +56,6 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
             "duration",
             r"^(\s*[+-]?\d+(\.\d+)?\s*(ns|nano|nanos|nanosecond|nanoseconds|us|µs|micro|micros|microsecond|microseconds|ms|milli|millis|millisecond|milliseconds|s|sec|secs|second|seconds|m|min|mins|minute|minutes|h|hr|hrs|hour|hours|d|day|days|w|wk|wks|week|weeks))+$",
         ),
-        ("uri", r"^([a-zA-Z][a-zA-Z0-9+.-]*:[^\s]+|/[^\s]*)$"),
     ];
     sources
         .into_iter()
@@ -65,7 +64,7 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
 });
 
 /// Returns true if a text has the format. An unknown format accepts any text.
-pub(super) fn matches(format: &str, text: &str) -> bool {
+pub(crate) fn matches(format: &str, text: &str) -> bool {
     match plain(format).as_str() {
         "" => true,
         "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
@@ -81,8 +80,9 @@ pub(super) fn matches(format: &str, text: &str) -> bool {
             let digits: String = text.chars().filter(|c| !matches!(c, ' ' | '-')).collect();
             by_pattern("creditcard", &digits) && has_luhn_sum(&digits)
         }
+        "uri" => url::check_request(text).is_ok(),
         "k8sshortname" => dns_label(text).is_empty(),
-        "k8slongname" => is_subdomain(text),
+        "k8slongname" => dns_subdomain(text).is_empty(),
         other => by_pattern(other, text),
     }
 }
@@ -93,7 +93,7 @@ fn is_date(text: Option<&str>) -> bool {
 
 /// Returns true if the server knows the format of values of this type.
 pub(crate) fn is_known(of: &str, format: &str) -> bool {
-    const OTHERS: [&str; 11] = [
+    const OTHERS: [&str; 12] = [
         "byte",
         "cidr",
         "date",
@@ -105,6 +105,7 @@ pub(crate) fn is_known(of: &str, format: &str) -> bool {
         "k8slongname",
         "k8sshortname",
         "password",
+        "uri",
     ];
     let format = plain(format);
     let format = format.as_str();
@@ -198,6 +199,7 @@ mod tests {
             ("uuid4", "c9c0ecbc-5b3d-4b0c-8f3e-0d6f5c6a7b8c", "zzz"),
             ("duration", "1 day", "zzz"),
             ("mac", "00:11:22:33:44:55", "zz"),
+            ("uri", "https://a.example/x", "a b"),
             ("isbn", "0-306-40615-2", "1"),
             ("creditcard", "4111 1111 1111 1111", "4111111111111112"),
             ("rgbcolor", "rgb(1,2,3)", "rgb"),
@@ -207,6 +209,6 @@ mod tests {
         }
         assert!(matches("made-up", "anything"));
         assert!(is_known("string", "date-time") && !is_known("string", "made-up"));
-        assert_eq!(PATTERNS.len(), 15);
+        assert_eq!(PATTERNS.len(), 14);
     }
 }

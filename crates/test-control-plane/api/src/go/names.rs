@@ -117,7 +117,7 @@ fn is_qualified_part(text: &str) -> bool {
 }
 
 /// Returns the errors of a name such as `example.com/part`.
-pub(super) fn qualified_name(text: &str) -> Vec<String> {
+pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     if text.matches('/').count() > 1 {
         let rule = QUALIFIED_MESSAGE
             .strip_prefix("name part")
@@ -155,7 +155,7 @@ pub(super) fn qualified_name(text: &str) -> Vec<String> {
 }
 
 /// Returns the errors of a `ConfigMap` or `Secret` key.
-pub(super) fn config_key(key: &str) -> Vec<&'static str> {
+pub(crate) fn config_key(key: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if key.len() > 253 {
         found.push("must be no more than 253 characters");
@@ -176,7 +176,7 @@ pub(super) fn config_key(key: &str) -> Vec<&'static str> {
 /// Returns the errors of a path below a directory.
 ///
 /// Upstream: `validateLocalDescendingPath`.
-pub(super) fn descending_path(path: &str) -> Vec<&'static str> {
+pub(crate) fn descending_path(path: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if path.starts_with('/') {
         found.push("must be a relative path");
@@ -190,7 +190,7 @@ pub(super) fn descending_path(path: &str) -> Vec<&'static str> {
 /// Returns the errors of a path inside a volume.
 ///
 /// Upstream: `ValidateLocalNonReservedPath`.
-pub(super) fn local_path(path: &str) -> Vec<&'static str> {
+pub(crate) fn local_path(path: &str) -> Vec<&'static str> {
     let mut found = descending_path(path);
     if path.starts_with("..") && !path.starts_with("../") {
         found.push("must not start with '..'");
@@ -199,13 +199,13 @@ pub(super) fn local_path(path: &str) -> Vec<&'static str> {
 }
 
 /// Returns the errors of an environment variable's name.
-pub(super) fn variable(name: &str) -> Vec<&'static str> {
+pub(crate) fn variable(name: &str) -> Vec<&'static str> {
     let is_wrong = name.chars().any(|c| c == '=' || !(' '..='~').contains(&c));
     is_wrong.then_some(VARIABLE_MESSAGE).into_iter().collect()
 }
 
 /// Returns the errors of a port name.
-pub(super) fn port_name(text: &str) -> Vec<&'static str> {
+pub(crate) fn port_name(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 15 {
         found.push("must be no more than 15 characters");
@@ -226,7 +226,7 @@ pub(super) fn port_name(text: &str) -> Vec<&'static str> {
 }
 
 /// Returns the errors of a label value.
-pub(super) fn label_value(text: &str) -> Vec<&'static str> {
+pub(crate) fn label_value(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 63 {
         found.push("must be no more than 63 characters");

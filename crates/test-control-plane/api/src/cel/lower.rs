@@ -1,0 +1,214 @@
+//! Expressions as the interpreter evaluates them: macros with two variables loop over pairs, maps
+//! have an order, and loops count their cost.
+
+use cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators,
+};
+
+use super::library::format;
+use super::library::meter::{CHARGE, METER};
+use super::library::two_variables::{ORDERED, PAIRS};
+use super::literals::each_inner;
+
+/// The costs of lists and maps that an expression makes.
+const LIST: u64 = 10;
+const MAP: u64 = 30;
+
+/// A part of a pair: the variable of the pair, and the place in it.
+type PartOfPair = (String, i64);
+
+/// The names around a part, the innermost last; some are parts of a pair.
+#[derive(Default)]
+struct Lowering(Vec<(String, Option<PartOfPair>)>);
+
+/// Returns the expression for the interpreter.
+pub(super) fn lower(expression: &IdedExpr) -> IdedExpr {
+    Lowering::default().part(expression)
+}
+
+/// Returns the cost of evaluating an expression once, without its loops.
+pub(super) fn cost(part: &IdedExpr) -> u64 {
+    let mut inner = 0;
+    match &part.expr {
+        Expr::Comprehension(of) => {
+            return cost(&of.iter_range) + cost(&of.accu_init) + cost(&of.result);
+        }
+        Expr::Call(call) if call.func_name == operators::CONDITIONAL => {
+            let mut costs = call.args.iter().map(cost);
+            let condition = costs.next().unwrap_or(0);
+            return condition + costs.max().unwrap_or(0);
+        }
+        _ => each_inner(part, &mut |part| inner += cost(part)),
+    }
+    inner
+        + match &part.expr {
+            Expr::List(_) => LIST,
+            Expr::Map(_) => MAP,
+            Expr::Call(call)
+                if [operators::LOGICAL_AND, operators::LOGICAL_OR]
+                    .contains(&call.func_name.as_str()) =>
+            {
+                0
+            }
+            Expr::Literal(_) => 0,
+            _ => 1,
+        }
+}
+
+fn at(id: u64, expr: Expr) -> IdedExpr {
+    IdedExpr { id, expr }
+}
+
+fn call(id: u64, name: &str, args: Vec<IdedExpr>) -> IdedExpr {
+    let func_name = name.to_owned();
+    let target = None;
+    at(
+        id,
+        Expr::Call(CallExpr {
+            func_name,
+            target,
+            args,
+        }),
+    )
+}
+
+fn number(id: u64, value: i64) -> IdedExpr {
+    at(id, Expr::Literal(LiteralValue::Int(value.into())))
+}
+
+fn charged(cost: u64, part: IdedExpr) -> IdedExpr {
+    let id = part.id;
+    let meter = at(id, Expr::Ident(METER.to_owned()));
+    let cost = number(id, i64::try_from(cost).unwrap_or(i64::MAX));
+    call(id, CHARGE, vec![meter, cost, part])
+}
+
+impl Lowering {
+    fn part(&mut self, part: &IdedExpr) -> IdedExpr {
+        let expr = match &part.expr {
+            Expr::Ident(name) => return self.name(part.id, name),
+            Expr::Select(select) => Expr::Select(SelectExpr {
+                operand: Box::new(self.part(&select.operand)),
+                ..select.clone()
+            }),
+            Expr::Call(call) => self.call(part.id, call),
+            Expr::List(list) => {
+                let mut list = list.clone();
+                for element in &mut list.elements {
+                    *element = self.part(element);
+                }
+                Expr::List(list)
+            }
+            Expr::Map(map) => {
+                let mut map = map.clone();
+                for entry in &mut map.entries {
+                    if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                        entry.key = self.part(&entry.key);
+                        entry.value = self.part(&entry.value);
+                    }
+                }
+                Expr::Map(map)
+            }
+            Expr::Comprehension(of) => {
+                Expr::Comprehension(Box::new(self.comprehension(part.id, of)))
+            }
+            other => other.clone(),
+        };
+        at(part.id, expr)
+    }
+
+    fn name(&self, id: u64, name: &str) -> IdedExpr {
+        let known = self.0.iter().rev().find(|(known, _)| known == name);
+        let Some((_, Some((pair, place)))) = known else {
+            return at(id, Expr::Ident(name.to_owned()));
+        };
+        let pair = at(id, Expr::Ident(pair.clone()));
+        call(id, operators::INDEX, vec![pair, number(id, *place)])
+    }
+
+    fn call(&mut self, id: u64, of: &CallExpr) -> Expr {
+        let target = of.target.as_deref();
+        let is_of_formats = matches!(target.map(|target| &target.expr), Some(Expr::Ident(name)) if name == "format");
+        if let Some(name) = format::constant(&of.func_name).filter(|_| is_of_formats) {
+            let name = LiteralValue::String(name.to_owned().into());
+            return Expr::Call(CallExpr {
+                func_name: format::CONSTANT.to_owned(),
+                target: None,
+                args: vec![at(id, Expr::Literal(name))],
+            });
+        }
+        Expr::Call(CallExpr {
+            func_name: of.func_name.clone(),
+            target: target.map(|target| Box::new(self.part(target))),
+            args: of.args.iter().map(|part| self.part(part)).collect(),
+        })
+    }
+
+    fn comprehension(&mut self, id: u64, of: &ComprehensionExpr) -> ComprehensionExpr {
+        // An empty list only binds a name.
+        let is_loop = !matches!(&of.iter_range.expr, Expr::List(list) if list.elements.is_empty());
+        let range = self.part(&of.iter_range);
+        let accu_init = self.part(&of.accu_init);
+        let outer = self.0.len();
+        self.0.push((of.accu_var.clone(), None));
+        let (iter_var, iter_range) = if let Some(second) = &of.iter_var2 {
+            let pair = format!("@pair{id}");
+            self.0.push((of.iter_var.clone(), Some((pair.clone(), 0))));
+            self.0.push((second.clone(), Some((pair.clone(), 1))));
+            (pair, call(id, PAIRS, vec![range]))
+        } else {
+            self.0.push((of.iter_var.clone(), None));
+            let range = if is_loop {
+                call(id, ORDERED, vec![range])
+            } else {
+                range
+            };
+            (of.iter_var.clone(), range)
+        };
+        let mut loop_cond = self.part(&of.loop_cond);
+        let mut loop_step = self.part(&of.loop_step);
+        self.0.truncate(outer + 1);
+        let result = self.part(&of.result);
+        self.0.truncate(outer);
+        if is_loop {
+            let each = cost(&of.loop_cond).saturating_add(cost(&of.loop_step));
+            if matches!(loop_cond.expr, Expr::Literal(_)) {
+                charge_step(&mut loop_step, each);
+            } else {
+                loop_cond = charged(each, loop_cond);
+            }
+        }
+        ComprehensionExpr {
+            iter_range,
+            iter_var,
+            iter_var2: None,
+            accu_var: of.accu_var.clone(),
+            accu_init,
+            loop_cond,
+            loop_step,
+            result,
+        }
+    }
+}
+
+/// Lets a step count its cost, without a change of its form: the interpreter appends in place.
+fn charge_step(step: &mut IdedExpr, cost: u64) {
+    let Expr::Call(call) = &mut step.expr else {
+        return;
+    };
+    let inner = if call.func_name == operators::CONDITIONAL {
+        call.args.first_mut()
+    } else {
+        call.args.last_mut()
+    };
+    let inner = match inner {
+        Some(IdedExpr {
+            expr: Expr::List(list),
+            ..
+        }) if call.func_name == operators::ADD => list.elements.first_mut(),
+        other => other,
+    };
+    if let Some(inner) = inner {
+        *inner = charged(cost, std::mem::take(inner));
+    }
+}
