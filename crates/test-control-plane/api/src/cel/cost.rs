@@ -2,12 +2,15 @@
 //!
 //! Upstream: `coster` of cel-go, and `CostEstimator` of `k8s.io/apiserver`
 
+mod functions;
+
 use std::collections::HashMap;
 
 use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, LiteralValue, operators};
 
-use super::check::Types;
+use super::check::{Types, qualified_name};
 use super::literals::each_inner;
+use super::overloads;
 use super::shape::{REQUEST_MAX, Scalar, Shape};
 use super::types::Type;
 
@@ -20,12 +23,6 @@ const MAP: u64 = 30;
 
 /// The cost of one unit of a text's length.
 const TRAVERSAL: f64 = 0.1;
-
-/// The cost of one unit of a pattern's length.
-const PATTERN: f64 = 0.25;
-
-/// The size of the largest pattern among those of the named formats.
-const PATTERN_OF_FORMATS: u64 = 60;
 
 /// The estimate of an expression's parts.
 struct Estimate<'a> {
@@ -132,7 +129,9 @@ impl<'a> Estimate<'a> {
         let mut sum = of_arguments
             .iter()
             .fold(0u64, |sum, cost| sum.saturating_add(*cost));
-        if let Some(target) = call.target.as_deref() {
+        let target = call.target.as_deref();
+        let target = target.filter(|target| !is_namespace(target, &call.func_name));
+        if let Some(target) = target {
             sum = sum.saturating_add(self.cost(target));
         }
         let own = match (call.func_name.as_str(), call.args.as_slice()) {
@@ -150,6 +149,10 @@ impl<'a> Estimate<'a> {
                 if let Some(element) = shape.and_then(|shape| shape.element.as_deref()) {
                     self.shapes.insert(id, element);
                 }
+                if let Expr::List(list) = &operand.expr {
+                    let sizes = list.elements.iter().map(|element| self.size(element));
+                    self.sizes.insert(id, sizes.max().unwrap_or(0));
+                }
                 1
             }
             (operators::ADD, [one, other]) => {
@@ -159,21 +162,33 @@ impl<'a> Estimate<'a> {
             (operators::IN, [_, list]) if self.is(list, |of| matches!(of, Type::List(_))) => {
                 self.size(list)
             }
+            (operators::EQUALS | operators::NOT_EQUALS, [one, other]) => self.compared(one, other),
             (
-                operators::EQUALS
-                | operators::NOT_EQUALS
-                | operators::LESS
+                operators::LESS
                 | operators::LESS_EQUALS
                 | operators::GREATER
                 | operators::GREATER_EQUALS,
                 [one, other],
-            ) => scaled(self.size(one).min(self.size(other)), TRAVERSAL).max(1),
-            (name, arguments) => {
-                let target = call.target.as_deref();
-                self.function(id, name, target, arguments)
+            ) => {
+                let is_text = |part| self.is(part, |of| matches!(of, Type::String | Type::Bytes));
+                let is_open = |part| self.is(part, Type::is_open);
+                match (
+                    is_text(one) || is_text(other),
+                    is_open(one) || is_open(other),
+                ) {
+                    (true, _) => self.compared(one, other),
+                    (false, true) => self.compared(one, other).max(1),
+                    (false, false) => 1,
+                }
             }
+            (name, arguments) => self.function(id, name, target, arguments),
         };
         sum.saturating_add(own)
+    }
+
+    /// Returns the cost of looking at all units of two values.
+    fn compared(&self, one: &IdedExpr, other: &IdedExpr) -> u64 {
+        scaled(self.size(one).min(self.size(other)), TRAVERSAL)
     }
 
     /// Returns the cost of a sum, and keeps its size.
@@ -188,110 +203,21 @@ impl<'a> Estimate<'a> {
         1
     }
 
-    /// Returns the cost of a function beside its arguments.
-    fn function(
-        &mut self,
-        id: u64,
-        name: &str,
-        target: Option<&IdedExpr>,
-        arguments: &[IdedExpr],
-    ) -> u64 {
-        let first = arguments.first().map_or(0, |part| self.size(part));
-        let Some(target) = target else {
-            return match name {
-                "bytes" if self.is(&arguments[0], |of| *of == Type::String) => {
-                    self.sizes.insert(id, first.saturating_mul(4));
-                    scaled(first, TRAVERSAL)
-                }
-                "string" if self.is(&arguments[0], |of| *of == Type::Bytes) => {
-                    self.sizes.insert(id, first);
-                    scaled(first, TRAVERSAL)
-                }
-                "quantity" | "isQuantity" | "ip" | "isIP" | "cidr" | "isCIDR" | "semver"
-                | "isSemver" | "url" => scaled(first, TRAVERSAL),
-                "matches" => {
-                    let pattern = arguments.get(1).map_or(0, |part| self.size(part));
-                    matching(first, pattern)
-                }
-                _ => 1,
-            };
-        };
-        let size = self.size(target);
-        match name {
-            "startsWith" | "endsWith" => scaled(first, TRAVERSAL),
-            "matches" => matching(size, first),
-            "contains" => scaled(size, TRAVERSAL).saturating_mul(scaled(first, TRAVERSAL)),
-            "find" | "findAll" => {
-                self.sizes.insert(id, size);
-                matching(size, first)
-            }
-            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf"
-                if self.is(target, |of| matches!(of, Type::List(_))) =>
-            {
-                size.saturating_mul(self.element(target))
-            }
-            "indexOf" | "lastIndexOf" | "lowerAscii" | "upperAscii" | "substring" | "trim"
-            | "replace" | "split" => {
-                self.made_of_text(id, name, size, first, arguments);
-                scaled(size, TRAVERSAL)
-            }
-            "validate" => matching(first, PATTERN_OF_FORMATS),
-            "join" => {
-                let separators = size.saturating_mul(first);
-                let elements = size.saturating_mul(self.element_size(target));
-                let made = separators.saturating_add(elements);
-                self.sizes.insert(id, made);
-                scaled(made, TRAVERSAL)
-            }
-            _ => 1,
-        }
-    }
-
-    /// Keeps the size of a text or list that a function makes of a text.
-    fn made_of_text(&mut self, id: u64, name: &str, size: u64, first: u64, arguments: &[IdedExpr]) {
-        let made = match name {
-            "lowerAscii" | "upperAscii" | "substring" | "trim" | "split" => size,
-            "replace" => {
-                let with = arguments.get(1).map_or(0, |part| self.size(part));
-                let places = match first {
-                    0 => size.saturating_add(1),
-                    first => size / first,
-                };
-                size.saturating_add(places.saturating_mul(with))
-            }
-            _ => return,
-        };
-        self.sizes.insert(id, made);
-    }
-
-    /// Returns the cost of reading one element.
-    fn element(&self, list: &IdedExpr) -> u64 {
-        let is_text = self.is(
-            list,
-            |of| matches!(of, Type::List(of) if matches!(**of, Type::String | Type::Bytes)),
-        );
-        if is_text {
-            scaled(self.element_size(list), TRAVERSAL).saturating_add(1)
-        } else {
-            1
-        }
-    }
-
-    fn element_size(&self, list: &IdedExpr) -> u64 {
-        let shape = self.shapes.get(&list.id);
-        let element = shape.and_then(|shape| shape.element.as_deref());
-        element.map_or(u64::MAX, |element| element.max)
-    }
-
     fn comprehension(&mut self, id: u64, of: &'a ComprehensionExpr) -> u64 {
         let mut sum = self.cost(&of.iter_range);
         sum = sum.saturating_add(self.cost(&of.accu_init));
         let count = self.size(&of.iter_range);
         let range = self.shapes.get(&of.iter_range.id).copied();
         let is_map = self.is(&of.iter_range, |of| matches!(of, Type::Map(..)));
-        let element = range.and_then(|shape| shape.element.as_deref());
+        // As in the reference, elements of a range that names no member have the root's shape.
+        let element = match range {
+            Some(range) => range.element.as_deref(),
+            None => Some(self.root),
+        };
         let outer = self.scope.len();
-        self.scope.push((&of.accu_var, Some(self.root)));
+        let accumulated = self.shapes.get(&of.accu_init.id).copied();
+        self.scope
+            .push((&of.accu_var, accumulated.or(Some(self.root))));
         match (&of.iter_var2, is_map) {
             (Some(second), _) => {
                 self.scope.push((&of.iter_var, Some(self.key)));
@@ -313,9 +239,10 @@ impl<'a> Estimate<'a> {
     }
 }
 
-/// Returns the cost of matching a text with a pattern, given their lengths.
-fn matching(text: u64, pattern: u64) -> u64 {
-    scaled(text.saturating_add(1), TRAVERSAL).saturating_mul(scaled(pattern, PATTERN))
+/// Returns true for the first part of a function's name, such as `sets` in `sets.contains`.
+fn is_namespace(target: &IdedExpr, name: &str) -> bool {
+    let prefix = qualified_name(target);
+    prefix.is_some_and(|prefix| !overloads::named(&format!("{prefix}.{name}")).is_empty())
 }
 
 #[expect(

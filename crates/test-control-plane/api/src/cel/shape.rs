@@ -25,7 +25,8 @@ pub(crate) enum Scalar {
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(super) of: Type,
-    /// The largest number of elements; of bytes for texts.
+    /// The largest number of elements; of bytes for texts. As in the reference, 0 for objects and
+    /// numbers.
     pub(super) max: u64,
     /// The length of the shortest JSON, in bytes.
     least: u64,
@@ -87,7 +88,7 @@ impl Shape {
             .map(|(name, field)| (name.clone(), field.of.clone()));
         Self {
             of: Type::Object(Arc::new(types.collect())),
-            max: u64::MAX,
+            max: 0,
             least,
             fields,
             element: None,

@@ -280,4 +280,20 @@ fn costs_grow_with_unlimited_sizes() {
     assert!(cost("self.names.all(x, self.names.all(y, x != y))") > 100_000_000);
     assert!(cost("self.list.all(x, self.list.all(y, x != y))") < 1_000);
     assert!(cost("'x' + string(self.n) == 'x1'") > 100_000_000);
+    // The reference knows no size of quantities either.
+    assert!(cost("quantity('1') == quantity('1000m')") > 100_000_000);
+    for (source, wanted) in [
+        ("quantity('1').add(2).isLessThan(quantity('3'))", 4),
+        ("isURL('https://a') && url('https://a').getPort() == ''", 3),
+        ("sets.contains(['a', 'b'], ['b'])", 23),
+        ("[3, 1].sort() == [1, 3]", 40),
+        ("lists.range(5).reverse() == []", 42),
+        ("'abcd'.replace('b', 'xyz') == ''", 1),
+        ("'a,b'.split(',').size() == 2", 3),
+        ("!format.uri().validate('/x').hasValue()", 35),
+        ("['a', 'b'].exists(x, self.name.startsWith(x))", 25),
+        ("[1, 2].all(i, x, x > i)", 23),
+    ] {
+        assert_eq!(cost(source), wanted, "{source}");
+    }
 }

@@ -47,10 +47,16 @@ impl Type {
 
     /// Returns true if values of the type count as one unit in costs.
     pub(super) fn is_scalar(&self) -> bool {
-        matches!(
-            self,
-            Self::Bool | Self::Double | Self::Duration | Self::Int | Self::Timestamp | Self::Uint
-        )
+        match self {
+            Self::Bool
+            | Self::Double
+            | Self::Duration
+            | Self::Int
+            | Self::Timestamp
+            | Self::Uint => true,
+            Self::Optional(of) => of.is_scalar(),
+            _ => false,
+        }
     }
 
     /// Returns true if anything is possible.
