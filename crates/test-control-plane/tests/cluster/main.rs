@@ -11,7 +11,12 @@ mod actors;
 mod choosing;
 mod existing;
 mod failing;
+#[cfg(all(feature = "cel", feature = "openapi"))]
+mod large_definitions;
 mod manifests;
+mod newcomer;
 #[cfg(feature = "cli")]
 mod running;
 mod stand_ins;
+#[cfg(feature = "cel")]
+mod support;

@@ -10,6 +10,9 @@ use kube::discovery::ApiResource;
 use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
 
+#[cfg(feature = "cel")]
+use crate::support::missing;
+
 const DEFINITION: &str = "
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -141,27 +144,6 @@ async fn errors_name_file_document_and_object() {
         error.ends_with(": contains no CustomResourceDefinition"),
         "{error}"
     );
-}
-
-/// Returns the members of a value that another lacks or has differently.
-fn missing(wanted: &Value, found: &Value, path: &str) -> Vec<String> {
-    match (wanted, found) {
-        (Value::Object(wanted), Value::Object(found)) => wanted
-            .iter()
-            .flat_map(|(name, wanted)| {
-                let found = found.get(name).unwrap_or(&Value::Null);
-                missing(wanted, found, &format!("{path}.{name}"))
-            })
-            .collect(),
-        (Value::Array(wanted), Value::Array(found)) if wanted.len() == found.len() => {
-            let pairs = wanted.iter().zip(found).enumerate();
-            pairs
-                .flat_map(|(at, (wanted, found))| missing(wanted, found, &format!("{path}[{at}]")))
-                .collect()
-        }
-        _ if wanted == found => Vec::new(),
-        _ => vec![format!("{path}: {wanted} became {found}")],
-    }
 }
 
 #[cfg(feature = "cel")]
