@@ -157,7 +157,7 @@ impl<'a> Decoder<'a> {
             (Kind::MicroTime, value) => self.time(&value, go_time::canonical_micro),
             (Kind::Bytes, Value::String(text)) => base64::canonical(&text).map(Value::from),
             (Kind::Strings, value) => self.strings(value),
-            (Kind::Raw, value)
+            (Kind::Raw | Kind::Json, value)
             | (Kind::String(_), value @ Value::String(_))
             | (Kind::Bool, value @ Value::Bool(_)) => Ok(value),
             (Kind::Int32, Value::Number(number)) if fits_i32(&number) => Ok(number.into()),
@@ -276,7 +276,9 @@ fn zero_value(kind: Kind) -> Value {
         Kind::Int32 | Kind::Int64 | Kind::IntOrString => Value::from(0),
         Kind::Bool => Value::from(false),
         Kind::Quantity => Value::from("0"),
-        Kind::Time | Kind::MicroTime | Kind::Raw | Kind::Strings | Kind::Struct(_) => Value::Null,
+        Kind::Time | Kind::MicroTime | Kind::Raw | Kind::Json | Kind::Strings | Kind::Struct(_) => {
+            Value::Null
+        }
     }
 }
 
@@ -332,6 +334,7 @@ fn go_scalar(kind: Kind) -> &'static str {
         Kind::MicroTime => "v1.MicroTime",
         Kind::Bytes => "[]uint8",
         Kind::Raw => "v1.FieldsV1",
+        Kind::Json => "v1.JSON",
         Kind::Strings => "v1.ExtraValue",
         Kind::Struct(of) => go_name(of.name),
     }

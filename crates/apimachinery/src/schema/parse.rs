@@ -21,7 +21,7 @@
 //! embeds a struct, whose number comes first. After the name, `!` means that Go writes the member
 //! even if it is zero, and `@Name` gives the embedded Go struct that declares it. Types are `str`,
 //! `i32`, `i64`, `bool`, `bytes`, `Quantity`, `IntOrString`, `Time`, `MicroTime`, `RawObject` (any
-//! JSON, kept verbatim), the name of another block, or a Go string type with its package
+//! JSON, kept verbatim), `JSON`, the name of another block, or a Go string type with its package
 //! (`v1.PullPolicy`), wrapped in `*` (pointer), `[]` (list) or `map<…>` (with string keys; values
 //! can be `[]str`).
 //!
@@ -225,6 +225,7 @@ fn parse_kind(kind: &'static str, version: Version) -> Kind {
         "Time" => Kind::Time,
         "MicroTime" => Kind::MicroTime,
         "RawObject" => Kind::Raw,
+        "JSON" => Kind::Json,
         "[]str" => Kind::Strings,
         named if named.contains('.') => Kind::String(named),
         name => Kind::Struct(TypeName { name, version }),

@@ -181,6 +181,8 @@ pub enum Kind {
     MicroTime,
     /// Any JSON value, kept verbatim.
     Raw,
+    /// Any JSON, without its order and spelling.
+    Json,
     /// A list of strings, as the values of a map.
     Strings,
     /// An object of the type with this name.

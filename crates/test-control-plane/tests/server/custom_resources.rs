@@ -89,6 +89,35 @@ async fn definition_is_established_by_its_creation() {
     plane.stop().await;
 }
 
+/// Go's types have no order of members, and read `1.50` as 1.5.
+#[tokio::test(start_paused = true)]
+async fn schemas_are_read_in_any_spelling() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let schema = r#"{"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+        "properties": {"spec": {"type": "object", "properties": {
+            "size": {"type": "number", "minimum": 1.50, "default": 2}}}}}"#;
+    let mut sent = definition();
+    for version in sent["spec"]["versions"].as_array_mut().unwrap() {
+        version["schema"]["openAPIV3Schema"] = json!("<schema>");
+        version["selectableFields"] = json!([]);
+    }
+    let body = sent.to_string().replace(r#""<schema>""#, schema);
+    let headers = [("Content-Type", "application/json")];
+    let server = plane.0.server();
+    let answer = exchange(server, Method::POST, DEFINITIONS, &headers, body).await;
+    assert_eq!(answer.code, 201, "{}", answer.json());
+    let stored = plane.create(WIDGETS, &widget("w", &json!({}))).await;
+    assert_eq!(stored["spec"], json!({"size": 2}));
+    let causes = plane
+        .refused(Method::POST, WIDGETS, &widget("v", &json!({"size": 1})))
+        .await;
+    assert!(
+        causes[0].contains("greater than or equal to 1.5"),
+        "{causes:?}"
+    );
+    plane.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn objects_are_defaulted_pruned_and_validated() {
     let plane = plane().await;

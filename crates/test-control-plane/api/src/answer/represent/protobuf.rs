@@ -231,7 +231,7 @@ fn write_value(
         }
         Kind::IntOrString => int_or_string(value)?,
         Kind::Time | Kind::MicroTime => timestamp(&text(value)?),
-        Kind::Raw => {
+        Kind::Raw | Kind::Json => {
             let mut message = Vec::new();
             if let Some(value) = value {
                 nested(&mut message, 1, value.get());

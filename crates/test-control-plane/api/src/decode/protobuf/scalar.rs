@@ -41,7 +41,7 @@ pub(super) fn bytes(kind: Kind, bytes: &[u8]) -> Result<Value, WireError> {
         Kind::IntOrString => int_or_string(bytes),
         Kind::Time => time(bytes, "%Y-%m-%dT%H:%M:%SZ"),
         Kind::MicroTime => time(bytes, "%Y-%m-%dT%H:%M:%S.%6fZ"),
-        Kind::Raw => raw(raw_bytes(bytes)?),
+        Kind::Raw | Kind::Json => raw(raw_bytes(bytes)?),
         Kind::Strings => texts(bytes),
         _ => Ok(text(bytes)),
     }

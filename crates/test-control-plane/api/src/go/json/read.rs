@@ -33,6 +33,7 @@ impl Expect {
     pub(crate) fn of(kind: Kind) -> Self {
         match kind {
             Kind::Struct(of) => of.find().map_or(Self::Anything, Self::Object),
+            Kind::Json => Self::Anything,
             other => Self::One(other),
         }
     }

@@ -125,7 +125,7 @@ impl<'a> TypeRef<'a> {
             Kind::Quantity | Kind::IntOrString | Kind::Time | Kind::MicroTime => {
                 Self::Scalar(Scalar::Untyped)
             }
-            Kind::Raw => Self::Untyped,
+            Kind::Raw | Kind::Json => Self::Untyped,
             Kind::Strings => Self::Texts,
             Kind::Struct(name) => name.find().map_or(Self::Untyped, |of| {
                 let atomic = of.atomic;

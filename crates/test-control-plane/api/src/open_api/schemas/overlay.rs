@@ -191,6 +191,6 @@ fn zero(kind: Kind) -> Option<Value> {
         Kind::Struct(_) | Kind::Quantity | Kind::IntOrString | Kind::Time | Kind::MicroTime => {
             Some(json!({}))
         }
-        Kind::Bytes | Kind::Raw | Kind::Strings => None,
+        Kind::Bytes | Kind::Raw | Kind::Json | Kind::Strings => None,
     }
 }
