@@ -48,25 +48,33 @@ use super::table::Version;
 use super::table::go_name;
 
 /// Source files of the table.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 26] = [
+    include_str!("types/api_service.txt"),
     include_str!("types/apps.txt"),
+    include_str!("types/autoscaling.txt"),
+    include_str!("types/batch.txt"),
+    include_str!("types/certificates.txt"),
     include_str!("types/config.txt"),
     include_str!("types/container.txt"),
     include_str!("types/custom_resource.txt"),
+    include_str!("types/discovery.txt"),
     include_str!("types/event.txt"),
     include_str!("types/lease.txt"),
     include_str!("types/meta.txt"),
     include_str!("types/namespace.txt"),
+    include_str!("types/networking.txt"),
     include_str!("types/node.txt"),
     include_str!("types/persistent_volume.txt"),
     include_str!("types/pod.txt"),
     include_str!("types/pod_status.txt"),
     include_str!("types/policy.txt"),
+    include_str!("types/priority_class.txt"),
     include_str!("types/rbac.txt"),
     include_str!("types/review.txt"),
     include_str!("types/service.txt"),
     include_str!("types/storage.txt"),
     include_str!("types/volume.txt"),
+    include_str!("types/webhook.txt"),
 ];
 
 /// Parses the table of a version.
