@@ -1,5 +1,6 @@
 //! Defaults and admission of incoming objects.
 
+mod jobs;
 mod others;
 mod pods;
 mod priority;
@@ -7,7 +8,7 @@ mod services;
 mod table;
 
 use kube_apimachinery::defaults as apimachinery;
-use kube_apimachinery::schema::Field;
+use kube_apimachinery::schema::{Field, Type};
 use serde_json::{Value, json};
 
 use crate::custom;
@@ -17,7 +18,9 @@ use crate::object::Draft;
 use crate::settings::FeatureGates;
 use crate::status::{ApiError, ApiResult};
 
+pub use jobs::select_own_pods;
 pub use others::{count_templates, is_default};
+pub use priority::FindClass;
 pub use services::keep_allocated;
 
 /// Sets the defaults of the kind. Values of a wrong type stay unchanged.
@@ -26,8 +29,10 @@ pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
     table::set_defaults(kind, value);
     match &*kind.storage {
         custom::DEFINITIONS => custom::set_defaults(value),
+        "jobs" => jobs::set_defaults(value),
         "limitranges" => others::limit_range(value),
         "namespaces" => others::namespace(value),
+        "networkpolicies" => others::network_policy(value),
         "persistentvolumeclaims" => apimachinery::set_claim_defaults(value),
         "pods" => pods::set_defaults(value),
         "replicationcontrollers" => others::replication_controller(value),
@@ -47,10 +52,13 @@ pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
 /// Returns the pod template of a workload.
 fn template<'a>(kind: &Kind, object: &'a mut Value) -> Option<&'a mut Value> {
     let of = type_of(kind)?;
-    let spec = of.field("spec").and_then(Field::object_type);
-    let (holder, pointer) = match spec {
-        Some(spec) => (spec, "/spec/template"),
-        None => (of, "/template"),
+    let inner = |of: &Type, member| of.field(member).and_then(Field::object_type);
+    let spec = inner(of, "spec");
+    let job = spec.and_then(|spec| inner(inner(spec, "jobTemplate")?, "spec"));
+    let (holder, pointer) = match (job, spec) {
+        (Some(job), _) => (job, "/spec/jobTemplate/spec/template"),
+        (None, Some(spec)) => (spec, "/spec/template"),
+        (None, None) => (of, "/template"),
     };
     let field = holder.field("template")?.object_type()?;
     object
@@ -78,15 +86,15 @@ pub fn drop_disabled(kind: &Kind, gates: FeatureGates, new: &mut Draft, old: Opt
     }
 }
 
-/// Runs admission for a created object.
+/// Runs admission for a created object. `find_class` returns the priority classes of pods.
 ///
 /// # Errors
 ///
 /// 403 if admission forbids the object.
-pub fn admit_create(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+pub fn admit_create(kind: &Kind, draft: &mut Draft, find_class: FindClass<'_>) -> ApiResult<()> {
     match &*kind.storage {
         "pods" => {
-            priority::admit(&mut draft.value).map_err(|why| {
+            priority::admit(&mut draft.value, find_class).map_err(|why| {
                 let metadata = draft.metadata();
                 ApiError::forbidden(kind, metadata.name(), &why)
             })?;

@@ -1,9 +1,12 @@
 //! Validation: the checks that reject a write with 422.
 
+mod cluster;
 mod config;
 mod custom;
 mod events;
+mod ingresses;
 mod inner;
+mod jobs;
 mod line_diff;
 mod metadata;
 mod network;

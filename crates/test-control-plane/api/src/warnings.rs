@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::custom::DEFINITIONS;
 use crate::kinds::Kind;
 use crate::members::{list_at, text};
+use crate::options::DeleteOptions;
 use crate::validation;
 
 /// Returns the warning for a deprecated resource.
@@ -23,6 +24,16 @@ pub fn deprecation(kind: &Kind) -> Option<&str> {
         }
         _ => None,
     }
+}
+
+/// Returns the warning about a deletion.
+pub fn of_deletion(kind: &Kind, options: &DeleteOptions) -> Option<&'static str> {
+    let is_surprising = &*kind.storage == "jobs" && options.propagation.is_none();
+    is_surprising.then_some(
+        "child pods are preserved by default when jobs are deleted; set \
+         propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress \
+         this warning",
+    )
 }
 
 /// Returns true if the kind has warnings other than those about owner references.

@@ -12,6 +12,7 @@ mod discovery;
 mod evict;
 mod logs;
 mod open_api;
+mod priority_class;
 mod read;
 mod scale;
 mod storage_class;

@@ -143,6 +143,7 @@ impl ApiServer {
         }
         match &*kind.storage {
             "daemonsets" => defaults::count_templates(&mut draft.value, None),
+            "jobs" => defaults::select_own_pods(&mut draft.value),
             "persistentvolumes" => {
                 let status = object_mut(&mut draft.value, "status");
                 status.insert("lastPhaseTransitionTime".to_owned(), json!(now));
@@ -283,7 +284,8 @@ fn keep_deletion(metadata: &mut serde_json::Map<String, Value>, before: &Value) 
     }
 }
 
-/// Increments the generation on changes of the spec, and for deployments of the annotations.
+/// Increments the generation on changes of the spec, and for deployments of the annotations. Kinds
+/// without a spec have other members that count.
 pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
     let differs = |pointer: &str| new.value.pointer(pointer) != old.value.pointer(pointer);
     if let Some(custom) = &kind.custom {
@@ -293,10 +295,13 @@ pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
         }
         return;
     }
-    let is_deployment = &*kind.storage == "deployments";
-    if kind.has(Trait::Generation)
-        && (differs("/spec") || is_deployment && differs("/metadata/annotations"))
-    {
+    let counted: &[&str] = match &*kind.storage {
+        "deployments" => &["/spec", "/metadata/annotations"],
+        "endpointslices" => &["/endpoints", "/ports"],
+        "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => &["/webhooks"],
+        _ => &["/spec"],
+    };
+    if kind.has(Trait::Generation) && counted.iter().any(|pointer| differs(pointer)) {
         bump_generation(new, old);
     }
 }

@@ -36,6 +36,7 @@ mod discovery;
 mod emulated_versions;
 mod faults;
 mod field_validation;
+mod groups;
 mod impersonation;
 mod mistakes;
 mod negotiation;

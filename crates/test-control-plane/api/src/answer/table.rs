@@ -2,9 +2,12 @@
 
 mod access;
 mod age;
+mod autoscalers;
 mod cells;
 mod columns;
 mod custom;
+mod ingresses;
+mod jobs;
 mod network;
 mod pods;
 mod workloads;

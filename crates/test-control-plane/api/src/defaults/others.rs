@@ -79,6 +79,24 @@ pub(super) fn limit_range(value: &mut Value) {
     }
 }
 
+/// Network policies: the directions of the traffic that they concern.
+///
+/// Upstream: `SetDefaults_NetworkPolicy`.
+pub(super) fn network_policy(value: &mut Value) {
+    let count = |value: &Value, pointer: &str| {
+        let list = value.pointer(pointer).and_then(Value::as_array);
+        list.map_or(0, Vec::len)
+    };
+    if count(value, "/spec/policyTypes") > 0 {
+        return;
+    }
+    let egress = (count(value, "/spec/egress") > 0).then_some("Egress");
+    let types: Vec<&str> = ["Ingress"].into_iter().chain(egress).collect();
+    if let Some(spec) = child(value, "spec") {
+        spec.insert("policyTypes".to_owned(), json!(types));
+    }
+}
+
 /// Replication controllers: selector and labels from those of the template.
 ///
 /// Upstream: `SetDefaults_ReplicationController`.

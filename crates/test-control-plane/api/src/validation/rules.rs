@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     fn type_of(block: &str) -> Option<&'static Type> {
-        schema::find_type(block.split('/').next()?)
+        schema::find_type(block).or_else(|| schema::find_type(block.split('/').next()?))
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl ApiServer {
         self.prepare_create(kind, &request.namespace, &mut draft);
         self.normalize(kind, &mut draft)?;
         self.track(request, options, None, &mut draft)?;
-        defaults::admit_create(kind, &mut draft)?;
+        defaults::admit_create(kind, &mut draft, &|name| self.priority_class(name))?;
+        self.check_default_class(kind, &draft)?;
         self.admit_storage_class(kind, &mut draft);
         self.check_namespace_is_open(request, &draft)?;
         in_namespace?;

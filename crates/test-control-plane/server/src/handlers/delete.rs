@@ -167,7 +167,7 @@ impl ApiServer {
         if grace == Grace::Pending {
             return false;
         }
-        let finalizers = propagation_finalizers(draft, options.propagation);
+        let finalizers = propagation_finalizers(kind, draft, options.propagation);
         let is_free = finalizers.is_empty();
         if is_free && grace == Grace::None {
             return true;
@@ -328,10 +328,15 @@ fn bump_generation(draft: &mut Draft) {
     }
 }
 
-/// Returns the finalizers under the propagation policy.
+/// Returns the finalizers under the propagation policy. Jobs leave their pods by default.
 ///
 /// Upstream: `deletionFinalizersForGarbageCollection`.
-fn propagation_finalizers(draft: &Draft, propagation: Option<Propagation>) -> Vec<String> {
+fn propagation_finalizers(
+    kind: &Kind,
+    draft: &Draft,
+    propagation: Option<Propagation>,
+) -> Vec<String> {
+    let by_default = (&*kind.storage == "jobs").then_some(ORPHAN);
     let mut finalizers = draft.metadata().finalizers();
     let wanted = match propagation {
         Some(Propagation::Orphan) => Some(ORPHAN),
@@ -339,7 +344,8 @@ fn propagation_finalizers(draft: &Draft, propagation: Option<Propagation>) -> Ve
         Some(Propagation::Background) => None,
         None => [ORPHAN, FOREGROUND]
             .into_iter()
-            .find(|policy| finalizers.contains(policy)),
+            .find(|policy| finalizers.contains(policy))
+            .or(by_default),
     };
     finalizers.retain(|it| Some(*it) == wanted || !matches!(*it, ORPHAN | FOREGROUND));
     if let Some(wanted) = wanted.filter(|wanted| !finalizers.contains(wanted)) {

@@ -201,6 +201,7 @@ impl ApiServer {
         }
         if request.target == Target::Object {
             self.admit_resize(kind, old, &new)?;
+            self.check_default_class(kind, &new)?;
         }
         if !matches!(
             request.target,

@@ -102,7 +102,12 @@ impl ApiServer {
             (Verb::Watch, _) => self.watch(request, query, representation, read_view).await,
             (Verb::Create, _) => self.handle_create(request, incoming),
             (Verb::Update | Verb::Patch, _) => self.handle_update(request, incoming),
-            (Verb::Delete, _) => self.delete(request, &incoming.delete_options()?),
+            (Verb::Delete, _) => {
+                let options = incoming.delete_options()?;
+                let warning = warnings::of_deletion(&request.kind, &options);
+                let warning = warning.map(str::to_owned);
+                reply::with_warnings(self.delete(request, &options), warning.as_slice())
+            }
             (Verb::DeleteCollection, _) => {
                 let page = self.list_page(request, query, &read_view).await?;
                 self.delete_collection(request, page, &incoming.delete_options()?)

@@ -11,7 +11,8 @@ pub(super) fn age(timestamp: &str, now: Timestamp) -> String {
     }
 }
 
-fn human_duration(seconds: i64) -> String {
+/// Formats a time in seconds.
+pub(super) fn human_duration(seconds: i64) -> String {
     let with_rest = |big: i64, unit: &str, small: i64, small_unit: &str| {
         if small == 0 {
             format!("{big}{unit}")

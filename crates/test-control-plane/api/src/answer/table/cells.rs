@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::age;
-use super::{access, network, pods, workloads};
+use super::{access, autoscalers, ingresses, jobs, network, pods, workloads};
 use crate::defaults;
 pub(super) use crate::members::{list_at as list, number_at as number, text_at as text};
 
@@ -15,9 +15,23 @@ const SOURCES: &[(&str, Source)] = &[
     ("age", |object, args, now| {
         age(first_of(object, args), now).into()
     }),
+    ("age_or_none", |object, args, now| {
+        match first_of(object, args) {
+            "" => "<none>".into(),
+            time => age(time, now).into(),
+        }
+    }),
+    ("all", |object, args, _| {
+        or_none(&joined(list(object, args[0]).filter_map(Value::as_str))).into()
+    }),
     ("any", |object, args, _| {
         or_none(first_of(object, args)).into()
     }),
+    ("audiences", |driver, _, _| {
+        let requests = list(driver, "/spec/tokenRequests");
+        or(&joined(requests.map(|it| text(it, "/audience"))), "<unset>").into()
+    }),
+    ("capital", |object, args, _| capital(object, args[0]).into()),
     ("claim", |volume, _, _| claim_of(volume).into()),
     ("claim_capacity", |claim, _, _| {
         if_bound(claim, text(claim, "/status/capacity/storage")).into()
@@ -29,6 +43,12 @@ const SOURCES: &[(&str, Source)] = &[
     ("controller", |object, _, _| controller(object).into()),
     ("count", |object, args, _| {
         number_or_percent(object, args[0]).into()
+    }),
+    ("count_or_unset", |object, args, _| {
+        let count = object.pointer(args[0]).and_then(Value::as_i64);
+        count
+            .map_or_else(|| "<unset>".to_owned(), |count| count.to_string())
+            .into()
     }),
     ("created", |object, _, now| {
         age(text(object, "/metadata/creationTimestamp"), now).into()
@@ -46,11 +66,31 @@ const SOURCES: &[(&str, Source)] = &[
     ("flag", |object, args, _| {
         (object.pointer(args[0]) == Some(&json!(true))).into()
     }),
+    ("ingress_addresses", |ingress, _, _| {
+        network::balancer_addresses(ingress).into()
+    }),
+    ("ingress_hosts", |ingress, _, _| {
+        ingresses::hosts(ingress).into()
+    }),
+    ("ingress_parameters", |class, _, _| {
+        ingresses::parameters(class).into()
+    }),
+    ("ingress_ports", |ingress, _, _| {
+        ingresses::ports(ingress).into()
+    }),
+    ("job_completions", |job, _, _| jobs::completions(job).into()),
+    ("job_duration", |job, _, now| {
+        jobs::duration(job, now).into()
+    }),
+    ("job_status", |job, _, _| jobs::status(job).into()),
     ("known", |object, args, _| {
         or(first_of(object, args), "<unknown>").into()
     }),
     ("labels", |object, args, _| {
         or_none(&labels(object, args[0])).into()
+    }),
+    ("length", |object, args, _| {
+        list(object, args[0]).len().into()
     }),
     ("modes", |object, args, _| {
         access_modes(object, args[0]).into()
@@ -76,8 +116,15 @@ const SOURCES: &[(&str, Source)] = &[
         format!("{}/{}", number(object, args[0]), number(object, args[1])).into()
     }),
     ("role", |binding, _, _| access::role(binding).into()),
-    ("selector", |object, _, _| {
-        workloads::selector(object).into()
+    ("scale_metrics", |autoscaler, _, _| {
+        autoscalers::metrics(autoscaler).into()
+    }),
+    ("scale_target", |autoscaler, _, _| {
+        autoscalers::target(autoscaler).into()
+    }),
+    ("selector", |object, args, _| {
+        let pointer = args.first().unwrap_or(&"/spec/selector");
+        workloads::selector(object, pointer).into()
     }),
     ("service_address", |service, _, _| {
         network::external_address(service).into()
@@ -87,6 +134,12 @@ const SOURCES: &[(&str, Source)] = &[
     }),
     ("set", |object, args, _| {
         or(first_of(object, args), "<unset>").into()
+    }),
+    ("slice_endpoints", |slice, _, _| {
+        network::slice_endpoints(slice).into()
+    }),
+    ("slice_ports", |slice, _, _| {
+        network::slice_ports(slice).into()
     }),
     ("subjects", |binding, args, _| {
         access::subjects(binding, args[0]).into()
@@ -135,6 +188,17 @@ pub(super) fn or_none(text: &str) -> &str {
 
 fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
     if text.is_empty() { otherwise } else { text }
+}
+
+/// Formats a flag as Python does; `<unset>` if it is missing.
+///
+/// Upstream: `printBoolPtr`
+fn capital<'a>(object: &Value, pointer: &str) -> &'a str {
+    match object.pointer(pointer) {
+        Some(Value::Bool(true)) => "True",
+        Some(Value::Bool(false)) => "False",
+        _ => "<unset>",
+    }
 }
 
 pub(super) fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {

@@ -1,10 +1,10 @@
-//! The cells of services and endpoints.
+//! The cells of services, endpoints and their slices.
 
 use serde_json::Value;
 
 use super::cells::{joined, list, number, or_none, text};
 
-/// Maximum number of endpoints in a cell.
+/// Maximum number of endpoints or ports in a cell.
 const ENDPOINTS_MAX: usize = 3;
 
 pub(super) fn service_ports(service: &Value) -> String {
@@ -28,15 +28,7 @@ pub(super) fn external_address(service: &Value) -> String {
     match text(service, "/spec/type") {
         "ExternalName" => text(service, "/spec/externalName").to_owned(),
         "LoadBalancer" => {
-            let balancers = list(service, "/status/loadBalancer/ingress");
-            let addresses = joined(balancers.map(|balancer| {
-                let address = text(balancer, "/ip");
-                if address.is_empty() {
-                    text(balancer, "/hostname")
-                } else {
-                    address
-                }
-            }));
+            let addresses = balancer_addresses(service);
             match (addresses.is_empty(), own.is_empty()) {
                 (true, true) => "<pending>".to_owned(),
                 (true, false) => own,
@@ -46,6 +38,31 @@ pub(super) fn external_address(service: &Value) -> String {
         }
         _ => or_none(&own).to_owned(),
     }
+}
+
+/// Returns the addresses of the load balancers of a service or an ingress.
+pub(super) fn balancer_addresses(object: &Value) -> String {
+    let balancers = list(object, "/status/loadBalancer/ingress");
+    joined(balancers.map(|balancer| match text(balancer, "/ip") {
+        "" => text(balancer, "/hostname"),
+        address => address,
+    }))
+}
+
+/// Upstream: `formatDiscoveryPorts`
+pub(super) fn slice_ports(slice: &Value) -> String {
+    let ports = list(slice, "/ports").map(|port| match number(port, "/port") {
+        0 => "*".to_owned(),
+        port => port.to_string(),
+    });
+    first_few(ports.collect(), "<unset>")
+}
+
+/// Upstream: `formatDiscoveryEndpoints`
+pub(super) fn slice_endpoints(slice: &Value) -> String {
+    let addresses = list(slice, "/endpoints").flat_map(|it| list(it, "/addresses"));
+    let addresses = addresses.filter_map(Value::as_str);
+    first_few(addresses.map(str::to_owned).collect(), "<unset>")
 }
 
 pub(super) fn endpoints(endpoints: &Value) -> String {
@@ -62,12 +79,16 @@ pub(super) fn endpoints(endpoints: &Value) -> String {
             found.extend(addresses.iter().map(|address| format!("{address}:{port}")));
         }
     }
-    let more = found.len().saturating_sub(ENDPOINTS_MAX);
-    found.truncate(ENDPOINTS_MAX);
-    let shown = or_none(&found.join(",")).to_owned();
-    if more > 0 {
-        format!("{shown} + {more} more...")
-    } else {
-        shown
+    first_few(found, "<none>")
+}
+
+/// Joins the first texts and counts the others.
+fn first_few(mut texts: Vec<String>, if_none: &str) -> String {
+    let more = texts.len().saturating_sub(ENDPOINTS_MAX);
+    texts.truncate(ENDPOINTS_MAX);
+    match (texts.is_empty(), more) {
+        (true, _) => if_none.to_owned(),
+        (false, 0) => texts.join(","),
+        (false, more) => format!("{} + {more} more...", texts.join(",")),
     }
 }

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::cells::{labels, or_none};
 
 /// Formats a selector, either with expressions or as a label map, as kubectl does.
-pub(super) fn selector(object: &Value) -> String {
-    let Some(selector) = object.pointer("/spec/selector") else {
+pub(super) fn selector(object: &Value, pointer: &str) -> String {
+    let Some(selector) = object.pointer(pointer) else {
         return "<none>".to_owned();
     };
     let has_form = ["matchLabels", "matchExpressions"]

@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::admissionregistration::v1 as admission;
 use k8s_openapi::api::apps::v1 as apps;
 use k8s_openapi::api::authentication::v1 as authentication;
 use k8s_openapi::api::authorization::v1 as authorization;
 use k8s_openapi::api::autoscaling::v1 as autoscaling;
+use k8s_openapi::api::autoscaling::v2 as autoscaling_v2;
+use k8s_openapi::api::batch::v1 as batch;
 use k8s_openapi::api::coordination::v1 as coordination;
 use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::discovery::v1 as discovery;
 use k8s_openapi::api::events::v1 as events;
+use k8s_openapi::api::networking::v1 as networking;
 use k8s_openapi::api::policy::v1 as policy;
 use k8s_openapi::api::rbac::v1 as rbac;
+use k8s_openapi::api::scheduling::v1 as scheduling;
 use k8s_openapi::api::storage::v1 as storage;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api_extensions;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
@@ -142,9 +148,25 @@ fn add(types: &mut Types, kind: GroupVersionKind<'_>) {
         }
         ("autoscaling", "v1", "Scale") => types.add::<autoscaling::Scale>(kind),
         ("coordination.k8s.io", "v1", "Lease") => types.add_listed::<coordination::Lease>(kind),
-        ("storage.k8s.io", "v1", "StorageClass") => {
-            types.add_listed::<storage::StorageClass>(kind);
+        ("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration") => {
+            types.add_listed::<admission::MutatingWebhookConfiguration>(kind);
         }
+        ("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration") => {
+            types.add_listed::<admission::ValidatingWebhookConfiguration>(kind);
+        }
+        ("autoscaling", "v2", "HorizontalPodAutoscaler") => {
+            types.add_listed::<autoscaling_v2::HorizontalPodAutoscaler>(kind);
+        }
+        ("batch", "v1", "CronJob") => types.add_listed::<batch::CronJob>(kind),
+        ("batch", "v1", "Job") => types.add_listed::<batch::Job>(kind),
+        ("discovery.k8s.io", "v1", "EndpointSlice") => {
+            types.add_listed::<discovery::EndpointSlice>(kind);
+        }
+        ("networking.k8s.io", "v1", name) => add_networking(types, kind, name),
+        ("scheduling.k8s.io", "v1", "PriorityClass") => {
+            types.add_listed::<scheduling::PriorityClass>(kind);
+        }
+        ("storage.k8s.io", "v1", name) => add_storage(types, kind, name),
         ("events.k8s.io", "v1", "Event") => types.add_listed::<events::Event>(kind),
         ("policy", "v1", "Eviction") => types.add::<policy::Eviction>(kind),
         ("policy", "v1", "PodDisruptionBudget") => {
@@ -183,6 +205,25 @@ fn add_core(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
         "Secret" => types.add_listed::<core::Secret>(kind),
         "Service" => types.add_listed::<core::Service>(kind),
         "ServiceAccount" => types.add_listed::<core::ServiceAccount>(kind),
+        _ => {}
+    }
+}
+
+fn add_networking(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
+    match name {
+        "Ingress" => types.add_listed::<networking::Ingress>(kind),
+        "IngressClass" => types.add_listed::<networking::IngressClass>(kind),
+        "NetworkPolicy" => types.add_listed::<networking::NetworkPolicy>(kind),
+        _ => {}
+    }
+}
+
+fn add_storage(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
+    match name {
+        "CSIDriver" => types.add_listed::<storage::CSIDriver>(kind),
+        "CSINode" => types.add_listed::<storage::CSINode>(kind),
+        "StorageClass" => types.add_listed::<storage::StorageClass>(kind),
+        "VolumeAttachment" => types.add_listed::<storage::VolumeAttachment>(kind),
         _ => {}
     }
 }

@@ -8,7 +8,8 @@ use crate::status::FieldError;
 use crate::validation::place::{Errors, Place};
 use crate::validation::pod_template::{env, probe, resources, scheduling, volumes};
 use crate::validation::{
-    metadata, names, network, others, pod, pod_template, stateful_set, storage, workloads,
+    cluster, ingresses, jobs, metadata, names, network, others, pod, pod_template, stateful_set,
+    storage, workloads,
 };
 
 /// Returns true if the value of an object needs the next checks.
@@ -41,6 +42,7 @@ const SYNTAXES: &[(&str, Syntax)] = &[
     ("descending-path", names::descending_path),
     ("label", names::dns_label),
     ("label-value", names::label_value),
+    ("letter-label", names::letter_label),
     ("local-path", names::local_path),
     ("path-segment", names::path_segment),
     ("port-name", names::port_name),
@@ -108,15 +110,19 @@ const CHECKS: &[(&str, Check)] = &[
 ];
 
 const HOOKS: &[(&str, Hook)] = &[
+    ("absolute_path", ingresses::absolute_path),
     ("added_finalizers", metadata::added_finalizers),
     ("annotations", metadata::annotations),
+    ("cidr", ingresses::cidr),
     ("claim_source", pod_template::claim_source),
     ("claim_update", storage::claim_update),
     ("claim_volumes", stateful_set::claim_volumes),
     ("container_resources", resources::container_resources),
+    ("cron_job_name", jobs::cron_job_name),
     ("daemon_set_strategy", workloads::daemon_set_strategy),
     ("deletion_grace", metadata::deletion_grace),
     ("deletion_time", metadata::deletion_time),
+    ("domain_path", ingresses::domain_path),
     ("downward_files", volumes::downward_files),
     ("endpoint_ip", network::endpoint_ip),
     ("endpoint_subset", network::endpoint_subset),
@@ -124,15 +130,22 @@ const HOOKS: &[(&str, Hook)] = &[
     ("env_source", env::env_source),
     ("field_manager", metadata::field_manager),
     ("field_reference", env::field_reference),
+    ("full_name", cluster::full_name),
     ("handler", probe::handler),
     ("host_network", pod_template::host_network),
+    ("ingress_host", ingresses::ingress_host),
+    ("job_template", jobs::job_template),
+    ("job_update", jobs::job_update),
     ("known_finalizer", metadata::known_finalizer),
     ("namespace_finalizer", others::namespace_finalizer),
     ("no_progress", workloads::no_progress),
+    ("one_backend", ingresses::one_backend),
     ("one_budget", others::one_budget),
     ("one_controller", metadata::one_controller),
     ("one_deletion_policy", metadata::one_deletion_policy),
     ("one_pod_only", storage::one_pod_only),
+    ("one_target", cluster::one_target),
+    ("one_volume", cluster::one_volume),
     ("operating_system", pod_template::operating_system),
     ("owner_version", metadata::owner_version),
     ("parameter_names", storage::parameter_names),
@@ -142,11 +155,14 @@ const HOOKS: &[(&str, Hook)] = &[
     ("progress_deadline", workloads::progress_deadline),
     ("projections", volumes::projections),
     ("qos_class", pod::qos_class),
+    ("replica_bounds", cluster::replica_bounds),
     ("role_ref_update", others::role_ref_update),
+    ("schedule", jobs::schedule),
     ("scheduling_gates", scheduling::scheduling_gates),
     ("search_domain", pod_template::search_domain),
     ("service_ports", network::service_ports),
     ("service_update", network::service_update),
+    ("some_rule", ingresses::some_rule),
     ("spread_constraints", scheduling::spread_constraints),
     ("stateful_set_strategy", stateful_set::stateful_set_strategy),
     ("stateful_set_update", stateful_set::stateful_set_update),
@@ -156,6 +172,7 @@ const HOOKS: &[(&str, Hook)] = &[
     ("taint_value", others::taint_value),
     ("taints", others::taints),
     ("toleration_value", scheduling::toleration_value),
+    ("user_priority", cluster::user_priority),
     ("volume_type", storage::volume_type),
 ];
 

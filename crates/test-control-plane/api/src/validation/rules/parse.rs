@@ -2,13 +2,16 @@
 
 use super::{Clause, Row, Rules, Words, checks};
 
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 11] = [
+    include_str!("batch.txt"),
+    include_str!("cluster.txt"),
     include_str!("container.txt"),
     include_str!("metadata.txt"),
     include_str!("network.txt"),
     include_str!("others.txt"),
     include_str!("pod.txt"),
     include_str!("scheduling.txt"),
+    include_str!("traffic.txt"),
     include_str!("volume.txt"),
     include_str!("workload.txt"),
 ];

@@ -1,0 +1,112 @@
+//! Rules of autoscalers, priorities, attachments and webhooks.
+
+use super::names;
+use super::place::{Errors, Place};
+
+/// Maximum priority of a class that a user defines.
+const USER_PRIORITY_MAX: i64 = 1_000_000_000;
+
+/// The prefix of the classes of the system.
+const SYSTEM_PREFIX: &str = "system-";
+
+/// Minimum number of segments in a webhook's name.
+const NAME_SEGMENTS_MIN: usize = 3;
+
+/// Upstream: `validateHorizontalPodAutoscalerSpec`, the part about the bounds.
+pub(super) fn replica_bounds(spec: &Place<'_>, errors: &mut Errors) {
+    let [min, max] = ["minReplicas", "maxReplicas"].map(|it| spec.member(it));
+    if min.is_present() && max.number() < min.number() {
+        errors.push(max.invalid("must be greater than or equal to `minReplicas`"));
+    }
+}
+
+/// Upstream: `ValidatePriorityClass`
+pub(super) fn user_priority(class: &Place<'_>, errors: &mut Errors) {
+    let name = class.member("metadata.name");
+    if name.text().starts_with(SYSTEM_PREFIX) {
+        errors.push(name.forbidden(
+            "priority class names with 'system-' prefix are reserved for system use only. error: \
+             only system-cluster-critical and system-node-critical may have it",
+        ));
+    }
+    let value = class.member("value");
+    if value.number() > USER_PRIORITY_MAX {
+        let detail = "maximum allowed value of a user defined priority is 1000000000";
+        errors.push(value.forbidden(detail));
+    }
+}
+
+/// Upstream: `validateVolumeAttachmentSource`
+pub(super) fn one_volume(source: &Place<'_>, errors: &mut Errors) {
+    let members = ["inlineVolumeSpec", "persistentVolumeName"];
+    let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+    match members.map(|it| source.member(it).is_present()) {
+        [true, true] => errors.push(source.forbidden(detail)),
+        [false, false] => errors.push(source.required(detail)),
+        _ => {}
+    }
+}
+
+/// Rejects a name with too few segments.
+///
+/// Upstream: `IsFullyQualifiedName`
+pub(super) fn full_name(name: &Place<'_>, errors: &mut Errors) {
+    name.invalid_for(names::dns_subdomain(name.text()), errors);
+    if name.text().split('.').count() < NAME_SEGMENTS_MIN {
+        let detail = "should be a domain with at least three segments separated by dots";
+        errors.push(name.invalid(detail));
+    }
+}
+
+/// Upstream: `validateWebhook`, the part about the configuration of the client.
+pub(super) fn one_target(client: &Place<'_>, errors: &mut Errors) {
+    let [url, service] = ["url", "service"].map(|it| client.member(it));
+    if url.is_present() == service.is_present() {
+        errors.push(client.required("exactly one of url or service is required"));
+        return;
+    }
+    for member in ["namespace", "name"] {
+        let place = service.member(member);
+        if service.is_present() && place.is_empty() {
+            let detail = format!("service {member} is required");
+            errors.push(place.required(&detail));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    type Hook = fn(&Place<'_>, &mut Errors);
+
+    fn fields(hook: Hook, value: &Value) -> Vec<String> {
+        let mut errors = Errors::new();
+        hook(&Place::new(value, "x"), &mut errors);
+        errors.into_iter().map(|error| error.field).collect()
+    }
+
+    #[test]
+    fn bounds_and_priorities_are_limited() {
+        let spec = json!({"minReplicas": 3, "maxReplicas": 2});
+        assert_eq!(fields(replica_bounds, &spec), ["x.maxReplicas"]);
+        let class = json!({"metadata": {"name": "system-x"}, "value": 2_000_000_000});
+        let expected = ["x.metadata.name", "x.value"];
+        assert_eq!(fields(user_priority, &class), expected);
+    }
+
+    #[test]
+    fn exactly_one_choice_is_needed() {
+        let both = json!({"inlineVolumeSpec": {}, "persistentVolumeName": "a"});
+        for source in [json!({}), both] {
+            assert_eq!(fields(one_volume, &source), ["x"]);
+        }
+        assert_eq!(fields(one_target, &json!({})), ["x"]);
+        let nameless = json!({"service": {"namespace": "a"}});
+        assert_eq!(fields(one_target, &nameless), ["x.service.name"]);
+        assert_eq!(fields(full_name, &json!("a.b")), ["x"]);
+        assert_eq!(fields(full_name, &json!("a.b.c")), [""; 0]);
+    }
+}

@@ -1,0 +1,328 @@
+//! The groups beside those of workloads: defaults, validation and tables of their kinds.
+
+use http::Method;
+use kube_test_control_plane::TestControlPlane;
+use serde_json::{Value, json};
+
+use crate::support::{Plane, get_as};
+
+const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+const TABLE: &str = "application/json;as=Table;g=meta.k8s.io;v=v1";
+
+async fn plane() -> Plane {
+    Plane::new(TestControlPlane::builder().start().await)
+}
+
+fn job(name: &str) -> Value {
+    let container = json!({"name": "c", "image": "registry.example/c:1"});
+    json!({
+        "metadata": {"name": name},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    })
+}
+
+/// An object of each kind, with its collection.
+fn examples() -> Vec<(&'static str, Value)> {
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    let backend = json!({"service": {"name": "web", "port": {"number": 80}}});
+    let path = json!({"path": "/", "pathType": "Prefix", "backend": backend});
+    let cron = json!({"schedule": "*/5 * * * *", "jobTemplate": {"spec": job("x")["spec"]}});
+    let webhook = json!({
+        "name": "check.acme.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"namespace": "default", "name": "web"}},
+        "rules": [{
+            "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"],
+            "resources": ["pods"],
+        }],
+    });
+    vec![
+        (JOBS, job("example")),
+        (
+            "/apis/batch/v1/namespaces/default/cronjobs",
+            json!({"spec": cron}),
+        ),
+        (
+            "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+            json!({"spec": {"scaleTargetRef": target, "maxReplicas": 3, "behavior": {}}}),
+        ),
+        (
+            "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+            json!({"spec": {"rules": [{"host": "a.example", "http": {"paths": [path]}}]}}),
+        ),
+        (
+            "/apis/networking.k8s.io/v1/ingressclasses",
+            json!({"spec": {
+                "controller": "example.com/ingress",
+                "parameters": {"kind": "Config", "name": "a"},
+            }}),
+        ),
+        (
+            "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies",
+            json!({"spec": {"podSelector": {}, "egress": [{"ports": [{"port": 53}]}]}}),
+        ),
+        (
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            json!({"value": 1000}),
+        ),
+        ("/apis/storage.k8s.io/v1/csidrivers", json!({"spec": {}})),
+        (
+            "/apis/storage.k8s.io/v1/csinodes",
+            json!({"spec": {"drivers": [{"name": "a.example", "nodeID": "1", "topologyKeys": null}]}}),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/volumeattachments",
+            json!({"spec": {
+                "attacher": "a.example", "nodeName": "node-1",
+                "source": {"persistentVolumeName": "v"},
+            }}),
+        ),
+        (
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+            json!({"webhooks": [webhook]}),
+        ),
+        (
+            "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+            json!({"webhooks": [webhook]}),
+        ),
+        (
+            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices",
+            json!({
+                "addressType": "IPv4", "ports": [{"port": 80}],
+                "endpoints": [{"addresses": ["10.0.0.1"]}],
+            }),
+        ),
+    ]
+}
+
+/// Creates an object of each kind and returns them by the last segment of their collection.
+async fn create_all(plane: &Plane) -> Value {
+    let mut all = json!({});
+    for (path, mut object) in examples() {
+        object["metadata"] = json!({"name": "example"});
+        let (code, created) = plane.call(Method::POST, path, &object).await;
+        assert_eq!(code, 201, "{path}: {created}");
+        let name = path.rsplit('/').next().unwrap();
+        all[name] = created;
+    }
+    all
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_get_their_defaults() {
+    let plane = plane().await;
+    let all = create_all(&plane).await;
+    let (jobs, scaler) = (&all["jobs"], &all["horizontalpodautoscalers"]);
+    assert_eq!(jobs["spec"]["backoffLimit"], 6);
+    assert_eq!(jobs["metadata"]["generation"], 1);
+    let labels = &jobs["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(labels["batch.kubernetes.io/job-name"], "example");
+    let uid = &jobs["metadata"]["uid"];
+    let selected = json!({"batch.kubernetes.io/controller-uid": uid});
+    assert_eq!(jobs["spec"]["selector"]["matchLabels"], selected);
+    let cron = &all["cronjobs"]["spec"];
+    assert_eq!(cron["concurrencyPolicy"], "Allow");
+    let pod = &cron["jobTemplate"]["spec"]["template"]["spec"];
+    assert_eq!(pod["dnsPolicy"], "ClusterFirst");
+    assert_eq!(scaler["spec"]["metrics"][0]["resource"]["name"], "cpu");
+    let down = &scaler["spec"]["behavior"]["scaleDown"];
+    assert_eq!(down["selectPolicy"], "Max");
+    assert_eq!(
+        all["networkpolicies"]["spec"]["policyTypes"],
+        json!(["Ingress", "Egress"])
+    );
+    let parameters = &all["ingressclasses"]["spec"]["parameters"];
+    assert_eq!(parameters["scope"], "Cluster");
+    let hook = &all["mutatingwebhookconfigurations"]["webhooks"][0];
+    assert_eq!(hook["reinvocationPolicy"], "Never");
+    assert_eq!(hook["clientConfig"]["service"]["port"], 443);
+    let port = json!({"name": "", "port": 80, "protocol": "TCP"});
+    assert_eq!(all["endpointslices"]["ports"][0], port);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn tables_have_the_columns_of_kubectl() {
+    let plane = plane().await;
+    create_all(&plane).await;
+    for (path, cells) in [
+        (JOBS, json!(["example", "Running", "0/1", "", "0s"])),
+        (
+            "/apis/batch/v1/cronjobs",
+            json!([
+                "example",
+                "*/5 * * * *",
+                "<none>",
+                "False",
+                0,
+                "<none>",
+                "0s"
+            ]),
+        ),
+        (
+            "/apis/autoscaling/v2/horizontalpodautoscalers",
+            json!([
+                "example",
+                "Deployment/web",
+                "cpu: <unknown>/80%",
+                "1",
+                3,
+                0,
+                "0s"
+            ]),
+        ),
+        (
+            "/apis/networking.k8s.io/v1/ingresses",
+            json!(["example", "<none>", "a.example", "", "80", "0s"]),
+        ),
+        (
+            "/apis/networking.k8s.io/v1/networkpolicies",
+            json!(["example", "<none>", "0s"]),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/csidrivers",
+            json!([
+                "example",
+                true,
+                false,
+                false,
+                "<unset>",
+                false,
+                "Persistent",
+                "0s"
+            ]),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/volumeattachments",
+            json!(["example", "a.example", "v", "node-1", false, "0s"]),
+        ),
+        (
+            "/apis/discovery.k8s.io/v1/endpointslices",
+            json!(["example", "IPv4", "80", "10.0.0.1", "0s"]),
+        ),
+        (
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            json!(["example", 1000, false, "0s", "PreemptLowerPriority"]),
+        ),
+    ] {
+        let table = get_as(plane.0.server(), path, TABLE).await.json();
+        let count = cells.as_array().unwrap().len();
+        let row = table["rows"][0]["cells"].as_array().unwrap();
+        assert_eq!(json!(row[..count]), cells, "{path}");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn invalid_objects_are_rejected() {
+    let plane = plane().await;
+    let change = |mut object: Value, pointer: &str, value: Value| {
+        object["metadata"] = json!({"name": "example"});
+        *object.pointer_mut(pointer).unwrap() = value;
+        object
+    };
+    let of = |kind: &str| {
+        let mut all = examples().into_iter();
+        all.find(|(path, _)| path.ends_with(kind)).unwrap()
+    };
+    for (kind, pointer, value, message) in [
+        (
+            "/jobs",
+            "/spec/template/spec/restartPolicy",
+            json!("Always"),
+            "spec.template.spec.restartPolicy: Required value: valid values: \"OnFailure\", \
+             \"Never\"",
+        ),
+        (
+            "/cronjobs",
+            "/spec/schedule",
+            json!("often"),
+            "spec.schedule: Invalid value: \"often\": expected exactly 5 fields, found 1: [often]",
+        ),
+        (
+            "/horizontalpodautoscalers",
+            "/spec/maxReplicas",
+            json!(0),
+            "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+        ),
+        (
+            "/ingresses",
+            "/spec/rules/0/http/paths/0/path",
+            json!("x"),
+            "spec.rules[0].http.paths[0].path: Invalid value: \"x\": must be an absolute path",
+        ),
+        (
+            "/validatingwebhookconfigurations",
+            "/webhooks/0/clientConfig",
+            json!({}),
+            "webhooks[0].clientConfig: Required value: exactly one of url or service is required",
+        ),
+        (
+            "/endpointslices",
+            "/addressType",
+            json!("IPv5"),
+            "addressType: Unsupported value: \"IPv5\": supported values: \"FQDN\", \"IPv4\", \
+             \"IPv6\"",
+        ),
+    ] {
+        let (path, object) = of(kind);
+        let object = change(object, pointer, value);
+        let (code, body) = plane.call(Method::POST, path, &object).await;
+        assert_eq!(code, 422, "{kind}: {body}");
+        let found = body["message"].as_str().unwrap();
+        assert!(found.contains(message), "{found}");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn immutable_members_keep_their_value() {
+    let plane = plane().await;
+    create_all(&plane).await;
+    let path = format!("{JOBS}/example");
+    let (_, mut found) = plane.call(Method::GET, &path, &Value::Null).await;
+    found["spec"]["parallelism"] = json!(2);
+    let (code, found) = plane.call(Method::PUT, &path, &found).await;
+    assert_eq!((code, &found["metadata"]["generation"]), (200, &json!(2)));
+    let mut other = found.clone();
+    other["spec"]["template"]["spec"]["containers"][0]["image"] = json!("other");
+    let (code, body) = plane.call(Method::PUT, &path, &other).await;
+    assert_eq!(code, 422, "{body}");
+    let class = "/apis/scheduling.k8s.io/v1/priorityclasses/example";
+    let (_, mut found) = plane.call(Method::GET, class, &Value::Null).await;
+    found["value"] = json!(5);
+    let (code, body) = plane.call(Method::PUT, class, &found).await;
+    assert_eq!(code, 422, "{body}");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn deleted_job_leaves_its_pods_by_default() {
+    let plane = plane().await;
+    create_all(&plane).await;
+    let path = format!("{JOBS}/example");
+    let (code, body) = plane.call(Method::DELETE, &path, &Value::Null).await;
+    assert_eq!(code, 200);
+    assert_eq!(body["metadata"]["finalizers"], json!(["orphan"]));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_takes_the_priority_of_its_class() {
+    let plane = plane().await;
+    create_all(&plane).await;
+    let mut pod = crate::support::pod("p");
+    pod["spec"]["priorityClassName"] = json!("example");
+    let pods = "/api/v1/namespaces/default/pods";
+    let (code, created) = plane.call(Method::POST, pods, &pod).await;
+    assert_eq!((code, &created["spec"]["priority"]), (201, &json!(1000)));
+    let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    let class = |name: &str| json!({"metadata": {"name": name}, "value": 5, "globalDefault": true});
+    plane.create(classes, &class("usual")).await;
+    let (code, body) = plane.call(Method::POST, classes, &class("second")).await;
+    assert_eq!(code, 403, "{body}");
+    let (_, created) = plane
+        .call(Method::POST, pods, &crate::support::pod("q"))
+        .await;
+    assert_eq!(created["spec"]["priorityClassName"], "usual");
+    plane.stop().await;
+}
