@@ -15,6 +15,7 @@ mod open_api;
 mod priority_class;
 mod read;
 mod scale;
+mod signing_request;
 mod storage_class;
 mod token_issuer;
 mod update;

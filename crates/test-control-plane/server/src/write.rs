@@ -236,6 +236,16 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
     keep_deletion(metadata, &before);
     match target {
         Target::Part(Subresource::Status) => keep_all_but_status(kind, new, old),
+        Target::Part(Subresource::Approval) => {
+            let conditions = new.value.pointer("/status/conditions").cloned();
+            keep_all_but_status(kind, new, old);
+            keep(new, old, "status");
+            set_or_remove(
+                object_mut(&mut new.value, "status"),
+                "conditions",
+                conditions,
+            );
+        }
         Target::Part(Subresource::EphemeralContainers) => {
             let containers = new.value.pointer("/spec/ephemeralContainers").cloned();
             keep_all(new, old);
@@ -258,7 +268,7 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
                 keep(new, old, "status");
             }
             match &*kind.storage {
-                "namespaces" => keep(new, old, "spec"),
+                "certificatesigningrequests" | "namespaces" => keep(new, old, "spec"),
                 "daemonsets" => defaults::count_templates(&mut new.value, Some(&old.value)),
                 "services" => defaults::keep_allocated(&mut new.value, &old.value),
                 DEFINITIONS => custom::note_stored_version(&mut new.value),

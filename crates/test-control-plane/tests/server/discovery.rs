@@ -96,8 +96,9 @@ async fn aggregated_discovery_is_negotiated() {
         assert_eq!(get_as(server, path, "text/html").await.code, 406);
     }
     let all = get_as(server, "/apis", AGGREGATED).await.json();
-    let apps = &all["items"][0];
-    assert_eq!(apps["metadata"]["name"], "apps");
+    let groups = all["items"].as_array().unwrap();
+    let apps = groups.iter().find(|it| it["metadata"]["name"] == "apps");
+    let apps = apps.unwrap();
     assert_eq!(apps["versions"][0]["freshness"], "Current");
     let resources = apps["versions"][0]["resources"].as_array().unwrap();
     let sets = resources.iter().find(|r| r["resource"] == "statefulsets");

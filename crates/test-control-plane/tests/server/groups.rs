@@ -1,5 +1,7 @@
 //! The groups beside those of workloads: defaults, validation and tables of their kinds.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
@@ -324,5 +326,96 @@ async fn pod_takes_the_priority_of_its_class() {
         .call(Method::POST, pods, &crate::support::pod("q"))
         .await;
     assert_eq!(created["spec"]["priorityClassName"], "usual");
+    plane.stop().await;
+}
+
+const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+fn signing_request(name: &str) -> Value {
+    let pem = "-----BEGIN CERTIFICATE REQUEST-----\nAA==\n-----END CERTIFICATE REQUEST-----\n";
+    json!({
+        "metadata": {"name": name},
+        "spec": {
+            "request": STANDARD.encode(pem),
+            "signerName": "example.com/signer",
+            "usages": ["client auth"],
+            "username": "somebody else",
+        },
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn certificate_request_is_approved_and_issued() {
+    let plane = plane().await;
+    let created = plane.create(REQUESTS, &signing_request("a")).await;
+    assert_eq!(created["spec"]["username"], "kubernetes-admin");
+    assert_eq!(created["status"], json!({}));
+    let path = format!("{REQUESTS}/a");
+    let condition = json!({"type": "Approved", "status": "True", "reason": "Mine"});
+    let mut approved = created.clone();
+    approved["status"] = json!({"conditions": [condition], "certificate": "AA=="});
+    let ignored = plane.call(Method::PUT, &path, &approved).await;
+    assert_eq!((ignored.0, &ignored.1["status"]), (200, &json!({})));
+    let approval = format!("{path}/approval");
+    let (code, approved) = plane.call(Method::PUT, &approval, &approved).await;
+    assert_eq!(code, 200, "{approved}");
+    assert_eq!(approved["status"].get("certificate"), None);
+    let since = &approved["status"]["conditions"][0]["lastTransitionTime"];
+    assert!(since.is_string(), "{approved}");
+    let mut issued = approved.clone();
+    issued["status"] = json!({"certificate": "AA==", "conditions": []});
+    let (code, issued) = plane
+        .call(Method::PUT, &format!("{path}/status"), &issued)
+        .await;
+    assert_eq!(
+        (code, &issued["status"]["certificate"]),
+        (200, &json!("AA=="))
+    );
+    assert_eq!(issued["status"]["conditions"][0]["type"], "Approved");
+    let table = get_as(plane.0.server(), REQUESTS, TABLE).await.json();
+    let cells = json!([
+        "a",
+        "0s",
+        "example.com/signer",
+        "kubernetes-admin",
+        "<none>",
+        "Approved,Issued"
+    ]);
+    assert_eq!(table["rows"][0]["cells"], cells);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn contradicting_approvals_are_rejected() {
+    let plane = plane().await;
+    let mut created = plane.create(REQUESTS, &signing_request("a")).await;
+    created["status"]["conditions"] = json!([
+        {"type": "Approved", "status": "True"},
+        {"type": "Denied", "status": "True"},
+    ]);
+    let path = format!("{REQUESTS}/a/approval");
+    let (code, body) = plane.call(Method::PUT, &path, &created).await;
+    assert_eq!(code, 422, "{body}");
+    let mut bare = signing_request("b");
+    bare["spec"]["request"] = json!("AA==");
+    let (code, body) = plane.call(Method::POST, REQUESTS, &bare).await;
+    assert_eq!(code, 422, "{body}");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn api_services_and_components_are_read() {
+    let plane = plane().await;
+    let services = plane
+        .get("/apis/apiregistration.k8s.io/v1/apiservices")
+        .await;
+    assert_eq!(services["kind"], "APIServiceList");
+    let apps = plane
+        .get("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps")
+        .await;
+    assert_eq!(apps["spec"]["group"], "apps");
+    let scheduler = plane.get("/api/v1/componentstatuses/scheduler").await;
+    assert_eq!(scheduler["conditions"][0]["status"], "True");
+    assert_eq!(plane.code("/api/v1/componentstatuses/none").await, 404);
     plane.stop().await;
 }

@@ -10,6 +10,7 @@ mod ingresses;
 mod jobs;
 mod network;
 mod pods;
+mod requests;
 mod workloads;
 
 use bytes::Bytes;

@@ -8,6 +8,8 @@ use super::{Kind, Verb};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subresource {
+    /// `/approval` of requests for certificates.
+    Approval,
     /// `/attach` of pods.
     Attach,
     /// `/binding` of pods.
@@ -40,6 +42,7 @@ impl Subresource {
     /// Returns the last segment of the URL.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Approval => "approval",
             Self::Attach => "attach",
             Self::Binding => "binding",
             Self::EphemeralContainers => "ephemeralcontainers",
@@ -61,9 +64,11 @@ impl Subresource {
         match self {
             Self::Attach | Self::Exec | Self::PortForward => &[Verb::Create, Verb::Get],
             Self::Binding | Self::Eviction | Self::Token => &[Verb::Create],
-            Self::EphemeralContainers | Self::Resize | Self::Scale | Self::Status => {
-                &[Verb::Get, Verb::Patch, Verb::Update]
-            }
+            Self::Approval
+            | Self::EphemeralContainers
+            | Self::Resize
+            | Self::Scale
+            | Self::Status => &[Verb::Get, Verb::Patch, Verb::Update],
             Self::Finalize => &[Verb::Update],
             Self::Log => &[Verb::Get],
             Self::Proxy => &[
@@ -91,7 +96,8 @@ impl Subresource {
             },
             Self::Scale => ("autoscaling", "v1", "Scale"),
             Self::Token => ("authentication.k8s.io", "v1", "TokenRequest"),
-            Self::EphemeralContainers
+            Self::Approval
+            | Self::EphemeralContainers
             | Self::Finalize
             | Self::Log
             | Self::Resize

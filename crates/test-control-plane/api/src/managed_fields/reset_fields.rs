@@ -68,6 +68,10 @@ impl Filter {
                 &["metadata", "deletionTimestamp"],
                 &["metadata", "ownerReferences"],
             ]),
+            ("certificatesigningrequests", "") => Set::from([["spec"].as_slice(), &["status"]]),
+            ("certificatesigningrequests", "approval") => {
+                Set::from([["spec"].as_slice(), &["status", "certificate"]])
+            }
             ("deployments", "status") => Set::from([["spec"].as_slice(), &["metadata", "labels"]]),
             (_, "status") => Set::from([["spec"].as_slice()]),
             (_, "" | "finalize") if kind.serves(Subresource::Status) => {

@@ -1,7 +1,13 @@
 //! Rules of autoscalers, priorities, attachments and webhooks.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
 use super::names;
 use super::place::{Errors, Place};
+use crate::members::text;
+use crate::status::FieldError;
 
 /// Maximum priority of a class that a user defines.
 const USER_PRIORITY_MAX: i64 = 1_000_000_000;
@@ -33,6 +39,51 @@ pub(super) fn user_priority(class: &Place<'_>, errors: &mut Errors) {
     if value.number() > USER_PRIORITY_MAX {
         let detail = "maximum allowed value of a user defined priority is 1000000000";
         errors.push(value.forbidden(detail));
+    }
+}
+
+/// Rejects a text that is no request in PEM form. The request itself is not read.
+///
+/// Upstream: `ParseCSR`
+pub(super) fn signing_request(request: &Place<'_>, errors: &mut Errors) {
+    let text = STANDARD.decode(request.text()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    if !text.contains("-----BEGIN CERTIFICATE REQUEST-----") {
+        let detail = "PEM block type must be CERTIFICATE REQUEST";
+        errors.push(request.invalid(detail));
+    }
+}
+
+/// Rejects conditions that contradict each other, and changes of a decision.
+///
+/// Upstream: `validateConditions`
+pub(super) fn approval(conditions: &Place<'_>, errors: &mut Errors) {
+    let has = |list: Option<&Value>, wanted: &str| {
+        let mut list = list.and_then(Value::as_array).into_iter().flatten();
+        list.any(|it| text(it, "type") == wanted)
+    };
+    let decisions = ["Approved", "Denied"];
+    if decisions.iter().all(|it| has(Some(conditions.value), it)) {
+        let detail = "Approved and Denied conditions are mutually exclusive";
+        errors.push(FieldError::invalid(
+            conditions.path(),
+            &json!("Denied"),
+            detail,
+        ));
+    }
+    for decision in [decisions[0], decisions[1], "Failed"] {
+        if has(conditions.old, decision) && !has(Some(conditions.value), decision) {
+            let detail = format!("updates may not remove a condition of type {decision:?}");
+            errors.push(conditions.forbidden(&detail));
+        }
+    }
+    let is_final =
+        |it: &Place<'_>| decisions.contains(&it.text_of("type")) || it.text_of("type") == "Failed";
+    for condition in conditions.elements().filter(is_final) {
+        let status = condition.member("status");
+        if status.text() != "True" {
+            errors.push(status.not_supported(&["True"]));
+        }
     }
 }
 
@@ -76,8 +127,6 @@ pub(super) fn one_target(client: &Place<'_>, errors: &mut Errors) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
 
     type Hook = fn(&Place<'_>, &mut Errors);

@@ -74,6 +74,7 @@ impl ApiServer {
         )?;
         keep_reset(&mut draft);
         self.prepare_create(kind, &request.namespace, &mut draft);
+        Self::note_requester(request, &mut draft);
         self.normalize(kind, &mut draft)?;
         self.track(request, options, None, &mut draft)?;
         defaults::admit_create(kind, &mut draft, &|name| self.priority_class(name))?;

@@ -154,6 +154,7 @@ impl ApiServer {
             Some(old),
         );
         kube_test_control_plane_api::defaults::admit_update(kind, new);
+        self.complete_signing_request(request, old, new);
         crate::write::remove_empty(new.metadata_mut());
         keep_times(old, new);
     }
@@ -190,6 +191,7 @@ impl ApiServer {
             gates: self.feature_gates(),
         };
         self.check_escalation(request, &new, Some(old))?;
+        self.check_approval(request, old)?;
         let Findings { errors, warnings } = validation::validate(subject);
         if !errors.is_empty() {
             return Err(ApiError::invalid_object(

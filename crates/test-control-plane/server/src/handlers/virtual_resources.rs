@@ -5,7 +5,8 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::USER_AGENT;
 use kube_test_control_plane_api::decode;
-use kube_test_control_plane_api::kinds::{self, Subresource, Target};
+use kube_test_control_plane_api::kinds::{self, KINDS, Subresource, Target, Verb};
+use kube_test_control_plane_api::members::text_at;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::{Write, WriteOptions};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
@@ -15,6 +16,15 @@ use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
+
+/// The priority of a built-in group.
+const GROUP_PRIORITY: i32 = 17_000;
+
+/// The priority of a group of custom resources.
+const CUSTOM_GROUP_PRIORITY: i32 = 1000;
+
+/// The priority of a version in its group.
+const VERSION_PRIORITY: i32 = 15;
 
 impl ApiServer {
     /// Answers a POST of a kind with
@@ -67,13 +77,78 @@ impl ApiServer {
         self.bind(&request, &body, options.dry_run)
     }
 
-    /// Returns the statuses of the control plane's components, none of which can be probed.
-    pub(crate) fn component_statuses() -> Value {
-        json!({
-            "kind": "ComponentStatusList",
-            "apiVersion": "v1",
-            "metadata": {},
-            "items": [],
-        })
+    /// Answers a read of a virtual kind.
+    ///
+    /// # Errors
+    ///
+    /// 404 for an unknown name.
+    pub(crate) fn read_virtual(&self, request: &ResourceRequest) -> ApiResult<Value> {
+        let kind = &request.kind;
+        let objects = match &*kind.storage {
+            "apiservices" => self.api_services(),
+            "componentstatuses" => component_statuses(),
+            _ => return Err(ApiError::method_not_allowed()),
+        };
+        if request.verb == Verb::List {
+            return Ok(json!({
+                "kind": kind.list_kind(),
+                "apiVersion": kind.api_version(),
+                "metadata": {"resourceVersion": ""},
+                "items": objects,
+            }));
+        }
+        let mut objects = objects.into_iter();
+        let found = objects.find(|object| text_at(object, "/metadata/name") == request.name);
+        let mut found = found.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
+        found["kind"] = json!(kind.kind);
+        found["apiVersion"] = json!(kind.api_version());
+        Ok(found)
     }
+
+    /// Returns the servers of the group versions: this one for all.
+    fn api_services(&self) -> Vec<Value> {
+        let custom = self.custom_kinds();
+        let built_in = kinds::group_versions(&*KINDS);
+        let built_in = built_in.into_iter().map(|it| (it, GROUP_PRIORITY));
+        let custom = kinds::group_versions(custom.rows());
+        let custom = custom.into_iter().map(|it| (it, CUSTOM_GROUP_PRIORITY));
+        let service = |((group, version), priority): ((&str, &str), i32)| {
+            json!({
+                "metadata": {
+                    "name": format!("{version}.{group}"),
+                    "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"},
+                },
+                "spec": {
+                    "group": group,
+                    "version": version,
+                    "groupPriorityMinimum": priority,
+                    "versionPriority": VERSION_PRIORITY,
+                },
+                "status": {"conditions": [{
+                    "type": "Available",
+                    "status": "True",
+                    "reason": "Local",
+                    "message": "Local APIServices are always available",
+                    "lastTransitionTime": self.now_text(),
+                }]},
+            })
+        };
+        built_in.chain(custom).map(service).collect()
+    }
+}
+
+/// Returns the statuses of the control plane's components: all of them are healthy.
+fn component_statuses() -> Vec<Value> {
+    let status = |(name, message): (&str, &str)| {
+        json!({
+            "metadata": {"name": name},
+            "conditions": [{"type": "Healthy", "status": "True", "message": message}],
+        })
+    };
+    let components = [
+        ("controller-manager", "ok"),
+        ("etcd-0", "ok"),
+        ("scheduler", "ok"),
+    ];
+    components.into_iter().map(status).collect()
 }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::age::age;
-use super::{access, autoscalers, ingresses, jobs, network, pods, workloads};
+use super::age::{age, human_duration};
+use super::{access, autoscalers, ingresses, jobs, network, pods, requests, workloads};
 use crate::defaults;
 pub(super) use crate::members::{list_at as list, number_at as number, text_at as text};
 
@@ -26,6 +26,12 @@ const SOURCES: &[(&str, Source)] = &[
     }),
     ("any", |object, args, _| {
         or_none(first_of(object, args)).into()
+    }),
+    ("api_service", |service, _, _| {
+        requests::api_service(service).into()
+    }),
+    ("api_service_available", |service, _, _| {
+        requests::availability(service).into()
     }),
     ("audiences", |driver, _, _| {
         let requests = list(driver, "/spec/tokenRequests");
@@ -122,6 +128,12 @@ const SOURCES: &[(&str, Source)] = &[
     ("scale_target", |autoscaler, _, _| {
         autoscalers::target(autoscaler).into()
     }),
+    ("seconds_or_none", |object, args, _| {
+        let seconds = object.pointer(args[0]).and_then(Value::as_i64);
+        seconds
+            .map_or_else(|| "<none>".to_owned(), human_duration)
+            .into()
+    }),
     ("selector", |object, args, _| {
         let pointer = args.first().unwrap_or(&"/spec/selector");
         workloads::selector(object, pointer).into()
@@ -134,6 +146,9 @@ const SOURCES: &[(&str, Source)] = &[
     }),
     ("set", |object, args, _| {
         or(first_of(object, args), "<unset>").into()
+    }),
+    ("signing_status", |request, _, _| {
+        requests::status(request).into()
     }),
     ("slice_endpoints", |slice, _, _| {
         network::slice_endpoints(slice).into()

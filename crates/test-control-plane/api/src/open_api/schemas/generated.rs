@@ -9,6 +9,7 @@ use k8s_openapi::api::authorization::v1 as authorization;
 use k8s_openapi::api::autoscaling::v1 as autoscaling;
 use k8s_openapi::api::autoscaling::v2 as autoscaling_v2;
 use k8s_openapi::api::batch::v1 as batch;
+use k8s_openapi::api::certificates::v1 as certificates;
 use k8s_openapi::api::coordination::v1 as coordination;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::discovery::v1 as discovery;
@@ -20,6 +21,7 @@ use k8s_openapi::api::scheduling::v1 as scheduling;
 use k8s_openapi::api::storage::v1 as storage;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api_extensions;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1 as registration;
 use k8s_openapi::schemars::generate::SchemaSettings;
 use k8s_openapi::schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
@@ -159,6 +161,12 @@ fn add(types: &mut Types, kind: GroupVersionKind<'_>) {
         }
         ("batch", "v1", "CronJob") => types.add_listed::<batch::CronJob>(kind),
         ("batch", "v1", "Job") => types.add_listed::<batch::Job>(kind),
+        ("apiregistration.k8s.io", "v1", "APIService") => {
+            types.add_listed::<registration::APIService>(kind);
+        }
+        ("certificates.k8s.io", "v1", "CertificateSigningRequest") => {
+            types.add_listed::<certificates::CertificateSigningRequest>(kind);
+        }
         ("discovery.k8s.io", "v1", "EndpointSlice") => {
             types.add_listed::<discovery::EndpointSlice>(kind);
         }
