@@ -3,7 +3,10 @@
 
 mod client;
 mod control;
+mod controllers;
 mod delay;
+mod dependents;
+mod deployment_controller;
 mod disruption_controller;
 mod events;
 mod garbage_collector;
@@ -16,6 +19,7 @@ mod node_controller;
 mod nodes;
 mod pod_collector;
 mod pods;
+mod replica_set_controller;
 mod runner;
 mod scheduler;
 mod server;
@@ -23,6 +27,7 @@ mod start;
 mod volume_binder;
 
 pub use control::{ActionError, Handles, Leases, Nodes, Pods};
+pub use controllers::Controller;
 pub use delay::{Delay, ParseDelayError};
 pub use garbage_collector::GarbageCollectorConfig;
 pub use kube_apimachinery::go_duration::parse as parse_duration;

@@ -1,9 +1,12 @@
 //! The choice of actors, and their start.
 
+use std::collections::BTreeSet;
+
 use tokio::task::JoinSet;
 
 use crate::client::ActorClient;
 use crate::control::Handles;
+use crate::controllers::Controller;
 use crate::disruption_controller::DisruptionController;
 use crate::events::Recorder;
 use crate::garbage_collector::{GarbageCollector, GarbageCollectorConfig};
@@ -36,6 +39,8 @@ pub struct ActorsConfig {
     pub pod_collector: Option<PodCollectorConfig>,
     /// Counts the evictions that each disruption budget allows.
     pub disruption_controller: bool,
+    /// The controllers of workloads beside the pods.
+    pub controllers: BTreeSet<Controller>,
     /// Binds claims and provisions volumes for them.
     pub volume_binder: Option<VolumeBinderConfig>,
     /// Deletes objects without a living owner.
@@ -55,6 +60,7 @@ impl ActorsConfig {
             node_controller,
             pod_collector,
             disruption_controller,
+            controllers,
             volume_binder,
             garbage_collector,
             namespace_controller,
@@ -64,6 +70,7 @@ impl ActorsConfig {
             && node_controller.is_none()
             && pod_collector.is_none()
             && !disruption_controller
+            && controllers.is_empty()
             && volume_binder.is_none()
             && garbage_collector.is_none()
             && namespace_controller.is_none()
@@ -79,6 +86,7 @@ impl ActorsConfig {
             node_controller: Some(NodeControllerConfig::default()),
             pod_collector: Some(PodCollectorConfig::default()),
             disruption_controller: true,
+            controllers: Controller::ALL.into(),
             volume_binder: Some(VolumeBinderConfig::default()),
             garbage_collector: Some(GarbageCollectorConfig::default()),
             namespace_controller: Some(NamespaceControllerConfig::default()),
@@ -123,6 +131,9 @@ pub async fn start(server: &ActorServer, config: ActorsConfig, tasks: &mut JoinS
         let client = client("disruption-controller");
         let actor = DisruptionController::new(client);
         spawn("disruption controller", actor, server, tasks);
+    }
+    for controller in config.controllers {
+        controller.start(client(controller.name()), server, tasks);
     }
     if volumes.is_some()
         || config.garbage_collector.is_some()

@@ -8,6 +8,7 @@
 mod actors;
 mod actors_budgets;
 mod actors_concurrency;
+mod actors_deployments;
 mod actors_determinism;
 mod actors_events;
 mod actors_extremes;

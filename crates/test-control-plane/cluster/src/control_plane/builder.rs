@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::Method;
 use jiff::Timestamp;
 use kube_test_control_plane_actors::{
-    self as actors, ActorServer, ActorsConfig, KubeletConfig, SchedulerConfig,
+    self as actors, ActorServer, ActorsConfig, Controller, KubeletConfig, SchedulerConfig,
 };
 use kube_test_control_plane_server::auth::{Authorization, Tokens};
 use kube_test_control_plane_server::certificates::{
@@ -173,6 +173,7 @@ impl TestControlPlaneBuilder {
         actors.node_controller = actors.node_controller.or(all.node_controller);
         actors.pod_collector = actors.pod_collector.or(all.pod_collector);
         actors.disruption_controller = true;
+        actors.controllers.extend(all.controllers);
         actors.volume_binder = actors.volume_binder.take().or(all.volume_binder);
         actors.garbage_collector = actors.garbage_collector.or(all.garbage_collector);
         actors.namespace_controller = actors.namespace_controller.or(all.namespace_controller);
@@ -205,6 +206,13 @@ impl TestControlPlaneBuilder {
     #[must_use]
     pub fn volume_binder(mut self) -> Self {
         self.actors.volume_binder.get_or_insert_default();
+        self
+    }
+
+    /// Runs these controllers of workloads.
+    #[must_use]
+    pub fn controllers(mut self, controllers: impl IntoIterator<Item = Controller>) -> Self {
+        self.actors.controllers.extend(controllers);
         self
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use kube_test_control_plane::actors::{
-    ActorsConfig, GarbageCollectorConfig, KubeletConfig, NamespaceControllerConfig,
+    ActorsConfig, Controller, GarbageCollectorConfig, KubeletConfig, NamespaceControllerConfig,
     NodeControllerConfig, PodBehaviour, PodCollectorConfig, SchedulerConfig, VolumeBinderConfig,
 };
 use kube_test_control_plane::auth::Tokens;
@@ -123,7 +123,12 @@ fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
             "namespace-controller" => {
                 config.namespace_controller = Some(NamespaceControllerConfig::default());
             }
-            other => bail!("--actors: unknown actor {other:?}, known are {ACTORS}"),
+            other => match Controller::named(other) {
+                Some(controller) => {
+                    config.controllers.insert(controller);
+                }
+                None => bail!("--actors: unknown actor {other:?}, known are {ACTORS}"),
+            },
         }
     }
     Ok(config)

@@ -1,0 +1,49 @@
+//! The controllers of workloads beside the pods.
+
+use tokio::task::JoinSet;
+
+use crate::client::ActorClient;
+use crate::deployment_controller::DeploymentController;
+use crate::replica_set_controller::ReplicaSetController;
+use crate::runner::spawn;
+use crate::server::ActorServer;
+
+/// A controller of workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Controller {
+    /// Makes replica sets for deployments, and rolls them out.
+    Deployments,
+    /// Makes the pods of replica sets.
+    ReplicaSets,
+}
+
+impl Controller {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Deployments, Self::ReplicaSets];
+
+    /// Returns the name of the controller.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Deployments => "deployment-controller",
+            Self::ReplicaSets => "replicaset-controller",
+        }
+    }
+
+    /// Returns the controller of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    pub(super) fn start(self, client: ActorClient, server: &ActorServer, tasks: &mut JoinSet<()>) {
+        match self {
+            Self::Deployments => {
+                let actor = DeploymentController::new(client);
+                spawn(self.name(), actor, server, tasks);
+            }
+            Self::ReplicaSets => {
+                let actor = ReplicaSetController::new(client);
+                spawn(self.name(), actor, server, tasks);
+            }
+        }
+    }
+}
