@@ -4,6 +4,7 @@ use tokio::task::JoinSet;
 
 use crate::client::ActorClient;
 use crate::deployment_controller::DeploymentController;
+use crate::endpoint_slice_controller::EndpointSliceController;
 use crate::replica_set_controller::ReplicaSetController;
 use crate::runner::spawn;
 use crate::server::ActorServer;
@@ -15,17 +16,20 @@ pub enum Controller {
     Deployments,
     /// Makes the pods of replica sets.
     ReplicaSets,
+    /// Keeps the addresses of the pods behind services in slices.
+    EndpointSlices,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Deployments, Self::ReplicaSets];
+    pub const ALL: [Self; 3] = [Self::Deployments, Self::ReplicaSets, Self::EndpointSlices];
 
     /// Returns the name of the controller.
     pub fn name(self) -> &'static str {
         match self {
             Self::Deployments => "deployment-controller",
             Self::ReplicaSets => "replicaset-controller",
+            Self::EndpointSlices => "endpointslice-controller",
         }
     }
 
@@ -42,6 +46,10 @@ impl Controller {
             }
             Self::ReplicaSets => {
                 let actor = ReplicaSetController::new(client);
+                spawn(self.name(), actor, server, tasks);
+            }
+            Self::EndpointSlices => {
+                let actor = EndpointSliceController::new(client);
                 spawn(self.name(), actor, server, tasks);
             }
         }

@@ -8,6 +8,7 @@ mod delay;
 mod dependents;
 mod deployment_controller;
 mod disruption_controller;
+mod endpoint_slice_controller;
 mod events;
 mod garbage_collector;
 mod kubelet;

@@ -10,6 +10,7 @@ mod actors_budgets;
 mod actors_concurrency;
 mod actors_deployments;
 mod actors_determinism;
+mod actors_endpoint_slices;
 mod actors_events;
 mod actors_extremes;
 mod actors_garbage_collector;
