@@ -186,7 +186,7 @@ impl<'a> Estimate<'a> {
         sum.saturating_add(own)
     }
 
-    /// Returns the cost of looking at all units of two values.
+    /// Returns the cost of reading all units of two values.
     fn compared(&self, one: &IdedExpr, other: &IdedExpr) -> u64 {
         scaled(self.size(one).min(self.size(other)), TRAVERSAL)
     }

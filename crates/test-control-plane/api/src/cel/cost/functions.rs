@@ -170,7 +170,7 @@ impl Estimate<'_> {
         }
     }
 
-    /// Returns the cost of looking at one element.
+    /// Returns the cost of reading one element.
     fn element(&self, list: &IdedExpr) -> u64 {
         let is_text = self.is(
             list,
