@@ -19,10 +19,12 @@
 mod api_server;
 mod args;
 mod chart;
+mod disturbance;
 mod figures;
 mod kubelet;
 mod phases;
 mod program;
+mod reactions;
 mod requests;
 mod table;
 mod workload;

@@ -65,6 +65,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) idle_seconds: u64,
 
+    /// Keep a hot set, whose pod changes its readiness without pause, and a wedged one, whose first
+    /// pod never gets ready, beside the others. CPU then counts until the goal of a phase.
+    #[arg(long)]
+    pub(crate) disturb: bool,
+
     /// Seconds that a phase may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub(crate) patience_seconds: u64,

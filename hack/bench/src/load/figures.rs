@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::args::{Args, Phase};
 use super::program::Command;
+use super::reactions::percentile;
 use super::requests::Counts;
 
 /// Bytes of a megabyte.
@@ -30,6 +31,8 @@ pub(crate) struct Figures {
     pub(crate) server_cpu: Option<Duration>,
     /// The controller's requests.
     pub(crate) requests: Counts,
+    /// Times from a pod's event to the pod that follows, sorted.
+    pub(crate) reactions: Vec<Duration>,
 }
 
 impl fmt::Display for Figures {
@@ -92,6 +95,8 @@ pub(crate) enum Measure {
     Resident,
     /// Seconds of the API server's processor time.
     ServerCpu,
+    /// Milliseconds that this share, in percent, of the reactions takes at most.
+    Reaction(usize),
     /// Number of these requests.
     Requests(String),
 }
@@ -106,6 +111,9 @@ impl Measure {
             Self::Peak => figures.peak as f64 / MEGABYTE,
             Self::Resident => figures.resident as f64 / MEGABYTE,
             Self::ServerCpu => figures.server_cpu?.as_secs_f64(),
+            Self::Reaction(percent) => {
+                percentile(&figures.reactions, *percent)?.as_secs_f64() * 1e3
+            }
             Self::Requests(call) => figures.requests.get(call).copied().unwrap_or_default() as f64,
         })
     }
@@ -119,6 +127,7 @@ impl Measure {
             Self::Peak => "peak memory (MB)".to_owned(),
             Self::Resident => "memory at the end (MB)".to_owned(),
             Self::ServerCpu => "API server's CPU (s)".to_owned(),
+            Self::Reaction(percent) => format!("reaction p{percent} (ms)"),
             Self::Requests(call) => format!("requests: {call}"),
         }
     }
@@ -158,6 +167,8 @@ impl Rounds {
     /// Every figure of every round.
     pub(crate) fn json(&self, args: &Args) -> Value {
         let phase = |figures: &Figures| {
+            let reaction = |percent| percentile(&figures.reactions, percent);
+            let reactions = [50, 99].map(|percent| Some(reaction(percent)?.as_secs_f64()));
             json!({
                 "phase": figures.phase.name(),
                 "seconds": figures.time.as_secs_f64(),
@@ -166,6 +177,7 @@ impl Rounds {
                 "peakBytes": figures.peak,
                 "apiServerCpuSeconds": figures.server_cpu.map(|cpu| cpu.as_secs_f64()),
                 "requests": figures.requests,
+                "reactionSeconds": reactions,
             })
         };
         let round = |phases: &Vec<Figures>| phases.iter().map(phase).collect::<Vec<_>>();
@@ -198,6 +210,7 @@ pub(super) mod tests {
             peak: 2_000_000 * seconds,
             server_cpu: None,
             requests: [("create pods".to_owned(), seconds)].into(),
+            reactions: Vec::new(),
         };
         let contender = |name: &str, seconds: [u64; 3]| Contender {
             program: Command::new(name),

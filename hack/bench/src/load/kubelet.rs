@@ -14,6 +14,8 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::disturbance::is_disturbed;
+use super::reactions::Reactions;
 use super::requests::Own;
 
 /// Number of requests at a time.
@@ -28,10 +30,10 @@ pub(crate) struct Kubelet {
 
 impl Kubelet {
     /// Begins to serve the pods.
-    pub(crate) fn start(pods: Api<Pod>, own: Arc<Own>) -> Self {
+    pub(crate) fn start(pods: Api<Pod>, own: Arc<Own>, reactions: Arc<Reactions>) -> Self {
         let (sender, live) = watch::channel(0);
         let mut tasks = JoinSet::new();
-        tasks.spawn(serve(pods, own, sender));
+        tasks.spawn(serve(pods, own, reactions, sender));
         Self {
             live,
             _tasks: tasks,
@@ -39,17 +41,25 @@ impl Kubelet {
     }
 }
 
-async fn serve(pods: Api<Pod>, own: Arc<Own>, live: watch::Sender<usize>) {
+async fn serve(
+    pods: Api<Pod>,
+    own: Arc<Own>,
+    reactions: Arc<Reactions>,
+    live: watch::Sender<usize>,
+) {
     let mut names = HashSet::new();
+    let seen = Arc::clone(&reactions);
     let events = watcher(pods.clone(), watcher::Config::default()).default_backoff();
     let actions = events.filter_map(move |event| {
         // The watcher begins again after an error.
-        let action = event.ok().and_then(|event| observe(event, &mut names));
+        let action = event
+            .ok()
+            .and_then(|event| observe(event, &mut names, &seen));
         live.send_replace(names.len());
         ready(action)
     });
     actions
-        .for_each_concurrent(IN_FLIGHT, |action| act(&pods, &own, action))
+        .for_each_concurrent(IN_FLIGHT, |action| act(&pods, &own, &reactions, action))
         .await;
 }
 
@@ -61,7 +71,11 @@ enum Action {
 }
 
 /// Notes the pods that exist, and returns the event's action.
-fn observe(event: Event<Pod>, names: &mut HashSet<String>) -> Option<Action> {
+fn observe(
+    event: Event<Pod>,
+    names: &mut HashSet<String>,
+    reactions: &Reactions,
+) -> Option<Action> {
     let pod = match event {
         Event::Apply(pod) | Event::InitApply(pod) => pod,
         Event::Delete(pod) => {
@@ -75,7 +89,12 @@ fn observe(event: Event<Pod>, names: &mut HashSet<String>) -> Option<Action> {
         Event::InitDone => return None,
     };
     let name = pod.name_any();
-    names.insert(name.clone());
+    if is_disturbed(&name) {
+        return None;
+    }
+    if names.insert(name.clone()) {
+        reactions.created(&name);
+    }
     if pod.metadata.deletion_timestamp.is_some() {
         let uid = pod.uid().unwrap_or_default();
         return Some(Action::End { name, uid });
@@ -95,14 +114,17 @@ fn is_ready(pod: &Pod) -> bool {
 
 /// Sends the request. A failed one concerns a pod that has changed since, so that another event
 /// follows.
-async fn act(pods: &Api<Pod>, own: &Own, action: Action) {
+async fn act(pods: &Api<Pod>, own: &Own, reactions: &Reactions, action: Action) {
     match action {
         Action::Start { name } => {
             own.add("patch pods/status");
             let patch = Patch::Strategic(started());
-            let _ = pods
+            let started = pods
                 .patch_status(&name, &PatchParams::default(), &patch)
                 .await;
+            if started.is_ok() {
+                reactions.ready(&name);
+            }
         }
         Action::End { name, uid } => {
             own.add("delete pods");
@@ -112,7 +134,9 @@ async fn act(pods: &Api<Pod>, own: &Own, action: Action) {
                     uid: Some(uid),
                     resource_version: None,
                 });
-            let _ = pods.delete(&name, &params).await;
+            if pods.delete(&name, &params).await.is_ok() {
+                reactions.gone(&name);
+            }
         }
     }
 }
@@ -151,24 +175,27 @@ mod tests {
 
     #[test]
     fn pods_start_once_and_end() {
-        let mut names = HashSet::new();
+        let (mut names, reactions) = (HashSet::new(), Reactions::default());
         let event = pod(json!({"metadata": {"name": "a"}}));
         let start = Action::Start {
             name: "a".to_owned(),
         };
-        assert_eq!(observe(event, &mut names), Some(start));
+        assert_eq!(observe(event, &mut names, &reactions), Some(start));
         let mut running = started();
         running["metadata"] = json!({"name": "a", "uid": "u"});
-        assert_eq!(observe(pod(running.clone()), &mut names), None);
+        assert_eq!(observe(pod(running.clone()), &mut names, &reactions), None);
         running["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         let end = Action::End {
             name: "a".to_owned(),
             uid: "u".to_owned(),
         };
-        assert_eq!(observe(pod(running.clone()), &mut names), Some(end));
+        assert_eq!(
+            observe(pod(running.clone()), &mut names, &reactions),
+            Some(end)
+        );
         assert_eq!(names.len(), 1);
         let gone = serde_json::from_value(running).unwrap();
-        assert_eq!(observe(Event::Delete(gone), &mut names), None);
+        assert_eq!(observe(Event::Delete(gone), &mut names, &reactions), None);
         assert!(names.is_empty());
     }
 }

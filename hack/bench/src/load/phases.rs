@@ -10,14 +10,17 @@ use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::api_server::ApiServer;
 use super::args::{Args, Phase};
+use super::disturbance;
 use super::figures::Figures;
 use super::kubelet::Kubelet;
 use super::program::{Command, Process, Program, Usage};
 use super::progress;
+use super::reactions::Reactions;
 use super::requests::{Own, Requests};
 use super::workload::Workload;
 
@@ -28,6 +31,7 @@ pub(crate) struct Round<'a> {
     title: String,
     namespace: String,
     own: Arc<Own>,
+    reactions: Arc<Reactions>,
 }
 
 /// The programs of a running round.
@@ -48,6 +52,7 @@ impl<'a> Round<'a> {
             title,
             namespace: format!("bench-{number:08x}"),
             own: Arc::default(),
+            reactions: Arc::default(),
         }
     }
 
@@ -73,9 +78,15 @@ impl<'a> Round<'a> {
         let client = &self.server.client;
         let pods: Api<Pod> = Api::namespaced(client.clone(), &self.namespace);
         let sets: Api<StatefulSet> = Api::namespaced(client.clone(), &self.namespace);
+        let (own, reactions) = (Arc::clone(&self.own), Arc::clone(&self.reactions));
+        let kubelet = Kubelet::start(pods.clone(), own, reactions);
+        let mut _disturbed = JoinSet::new();
+        if self.args.disturb {
+            _disturbed = disturbance::start(&sets, pods, Arc::clone(&self.own)).await?;
+        }
         let mut running = Running {
             controller,
-            kubelet: Kubelet::start(pods, Arc::clone(&self.own)),
+            kubelet,
             workload: Workload::new(self.args, sets, Arc::clone(&self.own), self.title.clone()),
             requests: self.server.requests(&self.title).await?,
         };
@@ -100,6 +111,7 @@ impl<'a> Round<'a> {
         running.controller.process().forget_peak()?;
         let server_before = self.server_cpu()?;
         running.requests.take(&self.own).await?;
+        self.reactions.take();
         let before = match phase {
             Phase::Restart => Usage::default(),
             _ => running.controller.process().usage()?,
@@ -119,6 +131,7 @@ impl<'a> Round<'a> {
                 .zip(server_before)
                 .map(|(now, then)| now.saturating_sub(then)),
             requests: running.requests.take(&self.own).await?,
+            reactions: self.reactions.take(),
         })
     }
 
@@ -131,7 +144,6 @@ impl<'a> Round<'a> {
         command: &Command,
     ) -> anyhow::Result<Duration> {
         let begun = Instant::now();
-        let patience = self.args.patience();
         match phase {
             Phase::Create => running.workload.create().await?,
             Phase::Roll => running.workload.roll().await?,
@@ -149,13 +161,21 @@ impl<'a> Round<'a> {
                 std::mem::replace(&mut running.controller, next)
                     .end()
                     .await?;
-                let rested = running.controller.process().rest(patience).await?;
+                let rested = self.rest(&running.controller).await?;
                 return Ok(rested - begun);
             }
         }
         let time = begun.elapsed();
-        running.controller.process().rest(patience).await?;
+        self.rest(&running.controller).await?;
         Ok(time)
+    }
+
+    /// Waits until the controller rests, which it never does beside a hot set.
+    async fn rest(&self, controller: &Program) -> anyhow::Result<Instant> {
+        if self.args.disturb {
+            return Ok(Instant::now());
+        }
+        controller.process().rest(self.args.patience()).await
     }
 
     async fn wait_for_no_pods(&self, kubelet: &mut Kubelet) -> anyhow::Result<()> {

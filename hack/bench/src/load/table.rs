@@ -55,6 +55,7 @@ fn measures(args: &Args, rounds: &Rounds, place: usize, phase: Phase) -> Vec<Mea
     if matches!(phase, Phase::Create | Phase::Roll | Phase::Scale) {
         measures.push(Measure::CpuPerPod(args.pods()));
     }
+    measures.extend([50, 99].map(Measure::Reaction));
     measures.extend([Measure::Peak, Measure::Resident, Measure::ServerCpu]);
     measures.extend(rounds.calls(place).into_iter().map(Measure::Requests));
     measures

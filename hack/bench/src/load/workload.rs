@@ -199,7 +199,7 @@ fn state(set: &StatefulSet) -> State {
 
 /// A set with one container of usual size. The pods name a node, so that their deletion waits for
 /// the kubelet.
-fn manifest(name: &str, policy: &str, replicas: u32) -> Value {
+pub(crate) fn manifest(name: &str, policy: &str, replicas: u32) -> Value {
     let labels = json!({"app": name});
     let variable =
         |number: u32| json!({"name": format!("SETTING_{number}"), "value": "some-value"});
