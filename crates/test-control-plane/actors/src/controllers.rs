@@ -5,6 +5,7 @@ use tokio::task::JoinSet;
 use crate::client::ActorClient;
 use crate::deployment_controller::DeploymentController;
 use crate::endpoint_slice_controller::EndpointSliceController;
+use crate::job_controller::JobController;
 use crate::replica_set_controller::ReplicaSetController;
 use crate::runner::spawn;
 use crate::server::ActorServer;
@@ -18,11 +19,18 @@ pub enum Controller {
     ReplicaSets,
     /// Keeps the addresses of the pods behind services in slices.
     EndpointSlices,
+    /// Runs the pods of jobs.
+    Jobs,
 }
 
 impl Controller {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Deployments, Self::ReplicaSets, Self::EndpointSlices];
+    pub const ALL: [Self; 4] = [
+        Self::Deployments,
+        Self::ReplicaSets,
+        Self::EndpointSlices,
+        Self::Jobs,
+    ];
 
     /// Returns the name of the controller.
     pub fn name(self) -> &'static str {
@@ -30,6 +38,7 @@ impl Controller {
             Self::Deployments => "deployment-controller",
             Self::ReplicaSets => "replicaset-controller",
             Self::EndpointSlices => "endpointslice-controller",
+            Self::Jobs => "job-controller",
         }
     }
 
@@ -50,6 +59,10 @@ impl Controller {
             }
             Self::EndpointSlices => {
                 let actor = EndpointSliceController::new(client);
+                spawn(self.name(), actor, server, tasks);
+            }
+            Self::Jobs => {
+                let actor = JobController::new(client);
                 spawn(self.name(), actor, server, tasks);
             }
         }

@@ -11,6 +11,7 @@ mod disruption_controller;
 mod endpoint_slice_controller;
 mod events;
 mod garbage_collector;
+mod job_controller;
 mod kubelet;
 mod matcher;
 #[cfg(feature = "client")]

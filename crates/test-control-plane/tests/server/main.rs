@@ -15,6 +15,7 @@ mod actors_events;
 mod actors_extremes;
 mod actors_garbage_collector;
 mod actors_invariants;
+mod actors_jobs;
 mod actors_namespaces;
 mod actors_nodes;
 mod actors_placement;

@@ -12,7 +12,7 @@ use kube_test_control_plane::{EmulatedVersion, ServerConfig, UnknownFields};
 /// The actors by name, in the order in which they are listed.
 pub(crate) const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-collector,\
                                  disruption-controller,deployment-controller,\
-                                 replicaset-controller,endpointslice-controller,\
+                                 replicaset-controller,endpointslice-controller,job-controller,\
                                  volume-binder,garbage-collector,namespace-controller";
 
 /// An embedded Kubernetes control plane for tests and demos: no cluster, no containers.

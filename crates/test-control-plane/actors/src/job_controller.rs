@@ -1,0 +1,291 @@
+//! The job controller: runs the pods of jobs until enough of them have succeeded, or too many have
+//! failed.
+
+mod finish;
+mod indexes;
+mod new_pod;
+mod pods;
+mod status;
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use futures::FutureExt;
+use http::Method;
+use kube_test_control_plane_api::kinds;
+use kube_test_control_plane_api::members::{text, text_at};
+use kube_test_control_plane_api::object::{Key, Object};
+use kube_test_control_plane_store::store::{Change, LogEntry};
+use serde_json::{Value, json};
+
+use super::client::ActorClient;
+use super::dependents::{Dependents, controller};
+use super::runner::{Actor, Agenda, Work};
+use pods::{JobPod, TRACKING};
+use status::View;
+
+const JOBS: &str = "jobs";
+
+/// Limit of pods that one sync creates or deletes, as in the reference.
+const BURST_MAX: usize = 500;
+
+/// Runs jobs.
+#[derive(Debug)]
+pub(super) struct JobController {
+    client: ActorClient,
+    pods: Dependents,
+}
+
+/// The writes of one sync, in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Changes {
+    /// The status that names the finished pods before they are released.
+    uncounted: Option<Value>,
+    /// The pods to release from the controller.
+    release: Vec<(Key, Box<str>)>,
+    /// The pods to delete.
+    delete: Vec<(Key, Box<str>)>,
+    /// The pods to create.
+    create: Vec<Value>,
+    /// The new status.
+    status: Option<Value>,
+    /// True if the job itself is deleted, some time after its end.
+    is_expired: bool,
+}
+
+impl JobController {
+    pub(super) fn new(client: ActorClient) -> Self {
+        Self {
+            client,
+            pods: Dependents::default(),
+        }
+    }
+
+    /// Schedules the jobs of a pod, or the pod if no job tracks it.
+    fn note_pod(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let jobs = self.pods.note(entry);
+        if jobs.is_empty() && entry.change != Change::Deleted && is_tracked(&entry.object) {
+            agenda.now(&entry.object.key);
+        }
+        for job in jobs {
+            agenda.now(&job);
+            if is_tracked(&entry.object) && entry.object.owners.is_empty() {
+                agenda.now(&entry.object.key);
+            }
+        }
+    }
+
+    /// Releases a pod whose job is gone.
+    ///
+    /// Upstream: `syncOrphanPod`
+    fn free(&self, key: &Key) -> Option<Work<Vec<Key>>> {
+        let pod = self.client.get(key)?;
+        if !is_tracked(&pod) {
+            return None;
+        }
+        let value = pod.value();
+        let job = controller(&value).filter(|owner| text(owner, "kind") == "Job");
+        let jobs = kinds::by_storage(JOBS)?;
+        let job = job.map(|owner| {
+            (
+                Key::new(jobs, &key.namespace, text(owner, "name")),
+                text(owner, "uid").to_owned(),
+            )
+        });
+        let client = self.client.clone();
+        let (key, uid) = (key.clone(), pod.uid.clone());
+        let work = async move {
+            if let Some((job, uid)) = job {
+                let found = client.look_up(&job).await.ok()?;
+                if found.is_some_and(|found| *found.uid == *uid) {
+                    return Some(Vec::new());
+                }
+            }
+            release(&client, &key, &uid).await.then(Vec::new)
+        };
+        Some(work.boxed())
+    }
+}
+
+fn is_tracked(pod: &Object) -> bool {
+    // Few pods have a finalizer, and most texts need not be read to know.
+    let text = pod.text();
+    let wanted = TRACKING.as_bytes();
+    text.windows(wanted.len()).any(|part| part == wanted)
+        && pod.draft().metadata().finalizers().contains(&TRACKING)
+}
+
+async fn release(client: &ActorClient, key: &Key, uid: &str) -> bool {
+    let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING]}});
+    client.patch(key, uid, patch).await
+}
+
+async fn carry_out(
+    client: ActorClient,
+    key: Key,
+    uid: Box<str>,
+    changes: Changes,
+) -> Option<Vec<Key>> {
+    if let Some(status) = &changes.uncounted
+        && !client.patch_status(&key, &uid, status).await
+    {
+        return None;
+    }
+    for (pod, uid) in &changes.release {
+        if !release(&client, pod, uid).await {
+            return None;
+        }
+    }
+    for (pod, uid) in &changes.delete {
+        if !client.delete((pod, uid), &json!({})).await {
+            return None;
+        }
+    }
+    let pods = kinds::by_storage("pods")?;
+    let collection = pods.collection_path(&key.namespace);
+    let mut made = Vec::new();
+    let mut is_done = true;
+    for pod in &changes.create {
+        let (code, answer) = client.ask(Method::POST, &collection, pod).await;
+        is_done = (200..300).contains(&code);
+        if !is_done {
+            break;
+        }
+        let name = text_at(&answer, "/metadata/name");
+        made.push(Key::new(pods, &key.namespace, name));
+    }
+    if let Some(status) = &changes.status {
+        is_done &= client.patch_status(&key, &uid, status).await;
+    }
+    if changes.is_expired {
+        let options = json!({"propagationPolicy": "Foreground", "preconditions": {"uid": uid}});
+        is_done &= client.delete((&key, &uid), &options).await;
+    }
+    is_done.then_some(made)
+}
+
+impl Actor for JobController {
+    type Order = Infallible;
+    type Done = Vec<Key>;
+
+    fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
+        let key = &entry.object.key;
+        match &*key.storage {
+            JOBS => {
+                if entry.change == Change::Deleted {
+                    let pods = self.pods.of(&entry.object.uid, &self.client);
+                    for (pod, _) in pods.iter().filter(|(pod, _)| is_tracked(pod)) {
+                        agenda.now(&pod.key);
+                    }
+                } else {
+                    agenda.now(key);
+                }
+                self.pods.note_owner(entry);
+            }
+            "pods" => self.note_pod(entry, agenda),
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Vec<Key>>> {
+        if &*key.storage == "pods" {
+            return self.free(key);
+        }
+        let object = self.client.get(key)?;
+        if self.pods.awaits(&object, &self.client) {
+            return None;
+        }
+        let pods = self.pods.of(&object.uid, &self.client);
+        let pods = pods.into_iter().map(JobPod::new).collect();
+        let view = View::new(&object, pods, self.client.server.now());
+        if view.is_foreign() {
+            return None;
+        }
+        let (changes, wait) = plan(&object, &view);
+        if let Some(wait) = wait {
+            agenda.after(key, wait);
+        }
+        if changes == Changes::default() {
+            return None;
+        }
+        let client = self.client.clone();
+        Some(carry_out(client, key.clone(), object.uid.clone(), changes).boxed())
+    }
+
+    fn done(&mut self, key: &Key, made: Vec<Key>, agenda: &mut Agenda) {
+        if &*key.storage == JOBS {
+            self.pods.note_made(key, made);
+            agenda.now(key);
+        }
+    }
+
+    fn reset(&mut self) {
+        self.pods.clear();
+    }
+}
+
+/// Returns the writes of a sync, and the time until the next one.
+///
+/// Upstream: `syncJob`
+fn plan(job: &Object, view: &View) -> (Changes, Option<Duration>) {
+    if let Some(end) = finish::end(view) {
+        let wait = finish::time_to_live(view, end);
+        let changes = Changes {
+            release: identities(view.pods.iter().filter(|pod| pod.is_tracked)),
+            is_expired: wait == Some(Duration::ZERO) && !view.is_deleting,
+            ..Changes::default()
+        };
+        return (changes, wait.filter(|wait| !wait.is_zero()));
+    }
+    if view.is_deleting {
+        let free = view
+            .pods
+            .iter()
+            .filter(|pod| pod.is_tracked && (pod.is_over() || pod.is_deleting));
+        let changes = Changes {
+            release: identities(free),
+            ..Changes::default()
+        };
+        return (changes, None);
+    }
+    let target = finish::target(view);
+    let finished = view
+        .pods
+        .iter()
+        .filter(|pod| pod.is_tracked && pod.is_over());
+    let mut changes = Changes {
+        uncounted: status::uncounted(view),
+        release: identities(finished),
+        ..Changes::default()
+    };
+    let mut wait = finish::time_to_deadline(view).filter(|wait| !wait.is_zero());
+    let active = || view.pods.iter().filter(|pod| pod.is_active());
+    let wanted = view.wanted_active();
+    if target.is_some() {
+        // Their ends count.
+        changes.delete = identities(active().take(BURST_MAX));
+    } else if active().count() > wanted {
+        // Pods that the job no longer wants do not count.
+        let surplus = active().count() - wanted;
+        let mut least = active().collect::<Vec<_>>();
+        least.sort_by_key(|pod| pod.usefulness());
+        let gone = identities(least.into_iter().take(surplus.min(BURST_MAX)));
+        changes.release.extend(gone.iter().cloned());
+        changes.delete = gone;
+    } else {
+        let missing = (wanted - active().count()).min(BURST_MAX);
+        let pause = view.back_off();
+        if missing > 0 && pause.is_zero() {
+            changes.create = new_pod::several(job, view, missing);
+        } else if missing > 0 {
+            wait = Some(wait.map_or(pause, |wait| wait.min(pause)));
+        }
+    }
+    let is_still = changes.delete.is_empty() && changes.create.is_empty();
+    changes.status = status::difference(view, target.as_ref(), is_still);
+    (changes, wait)
+}
+
+fn identities<'a>(pods: impl Iterator<Item = &'a JobPod>) -> Vec<(Key, Box<str>)> {
+    pods.map(|pod| (pod.key.clone(), pod.uid.clone())).collect()
+}
