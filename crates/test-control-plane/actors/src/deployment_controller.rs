@@ -187,6 +187,9 @@ impl Actor for DeploymentController {
             }
             "pods" => {
                 let sets = self.pods.note(entry);
+                if sets.is_empty() {
+                    return;
+                }
                 let is_over = entry.change == Change::Deleted || !is_active(&entry.object.value());
                 for set in sets.iter().filter(|_| is_over) {
                     for deployment in self.sets.owners_of(&self.client, set) {
