@@ -4,6 +4,7 @@ mod faults;
 mod rivals;
 mod user;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -408,6 +409,8 @@ fn actors(settings: &Settings, bad_images: &Arc<AtomicBool>) -> ActorsConfig {
         garbage_collector: Some(GarbageCollectorConfig {
             delay: settings.collector_delay.into(),
         }),
+        // The sets need none of them, and the histories of the seeds stay.
+        controllers: BTreeSet::new(),
         ..ActorsConfig::all()
     }
 }
