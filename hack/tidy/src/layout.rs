@@ -59,7 +59,8 @@ pub const CRATES: [(&str, &str); 15] = [
 const CONTROL_PLANE: &str = "crates/test-control-plane/";
 
 /// Files and folders of the facade itself.
-const FACADE: [&str; 7] = [
+const FACADE: [&str; 8] = [
+    "CHANGELOG.md",
     "Cargo.toml",
     "GUIDE.md",
     "LICENSE",

@@ -12,8 +12,14 @@ const SIGNATURES: &str = include_str!("overloads.txt");
 /// The operators with the signatures of another.
 const LIKE: [(&str, &str); 3] = [("_<=_", "_<_"), ("_>_", "_<_"), ("_>=_", "_<_")];
 
-/// The types of Kubernetes' libraries.
-const OPAQUE: [&str; 6] = [
+/// The types of Kubernetes' libraries. Rules of definitions have no authorizer, but its functions
+/// are declared.
+const OPAQUE: [&str; 11] = [
+    "kubernetes.authorization.Authorizer",
+    "kubernetes.authorization.Decision",
+    "kubernetes.authorization.GroupCheck",
+    "kubernetes.authorization.PathCheck",
+    "kubernetes.authorization.ResourceCheck",
     "kubernetes.NamedFormat",
     "kubernetes.Quantity",
     "kubernetes.Semver",

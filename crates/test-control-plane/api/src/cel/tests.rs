@@ -208,6 +208,11 @@ fn faults_show_their_place() {
              'encode' (in container '')\n | base64.encode(b'x') == 'x'\n | .............^",
         ),
         (
+            "authorizer.group('').resource('pods').check('get').allowed()",
+            "ERROR: <input>:1:1: undeclared reference to 'authorizer' (in container '')\n | \
+             authorizer.group('').resource('pods').check('get').allowed()\n | ^",
+        ),
+        (
             "self.list.all(x, x, x > 0)",
             "ERROR: <input>:1:18: duplicate variable name: x\n | self.list.all(x, x, x > 0)\n | \
              .................^",
