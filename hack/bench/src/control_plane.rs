@@ -5,6 +5,7 @@
     reason = "counts and sizes are far below what a double holds exactly"
 )]
 
+mod custom;
 mod memory;
 mod requests;
 mod start;
@@ -49,6 +50,7 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
         unit: "µs",
         bound: None,
     });
+    runtime.block_on(custom::measure(report))?;
     runtime.block_on(watchers::measure(report))?;
     memory::measure(report)?;
     runtime.block_on(list(report))

@@ -67,7 +67,8 @@ fn pod(recorded: &Recorded, number: usize) -> anyhow::Result<String> {
     Ok(pod.to_string())
 }
 
-async fn create(
+/// Creates objects.
+pub(super) async fn create(
     server: &ApiServer,
     path: &str,
     bodies: impl Iterator<Item = Bytes>,
