@@ -66,7 +66,7 @@ pub(crate) struct Args {
     pub(crate) idle_seconds: u64,
 
     /// Keep a hot set, whose pod changes its readiness without pause, and a wedged one, whose first
-    /// pod never gets ready, beside the others. CPU then counts until the goal of a phase.
+    /// pod never becomes ready, beside the others. CPU then counts until the goal of a phase.
     #[arg(long)]
     pub(crate) disturb: bool,
 

@@ -16,7 +16,7 @@ use super::workload::manifest;
 
 /// Name of the set whose pod changes its readiness without pause.
 const HOT: &str = "hot";
-/// Name of the set whose first pod never gets ready.
+/// Name of the set whose first pod never becomes ready.
 const WEDGED: &str = "wedged";
 
 /// Reports whether the kubelet leaves this pod to the disturbance.
