@@ -88,10 +88,10 @@ made() {
 	[ "$survivors" -eq 0 ]
 }
 
-# Simulates seeds, and prints the rules that broke and the first seed that broke one. Fails if none
-# broke, with 2 if the runs don't end: that is no verdict.
+# Simulates seeds, and then the plans of known bugs. Prints the rules that broke, and the first seed
+# or plan that broke one. Fails if none broke, with 2 if the runs don't end: that is no verdict.
 broken() {
-	local done=0 count status rules seed
+	local done=0 count status rules seed plan
 	for count in 10 50 150 300; do
 		status=0
 		timeout "$simulation_seconds" "$CARGO_TARGET_DIR/debug/simulate" seeds --first $((done + 1)) \
@@ -109,6 +109,13 @@ broken() {
 			return
 		fi
 		done=$count
+	done
+	for plan in "$root"/test/simulation/regressions/*.json; do
+		if ! timeout "$simulation_seconds" "$CARGO_TARGET_DIR/debug/simulate" run --plan "$plan" \
+			>"$work/log" 2>&1; then
+			echo "$(sed -n 's/^\([A-Z]-[0-9]*\) at .*/\1/p' "$work/log" | head -n 1); $(basename "$plan")"
+			return
+		fi
 	done
 	return 1
 }
