@@ -182,10 +182,5 @@ fn is_of_a_set(pod: &Value) -> bool {
 }
 
 fn behaviour() -> PodBehaviour {
-    PodBehaviour {
-        start_delay: STAGE.into(),
-        ready_delay: STAGE.into(),
-        stop_delay: STAGE.into(),
-        ..PodBehaviour::default()
-    }
+    PodBehaviour::with_delays(STAGE)
 }

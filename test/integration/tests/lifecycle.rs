@@ -9,13 +9,7 @@ use std::time::Duration;
 
 /// Pods that take one second each to start, to become ready and to stop.
 fn pods() -> PodBehaviour {
-    let second = Duration::from_secs(1);
-    PodBehaviour {
-        start_delay: second.into(),
-        ready_delay: second.into(),
-        stop_delay: second.into(),
-        ..PodBehaviour::default()
-    }
+    PodBehaviour::with_delays(Duration::from_secs(1))
 }
 
 /// Pod creations and deletions in the audit log, as `verb name`.

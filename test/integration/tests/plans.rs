@@ -188,12 +188,7 @@ fn comparable(case: &Case, mut lines: Vec<String>) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn plans_are_followed() {
-    let pods = PodBehaviour {
-        start_delay: STEP.into(),
-        ready_delay: STEP.into(),
-        stop_delay: STEP.into(),
-        ..PodBehaviour::default()
-    };
+    let pods = PodBehaviour::with_delays(STEP);
     let actors = ActorsConfig {
         kubelet: Some(KubeletConfig::new(pods)),
         ..ActorsConfig::all()

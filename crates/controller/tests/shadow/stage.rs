@@ -51,12 +51,7 @@ impl Stage {
     /// Starts a cluster whose controller sends through this client.
     pub(crate) async fn led_by(leader: impl FnOnce(kube::Client) -> RestClient) -> Self {
         let clock = TokioClock::starting_at(BEGIN.parse().unwrap());
-        let pods = PodBehaviour {
-            start_delay: STEP.into(),
-            ready_delay: STEP.into(),
-            stop_delay: STEP.into(),
-            ..PodBehaviour::default()
-        };
+        let pods = PodBehaviour::with_delays(STEP);
         let actors = ActorsConfig {
             kubelet: Some(KubeletConfig::new(pods)),
             ..ActorsConfig::all()

@@ -79,12 +79,7 @@ impl Stage {
         change: impl FnOnce(TestControlPlaneBuilder) -> TestControlPlaneBuilder,
     ) -> Self {
         let clock = TokioClock::starting_at(BEGIN.parse().expect("a constant time parses"));
-        let pods = PodBehaviour {
-            start_delay: STEP.into(),
-            ready_delay: STEP.into(),
-            stop_delay: STEP.into(),
-            ..PodBehaviour::default()
-        };
+        let pods = PodBehaviour::with_delays(STEP);
         let actors = ActorsConfig {
             kubelet: Some(KubeletConfig::new(pods)),
             events: true,

@@ -56,12 +56,7 @@ impl Outfit {
     /// Starts a cluster, and the controller with the layers and the role of the program.
     pub(crate) async fn start() -> Self {
         let log = CapturedLog::at(Level::INFO);
-        let pods = PodBehaviour {
-            start_delay: STEP.into(),
-            ready_delay: STEP.into(),
-            stop_delay: STEP.into(),
-            ..PodBehaviour::default()
-        };
+        let pods = PodBehaviour::with_delays(STEP);
         let actors = ActorsConfig {
             kubelet: Some(KubeletConfig::new(pods)),
             ..ActorsConfig::all()

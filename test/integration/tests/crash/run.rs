@@ -162,10 +162,5 @@ async fn settle(cluster: &NodeCluster) {
 
 /// Slow pods, so that the controller waits for them.
 fn pods() -> PodBehaviour {
-    PodBehaviour {
-        start_delay: STAGE.into(),
-        ready_delay: STAGE.into(),
-        stop_delay: STAGE.into(),
-        ..PodBehaviour::default()
-    }
+    PodBehaviour::with_delays(STAGE)
 }

@@ -76,12 +76,7 @@ impl Stage {
     /// Like [`Stage::start`], with a garbage collector that is delayed by `delay`.
     pub(crate) async fn with_collector_after(delay: Duration) -> Self {
         let log = CapturedLog::at(Level::WARN);
-        let pods = PodBehaviour {
-            start_delay: STEP.into(),
-            ready_delay: STEP.into(),
-            stop_delay: STEP.into(),
-            ..PodBehaviour::default()
-        };
+        let pods = PodBehaviour::with_delays(STEP);
         let actors = ActorsConfig {
             kubelet: Some(KubeletConfig::new(pods)),
             garbage_collector: Some(GarbageCollectorConfig { delay }),

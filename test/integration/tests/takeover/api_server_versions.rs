@@ -21,12 +21,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Pods whose stages last, so that changes fall between them.
 fn slow_pods() -> PodBehaviour {
     const STAGE: Duration = Duration::from_secs(1);
-    PodBehaviour {
-        start_delay: STAGE.into(),
-        ready_delay: STAGE.into(),
-        stop_delay: STAGE.into(),
-        ..PodBehaviour::default()
-    }
+    PodBehaviour::with_delays(STAGE)
 }
 
 /// Starts a server and a controller of 1.36.

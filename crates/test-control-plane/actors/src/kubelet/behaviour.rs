@@ -166,6 +166,19 @@ pub struct PodBehaviour {
     pub stop_exit_code: i32,
 }
 
+impl PodBehaviour {
+    /// Pods that take this time each to start, to become ready and to stop.
+    pub fn with_delays(delay: impl Into<Delay>) -> Self {
+        let delay = delay.into();
+        Self {
+            start_delay: delay,
+            ready_delay: delay,
+            stop_delay: delay,
+            ..Self::default()
+        }
+    }
+}
+
 /// A behaviour for matching pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
