@@ -95,14 +95,13 @@ impl Replicas {
         now: Timestamp,
     ) -> Result<Self, Error> {
         // Of pods with the same ordinal the last one counts.
-        let pods = pods.iter().rev();
-        let mut pods: Vec<(Ordinal, &Arc<Pod>)> = pods
+        let placed = pods.iter().rev();
+        let mut placed: Vec<(Ordinal, &Arc<Pod>)> = placed
             .filter_map(|pod| Some((ordinal(&pod.name)?, pod)))
             .collect();
-        pods.sort_by_key(|(ordinal, _)| *ordinal);
-        let slots = pods
-            .into_iter()
-            .map(|(ordinal, pod)| PodSlot::Existing(ordinal, Arc::clone(pod)));
+        placed.sort_by_key(|(ordinal, _)| *ordinal);
+        let slot = |(ordinal, pod)| PodSlot::Existing(ordinal, Arc::clone(pod));
+        let slots = placed.into_iter().map(slot);
         let (mut wanted, mut condemned): (Vec<_>, Vec<_>) =
             slots.partition(|slot| slot.ordinal().index_in(set).is_some());
         wanted.dedup_by_key(|slot| slot.ordinal());

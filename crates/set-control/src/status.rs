@@ -24,7 +24,6 @@ pub(crate) fn update_status<'a>(
     status.available_replicas = 0;
     status.current_replicas = 0;
     status.updated_replicas = 0;
-    let is_rolling = status.current_revision != status.update_revision;
     for pod in pods.into_iter().filter(|pod| pod.is_created()) {
         status.replicas += 1;
         if pod.is_running_and_ready() {
@@ -35,15 +34,13 @@ pub(crate) fn update_status<'a>(
         }
         if !pod.is_terminating() {
             let revision = pod.revision();
-            if *revision == *status.update_revision {
-                status.updated_replicas += 1;
-            } else if is_rolling && *revision == *status.current_revision {
+            if *revision == *status.current_revision {
                 status.current_replicas += 1;
             }
+            if *revision == *status.update_revision {
+                status.updated_replicas += 1;
+            }
         }
-    }
-    if !is_rolling {
-        status.current_replicas = status.updated_replicas;
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use http::Method;
-use kube_test_control_plane::faults::RequestMatcher;
+use kube_test_control_plane::faults::{Gate, RequestMatcher};
 use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 use statefulset_client::clock::TokioClock;
@@ -44,8 +44,8 @@ async fn default_controller_creates_pods_and_sends_events() {
     assert_eq!(event["source"]["component"], "statefulset-controller");
 }
 
-#[tokio::test(start_paused = true)]
-async fn queued_events_are_sent_at_shutdown() {
+/// A controller with two events to send. The server holds the first, which blocks the second.
+async fn with_held_events() -> (World, Gate) {
     let mut world = World::new().await;
     world.create_set("web", 2).await;
     let events = RequestMatcher::any().resource("events");
@@ -53,8 +53,13 @@ async fn queued_events_are_sent_at_shutdown() {
     let controller = StatefulSetController::builder(world.plane.client());
     world.run_this(controller.build().unwrap());
     world.rest().await;
-    // The server delays the first event, which blocks the second.
     assert_eq!(gate.waiting().len(), 1);
+    (world, gate)
+}
+
+#[tokio::test(start_paused = true)]
+async fn queued_events_are_sent_at_shutdown() {
+    let (mut world, gate) = with_held_events().await;
     world.cancelled.cancel();
     tokio::time::sleep(Duration::from_secs(2)).await;
     gate.open();
@@ -65,13 +70,7 @@ async fn queued_events_are_sent_at_shutdown() {
 
 #[tokio::test(start_paused = true)]
 async fn unanswered_events_delay_shutdown_by_three_seconds() {
-    let mut world = World::new().await;
-    world.create_set("web", 2).await;
-    let events = RequestMatcher::any().resource("events");
-    let _gate = world.plane.server().faults().gate(events);
-    let controller = StatefulSetController::builder(world.plane.client());
-    world.run_this(controller.build().unwrap());
-    world.rest().await;
+    let (mut world, _gate) = with_held_events().await;
     let began = Instant::now();
     world.end().await;
     assert_eq!(began.elapsed().as_secs(), 3);

@@ -24,7 +24,7 @@ pub fn fold(text: &str, width: usize) -> String {
 
 fn fold_line(line: &str, width: usize, out: &mut String) {
     let is_command = line.contains(COMMAND);
-    let mut left = hidden_from(line, width).filter(|_| !is_command);
+    let mut left = break_at(line, width).filter(|_| !is_command);
     let indent = " ".repeat(last_column(line, width / 2).unwrap_or(INDENT));
     let mut rest = line;
     while let Some(end) = left {
@@ -33,7 +33,7 @@ fn fold_line(line: &str, width: usize, out: &mut String) {
         out.push('\n');
         out.push_str(&indent);
         rest = later.trim_start();
-        left = hidden_from(rest, width - indent.len());
+        left = break_at(rest, width - indent.len());
     }
     out.push_str(rest);
     out.push('\n');
@@ -53,8 +53,9 @@ fn columns(line: &str) -> impl Iterator<Item = (usize, usize, char)> {
     })
 }
 
-/// The end of the words that fit into these columns; none if all do, or the first one doesn't.
-fn hidden_from(line: &str, width: usize) -> Option<usize> {
+/// The space at which a line breaks to fit into these columns: the last one within them, else the
+/// first; none if the line fits or has no space.
+fn break_at(line: &str, width: usize) -> Option<usize> {
     if columns(line).count() <= width {
         return None;
     }

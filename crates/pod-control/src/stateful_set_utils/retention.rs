@@ -136,7 +136,7 @@ pub fn has_non_controller_owner(claim: &Claim, set: &StatefulSet, pod: &PodSlot)
 ///
 /// Upstream: `isClaimOwnerUpToDate`.
 pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
-    // Most claims.
+    // Most claims have no owner, and then nothing needs to be compared.
     if claim.owner_references.is_empty() {
         return wanted_owners(set, pod) == (false, false);
     }

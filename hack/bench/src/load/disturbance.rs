@@ -21,9 +21,8 @@ const WEDGED: &str = "wedged";
 
 /// Reports whether the kubelet leaves this pod to the disturbance.
 pub(crate) fn is_disturbed(pod: &str) -> bool {
-    [HOT, WEDGED]
-        .iter()
-        .any(|set| pod.starts_with(&format!("{set}-")))
+    let set = pod.rsplit_once('-').map(|(set, _)| set);
+    set.is_some_and(|set| [HOT, WEDGED].contains(&set))
 }
 
 /// Creates both sets, and changes the readiness of the hot one's pod until dropped.

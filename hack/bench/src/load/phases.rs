@@ -10,7 +10,6 @@ use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::api_server::ApiServer;
@@ -80,10 +79,11 @@ impl<'a> Round<'a> {
         let sets: Api<StatefulSet> = Api::namespaced(client.clone(), &self.namespace);
         let (own, reactions) = (Arc::clone(&self.own), Arc::clone(&self.reactions));
         let kubelet = Kubelet::start(pods.clone(), own, reactions);
-        let mut _disturbed = JoinSet::new();
-        if self.args.disturb {
-            _disturbed = disturbance::start(&sets, pods, Arc::clone(&self.own)).await?;
-        }
+        let _disturbance = if self.args.disturb {
+            Some(disturbance::start(&sets, pods, Arc::clone(&self.own)).await?)
+        } else {
+            None
+        };
         let mut running = Running {
             controller,
             kubelet,
