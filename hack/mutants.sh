@@ -30,7 +30,9 @@ simulation_seconds=1200
 copy() {
 	rm -rf "$tree"
 	mkdir -p "$tree"
-	git ls-files -z | tar --null --files-from=- --create | tar --extract --directory="$tree"
+	# With new times: otherwise cargo takes the last run's mutant for up to date.
+	git ls-files -z | tar --null --files-from=- --create |
+		tar --extract --touch --directory="$tree"
 }
 
 # Prints the packages whose tests must catch these patches.
