@@ -7,7 +7,7 @@ use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::object::Object;
 use kube_test_control_plane_api::open_api::Documents;
 use kube_test_control_plane_store::store::Store;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::config::EmulatedVersion;
 
@@ -19,16 +19,16 @@ pub(crate) struct CustomKinds(RwLock<Arc<CustomIndex>>);
 #[derive(Debug, Default)]
 pub(crate) struct CustomIndex {
     revision: u64,
+    /// By name, as the store lists them.
     definitions: Vec<Indexed>,
     documents: Documents,
 }
 
 /// A definition with its rows.
 #[derive(Clone, Debug)]
-struct Indexed {
-    resource_version: u64,
-    /// The parts of the definition that the rows are made of.
-    source: Arc<Value>,
+pub(crate) struct Indexed {
+    pub(crate) object: Arc<Object>,
+    pub(crate) value: Arc<Value>,
     rows: Arc<[Arc<Kind>]>,
 }
 
@@ -60,33 +60,33 @@ impl CustomIndex {
         }
     }
 
-    /// Returns the rows of a definition: the known ones, unless something changed.
-    fn indexed(&self, object: &Object) -> Indexed {
-        let known = |same: &dyn Fn(&Indexed) -> bool| {
-            let found = self.definitions.iter().find(|one| same(one))?;
-            Some(Indexed {
-                resource_version: object.resource_version,
-                ..found.clone()
-            })
-        };
-        if let Some(same) = known(&|one| one.resource_version == object.resource_version) {
-            return same;
+    /// Returns a definition with its rows: the known ones, unless something that they are made of
+    /// changed.
+    fn indexed(&self, object: &Arc<Object>) -> Indexed {
+        let place = self
+            .definitions
+            .binary_search_by(|known| known.object.key.cmp(&object.key));
+        let known = place.ok().and_then(|place| self.definitions.get(place));
+        if let Some(known) = known
+            && known.object.resource_version == object.resource_version
+        {
+            return known.clone();
         }
-        let value = object.value();
-        let read = Definition(&value);
-        let source = json!({
-            "name": read.name(),
-            "uid": value.pointer("/metadata/uid"),
-            "spec": value.get("spec"),
-            "names": value.pointer("/status/acceptedNames"),
-            "isServed": read.is_established(),
-            "isDeleting": read.is_deleting(),
-        });
-        known(&|one| *one.source == source).unwrap_or_else(|| Indexed {
-            resource_version: object.resource_version,
-            rows: kinds::of_definition(&value).into(),
-            source: Arc::new(source),
-        })
+        let value = Arc::new(object.value());
+        let rows = match known.filter(|known| has_same_rows(&known.value, &value)) {
+            Some(known) => Arc::clone(&known.rows),
+            None => kinds::of_definition(&value).into(),
+        };
+        Indexed {
+            object: Arc::clone(object),
+            value,
+            rows,
+        }
+    }
+
+    /// Returns the definitions.
+    pub(crate) fn definitions(&self) -> &[Indexed] {
+        &self.definitions
     }
 
     /// Returns all rows.
@@ -125,4 +125,14 @@ impl CustomIndex {
     pub(crate) fn by_storage(&self, storage: &str) -> Option<&Arc<Kind>> {
         self.rows().find(|row| &*row.storage == storage)
     }
+}
+
+/// Returns true if two versions of a definition lead to the same rows.
+fn has_same_rows(one: &Value, other: &Value) -> bool {
+    let of_definition = |read: Definition<'_>| (read.is_established(), read.is_deleting());
+    let is_same = |pointer: &str| one.pointer(pointer) == other.pointer(pointer);
+    is_same("/metadata/uid")
+        && is_same("/spec")
+        && is_same("/status/acceptedNames")
+        && of_definition(Definition(one)) == of_definition(Definition(other))
 }

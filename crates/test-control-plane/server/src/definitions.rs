@@ -11,6 +11,7 @@ use kube_test_control_plane_api::options::DeleteOptions;
 use kube_test_control_plane_store::store::Expect;
 use serde_json::Value;
 
+use crate::custom::Indexed;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
@@ -57,15 +58,15 @@ impl ApiServer {
         let Some(kind) = kinds::by_storage(DEFINITIONS) else {
             return false;
         };
-        let (_, objects) = self.store().list(DEFINITIONS, "");
-        let in_group = |object: &&Arc<Object>| {
-            let found = object.key.name.split_once('.').map(|(_, group)| group);
-            group.is_none() || found == group
+        let custom = self.custom_kinds();
+        let in_group = |found: &&Indexed| {
+            let of = found.object.key.name.split_once('.').map(|(_, of)| of);
+            group.is_none() || of == group
         };
-        let objects: Vec<&Arc<Object>> = objects.iter().filter(in_group).collect();
-        let values: Vec<Value> = objects.iter().map(|object| object.value()).collect();
+        let found: Vec<&Indexed> = custom.definitions().iter().filter(in_group).collect();
+        let values: Vec<&Value> = found.iter().map(|found| &*found.value).collect();
         let now = self.now_text();
-        for (object, value) in objects.into_iter().zip(&values) {
+        for Indexed { object, value, .. } in found {
             let next = custom::settle(value, &values, &now)
                 .or_else(|| custom::complete_deletion(value, self.is_any_left(value), &now));
             if let Some(next) = next {
@@ -111,13 +112,16 @@ impl ApiServer {
     /// Deletes the resources of a definition in deletion. Returns true if finalizers hold some.
     fn is_any_left(&self, definition: &Value) -> bool {
         let read = Definition(definition);
+        if !read.is_deleting() {
+            return false;
+        }
         let custom = self.custom_kinds();
         let stored = custom.rows().find(|row| {
             let own = row.custom.as_ref().map(|own| &*own.stored_version);
             &*row.storage == read.name() && own == Some(&row.api_version())
         });
         let row = stored.or_else(|| custom.by_storage(read.name()));
-        let Some(kind) = row.filter(|_| read.is_deleting()) else {
+        let Some(kind) = row else {
             return false;
         };
         let (_, objects) = self.store().list(&kind.storage, "");

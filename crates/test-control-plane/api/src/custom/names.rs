@@ -2,8 +2,6 @@
 //!
 //! Upstream: `NamingConditionController`.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Map, Value, json};
 
 use super::definition::Definition;
@@ -19,39 +17,39 @@ pub(super) struct Accepted {
     pub(super) conflict: Option<(&'static str, String)>,
 }
 
-/// Names in use by other definitions of the group.
-struct InUse {
-    resources: BTreeSet<String>,
-    kinds: BTreeSet<String>,
-}
+/// Tells whether accepted names contain a name.
+type IsName = fn(&Value, &str) -> bool;
 
 /// Decides which names of the definition are free among `all` definitions.
 ///
 /// Upstream: `calculateNamesAndConditions`
-pub(super) fn accept(definition: Definition<'_>, all: &[Value]) -> Accepted {
-    let used = in_use(definition, all);
+pub(super) fn accept(definition: Definition<'_>, all: &[&Value]) -> Accepted {
+    let is_used = |asked: &str, is_name: IsName| {
+        !asked.is_empty() && names_of_others(definition, all).any(|names| is_name(names, asked))
+    };
     let null = Value::Null;
     let member = |pointer: &str| definition.0.pointer(pointer).unwrap_or(&null);
     let (wanted, before) = (member("/spec/names"), member("/status/acceptedNames"));
     let mut names = before.as_object().cloned().unwrap_or_default();
-    let mut one = |name: &'static str, reason: &'static str, used: &BTreeSet<String>| {
+    let mut one = |name: &'static str, reason: &'static str, is_name: IsName| {
+        // Upstream: `equalToAcceptedOrFresh`
         let asked = text(wanted, name);
-        let refused = refuse(asked, text(before, name), used);
-        if refused.is_none() {
-            set(&mut names, name, json!(asked));
+        if asked != text(before, name) && is_used(asked, is_name) {
+            return Some((reason, in_use_message(asked)));
         }
-        refused.map(|message| (reason, message))
+        set(&mut names, name, json!(asked));
+        None
     };
-    let mut found = one("plural", "PluralConflict", &used.resources);
-    found = one("singular", "SingularConflict", &used.resources).or(found);
+    let mut found = one("plural", "PluralConflict", is_resource);
+    found = one("singular", "SingularConflict", is_resource).or(found);
     let known = texts(before, "shortNames");
     let refused: Vec<String> = texts(wanted, "shortNames")
         .iter()
-        .filter(|name| !known.contains(name) && used.resources.contains(*name))
+        .filter(|name| !known.contains(name) && is_used(name, is_resource))
         .map(|name| in_use_message(name))
         .collect();
-    let kind = one("kind", "KindConflict", &used.kinds);
-    let list_kind = one("listKind", "ListKindConflict", &used.kinds);
+    let kind = one("kind", "KindConflict", is_kind);
+    let list_kind = one("listKind", "ListKindConflict", is_kind);
     if refused.is_empty() {
         set(&mut names, "shortNames", json!(texts(wanted, "shortNames")));
     } else {
@@ -68,34 +66,30 @@ pub(super) fn accept(definition: Definition<'_>, all: &[Value]) -> Accepted {
     }
 }
 
-fn in_use(definition: Definition<'_>, all: &[Value]) -> InUse {
-    let mut used = InUse {
-        resources: BTreeSet::new(),
-        kinds: BTreeSet::new(),
-    };
-    let others = all
-        .iter()
-        .map(Definition)
-        .filter(|other| other.group() == definition.group() && other.name() != definition.name());
-    for other in others {
-        let Some(names) = other.0.pointer("/status/acceptedNames") else {
-            continue;
-        };
-        let filled = |name: &str| Some(text(names, name).to_owned()).filter(|n| !n.is_empty());
-        used.resources.extend(filled("plural"));
-        used.resources.extend(filled("singular"));
-        used.resources.extend(texts(names, "shortNames"));
-        used.kinds.extend(filled("kind"));
-        used.kinds.extend(filled("listKind"));
-    }
-    used
+/// Returns the accepted names of the other definitions in the group.
+fn names_of_others<'a>(
+    definition: Definition<'a>,
+    all: &[&'a Value],
+) -> impl Iterator<Item = &'a Value> {
+    all.iter()
+        .map(|other| Definition(other))
+        .filter(move |other| {
+            other.group() == definition.group() && other.name() != definition.name()
+        })
+        .filter_map(|other| other.0.pointer("/status/acceptedNames"))
 }
 
-/// Returns the message for a name in use.
-///
-/// Upstream: `equalToAcceptedOrFresh`
-fn refuse(asked: &str, accepted: &str, used: &BTreeSet<String>) -> Option<String> {
-    (asked != accepted && used.contains(asked)).then(|| in_use_message(asked))
+/// Returns true if the names contain this one of a resource.
+fn is_resource(names: &Value, asked: &str) -> bool {
+    let short = names.get("shortNames").and_then(Value::as_array);
+    text(names, "plural") == asked
+        || text(names, "singular") == asked
+        || short.into_iter().flatten().any(|name| name == asked)
+}
+
+/// Returns true if the names contain this one of a kind.
+fn is_kind(names: &Value, asked: &str) -> bool {
+    text(names, "kind") == asked || text(names, "listKind") == asked
 }
 
 fn in_use_message(name: &str) -> String {

@@ -28,15 +28,15 @@ struct Condition<'a> {
 /// Returns the definition with the next change of its status, or `None` if it needs none.
 ///
 /// `all` are all definitions, `now` is the time of the change.
-pub fn settle(definition: &Value, all: &[Value], now: &str) -> Settled {
+pub fn settle(definition: &Value, all: &[&Value], now: &str) -> Settled {
     let read = Definition(definition);
-    let mut next = definition.clone();
     if let Some(condition) = approval(read) {
         let same = |found: &Value| {
             let status = if condition.is { "True" } else { "False" };
             text(found, "status") == status && text(found, "reason") == condition.reason
         };
         if !read.condition(condition.of).is_some_and(same) {
+            let mut next = definition.clone();
             set_condition(&mut next, &condition, now);
             return Some(next);
         }
@@ -57,6 +57,7 @@ pub fn settle(definition: &Value, all: &[Value], now: &str) -> Settled {
                 message,
             },
         };
+        let mut next = definition.clone();
         set_condition(&mut next, &names, now);
         if !read.is_established() {
             let (reason, message) = if names.is {
@@ -86,6 +87,7 @@ pub fn settle(definition: &Value, all: &[Value], now: &str) -> Settled {
             reason: "InitialNamesAccepted",
             message: "the initial names have been accepted",
         };
+        let mut next = definition.clone();
         set_condition(&mut next, &established, now);
         return Some(next);
     }

@@ -11,6 +11,9 @@ use crate::validation::custom::resource::errors_of_default;
 
 pub(super) fn check(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
     let source = text(schema, "pattern");
+    if source.is_empty() {
+        return;
+    }
     if let Err(error) = pattern::compile(source) {
         // The last line gives the reason; those before it show the place.
         let shown = error.to_string();
