@@ -26,7 +26,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 PACKAGE_FLAGS ?=
 
 .PHONY: help run build package test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
-	check-embedding deny install-deny sbom bench bench-load bench-instructions simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
+	check-embedding deny install-deny sbom bench bench-load bench-instructions compile-cost simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -132,6 +132,9 @@ bench-load: ## Measure the program on an API server; LOAD_FLAGS='--help' lists t
 		--features kube-test-control-plane/cli
 	@$(CARGO) build --release --locked --quiet -p statefulset-controller-manager
 	@$(CARGO) run --release --locked --quiet -p bench -- load $(LOAD_FLAGS)
+
+compile-cost: ## Measure builds of a project with the test control plane, and with kube alone
+	@hack/compile-cost.sh
 
 # Instruction counts don't depend on the machine's load.
 bench-instructions: ## Fail if a piece of work takes 5 % more instructions than recorded

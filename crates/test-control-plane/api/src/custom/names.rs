@@ -17,7 +17,7 @@ pub(super) struct Accepted {
     pub(super) conflict: Option<(&'static str, String)>,
 }
 
-/// Tells whether accepted names contain a name.
+/// A test for a name among accepted names.
 type IsName = fn(&Value, &str) -> bool;
 
 /// Decides which names of the definition are free among `all` definitions.
