@@ -22,7 +22,7 @@ type IsName = fn(&Value, &str) -> bool;
 
 /// Decides which names of the definition are free among `all` definitions.
 ///
-/// Upstream: `calculateNamesAndConditions`
+/// Upstream: `calculateNamesAndConditions` and `equalToAcceptedOrFresh`
 pub(super) fn accept(definition: Definition<'_>, all: &[&Value]) -> Accepted {
     let is_used = |asked: &str, is_name: IsName| {
         !asked.is_empty() && names_of_others(definition, all).any(|names| is_name(names, asked))
@@ -32,7 +32,6 @@ pub(super) fn accept(definition: Definition<'_>, all: &[&Value]) -> Accepted {
     let (wanted, before) = (member("/spec/names"), member("/status/acceptedNames"));
     let mut names = before.as_object().cloned().unwrap_or_default();
     let mut one = |name: &'static str, reason: &'static str, is_name: IsName| {
-        // Upstream: `equalToAcceptedOrFresh`
         let asked = text(wanted, name);
         if asked != text(before, name) && is_used(asked, is_name) {
             return Some((reason, in_use_message(asked)));
