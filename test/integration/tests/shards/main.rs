@@ -1,10 +1,13 @@
 //! Tests of controllers beside each other, each with a shard of the namespaces.
 
+mod handover;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use integration::manifests;
 use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::actors::{KubeletConfig, PodBehaviour};
 use kube_test_control_plane::config::FeatureGates;
 use serde_json::{Value, json};
 use statefulset_client::recorder::NoopRecorder;
@@ -33,6 +36,8 @@ const NAMES: [&str; 8] = [
 ];
 /// The error of a failed creation.
 const CREATED: &str = "the object is created";
+/// Time that a pod takes each to start, to become ready and to stop.
+const STAGE: Duration = Duration::from_secs(1);
 /// Longer than the start of all pods takes.
 const SETTLED: Duration = Duration::from_secs(60);
 
@@ -42,14 +47,17 @@ struct World {
 }
 
 impl World {
-    /// Starts an API server with or without the gate, and creates the sets.
-    async fn start(sharded_list_and_watch: bool) -> Self {
+    /// Starts an API server with or without the gate, and creates sets with this number of pods.
+    async fn start(sharded_list_and_watch: bool, replicas: u32) -> Self {
         let gates = FeatureGates {
             sharded_list_and_watch,
             ..FeatureGates::default()
         };
         let plane = TestControlPlane::builder()
             .feature_gates(gates)
+            .configure_actors(|actors| {
+                actors.kubelet = Some(KubeletConfig::new(PodBehaviour::with_delays(STAGE)));
+            })
             .all_actors()
             .start()
             .await;
@@ -57,7 +65,7 @@ impl World {
         for namespace in namespaces() {
             let object = json!({"metadata": {"name": namespace}}).to_string();
             client.create(&NAMESPACES, "", object).await.expect(CREATED);
-            let set = manifests::web(1).to_string();
+            let set = manifests::web(replicas).to_string();
             client
                 .create(&STATEFUL_SETS, &namespace, set)
                 .await
@@ -85,21 +93,14 @@ impl World {
         tasks
     }
 
-    /// Sets the replicas of every set.
-    async fn scale(&self, replicas: u32) {
-        let patch = json!({"spec": {"replicas": replicas}}).to_string();
+    /// Applies a merge patch to every set.
+    async fn patch(&self, change: &Value) {
         for namespace in namespaces() {
-            let patched = self
-                .client
-                .patch(
-                    &STATEFUL_SETS,
-                    &namespace,
-                    "web",
-                    PatchType::Merge,
-                    patch.clone(),
-                )
-                .await;
-            patched.expect("the set is patched");
+            let change = change.to_string();
+            let patched =
+                self.client
+                    .patch(&STATEFUL_SETS, &namespace, "web", PatchType::Merge, change);
+            patched.await.expect("the set is patched");
         }
     }
 
@@ -138,7 +139,7 @@ async fn each_set_is_served_by_its_shard() {
     let [first, second]: [Shard; 2] = ["0/2", "1/2"].map(|text| text.parse().expect("a shard"));
     assert!(!of(first).is_empty() && !of(second).is_empty());
     for sharded_server in [true, false] {
-        let world = World::start(sharded_server).await;
+        let world = World::start(sharded_server, 1).await;
         let running = world.control(first);
         assert_eq!(world.pods().await, of(first), "{sharded_server}");
 
@@ -147,7 +148,7 @@ async fn each_set_is_served_by_its_shard() {
 
         // Without the instance of a shard, only its own sets wait, until another one serves them.
         drop(running);
-        world.scale(2).await;
+        world.patch(&json!({"spec": {"replicas": 2}})).await;
         let mut expected: Vec<String> = namespaces().chain(of(second)).collect();
         expected.sort();
         assert_eq!(world.pods().await, expected);
@@ -159,7 +160,7 @@ async fn each_set_is_served_by_its_shard() {
 
 #[tokio::test(start_paused = true)]
 async fn sharded_server_sends_only_the_shard() {
-    let world = World::start(true).await;
+    let world = World::start(true, 1).await;
     let shard: Shard = "1/2".parse().expect("a shard");
     let options = ListOptions {
         shard_selector: shard.selector(),
