@@ -93,6 +93,7 @@ fn user(shard: Shard, name: &str) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn rollout_survives_the_hand_over_of_shards() {
+    integration::embedded_only!("kills instances in paused time");
     for second in (1..=13).step_by(3) {
         let world = World::start(true, REPLICAS).await;
         let mut instances = Instances::start(&world, 2);
