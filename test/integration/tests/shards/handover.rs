@@ -17,7 +17,7 @@ use statefulset_controller::{LeaderElection, StatefulSetController};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::{NAMES, World};
+use super::{NAMES, World, run};
 
 /// Number of pods of each set.
 const REPLICAS: u32 = 3;
@@ -73,14 +73,7 @@ fn start(world: &World, shard: Shard, name: &str) -> JoinSet<()> {
         .shard(Some(shard))
         .build()
         .expect("the election is valid");
-    let mut tasks = JoinSet::new();
-    tasks.spawn(async move {
-        controller
-            .run(std::future::pending())
-            .await
-            .expect("it runs until it is dropped");
-    });
-    tasks
+    run(controller)
 }
 
 fn lease(shard: Shard) -> String {

@@ -83,14 +83,7 @@ impl World {
             .shard(Some(shard))
             .build()
             .expect("no election is configured");
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            controller
-                .run(std::future::pending())
-                .await
-                .expect("it runs until it is dropped");
-        });
-        tasks
+        run(controller)
     }
 
     /// Applies a merge patch to every set.
@@ -124,6 +117,18 @@ impl World {
         }
         found
     }
+}
+
+/// Runs a controller until the tasks are dropped.
+fn run(controller: StatefulSetController) -> JoinSet<()> {
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        controller
+            .run(std::future::pending())
+            .await
+            .expect("it runs until it is dropped");
+    });
+    tasks
 }
 
 fn namespaces() -> impl Iterator<Item = String> {
