@@ -5,6 +5,7 @@ use base64::{Engine, alphabet};
 use serde_json::{Value, json};
 
 use crate::go;
+use crate::kinds::Kind;
 use crate::object::Key;
 
 /// The format version of tokens.
@@ -38,13 +39,17 @@ impl Position {
         }
     }
 
-    /// Returns true if the object belongs to the remaining pages.
-    pub fn is_before(&self, namespace: &str, key: &Key) -> bool {
-        let start = self.start.bytes();
-        if namespace.is_empty() {
-            key.path_bytes().ge(start)
-        } else {
-            key.name.bytes().ge(start)
+    /// Returns the first possible key of the next page of a collection, either of one `namespace`
+    /// or of all.
+    pub fn first(&self, kind: &Kind, namespace: &str) -> Key {
+        let storage = &kind.storage;
+        if !kind.namespaced || !namespace.is_empty() {
+            return Key::of(storage, namespace, &self.start);
+        }
+        match self.start.split_once('/') {
+            Some((namespace, name)) => Key::of(storage, namespace, name),
+            // Before every namespace that begins like this.
+            None => Key::of(storage, &format!("{}\0", self.start), ""),
         }
     }
 
@@ -140,16 +145,45 @@ mod tests {
             "eyJydiI6MjU4LCJzdGFydCI6Ii9jMVx1MDAwMCIsInYiOiJtZXRhLms4cy5pby92MSJ9"
         );
         let position = Position::parse(&token).unwrap();
-        assert!(!position.is_before("t2", &key("t2", "c1")));
-        assert!(position.is_before("t2", &key("t2", "c10")));
+        let first = position.first(kind, "t2");
+        assert!(key("t2", "c1") < first && first < key("t2", "c10"));
         let all = Position::after(&key("t2", "c1"), "", 258);
-        assert!(!all.is_before("", &key("t1", "d")));
-        assert!(!all.is_before("", &key("t2", "c1")));
-        assert!(all.is_before("", &key("t2", "c2")));
-        assert!(all.is_before("", &key("t3", "a")));
-        assert!(!all.is_before("", &key("t2-b", "z")));
+        let first = all.first(kind, "");
+        for before in [key("t1", "d"), key("t2", "c1"), key("t2-b", "z")] {
+            assert!(before < first, "{before:?}");
+        }
+        for after in [key("t2", "c10"), key("t2", "c2"), key("t3", "a")] {
+            assert!(first < after, "{after:?}");
+        }
         assert_eq!(Position::parse(&all.token()).unwrap(), all);
         assert_eq!(position.at_newest().revision, None);
+    }
+
+    #[test]
+    fn tokens_of_clients_may_begin_anywhere() {
+        let kind = kinds::by_resource("", "v1", "configmaps").unwrap();
+        let starts = ["t2", "t2-", "t2-b", "t2/c", "t2/c/d", "u"];
+        let keys = [
+            "t1/z", "t2-/a", "t2-b/a", "t2.b/a", "t2/b", "t2/c", "t2/d", "t20/a", "u/a",
+        ];
+        for start in starts {
+            let start = start.to_owned();
+            let position = Position {
+                revision: None,
+                start,
+            };
+            let first = position.first(kind, "");
+            for path in keys {
+                let (namespace, name) = path.split_once('/').unwrap();
+                let is_read = Key::new(kind, namespace, name) >= first;
+                assert_eq!(
+                    is_read,
+                    path >= &*position.start,
+                    "{path} {}",
+                    position.start
+                );
+            }
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::selectors::Selection;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_store::clock::later;
-use kube_test_control_plane_store::store::{Change, LogEntry};
+use kube_test_control_plane_store::store::{Change, Collection, LogEntry};
 use rand::Rng;
 use serde_json::json;
 use tokio::sync::watch::Receiver;
@@ -209,10 +209,11 @@ impl Follow {
     fn send_initial(&mut self, horizon: Option<u64>, with_end: bool) {
         let kind = &Arc::clone(&self.request.kind);
         let (store, namespace) = (self.server.store(), &self.request.namespace);
+        let all = Collection::new(&kind.storage, namespace);
         let (revision, objects) = match horizon {
             None => store.list(&kind.storage, namespace),
-            Some(revision) => match store.list_at(&kind.storage, namespace, revision) {
-                Ok(objects) => (revision, objects),
+            Some(revision) => match store.page_at(&all, usize::MAX, revision) {
+                Ok(page) => (revision, page.objects),
                 Err(compacted) => {
                     let oldest = compacted.oldest;
                     return self.end_with(&too_old(revision, oldest));

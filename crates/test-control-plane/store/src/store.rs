@@ -4,8 +4,9 @@
 //! revision changes. The log keeps a window of the newest events. A reader whose position has left
 //! the window must list again.
 
+mod page;
+
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -14,6 +15,8 @@ use tokio::sync::watch;
 use kube_test_control_plane_api::custom::DEFINITIONS;
 use kube_test_control_plane_api::kinds::{Kind, is_policy};
 use kube_test_control_plane_api::object::{AsIs, Draft, Key, Object};
+
+pub use page::{Collection, ObjectPage};
 
 /// The effect of a commit on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,8 +137,13 @@ impl Store {
     /// Returns the newest versions of a kind's objects in key order, and the current revision. An
     /// empty `namespace` selects all namespaces.
     pub fn list(&self, storage: &str, namespace: &str) -> (u64, Vec<Arc<Object>>) {
-        let state = self.read();
-        (state.revision, state.range(storage, namespace))
+        let page = self.page(&Collection::new(storage, namespace), usize::MAX);
+        (page.revision, page.objects)
+    }
+
+    /// Returns the first objects of a collection, at most `limit`.
+    pub fn page(&self, collection: &Collection, limit: usize) -> ObjectPage {
+        self.read().page(collection, limit)
     }
 
     /// Returns the newest versions of all objects, and the current revision.
@@ -145,41 +153,18 @@ impl Store {
         (state.revision, objects)
     }
 
-    /// As [`list`](Self::list), but as of the revision `at`.
+    /// As [`page`](Self::page), but as of the revision `at`.
     ///
     /// # Errors
     ///
     /// The log no longer covers the revision `at`.
-    pub fn list_at(
+    pub fn page_at(
         &self,
-        storage: &str,
-        namespace: &str,
+        collection: &Collection,
+        limit: usize,
         at: u64,
-    ) -> Result<Vec<Arc<Object>>, Compacted> {
-        let state = self.read();
-        state.check_reach(at)?;
-        let mut undone: BTreeMap<&Key, Option<&Arc<Object>>> = BTreeMap::new();
-        for entry in state.log.iter().rev() {
-            if entry.revision <= at {
-                break;
-            }
-            let key = &entry.object.key;
-            if &*key.storage == storage && (namespace.is_empty() || &*key.namespace == namespace) {
-                undone.insert(key, entry.previous.as_ref());
-            }
-        }
-        let now = state.range(storage, namespace);
-        if undone.is_empty() {
-            return Ok(now);
-        }
-        let mut objects: BTreeMap<&Key, &Arc<Object>> = now.iter().map(|o| (&o.key, o)).collect();
-        for (key, object) in undone {
-            match object {
-                Some(object) => objects.insert(key, object),
-                None => objects.remove(key),
-            };
-        }
-        Ok(objects.into_values().map(Arc::clone).collect())
+    ) -> Result<ObjectPage, Compacted> {
+        self.read().page_at(collection, limit, at)
     }
 
     /// Returns up to `max` events after the revision `after`, oldest first, and the revision up to
@@ -337,17 +322,6 @@ impl Store {
 }
 
 impl State {
-    fn range(&self, storage: &str, namespace: &str) -> Vec<Arc<Object>> {
-        let start = Key::of(storage, namespace, "");
-        self.objects
-            .range((Bound::Included(start), Bound::Unbounded))
-            .take_while(|(key, _)| {
-                &*key.storage == storage && (namespace.is_empty() || &*key.namespace == namespace)
-            })
-            .map(|(_, object)| Arc::clone(object))
-            .collect()
-    }
-
     fn check_reach(&self, after: u64) -> Result<(), Compacted> {
         if after < self.compacted {
             return Err(Compacted {

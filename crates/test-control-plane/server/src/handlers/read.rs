@@ -12,6 +12,7 @@ use kube_test_control_plane_api::object::Object;
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::selectors::Selection;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_store::store::Collection;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
@@ -75,12 +76,13 @@ impl ApiServer {
         let key = Self::key(request);
         let object = match horizon {
             None => self.store().get(&key),
-            Some(revision) => self
-                .store()
-                .list_at(&key.storage, &key.namespace, revision)
-                .map_err(|_| expired(None))?
-                .into_iter()
-                .find(|object| object.key == key),
+            Some(revision) => {
+                let all = Collection::new(&key.storage, &key.namespace);
+                let from = all.starting_at(key.clone());
+                let page = self.store().page_at(&from, 1, revision);
+                let mut found = page.map_err(|_| expired(None))?.objects;
+                found.pop().filter(|object| object.key == key)
+            }
         };
         let object = object.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
         Ok(reply::json_text(
@@ -188,36 +190,38 @@ impl ApiServer {
         limit: Option<usize>,
         position: Option<&Position>,
     ) -> ApiResult<Page> {
-        let (storage, namespace) = (&*request.kind.storage, request.namespace.as_str());
+        let namespace = request.namespace.as_str();
+        let mut collection = Collection::new(&request.kind.storage, namespace);
+        if let Some(position) = position {
+            collection = collection.starting_at(position.first(&request.kind, namespace));
+        }
         let revision = match (position, at) {
             (Some(position), _) => position.revision,
             (None, At::Exactly(revision)) => Some(revision),
             _ => None,
         };
-        let (revision, mut objects) = match revision {
-            None => self.store().list(storage, namespace),
+        let limit = limit.unwrap_or(usize::MAX);
+        // A selection may leave out any object.
+        let is_everything = selection.is_everything();
+        let read = if is_everything { limit } else { usize::MAX };
+        let page = match revision {
+            None => self.store().page(&collection, read),
             Some(revision) => {
-                let listed = self.store().list_at(storage, namespace, revision);
-                let objects = listed.map_err(|_| expired(position))?;
-                (revision, objects)
+                let page = self.store().page_at(&collection, read, revision);
+                page.map_err(|_| expired(position))?
             }
         };
-        if let Some(position) = position {
-            // The objects are ordered by key.
-            let seen = objects.partition_point(|o| !position.is_before(namespace, &o.key));
-            objects.drain(..seen);
-        }
-        if !selection.is_everything() {
+        let (revision, mut objects, mut rest) = (page.revision, page.objects, page.rest);
+        if !is_everything {
             objects.retain(|object| selection.matches(object));
+            rest = objects.len().saturating_sub(limit);
+            objects.truncate(limit);
         }
-        let limit = limit.unwrap_or(usize::MAX);
-        let rest = objects.len().saturating_sub(limit);
-        objects.truncate(limit);
         let token = objects
             .last()
             .filter(|_| rest > 0)
             .map(|last| Position::after(&last.key, namespace, revision).token());
-        let remaining = (rest > 0 && selection.is_everything()).then_some(rest);
+        let remaining = (rest > 0 && is_everything).then_some(rest);
         Ok(Page {
             objects,
             revision,
