@@ -18,8 +18,9 @@ use hyper_util::rt::TokioIo;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role};
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
@@ -184,7 +185,12 @@ impl Socket {
 
     /// Closes the connection, and waits for the client to do the same.
     async fn close(mut self) {
-        if self.0.close(None).await.is_ok() {
+        // kubectl takes a close without a code for an error.
+        let frame = CloseFrame {
+            code: CloseCode::Normal,
+            reason: Utf8Bytes::default(),
+        };
+        if self.0.close(Some(frame)).await.is_ok() {
             while self.receive().await.is_some() {}
         }
     }

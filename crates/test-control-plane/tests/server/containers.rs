@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use futures::{AsyncBufReadExt, TryStreamExt};
+use http::Request;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Config;
 use kube::api::{Api, AttachParams, AttachedProcess, LogParams, PostParams, TerminalSize};
@@ -240,6 +241,19 @@ async fn commands_write_output_and_exit_codes() {
         message.contains("exec: \"psql\": executable file not found in $PATH"),
         "{message}"
     );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_end_with_a_normal_close() {
+    let (plane, pods) = running(KubeletConfig::default(), one()).await;
+    let path = format!("{}/p/exec?stdout=1&command=true", pods.resource_url());
+    let request = Request::get(path).body(Vec::new()).unwrap();
+    let connection = plane.0.client().connect(request).await.unwrap();
+    let messages: Vec<_> = connection.into_stream().try_collect().await.unwrap();
+    let close = messages.last().unwrap();
+    assert!(close.is_close());
+    assert!(format!("{close:?}").contains("Normal"), "{close:?}");
     plane.stop().await;
 }
 
