@@ -16,6 +16,7 @@ mod invariants;
 mod log;
 mod lost_node_pods;
 mod orders;
+mod own_command;
 mod readiness;
 mod run;
 mod script;

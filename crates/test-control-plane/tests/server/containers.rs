@@ -8,7 +8,9 @@ use futures::{AsyncBufReadExt, TryStreamExt};
 use http::Request;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Config;
-use kube::api::{Api, AttachParams, AttachedProcess, LogParams, PostParams, TerminalSize};
+use kube::api::{
+    Api, AttachParams, AttachedProcess, DeleteParams, LogParams, PostParams, TerminalSize,
+};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{
@@ -152,6 +154,62 @@ async fn followed_logs_end_with_the_container() {
         pods.logs("p", &previous).await.unwrap(),
         "kube 1\nkube 2\nkube 3\n"
     );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn containers_end_with_their_own_commands() {
+    let config = KubeletConfig::default();
+    let plane = TestControlPlane::builder().kubelet(config).start().await;
+    let pods: Api<Pod> = Api::default_namespaced(plane.client());
+    let plane = Plane::new(plane);
+    for (script, policy, phase, exit_code) in [
+        ("echo a; sleep 3; echo b", "Never", "Succeeded", Some(0)),
+        (
+            "echo a; sleep 3; echo b; exit 3",
+            "Never",
+            "Failed",
+            Some(3),
+        ),
+        (
+            "echo a; sleep 3; echo b; exit 3",
+            "OnFailure",
+            "Running",
+            Some(3),
+        ),
+        // The end of these is unknown.
+        ("echo a; serve || exit 1", "Never", "Running", None),
+        ("echo a; [ -f /ready ] || exit 1", "Never", "Running", None),
+        ("echo a; sleep 3600", "Never", "Running", None),
+        ("sleep 3 & echo a", "Never", "Running", None),
+    ] {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+            "spec": {"restartPolicy": policy, "terminationGracePeriodSeconds": 1, "containers":
+                [{"name": "c", "image": "img:1", "command": ["sh", "-c", script]}]},
+        });
+        plane.create("/api/v1/namespaces/default/pods", &pod).await;
+        let is_running = || async { plane.get(POD).await["status"]["phase"] == "Running" };
+        eventually(is_running).await;
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let status = plane.get(POD).await["status"].take();
+        assert_eq!(status["phase"], phase, "{script}");
+        let container = &status["containerStatuses"][0];
+        let mut ends = ["lastState", "state"].iter();
+        let end = ends.find_map(|state| container[state].get("terminated"));
+        let code = end.and_then(|end| end["exitCode"].as_i64());
+        assert_eq!(code, exit_code, "{script}");
+        let log = pods.logs("p", &LogParams::default()).await.unwrap();
+        let expected = if exit_code == Some(3) && policy == "OnFailure" || exit_code.is_none() {
+            "a\n"
+        } else {
+            "a\nb\n"
+        };
+        assert!(log.starts_with(expected), "{script}: {log}");
+        pods.delete("p", &DeleteParams::default()).await.unwrap();
+        let is_gone = || async { plane.code(POD).await == 404 };
+        eventually(is_gone).await;
+    }
     plane.stop().await;
 }
 

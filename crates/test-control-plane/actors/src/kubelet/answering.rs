@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use super::behaviour::PodBehaviour;
 use super::container::{Container, State};
 use super::log::{self, ContainerLog};
+use super::own_command::{self, Exited};
 use super::run::PodRun;
 use super::script::{ContainerName, Handlers};
 use super::shell::{Files, Input, Pause, Shell, Sink, Streams};
@@ -32,9 +33,6 @@ use crate::server::ActorServer;
 
 /// Exit code of a process whose container ended.
 const KILLED: i32 = 137;
-
-/// Limit of the virtual time of a container's own command.
-const SCRIPT_MAX: Duration = Duration::from_secs(600);
 
 /// The kubelets behind an API server.
 #[derive(Clone, Debug)]
@@ -122,9 +120,12 @@ fn served(container: &Container, run: &PodRun) -> Served {
     }
 }
 
-/// Returns a container's environment.
-fn environment(spec: &Value, run: &PodRun) -> Vec<(String, String)> {
-    let own = [
+/// Number of variables in the environment of every container.
+pub(super) const OWN_VARIABLES: usize = 3;
+
+/// Returns a container's environment; values from elsewhere are left out.
+pub(super) fn environment(spec: &Value, run: &PodRun) -> Vec<(String, String)> {
+    let own: [(&str, String); OWN_VARIABLES] = [
         ("HOSTNAME", run.key.name.to_string()),
         ("KUBERNETES_SERVICE_HOST", "10.96.0.1".to_owned()),
         ("KUBERNETES_SERVICE_PORT", "443".to_owned()),
@@ -153,7 +154,7 @@ fn environment(spec: &Value, run: &PodRun) -> Vec<(String, String)> {
 }
 
 /// Returns a container's own command with its arguments.
-fn command(spec: &Value) -> Vec<String> {
+pub(super) fn command(spec: &Value) -> Vec<String> {
     let words = list(spec, "command").chain(list(spec, "args"));
     words
         .filter_map(|word| word.as_str().map(str::to_owned))
@@ -177,9 +178,13 @@ impl PodRun {
         }
     }
 
-    /// Returns the log of a container that starts: its script, or else the output of its own shell
-    /// command.
-    pub(super) fn begin_log(&self, container: &Container, now: super::Now<'_>) -> ContainerLog {
+    /// Returns the log of a container that starts, and its end if that is known: those of its
+    /// script, or else those of its own command.
+    pub(super) fn begin_log(
+        &self,
+        container: &Container,
+        now: super::Now<'_>,
+    ) -> (ContainerLog, Option<Exited>) {
         let scripted = self.behaviour.log.iter().filter(|line| {
             let is_meant = |name: &String| *name == container.name;
             line.container.as_ref().is_none_or(is_meant)
@@ -188,46 +193,17 @@ impl PodRun {
             .zip(0..)
             .map(|(line, nth)| (self.draw(line.after, "log", nth, now), line.text.clone()))
             .collect();
+        let mut end = None;
         if script.is_empty() {
-            script = own_output(container, self);
+            (script, end) = own_command::run(container, self);
         }
         let at = |after| {
             let began = now.timestamp;
             began.saturating_add(after).unwrap_or(began)
         };
-        ContainerLog::new(script.into_iter().map(|(after, text)| (at(after), text)))
+        let lines = script.into_iter().map(|(after, text)| (at(after), text));
+        (ContainerLog::new(lines), end)
     }
-}
-
-/// Returns the lines that a container's own shell command writes, each with its time.
-fn own_output(container: &Container, run: &PodRun) -> Vec<(Duration, String)> {
-    let command = command(&container.spec);
-    if container.spec["stdin"] == true || !Shell::is_script(&command) {
-        return Vec::new();
-    }
-    let pause = Pause::Virtual(Duration::ZERO, SCRIPT_MAX);
-    let sink = Sink::Timed(Vec::new());
-    let streams = Streams::new(Input::Empty, sink, Sink::Merged, pause, None);
-    let environment = environment(&container.spec, run);
-    let mut shell = Shell::new(environment, container.files.clone(), streams);
-    // It never waits: its time is virtual.
-    if shell.run(&command).now_or_never().is_none() {
-        return Vec::new();
-    }
-    let parts = shell.into_streams().into_timed();
-    let mut lines: Vec<(Duration, String)> = Vec::new();
-    let mut is_open = false;
-    for (time, bytes) in parts {
-        for piece in String::from_utf8_lossy(&bytes).split_inclusive('\n') {
-            let text = piece.trim_end_matches('\n');
-            match lines.last_mut().filter(|_| is_open) {
-                Some((_, line)) => line.push_str(text),
-                None => lines.push((time, text.to_owned())),
-            }
-            is_open = !piece.ends_with('\n');
-        }
-    }
-    lines
 }
 
 impl ServedPod {

@@ -156,8 +156,8 @@ pub struct PodBehaviour {
     pub stop_delay: Delay,
     /// Reaction of the containers to SIGTERM.
     pub stop: Stop,
-    /// Lines that its containers log. Without any, a container logs the output of its own
-    /// shell command. They apply from the container's next start.
+    /// Lines that its containers log. Without any, a container logs the output of its own shell
+    /// command, and a main container ends with it if the outcome is `Ready`. They apply from the container's next start.
     pub log: Vec<LogLine>,
     /// Answers to commands that clients execute; the first that matches wins. Without one, a shell
     /// with a few programs answers.

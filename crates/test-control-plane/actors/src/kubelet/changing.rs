@@ -76,7 +76,8 @@ impl PodRun {
                 self.plan_crash(i, now);
             }
             let run = self.containers[i].runs;
-            if self.behaviour.init_delay != old.init_delay {
+            if self.containers[i].role == Role::Init && self.behaviour.init_delay != old.init_delay
+            {
                 let delay = self.behaviour.init_delay;
                 self.plan_again(Timer::Finish(i), delay, "init", run, now);
             }
@@ -107,6 +108,7 @@ impl PodRun {
     }
 
     fn change_outcome(&mut self, i: usize, now: Now<'_>) {
+        self.timers.remove(&Timer::Finish(i));
         match self.behaviour.outcome {
             Outcome::Ready => {
                 self.timers.remove(&Timer::End);

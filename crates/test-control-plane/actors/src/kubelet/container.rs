@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use kube_test_control_plane_api::members::text;
 
 use super::log::ContainerLog;
+use super::own_command::Exited;
 use super::shell::Files;
 
 /// A container's role in its pod.
@@ -76,6 +77,8 @@ pub(super) struct Container {
     pub(super) log: Option<Arc<ContainerLog>>,
     /// The log of the run before.
     pub(super) previous_log: Option<Arc<ContainerLog>>,
+    /// The end of the latest run, if its own command ends.
+    pub(super) end: Option<Exited>,
     /// The files that its processes have written.
     pub(super) files: Files,
 }
@@ -102,6 +105,7 @@ impl Container {
             spec: spec.clone(),
             log: None,
             previous_log: None,
+            end: None,
             files: Files::default(),
         }
     }

@@ -72,8 +72,18 @@ impl PodRun {
         self.restart_later(i, now);
     }
 
+    /// Ends a container whose own command has ended.
+    pub(super) fn finish(&mut self, i: usize, now: Now<'_>) {
+        let container = &self.containers[i];
+        let code = container.end.map_or(0, |end| end.code);
+        if let Some(log) = &container.log {
+            log.complete(now.timestamp);
+        }
+        self.exit(i, code, now);
+    }
+
     /// Ends a container on its own.
-    pub(super) fn exit(&mut self, i: usize, code: i32, now: Now<'_>) {
+    fn exit(&mut self, i: usize, code: i32, now: Now<'_>) {
         let reason = if code == 0 { "Completed" } else { "Error" };
         self.terminate(i, code, None, reason, now);
         self.restart_later(i, now);

@@ -77,6 +77,14 @@ impl ContainerLog {
         self.version.send_modify(|version| *version += 1);
     }
 
+    /// Ends the log with all its scripted lines.
+    pub(super) fn complete(&self, now: Timestamp) {
+        for line in &mut self.state().lines {
+            line.at = line.at.min(now);
+        }
+        self.end(now);
+    }
+
     /// Ends the log: later scripted lines are never written.
     pub(super) fn end(&self, now: Timestamp) {
         let mut state = self.state();

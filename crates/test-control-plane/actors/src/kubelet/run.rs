@@ -25,7 +25,7 @@ pub(super) enum Timer {
     Start,
     /// An image pull is retried, or its back-off is reported.
     Pull(usize),
-    /// An init container completes.
+    /// A container exits on its own.
     Finish(usize),
     /// A container crashes.
     Crash(usize),
@@ -220,7 +220,7 @@ impl PodRun {
         match timer {
             Timer::Start => {}
             Timer::Pull(i) => self.pull_again(i, now),
-            Timer::Finish(i) => self.exit(i, 0, now),
+            Timer::Finish(i) => self.finish(i, now),
             Timer::Crash(i) => self.crash(i, now),
             Timer::Restart(i) => self.restart(i, now),
             Timer::Ready(i) => self.become_ready(i, now),
@@ -257,9 +257,10 @@ impl PodRun {
             return;
         }
         self.tell_started(i);
-        let log = Arc::new(self.begin_log(&self.containers[i], now));
+        let (log, end) = self.begin_log(&self.containers[i], now);
         let container = &mut self.containers[i];
-        container.previous_log = container.log.replace(log);
+        container.previous_log = container.log.replace(Arc::new(log));
+        container.end = end.filter(|_| container.role == Role::Main);
         container.runs += 1;
         container.state = State::Running {
             since: now.time.to_owned(),
@@ -271,7 +272,10 @@ impl PodRun {
                 self.plan(Timer::Finish(i), time, now);
             }
             Role::Sidecar => self.containers[i].ready = true,
-            Role::Main => self.plan_readiness(i, now),
+            Role::Main => {
+                self.plan_readiness(i, now);
+                self.plan_end(i, now);
+            }
             Role::Ephemeral => {}
         }
         self.plan_crash(i, now);
@@ -290,6 +294,15 @@ impl PodRun {
             }
             Outcome::NeverReady => self.report_unready(i),
             Outcome::NeverStarts => {}
+        }
+    }
+
+    /// Plans the exit of a container whose own command ends, if its outcome is `Ready`.
+    fn plan_end(&mut self, i: usize, now: Now<'_>) {
+        if self.behaviour.outcome == Outcome::Ready
+            && let Some(end) = self.containers[i].end
+        {
+            self.plan(Timer::Finish(i), end.after, now);
         }
     }
 

@@ -65,6 +65,8 @@ pub(super) struct Shell {
     status: i32,
     steps: u32,
     nested: u32,
+    /// True once a command needed a program, a file, syntax or time that the shell lacks.
+    is_guess: bool,
 }
 
 impl Shell {
@@ -81,6 +83,7 @@ impl Shell {
             status: 0,
             steps: 0,
             nested: 0,
+            is_guess: false,
         }
     }
 
@@ -92,12 +95,19 @@ impl Shell {
         })
     }
 
-    /// Reports whether a command is a script for the shell.
-    pub(super) fn is_script(command: &[String]) -> bool {
+    /// Reports whether a command without input runs here: one of the programs, or a script.
+    pub(super) fn follows(command: &[String]) -> bool {
         let Some((program, arguments)) = command.split_first() else {
             return false;
         };
-        SHELLS.contains(&base_name(program)) && arguments.iter().any(|it| is_command_flag(it))
+        let name = base_name(program);
+        programs::exist(name)
+            || SHELLS.contains(&name) && arguments.iter().any(|it| is_command_flag(it))
+    }
+
+    /// Reports whether a real container may have gone on in another way.
+    pub(super) fn is_guess(&self) -> bool {
+        self.is_guess
     }
 
     /// Runs a program with its arguments. Returns its exit code.
@@ -134,9 +144,11 @@ impl Shell {
     }
 
     async fn script(&mut self, script: &str) -> Flow {
+        self.is_guess |= parse::starts_jobs(script);
         match parse::parse(script) {
             Ok(list) => self.list(&list).await,
             Err(message) => {
+                self.is_guess = true;
                 self.complain(&message).await;
                 self.status = 2;
                 Flow::Next
@@ -192,6 +204,7 @@ impl Shell {
         self.steps += 1;
         if self.steps > STEPS_MAX {
             self.complain("too many commands").await;
+            self.is_guess = true;
             self.status = 124;
             return Flow::Exit;
         }
@@ -240,6 +253,7 @@ impl Shell {
                     Vec::new()
                 } else {
                     let found = self.files.read(&path);
+                    self.is_guess |= found.is_none();
                     found.ok_or_else(|| format!("can't open {path}: no such file"))?
                 };
                 self.streams.push_input(Input::text(text));
@@ -299,7 +313,11 @@ impl Shell {
                         return Flow::Next;
                     }
                     self.steps += 1;
-                    if self.list(list).await == Flow::Exit || self.steps > STEPS_MAX {
+                    if self.list(list).await == Flow::Exit {
+                        return Flow::Exit;
+                    }
+                    if self.steps > STEPS_MAX {
+                        self.is_guess = true;
                         return Flow::Exit;
                     }
                 },
@@ -351,6 +369,7 @@ impl Shell {
             self.nested += 1;
             if self.nested > NESTED_MAX {
                 self.complain("too many shells within each other").await;
+                self.is_guess = true;
                 self.status = 2;
             } else {
                 let script = arguments

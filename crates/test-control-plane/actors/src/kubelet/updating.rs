@@ -119,7 +119,7 @@ impl PodRun {
             container.state = State::Running {
                 since: now.time.to_owned(),
             };
-            container.log = Some(Arc::new(self.begin_log(&container, now)));
+            container.log = Some(Arc::new(self.begin_log(&container, now).0));
             self.ephemeral.push(container);
             found = true;
         }

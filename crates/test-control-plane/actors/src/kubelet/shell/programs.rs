@@ -57,6 +57,7 @@ impl Shell {
             "true" | ":" | "cd" => {}
             "false" => self.status = 1,
             unknown => {
+                self.is_guess = true;
                 self.complain(&format!("{unknown}: not found")).await;
                 self.status = 127;
             }
@@ -132,6 +133,7 @@ impl Shell {
         if let Some(bytes) = self.files.read(path) {
             self.streams.write(&bytes).await;
         } else {
+            self.is_guess = true;
             let line = format!("cat: can't open '{path}': No such file or directory\n");
             self.streams.write_err(line.as_bytes()).await;
             self.status = 1;
@@ -224,11 +226,12 @@ impl Shell {
         if self.streams.sleep(time).await {
             Flow::Next
         } else {
+            self.is_guess = true;
             Flow::Exit
         }
     }
 
-    fn test(&self, arguments: &[&str]) -> bool {
+    fn test(&mut self, arguments: &[&str]) -> bool {
         let arguments = match arguments {
             [inner @ .., "]"] => inner,
             all => all,
@@ -238,7 +241,11 @@ impl Shell {
             ["!", rest @ ..] => !self.test(rest),
             ["-n", text] | [text] => !text.is_empty(),
             ["-z", text] => text.is_empty(),
-            ["-f" | "-e" | "-s", path] => self.files.read(path).is_some(),
+            ["-f" | "-e" | "-s", path] => {
+                let exists = self.files.read(path).is_some();
+                self.is_guess |= !exists;
+                exists
+            }
             ["-t", _] => self.streams.terminal().is_some(),
             [a, "=" | "==", b] => a == b,
             [a, "!=", b] => a != b,
@@ -248,7 +255,10 @@ impl Shell {
             [a, "-le", b] => number(a) <= number(b),
             [a, "-gt", b] => number(a) > number(b),
             [a, "-ge", b] => number(a) >= number(b),
-            _ => false,
+            _ => {
+                self.is_guess = true;
+                false
+            }
         }
     }
 }

@@ -129,11 +129,15 @@ impl Streams {
         }
     }
 
-    /// Returns the text written in virtual time.
-    pub(in super::super) fn into_timed(self) -> Vec<(Duration, Vec<u8>)> {
+    /// Returns the text written in virtual time, and the time that has passed.
+    pub(in super::super) fn into_timed(self) -> (Vec<(Duration, Vec<u8>)>, Duration) {
+        let passed = match self.pause {
+            Pause::Real => Duration::ZERO,
+            Pause::Virtual(passed, _) => passed,
+        };
         match self.out {
-            Sink::Timed(parts) => parts,
-            _ => Vec::new(),
+            Sink::Timed(parts) => (parts, passed),
+            _ => (Vec::new(), passed),
         }
     }
 

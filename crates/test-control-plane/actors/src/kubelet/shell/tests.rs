@@ -111,7 +111,7 @@ fn time_passes_virtually() {
     let mut shell = Shell::new([], Files::default(), streams);
     let command = ["sh", "-c", "while true; do echo tick; sleep 1; done"].map(str::to_owned);
     shell.run(&command).now_or_never().unwrap();
-    let parts = shell.into_streams().into_timed();
+    let (parts, _) = shell.into_streams().into_timed();
     let times: Vec<u64> = parts.iter().map(|(time, _)| time.as_secs()).collect();
     assert_eq!(times, [0, 1, 2]);
 }
