@@ -27,7 +27,8 @@ pub struct TestControlPlane {
     server: ApiServer,
     actors: Handles,
     tasks: JoinSet<()>,
-    endpoint: Option<Endpoint>,
+    endpoint: Option<Box<Endpoint>>,
+    kubelets: Option<SocketAddr>,
 }
 
 /// The loopback port of a control plane.
@@ -82,6 +83,12 @@ impl TestControlPlane {
     /// Returns the URL of the port, or `None` if there is none.
     pub fn url(&self) -> Option<String> {
         let address = self.endpoint.as_ref()?.address;
+        Some(format!("https://{address}"))
+    }
+
+    /// Returns the URL of the kubelets' port, or `None` if there is none.
+    pub fn kubelet_url(&self) -> Option<String> {
+        let address = self.kubelets?;
         Some(format!("https://{address}"))
     }
 

@@ -11,6 +11,7 @@ mod delete;
 mod discovery;
 mod evict;
 mod logs;
+mod node;
 mod open_api;
 mod priority_class;
 mod read;

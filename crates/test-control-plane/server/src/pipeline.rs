@@ -57,12 +57,24 @@ impl ApiServer {
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<BoxError>,
     {
+        let incoming = self.receive(request).await;
+        let (method, headers) = (&incoming.method, &incoming.headers);
+        let encoder = ResponseEncoder::new(method, headers, &incoming.query, self.stamps());
+        let reply = Box::pin(self.answer(&incoming, &encoder, connection)).await?;
+        Ok(encoder.stamp(reply, self.stamps()))
+    }
+
+    /// Reads a request with its body.
+    pub(crate) async fn receive<B>(&self, request: Request<B>) -> Incoming
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
         let (mut parts, body) = request.into_parts();
         let upgrade = parts.extensions.remove();
         let sender = Sender::of(&parts.extensions, self.admin());
         let query_text = parts.uri.query().unwrap_or_default().to_owned();
         let query = Query::parse(&query_text);
-        let encoder = ResponseEncoder::new(&parts.method, &parts.headers, &query, self.stamps());
         let content_type = parts.headers.get(CONTENT_TYPE);
         let content_type = content_type.and_then(|value| value.to_str().ok());
         let (sent, unreadable) = match transport::read_body(body).await {
@@ -70,7 +82,7 @@ impl ApiServer {
             Err(err) => (Bytes::new(), Some(err)),
         };
         let body = decode::as_utf8(content_type.unwrap_or_default(), &sent);
-        let incoming = Incoming {
+        Incoming {
             method: parts.method,
             host: transport::host(&parts.uri, &parts.headers),
             path: query::decode_path(parts.uri.path()).into_owned(),
@@ -82,9 +94,7 @@ impl ApiServer {
             unreadable,
             sender,
             upgrade,
-        };
-        let reply = Box::pin(self.answer(&incoming, &encoder, connection)).await?;
-        Ok(encoder.stamp(reply, self.stamps()))
+        }
     }
 
     async fn answer(

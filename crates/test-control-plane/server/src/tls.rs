@@ -84,9 +84,18 @@ impl TlsMaterial {
     }
 }
 
+/// The server behind a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The API server.
+    Api,
+    /// The kubelets of all nodes.
+    Kubelets,
+}
+
 /// Opens the port and serves on it until `stopping`. Returns the opened address.
 pub async fn listen(
-    server: ApiServer,
+    (server, backend): (ApiServer, Backend),
     address: SocketAddr,
     material: &TlsMaterial,
     tasks: &mut JoinSet<()>,
@@ -102,7 +111,13 @@ pub async fn listen(
     };
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let opened = listener.local_addr().map_err(failed)?;
-    tasks.spawn(accept(listener, opened, acceptor, server, stopping));
+    tasks.spawn(accept(
+        listener,
+        opened,
+        acceptor,
+        (server, backend),
+        stopping,
+    ));
     Ok(opened)
 }
 
@@ -110,7 +125,7 @@ async fn accept(
     mut listener: TcpListener,
     address: SocketAddr,
     acceptor: TlsAcceptor,
-    server: ApiServer,
+    (server, backend): (ApiServer, Backend),
     stopping: CancellationToken,
 ) {
     let mut connections = JoinSet::new();
@@ -137,7 +152,8 @@ async fn accept(
                     if let Some(broken) = server.faults().outage().connect() {
                         let acceptor = acceptor.clone();
                         let stopping = stopping.clone();
-                        let served = connection(stream, acceptor, server.clone(), stopping);
+                        let server = (server.clone(), backend);
+                        let served = connection(stream, acceptor, server, stopping);
                         connections.spawn(until_broken(broken, served));
                     }
                 }
@@ -170,7 +186,7 @@ async fn open_again(server: &ApiServer, address: SocketAddr) -> TcpListener {
 async fn connection(
     stream: TcpStream,
     acceptor: TlsAcceptor,
-    server: ApiServer,
+    (server, backend): (ApiServer, Backend),
     stopping: CancellationToken,
 ) {
     let _ = stream.set_nodelay(true);
@@ -191,7 +207,12 @@ async fn connection(
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer.clone());
         let server = server.clone();
-        async move { server.serve(request).await }
+        async move {
+            match backend {
+                Backend::Api => server.serve(request).await,
+                Backend::Kubelets => server.serve_nodes(request).await,
+            }
+        }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http2().max_concurrent_streams(HTTP2_STREAMS_MAX);

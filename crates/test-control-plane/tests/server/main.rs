@@ -41,6 +41,7 @@ mod faults;
 mod field_validation;
 mod groups;
 mod impersonation;
+mod kubelets;
 mod mistakes;
 mod negotiation;
 mod open_api;

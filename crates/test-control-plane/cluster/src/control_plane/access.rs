@@ -53,7 +53,7 @@ impl TestControlPlane {
 
     /// Returns the administrator's kubeconfig; `None` if there is no port.
     pub fn kubeconfig(&self) -> Option<Value> {
-        let Endpoint { tls, .. } = self.endpoint.as_ref()?;
+        let Endpoint { tls, .. } = self.endpoint.as_deref()?;
         let credential = Credential::Certificate(&tls.admin);
         let url = self.url()?;
         Some(kubeconfig::kubeconfig(
@@ -72,7 +72,7 @@ impl TestControlPlane {
     ///
     /// There is no port, or no certificate can be made.
     pub fn kubeconfig_for(&self, identity: &Identity) -> Result<Value, AccessError> {
-        let Endpoint { tls, .. } = self.endpoint.as_ref().ok_or(AccessError::NoPort)?;
+        let Endpoint { tls, .. } = self.endpoint.as_deref().ok_or(AccessError::NoPort)?;
         let url = self.url().ok_or(AccessError::NoPort)?;
         let user = &identity.name;
         match tls.client(identity) {
@@ -97,7 +97,7 @@ impl TestControlPlane {
     ///
     /// There is no port.
     pub fn kubeconfig_with_token(&self, user: &str, token: &str) -> Result<Value, AccessError> {
-        let Endpoint { tls, .. } = self.endpoint.as_ref().ok_or(AccessError::NoPort)?;
+        let Endpoint { tls, .. } = self.endpoint.as_deref().ok_or(AccessError::NoPort)?;
         let url = self.url().ok_or(AccessError::NoPort)?;
         let credential = Credential::Token(token);
         Ok(kubeconfig::kubeconfig(&url, &tls.ca_pem, user, credential))

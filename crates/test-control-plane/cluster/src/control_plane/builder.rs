@@ -17,7 +17,7 @@ use kube_test_control_plane_server::config::{
     EmulatedVersion, FeatureGates, ServerConfig, UnknownFields,
 };
 use kube_test_control_plane_server::server::ApiServer;
-use kube_test_control_plane_server::tls::{self, ListenError};
+use kube_test_control_plane_server::tls::{self, Backend, ListenError};
 use kube_test_control_plane_store::clock::{Clock, TokioClock};
 #[cfg(feature = "client")]
 use serde_json::Value;
@@ -53,6 +53,7 @@ pub struct TestControlPlaneBuilder {
     now: Option<Timestamp>,
     clock: Option<Arc<dyn Clock>>,
     listen: Option<SocketAddr>,
+    listen_kubelets: Option<SocketAddr>,
     serving_certificate: Option<ServingCertificate>,
     client_authorities: Option<ClientAuthorities>,
     definitions: Vec<Definitions>,
@@ -251,6 +252,15 @@ impl TestControlPlaneBuilder {
         self
     }
 
+    /// Also opens a loopback port for the kubelets of all nodes, with the paths of a kubelet's
+    /// server: `/containerLogs`, `/exec`, `/attach`, `/portForward`, `/pods` and `/healthz`.
+    /// Port 0 selects a free one. Senders need rights to `nodes/proxy`.
+    #[must_use]
+    pub fn listen_kubelets(mut self, address: SocketAddr) -> Self {
+        self.listen_kubelets = Some(address);
+        self
+    }
+
     /// Uses this serving certificate instead of a generated one.
     #[must_use]
     pub fn serving_certificate(mut self, certificate: ServingCertificate) -> Self {
@@ -310,22 +320,28 @@ impl TestControlPlaneBuilder {
             .unwrap_or_else(|| Arc::new(TokioClock::starting_at(base)));
         let server = ApiServer::new(self.config, clock);
         let mut tasks = JoinSet::new();
-        let endpoint = match self.listen {
-            None => None,
-            Some(address) => {
-                let mut tls = TlsMaterial::generate().map_err(ListenError::from)?;
-                if let Some(certificate) = self.serving_certificate {
-                    tls = tls.serving(certificate);
-                }
-                if let Some(authorities) = self.client_authorities {
-                    tls = tls.believing(authorities);
-                }
-                let stopping = server.stopping();
-                let address =
-                    tls::listen(server.clone(), address, &tls, &mut tasks, stopping).await?;
-                Some(Endpoint { address, tls })
+        let mut endpoint = None;
+        let mut kubelets = None;
+        if self.listen.or(self.listen_kubelets).is_some() {
+            let mut tls = TlsMaterial::generate().map_err(ListenError::from)?;
+            if let Some(certificate) = self.serving_certificate {
+                tls = tls.serving(certificate);
             }
-        };
+            if let Some(authorities) = self.client_authorities {
+                tls = tls.believing(authorities);
+            }
+            let mut open = async |address, backend| {
+                let (server, stopping) = ((server.clone(), backend), server.stopping());
+                tls::listen(server, address, &tls, &mut tasks, stopping).await
+            };
+            if let Some(address) = self.listen_kubelets {
+                kubelets = Some(open(address, Backend::Kubelets).await?);
+            }
+            if let Some(address) = self.listen {
+                let address = open(address, Backend::Api).await?;
+                endpoint = Some(Box::new(Endpoint { address, tls }));
+            }
+        }
         for name in NAMESPACES {
             let body = json!({"metadata": {"name": name}});
             let path = "/api/v1/namespaces";
@@ -352,6 +368,7 @@ impl TestControlPlaneBuilder {
             actors,
             tasks,
             endpoint,
+            kubelets,
         })
     }
 }

@@ -27,7 +27,7 @@ impl ApiServer {
             return Err(ApiError::method_not_allowed());
         };
         if part == Subresource::Proxy {
-            return Err(self.refuse_proxy(request));
+            return self.proxy(request, incoming).await;
         }
         self.authorize_connection(request, incoming)?;
         let query = &incoming.query;
@@ -51,7 +51,7 @@ impl ApiServer {
         let handshake = Handshake::of(incoming, supported)?;
         let found = kubelets.find(address).await;
         if part == Subresource::PortForward {
-            let ports = ports(incoming).map_err(as_error)?;
+            let ports = ports(incoming, "ports").map_err(as_error)?;
             let pod = found.map_err(as_error)?;
             let serve = |socket| streams::forward(socket, ports, pod);
             return Ok(handshake.accept(self, serve));
@@ -63,7 +63,7 @@ impl ApiServer {
             let command = query_values(&incoming.query_text, "command");
             pod.exec(&container, command)
         });
-        let channels = Channels::of(query);
+        let channels = Channels::of(query, ["stdin", "stdout", "stderr"]);
         let process = channels.clone().and(process);
         // Only the translation for version 5 accepts the connection before it asks the kubelet.
         let process = match (process, handshake.protocol) {
@@ -89,8 +89,8 @@ impl ApiServer {
         self.authorize(user, &attributes)
     }
 
-    /// Returns the error for a request through a proxy to a pod, a service or a node.
-    fn refuse_proxy(&self, request: &ResourceRequest) -> ApiError {
+    /// Answers a request through a proxy to a node, or rejects one to a pod or a service.
+    async fn proxy(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
         // A service or pod may be given with scheme and port: `https:web:443`.
         let mut request = request.clone();
         let parts: Vec<&str> = request.name.split(':').collect();
@@ -100,10 +100,13 @@ impl ApiServer {
         };
         let object = match self.existing(&request) {
             Ok(object) => object,
-            Err(err) => return err,
+            Err(err) => return Err(err),
         };
         let name = &request.name;
-        match &*request.kind.storage {
+        if &*request.kind.storage == "nodes" && self.kubelets().is_some() {
+            return self.proxy_to_node(name, incoming).await;
+        }
+        Err(match &*request.kind.storage {
             "services" => ApiError {
                 details: Some(serde_json::json!({})),
                 ..ApiError::new(
@@ -120,7 +123,7 @@ impl ApiServer {
                 Ok(Some(address)) => nothing_listens(&address.node),
                 Err(err) => err,
             },
-        }
+        })
     }
 
     /// Returns the object of a request.
@@ -172,7 +175,7 @@ fn as_error(refusal: Refusal) -> ApiError {
 }
 
 /// Returns all values of a parameter, in their order.
-fn query_values(query: &str, wanted: &str) -> Vec<String> {
+pub(super) fn query_values(query: &str, wanted: &str) -> Vec<String> {
     let pairs = form_urlencoded::parse(query.as_bytes());
     let values = pairs.filter(|(name, _)| name == wanted);
     values.map(|(_, value)| value.into_owned()).collect()
@@ -184,9 +187,9 @@ const PORTS_MAX: usize = 127;
 /// Reads the ports to forward.
 ///
 /// Upstream: `BuildV4Options`
-fn ports(incoming: &Incoming) -> Result<Vec<u16>, Refusal> {
+pub(super) fn ports(incoming: &Incoming, parameter: &str) -> Result<Vec<u16>, Refusal> {
     let refused = |message: String| Refusal::new(400, message);
-    let texts = query_values(&incoming.query_text, "ports");
+    let texts = query_values(&incoming.query_text, parameter);
     let texts: Vec<&str> = texts.iter().flat_map(|text| text.split(',')).collect();
     if texts.iter().all(|text| text.is_empty()) {
         return Err(refused("query parameter \"port\" is required".to_owned()));

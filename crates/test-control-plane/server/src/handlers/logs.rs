@@ -20,7 +20,7 @@ impl ApiServer {
         request: &ResourceRequest,
         query: &Query,
     ) -> ApiResult<Reply> {
-        let options = self.log_options(request, query)?;
+        let options = self.log_options(&request.name, query)?;
         let pod = self.existing(request)?;
         let container = super::connect::container(&pod, &request.name, query.get("container"))?;
         let Some(address) = self.pod_address(request, &pod)? else {
@@ -42,7 +42,7 @@ impl ApiServer {
     /// Reads and validates the parameters.
     ///
     /// Upstream: `ValidatePodLogOptions`
-    fn log_options(&self, request: &ResourceRequest, query: &Query) -> ApiResult<LogOptions> {
+    pub(super) fn log_options(&self, name: &str, query: &Query) -> ApiResult<LogOptions> {
         let tail = query.integer("tailLines")?;
         let limit = query.integer("limitBytes")?;
         let seconds = query.integer("sinceSeconds")?;
@@ -67,7 +67,6 @@ impl ApiServer {
             _ => {}
         }
         if !errors.is_empty() {
-            let name = &request.name;
             return Err(ApiError::invalid_kind("PodLogOptions", "", name, &errors));
         }
         let before = |seconds| {

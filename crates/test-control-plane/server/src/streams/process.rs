@@ -27,14 +27,14 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    /// Reads the parameters of a request.
+    /// Reads the parameters of a request, which have these names.
     ///
     /// # Errors
     ///
     /// None of the streams is wanted.
-    pub(crate) fn of(query: &Query) -> Result<Self, Refusal> {
+    pub(crate) fn of(query: &Query, names: [&str; 3]) -> Result<Self, Refusal> {
         let tty = query.flag("tty");
-        let [stdin, stdout, stderr] = ["stdin", "stdout", "stderr"].map(|name| query.flag(name));
+        let [stdin, stdout, stderr] = names.map(|name| query.flag(name));
         // A terminal has one output.
         let wanted = [stdin, stdout, stderr && !tty];
         if wanted.contains(&true) {

@@ -31,6 +31,11 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub(crate) bind_address: IpAddr,
 
+    /// Port of the kubelets of all nodes, for clients that talk to nodes; 0 for a free one. The program
+    /// then prints "kubelets URL" before "ready URL".
+    #[arg(long, value_name = "N")]
+    pub(crate) kubelet_port: Option<u16>,
+
     /// File for the administrator's kubeconfig.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig_out: Option<PathBuf>,

@@ -54,6 +54,9 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
         .actors(inputs.actors)
         .starting_at(now)
         .listen(SocketAddr::new(args.bind_address, args.secure_port));
+    if let Some(port) = args.kubelet_port {
+        builder = builder.listen_kubelets(SocketAddr::new(args.bind_address, port));
+    }
     if let Some(certificate) = inputs.serving {
         builder = builder.serving_certificate(certificate);
     }
@@ -81,8 +84,10 @@ fn begin(args: &Args, plane: &TestControlPlane) -> anyhow::Result<()> {
     if let Some(path) = &args.kubeconfig_out {
         plane.write_kubeconfig(path)?;
     }
+    let kubelets = plane.kubelet_url();
+    let kubelets = kubelets.map_or_else(String::new, |url| format!("kubelets {url}\n"));
     let url = plane.url().unwrap_or_default();
-    if let Err(err) = writeln!(stdout(), "ready {url}") {
+    if let Err(err) = writeln!(stdout(), "{kubelets}ready {url}") {
         if let Some(path) = &args.kubeconfig_out {
             // The first failure is reported.
             let _ = std::fs::remove_file(path);

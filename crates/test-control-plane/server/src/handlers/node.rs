@@ -1,0 +1,310 @@
+//! The HTTP server of the kubelets: one port for all nodes, and the proxy to a single one.
+//!
+//! Upstream: `pkg/kubelet/server`
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use http::{Method, Request, StatusCode};
+use kube_test_control_plane_api::kinds;
+use kube_test_control_plane_api::object::Key;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::json;
+
+use super::connect::{ports, query_values};
+use crate::auth::attributes::{Attributes, Resource};
+use crate::auth::identity::{ANONYMOUS, Identity};
+use crate::containers::{Kubelets, NodePod, PodAddress, Refusal};
+use crate::incoming::Incoming;
+use crate::reply::{self, BoxError, Reply};
+use crate::server::{ApiServer, ConnectionDropped};
+use crate::streams::{self, Channels, Handshake, Protocol};
+
+/// The parameters of the streams at a kubelet.
+const STREAMS: [&str; 3] = ["input", "output", "error"];
+
+/// A request that a kubelet answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Asked<'a> {
+    /// Its health.
+    Health,
+    /// Its pods.
+    Pods,
+    /// A log, a process or ports of a pod.
+    Pod { what: What<'a>, pod: Wanted<'a> },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What<'a> {
+    Log(&'a str),
+    Exec(&'a str),
+    Attach(&'a str),
+    PortForward,
+}
+
+/// A pod in a path; the uid is optional.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wanted<'a> {
+    namespace: &'a str,
+    name: &'a str,
+    uid: &'a str,
+}
+
+impl<'a> Asked<'a> {
+    /// Splits a path; `None` for an unknown one.
+    fn of(path: &'a str) -> Option<Self> {
+        let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let wanted = |namespace, name, uid| Wanted {
+            namespace,
+            name,
+            uid,
+        };
+        let (what, pod) = match segments.as_slice() {
+            ["healthz"] | ["healthz", "ping" | "log" | "syncloop"] => return Some(Self::Health),
+            ["pods"] => return Some(Self::Pods),
+            ["containerLogs", space, name, it] => (What::Log(it), wanted(space, name, "")),
+            ["exec", space, name, it] => (What::Exec(it), wanted(space, name, "")),
+            ["exec", space, name, uid, it] => (What::Exec(it), wanted(space, name, uid)),
+            ["attach", space, name, it] => (What::Attach(it), wanted(space, name, "")),
+            ["attach", space, name, uid, it] => (What::Attach(it), wanted(space, name, uid)),
+            ["portForward", space, name] => (What::PortForward, wanted(space, name, "")),
+            ["portForward", space, name, uid] => (What::PortForward, wanted(space, name, uid)),
+            _ => return None,
+        };
+        Some(Self::Pod { what, pod })
+    }
+
+    /// Returns the subresource of `nodes` that the sender needs a right for.
+    ///
+    /// Upstream: `NodeRequestAttributesGetter`
+    fn subresources(&self) -> &'static [&'static str] {
+        match self {
+            Self::Health => &["healthz", "proxy"],
+            Self::Pods => &["pods", "proxy"],
+            Self::Pod { .. } => &["proxy"],
+        }
+    }
+}
+
+impl ApiServer {
+    /// Answers a request to the port of the kubelets.
+    pub(crate) async fn serve_nodes<B>(
+        &self,
+        request: Request<B>,
+    ) -> Result<Reply, ConnectionDropped>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let incoming = self.receive(request).await;
+        let answered = Box::pin(self.answer_for_nodes(&incoming)).await;
+        Ok(answered.unwrap_or_else(|refusal| as_text(&refusal)))
+    }
+
+    async fn answer_for_nodes(&self, incoming: &Incoming) -> Result<Reply, Refusal> {
+        let user = self.authenticate(&incoming.headers, &incoming.sender);
+        let user = user.ok().filter(|user| user.name != ANONYMOUS);
+        let user = user.ok_or_else(|| Refusal::new(401, "Unauthorized"))?;
+        let asked = Asked::of(&incoming.path).ok_or_else(unknown)?;
+        let address = match &asked {
+            Asked::Pod { pod, .. } => self.address_of(*pod),
+            Asked::Health | Asked::Pods => None,
+        };
+        let node = address.as_ref().map_or("", |address| &*address.node);
+        self.authorize_for_node(&user, &incoming.method, &asked, node)?;
+        self.answer_asked(incoming, &asked, address, "").await
+    }
+
+    /// Answers a request through the proxy to a node; its sender may use the proxy.
+    pub(super) async fn proxy_to_node(&self, node: &str, incoming: &Incoming) -> ApiResult<Reply> {
+        let (_, path) = incoming.path.split_once("/proxy").unwrap_or_default();
+        let ping = PodAddress {
+            node: node.to_owned(),
+            namespace: String::new(),
+            name: String::new(),
+            uid: String::new(),
+        };
+        let kubelets = self.kubelets().ok_or_else(ApiError::no_such_resource)?;
+        if let Err(refusal) = kubelets.find(ping).await
+            && refusal.code == 502
+        {
+            let message = format!("error trying to reach service: {}", refusal.message);
+            return Err(ApiError::new(503, "ServiceUnavailable", message));
+        }
+        let answered = async {
+            let asked = Asked::of(path).ok_or_else(unknown)?;
+            let address = match &asked {
+                Asked::Pod { pod, .. } => self.address_of(*pod).filter(|it| it.node == node),
+                Asked::Health | Asked::Pods => None,
+            };
+            self.answer_asked(incoming, &asked, address, node).await
+        };
+        Ok(answered.await.unwrap_or_else(|refusal| as_text(&refusal)))
+    }
+
+    /// Requires a right to one of the subresources.
+    fn authorize_for_node(
+        &self,
+        user: &Identity,
+        method: &Method,
+        asked: &Asked<'_>,
+        node: &str,
+    ) -> Result<(), Refusal> {
+        let verb = match method.as_str() {
+            "POST" => "create",
+            "PUT" => "update",
+            "PATCH" => "patch",
+            "DELETE" => "delete",
+            _ => "get",
+        };
+        let is_allowed = |subresource: &&str| {
+            let attributes = Attributes::resource(
+                verb,
+                Resource {
+                    plural: "nodes".into(),
+                    subresource: (*subresource).into(),
+                    name: node.into(),
+                    ..Resource::default()
+                },
+            );
+            self.authorize(user, &attributes).is_ok()
+        };
+        let subresources = asked.subresources();
+        if subresources.iter().any(is_allowed) {
+            return Ok(());
+        }
+        let message = format!(
+            "Forbidden (user={}, verb={verb}, resource=nodes, subresource(s)=[{}])",
+            user.name,
+            subresources.join(" ")
+        );
+        Err(Refusal::new(403, message))
+    }
+
+    /// Returns the address of a pod on a node.
+    fn address_of(&self, wanted: Wanted<'_>) -> Option<PodAddress> {
+        let pods = kinds::by_resource("", "v1", "pods")?;
+        let key = Key::new(pods, wanted.namespace, wanted.name);
+        let pod = self.store().get(&key)?.draft();
+        let uid = pod.text("/metadata/uid").unwrap_or_default();
+        let node = pod.text("/spec/nodeName").unwrap_or_default();
+        let is_meant = !node.is_empty() && (wanted.uid.is_empty() || wanted.uid == uid);
+        is_meant.then(|| PodAddress {
+            node: node.to_owned(),
+            namespace: wanted.namespace.to_owned(),
+            name: wanted.name.to_owned(),
+            uid: uid.to_owned(),
+        })
+    }
+
+    /// Answers for a node, or for all nodes.
+    async fn answer_asked(
+        &self,
+        incoming: &Incoming,
+        asked: &Asked<'_>,
+        address: Option<PodAddress>,
+        node: &str,
+    ) -> Result<Reply, Refusal> {
+        let (what, wanted) = match asked {
+            Asked::Health => return Ok(reply::plain(StatusCode::OK, "ok")),
+            Asked::Pods => return Ok(self.pods_of(node)),
+            Asked::Pod { what, pod } => (*what, *pod),
+        };
+        let missing = || match what {
+            What::Log(_) => Refusal::new(404, format!("pod {:?} not found\n", wanted.name)),
+            _ => Refusal::new(404, "pod does not exist"),
+        };
+        let address = address.ok_or_else(missing)?;
+        let kubelets: &Arc<dyn Kubelets> = self.kubelets().ok_or_else(missing)?;
+        let pod = kubelets.find(address).await?;
+        match what {
+            What::Log(container) => self.node_log(incoming, wanted, container, pod).await,
+            _ => self.connect_at_node(incoming, what, pod),
+        }
+    }
+
+    async fn node_log(
+        &self,
+        incoming: &Incoming,
+        wanted: Wanted<'_>,
+        container: &str,
+        pod: Arc<dyn NodePod>,
+    ) -> Result<Reply, Refusal> {
+        let options = self.log_options(wanted.name, &incoming.query);
+        let options = options.map_err(|err| as_refusal(&err))?;
+        let pieces = pod.log(container, &options)?;
+        if options.follow {
+            return Ok(reply::streamed_text(pieces));
+        }
+        let pieces: Vec<_> = pieces.collect().await;
+        Ok(reply::text(StatusCode::OK, pieces.concat()))
+    }
+
+    fn connect_at_node(
+        &self,
+        incoming: &Incoming,
+        what: What<'_>,
+        pod: Arc<dyn NodePod>,
+    ) -> Result<Reply, Refusal> {
+        let supported: &[Protocol] = match what {
+            What::PortForward => &[Protocol::V4],
+            _ => &[Protocol::V5, Protocol::V4],
+        };
+        let process = match what {
+            What::Exec(container) => {
+                let command = query_values(&incoming.query_text, "command");
+                pod.exec(container, command)?
+            }
+            What::Attach(container) => pod.attach(container)?,
+            What::PortForward | What::Log(_) => {
+                let ports = ports(incoming, "port")?;
+                let handshake = handshake(incoming, supported)?;
+                return Ok(handshake.accept(self, |socket| streams::forward(socket, ports, pod)));
+            }
+        };
+        let channels = Channels::of(&incoming.query, STREAMS)?;
+        let handshake = handshake(incoming, supported)?;
+        let protocol = handshake.protocol;
+        Ok(handshake.accept(self, move |socket| {
+            streams::converse(socket, protocol, channels, Ok(process))
+        }))
+    }
+
+    /// Returns the pods of a node; those of all nodes without a name.
+    fn pods_of(&self, node: &str) -> Reply {
+        let (_, pods) = self.store().list("pods", "");
+        let items = pods.iter().filter_map(|pod| {
+            let pod = pod.value();
+            let at = pod.pointer("/spec/nodeName")?.as_str()?;
+            let is_meant = !at.is_empty() && (node.is_empty() || node == at);
+            is_meant.then_some(pod)
+        });
+        let list = json!({
+            "kind": "PodList",
+            "apiVersion": "v1",
+            "metadata": {},
+            "items": items.collect::<Vec<_>>(),
+        });
+        reply::json_value(StatusCode::OK, &list)
+    }
+}
+
+fn handshake(incoming: &Incoming, supported: &[Protocol]) -> Result<Handshake, Refusal> {
+    Handshake::of(incoming, supported).map_err(|err| as_refusal(&err))
+}
+
+fn as_refusal(error: &ApiError) -> Refusal {
+    Refusal::new(error.code, error.message.clone())
+}
+
+fn unknown() -> Refusal {
+    Refusal::new(404, "404 page not found\n")
+}
+
+/// Returns the answer for an error.
+fn as_text(refusal: &Refusal) -> Reply {
+    let code = StatusCode::from_u16(refusal.code);
+    let code = code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    reply::plain(code, refusal.message.clone())
+}
