@@ -25,7 +25,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 
 PACKAGE_FLAGS ?=
 
-.PHONY: help run build package test test-integration test-e2e test-helm soak test-stand-ins lint check-crates \
+.PHONY: help run build package test test-integration test-e2e test-kube-rs test-helm soak test-stand-ins lint check-crates \
 	check-embedding deny install-deny sbom bench bench-load bench-instructions compile-cost simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
@@ -57,6 +57,9 @@ test-integration: ## Test the whole controller against the API server selected b
 # kubernetes in $PYTHON, else in python3.
 test-e2e: build ## Run the end-to-end tests with the shipped binaries, kubectl and the Python client
 	@$(CARGO) test --locked -p e2e --features kubectl,python
+
+test-kube-rs: build ## Run kube-rs's own tests that need a cluster against the control plane
+	@CARGO='$(CARGO)' BINARIES='$(BINARIES)' hack/kube-rs-tests.sh
 
 test-helm: ## Compare Helm's rendering of the chart with the tests' (HELM=path, else helm)
 	@$(CARGO) test --locked -p e2e --features helm --test deploy helm_
