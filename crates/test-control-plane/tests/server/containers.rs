@@ -344,6 +344,32 @@ async fn shells_read_their_input() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn archives_carry_files_in_and_out() {
+    let (plane, pods) = running(KubeletConfig::default(), one()).await;
+    let plain = AttachParams::default();
+    let exec = async |command: &[&str]| {
+        let process = pods.exec("p", command.iter().copied(), &plain).await;
+        finish(process.unwrap()).await
+    };
+    exec(&["sh", "-c", "echo kept > /tmp/a/file"]).await;
+    let (archive, _, status) = exec(&["tar", "cf", "-", "/tmp/a"]).await;
+    assert_eq!((archive.len(), status), (2048, None));
+    assert!(archive.starts_with("tmp/a/file\0"));
+
+    let command = ["tar", "-xmf", "-", "-C", "/copy"];
+    let params = AttachParams::default().stdin(true);
+    let mut process = pods.exec("p", command, &params).await.unwrap();
+    let mut stdin = process.stdin().unwrap();
+    stdin.write_all(archive.as_bytes()).await.unwrap();
+    stdin.shutdown().await.unwrap();
+    assert_eq!(finish(process).await.2, None);
+    assert_eq!(exec(&["cat", "/copy/tmp/a/file"]).await.0, "kept\n");
+    assert_eq!(exec(&["test", "-d", "/copy"]).await.2, None);
+    assert!(exec(&["tar", "cf", "-", "/none"]).await.2.is_some());
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn terminals_echo_and_change_their_size() {
     use futures::SinkExt as _;
     let (plane, pods) = running(KubeletConfig::default(), one()).await;

@@ -3,6 +3,7 @@
 //! It serves `exec` with the streams of a client, and runs the script of a container's own command
 //! in virtual time for the container's log.
 
+mod archive;
 mod parse;
 mod programs;
 mod streams;
@@ -34,6 +35,17 @@ impl Files {
     fn read(&self, path: &str) -> Option<Vec<u8>> {
         let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.get(path).cloned()
+    }
+
+    /// Returns the file with this path, or the files below it, with their paths.
+    fn below(&self, path: &str) -> Vec<(String, Vec<u8>)> {
+        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        let is_meant = |found: &str| found == path || found.starts_with(&folder);
+        let found = files.iter().filter(|(found, _)| is_meant(found));
+        found
+            .map(|(path, bytes)| (path.clone(), bytes.clone()))
+            .collect()
     }
 
     fn write(&self, path: String, bytes: Vec<u8>, append: bool) {

@@ -5,10 +5,13 @@ use std::time::Duration;
 use super::{Flow, NULL, Shell};
 
 /// The names of the programs.
-const PROGRAMS: [&str; 20] = [
+const PROGRAMS: [&str; 21] = [
     ":", "[", "cat", "cd", "echo", "env", "exit", "export", "false", "hostname", "printenv",
-    "printf", "pwd", "read", "seq", "sleep", "stty", "test", "true", "tty",
+    "printf", "pwd", "read", "seq", "sleep", "stty", "tar", "test", "true", "tty",
 ];
+
+/// Folders of every image.
+const FOLDERS: [&str; 2] = ["/", "/tmp"];
 
 /// Limit of the numbers of `seq`.
 const NUMBERS_MAX: i64 = 10_000;
@@ -36,6 +39,7 @@ impl Shell {
                 self.line(&name).await;
             }
             "pwd" => self.line("/").await,
+            "tar" => self.tar(&arguments).await,
             "stty" => self.print_size(&arguments).await,
             "tty" if self.streams.terminal().is_some() => self.line("/dev/pts/0").await,
             "tty" => {
@@ -245,6 +249,11 @@ impl Shell {
                 let exists = self.files.read(path).is_some();
                 self.is_guess |= !exists;
                 exists
+            }
+            ["-d", path] => {
+                let exists = FOLDERS.contains(path) || !self.files.below(path).is_empty();
+                self.is_guess |= !exists;
+                exists && self.files.read(path).is_none()
             }
             ["-t", _] => self.streams.terminal().is_some(),
             [a, "=" | "==", b] => a == b,
