@@ -2,6 +2,8 @@
 
 mod forward;
 mod process;
+mod spdy;
+mod tunnel;
 
 use std::future::Future;
 
@@ -27,6 +29,7 @@ use crate::reply::{self, Reply};
 use crate::server::ApiServer;
 pub(crate) use forward::forward;
 pub(crate) use process::{Channels, converse};
+pub(crate) use tunnel::tunnel;
 
 /// The suffix of the key in a handshake, as in RFC 6455.
 const HANDSHAKE_GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -44,6 +47,8 @@ pub(crate) enum Protocol {
     V4,
     /// Like [`V4`](Self::V4), and the client closes channels.
     V5,
+    /// SPDY/3.1 in the messages, for forwarded ports.
+    Tunnel,
 }
 
 impl Protocol {
@@ -52,6 +57,7 @@ impl Protocol {
         match self {
             Self::V4 => "v4.channel.k8s.io",
             Self::V5 => "v5.channel.k8s.io",
+            Self::Tunnel => "SPDY/3.1+portforward.k8s.io",
         }
     }
 }
@@ -164,21 +170,33 @@ impl Socket {
         let mut message = Vec::with_capacity(data.len() + 1);
         message.push(channel);
         message.extend_from_slice(data);
-        self.0.send(Message::binary(message)).await.is_ok()
+        self.send_whole(message).await
+    }
+
+    /// Sends data without a channel. Returns false if the client has gone.
+    async fn send_whole(&mut self, data: Vec<u8>) -> bool {
+        self.0.send(Message::binary(data)).await.is_ok()
     }
 
     /// Returns the next message on a channel; `None` once the client has closed the connection.
     async fn receive(&mut self) -> Option<Piece> {
+        let mut data = self.receive_whole().await?;
+        let channel = data.split_to(1)[0];
+        Some(Piece { channel, data })
+    }
+
+    /// Returns the next message, which is not empty; `None` once the client has closed the
+    /// connection.
+    async fn receive_whole(&mut self) -> Option<Bytes> {
         loop {
-            let mut data = match self.0.next().await? {
+            let data = match self.0.next().await? {
                 Ok(Message::Binary(data)) => data,
                 Ok(Message::Text(text)) => Bytes::from(text.as_str().to_owned()),
                 Ok(Message::Close(_)) | Err(_) => return None,
                 Ok(_) => continue,
             };
             if !data.is_empty() {
-                let channel = data.split_to(1)[0];
-                return Some(Piece { channel, data });
+                return Some(data);
             }
         }
     }

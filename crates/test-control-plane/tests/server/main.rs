@@ -56,6 +56,7 @@ mod stored_as_is;
 mod support;
 mod tls;
 mod transport;
+mod tunnels;
 mod updates;
 mod watches;
 mod wire;

@@ -45,11 +45,15 @@ impl ApiServer {
             return Err(nothing_listens(&address.node));
         };
         let supported: &[Protocol] = match part {
-            Subresource::PortForward => &[Protocol::V4],
+            Subresource::PortForward => &[Protocol::V4, Protocol::Tunnel],
             _ => &[Protocol::V5, Protocol::V4],
         };
         let handshake = Handshake::of(incoming, supported)?;
         let found = kubelets.find(address).await;
+        if handshake.protocol == Protocol::Tunnel {
+            let pod = found.map_err(as_error)?;
+            return Ok(handshake.accept(self, |socket| streams::tunnel(socket, pod)));
+        }
         if part == Subresource::PortForward {
             let ports = ports(incoming, "ports").map_err(as_error)?;
             let pod = found.map_err(as_error)?;

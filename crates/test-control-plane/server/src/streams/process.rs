@@ -200,11 +200,10 @@ fn status_of(exit: &Result<(), Exit>, protocol: Protocol) -> Value {
         Err(Exit::Failed(message)) => {
             let why = format!("error executing command in container: {message}");
             let error = ApiError::internal_error(&why);
-            without_type(&match protocol {
-                Protocol::V4 => error,
-                // The API server's translation wraps the kubelet's error.
-                Protocol::V5 => ApiError::internal_error(&error.message),
-            })
+            // The API server's translation for version 5 wraps the kubelet's error.
+            let is_wrapped = protocol == Protocol::V5;
+            let wrapped = || ApiError::internal_error(&error.message);
+            without_type(&if is_wrapped { wrapped() } else { error })
         }
     }
 }
