@@ -344,6 +344,30 @@ async fn shells_read_their_input() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn containers_end_with_their_attached_client() {
+    let config = KubeletConfig::default();
+    let plane = TestControlPlane::builder().kubelet(config).start().await;
+    let pods: Api<Pod> = Api::default_namespaced(plane.client());
+    let plane = Plane::new(plane);
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "img:1",
+            "stdin": true, "stdinOnce": true, "command": ["sh"]}]},
+    });
+    plane.create("/api/v1/namespaces/default/pods", &pod).await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    let params = AttachParams::default().stdin(true).stderr(false);
+    let mut process = pods.attach("p", &params).await.unwrap();
+    let mut stdin = process.stdin().unwrap();
+    stdin.write_all(b"echo hi\nexit 3\n").await.unwrap();
+    assert_eq!(finish(process).await.0, "hi\n");
+    let state = || async { plane.get(POD).await["status"]["containerStatuses"][0]["state"].take() };
+    eventually(|| async { state().await["terminated"]["exitCode"] == 3 }).await;
+    assert_eq!(plane.get(POD).await["status"]["phase"], "Failed");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn archives_carry_files_in_and_out() {
     let (plane, pods) = running(KubeletConfig::default(), one()).await;
     let plain = AttachParams::default();

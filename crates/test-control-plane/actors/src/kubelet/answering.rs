@@ -45,7 +45,8 @@ impl Kubelets for NodeKubelets {
             let node = pod.node.clone();
             let gone = |_| Refusal::new(502, format!("no kubelet listens on node {node}"));
             self.0.send(KubeletOrder::Find { pod, answer });
-            let pod = found.await.map_err(gone)??;
+            let mut pod = found.await.map_err(gone)??;
+            pod.orders = Some(self.0.clone());
             Ok(Arc::new(pod) as Arc<dyn NodePod>)
         }
         .boxed()
@@ -60,8 +61,12 @@ struct Served {
     previous: Option<Arc<ContainerLog>>,
     environment: Vec<(String, String)>,
     files: Files,
+    /// Number of its runs.
+    runs: u32,
     /// True if the container reads its standard input.
     has_stdin: bool,
+    /// True if its standard input ends with the first attached client.
+    has_stdin_once: bool,
     command: Vec<String>,
 }
 
@@ -76,6 +81,8 @@ pub(crate) struct ServedPod {
     ports: Vec<u16>,
     is_running: bool,
     rng: SeededRng,
+    /// The way back to the kubelets.
+    orders: Option<Orders<KubeletOrder>>,
 }
 
 impl Kubelet {
@@ -104,6 +111,7 @@ impl Kubelet {
             ports: run.containers.iter().flat_map(ports).collect(),
             is_running: matches!(run.stage, Stage::Running | Stage::Stopping),
             rng: self.rng,
+            orders: None,
         })
     }
 }
@@ -115,7 +123,9 @@ fn served(container: &Container, run: &PodRun) -> Served {
         previous: container.previous_log.clone(),
         environment: environment(&container.spec, run),
         files: container.files.clone(),
+        runs: container.runs,
         has_stdin: container.spec["stdin"] == true,
+        has_stdin_once: container.spec["stdinOnce"] == true,
         command: command(&container.spec),
     }
 }
@@ -302,17 +312,35 @@ impl NodePod for ServedPod {
         let (log, server) = (served.log.clone(), self.server.clone());
         let environment = served.environment.clone();
         let files = served.files.clone();
-        let command = if Shell::knows(&served.command) {
+        let is_known = Shell::knows(&served.command);
+        let command = if is_known {
             served.command.clone()
         } else {
             vec!["cat".to_owned()]
         };
         let reads = served.has_stdin;
+        // The container ends with its command, which no other client can reach.
+        let ends = is_known && served.has_stdin_once;
+        let orders = self.orders.clone().filter(|_| ends);
+        let (pod, container, nth) = (self.key.clone(), container.to_owned(), served.runs);
+        let exit = move |code| KubeletOrder::Exit {
+            pod,
+            container,
+            run: nth,
+            code,
+        };
         Ok(Box::new(move |stdio| {
             let ended = log.clone();
             let work = async move {
                 if reads {
-                    return run(&command, environment, files, stdio).await;
+                    let ended = run(&command, environment, files, stdio).await;
+                    if let Some(orders) = orders {
+                        orders.send(exit(match ended {
+                            Err(Exit::Code(code)) => code,
+                            _ => 0,
+                        }));
+                    }
+                    return ended;
                 }
                 let Some(log) = log else {
                     return Ok(());

@@ -82,6 +82,19 @@ impl PodRun {
         self.exit(i, code, now);
     }
 
+    /// Ends a run of a main container, if it still goes on.
+    pub(super) fn exit_run(&mut self, name: &str, run: u32, code: i32, now: Now<'_>) {
+        let is_meant = |container: &Container| {
+            container.role == Role::Main
+                && container.name == name
+                && container.runs == run
+                && container.is_running()
+        };
+        if let Some(i) = self.containers.iter().position(is_meant) {
+            self.exit(i, code, now);
+        }
+    }
+
     /// Ends a container on its own.
     fn exit(&mut self, i: usize, code: i32, now: Now<'_>) {
         let reason = if code == 0 { "Completed" } else { "Error" };

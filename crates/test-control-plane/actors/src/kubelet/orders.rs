@@ -31,6 +31,13 @@ pub(crate) enum KubeletOrder {
     RemoveRule { id: PodRuleId },
     /// Crashes a container now.
     Crash { pod: Key, crash: Crash },
+    /// Ends a run of a container whose command has ended.
+    Exit {
+        pod: Key,
+        container: String,
+        run: u32,
+        code: i32,
+    },
     /// Marks the running containers ready or unready.
     SetReady { pod: Key, ready: bool },
     /// Ends the pod.
@@ -127,6 +134,12 @@ impl Kubelet {
                 return;
             }
             KubeletOrder::Crash { pod, crash } => (pod, RunOrder::Crash(crash)),
+            KubeletOrder::Exit {
+                pod,
+                container,
+                run,
+                code,
+            } => (pod, RunOrder::Exit(container, run, code)),
             KubeletOrder::SetReady { pod, ready } => (pod, RunOrder::SetReady(ready)),
             KubeletOrder::End { pod, ending } => (pod, RunOrder::End(ending)),
         };
@@ -136,6 +149,7 @@ impl Kubelet {
         if let Some(run) = uid.and_then(|uid| self.runs.get_mut(uid)) {
             match order {
                 RunOrder::Crash(crash) => run.crash_now(&crash, now),
+                RunOrder::Exit(container, nth, code) => run.exit_run(&container, nth, code, now),
                 RunOrder::SetReady(ready) => run.set_ready(ready, now),
                 RunOrder::End(ending) => run.end_as(ending, now),
             }
@@ -185,6 +199,7 @@ impl Kubelet {
 /// An order for one pod.
 enum RunOrder {
     Crash(Crash),
+    Exit(String, u32, i32),
     SetReady(bool),
     End(Ending),
 }
