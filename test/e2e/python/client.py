@@ -9,7 +9,7 @@ import threading
 
 from kubernetes import client, config, dynamic, watch
 from kubernetes.client.exceptions import ApiException
-from kubernetes.dynamic.exceptions import ConflictError, NotFoundError
+from kubernetes.dynamic.exceptions import ConflictError, NotFoundError, UnprocessibleEntityError
 
 NAMESPACE = "default"
 
@@ -210,6 +210,84 @@ def dynamic_client(api):
         pass
 
 
+def custom_resources(api):
+    """Defines a resource, and uses it with the dynamic client."""
+    definitions = client.ApiextensionsV1Api(api)
+    counts = {"type": "object", "properties": {"crew": {"type": "integer", "minimum": 0}}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "boats.harbour.example"},
+        "spec": {
+            "group": "harbour.example",
+            "scope": "Namespaced",
+            "names": {"plural": "boats", "singular": "boat", "kind": "Boat"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "subresources": {"status": {}},
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "properties": {"spec": counts, "status": counts},
+                        }
+                    },
+                }
+            ],
+        },
+    }
+    definitions.create_custom_resource_definition(definition)
+    resources = dynamic.DynamicClient(api)
+    boats = resources.resources.get(api_version="harbour.example/v1", kind="Boat")
+    boat = {
+        "apiVersion": "harbour.example/v1",
+        "kind": "Boat",
+        "metadata": {"name": "argo"},
+        "spec": {"crew": 2},
+        "status": {"crew": 1},
+    }
+    created = boats.create(body=boat, namespace=NAMESPACE)
+    assert created.spec.crew == 2 and created.status is None
+    try:
+        boats.patch(
+            body={"spec": {"crew": -1}},
+            name="argo",
+            namespace=NAMESPACE,
+            content_type="application/merge-patch+json",
+        )
+        raise AssertionError("the schema allows no negative numbers")
+    except UnprocessibleEntityError as error:
+        assert "greater than or equal to 0" in str(error.body), error.body
+    patched = boats.status.patch(
+        body={"status": {"crew": 1}},
+        name="argo",
+        namespace=NAMESPACE,
+        content_type="application/merge-patch+json",
+    )
+    assert patched.status.crew == 1
+    boat["spec"]["crew"] = 3
+    del boat["status"]
+    applied = boats.server_side_apply(
+        body=boat,
+        name="argo",
+        namespace=NAMESPACE,
+        field_manager="python",
+        force_conflicts=True,
+    )
+    assert applied.spec.crew == 3
+    for event in boats.watch(namespace=NAMESPACE, timeout=PATIENCE):
+        assert (event["type"], event["object"].spec.crew) == ("ADDED", 3)
+        break
+    definitions.delete_custom_resource_definition("boats.harbour.example")
+    try:
+        boats.get(namespace=NAMESPACE)
+        raise AssertionError("the definition was deleted")
+    except NotFoundError:
+        pass
+
+
 def main():
     """Runs every step."""
     config.load_kube_config(config_file=sys.argv[1])
@@ -221,6 +299,7 @@ def main():
     watches(core, int(sys.argv[2]))
     stateful_sets(apps, core)
     dynamic_client(api)
+    custom_resources(api)
     print("every step passed")
 
 
