@@ -11,6 +11,10 @@ use statefulset_client::cache::indexer::{CachedObject, IndexKey};
 use crate::decode::{RawMeta, or_default, time};
 use crate::index::{controller_index_key, orphan_pods_index_key};
 
+mod name;
+
+pub use name::{PodName, split_name};
+
 /// Label with a pod's own name, set by StatefulSets.
 pub const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
 /// Label with a pod's ordinal in decimal.
@@ -18,22 +22,13 @@ pub const POD_INDEX_LABEL: &str = "apps.kubernetes.io/pod-index";
 /// Label with the name of a pod's ControllerRevision.
 pub const REVISION_LABEL: &str = "controller-revision-hash";
 
-/// Splits a pod's name at its last dash into the name of its set and the digits of its ordinal;
-/// `None` if no digits follow the dash.
-pub fn split_name(name: &str) -> Option<(&str, &str)> {
-    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
-    let (set, digits) = name.split_at_checked(name.len() - digits)?;
-    let set = set.strip_suffix('-')?;
-    (!digits.is_empty()).then_some((set, digits))
-}
-
 /// A stored pod, reduced to the members that decisions need.
 ///
 /// It is never written back: updates start from the live object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pod {
     /// Name.
-    pub name: Box<str>,
+    pub name: PodName,
     /// Namespace.
     pub namespace: Box<str>,
     /// UID.
@@ -185,7 +180,7 @@ impl From<RawPod> for Pod {
             controller: controller_of(&raw.metadata.owner_references)
                 .cloned()
                 .map(Box::new),
-            name: raw.metadata.name,
+            name: raw.metadata.name.into(),
             namespace: raw.metadata.namespace,
             uid: raw.metadata.uid,
             resource_version: raw.metadata.resource_version,
@@ -223,20 +218,12 @@ impl CachedObject for Pod {
     }
 
     fn index_values(&self, out: &mut Vec<IndexKey>) {
-        out.extend(index_key(
-            &self.namespace,
-            &self.name,
-            self.controller.as_deref(),
-        ));
-    }
-}
-
-/// Returns a pod's index key: by its controller, or else by the name of the set that could adopt
-/// it.
-fn index_key(namespace: &str, name: &str, controller: Option<&OwnerReference>) -> Option<IndexKey> {
-    match controller {
-        Some(_) => Some(controller_index_key(namespace, controller)),
-        None => split_name(name).map(|(set, _)| orphan_pods_index_key(namespace, set)),
+        // By its controller, or else by the name of the set that could adopt it.
+        let set = self.name.parent_name_and_ordinal();
+        out.extend(match self.controller.as_deref() {
+            Some(owner) => Some(controller_index_key(&self.namespace, Some(owner))),
+            None => set.map(|(set, _)| orphan_pods_index_key(&self.namespace, set)),
+        });
     }
 }
 

@@ -10,8 +10,7 @@ mod storage;
 
 pub(crate) use identity::update_identity;
 pub use identity::{
-    Ordinal, identity_matches, membership, ordinal, parent_name_and_ordinal,
-    persistent_volume_claim_name, pod_name,
+    Ordinal, identity_matches, membership, ordinal, persistent_volume_claim_name, pod_name,
 };
 pub use new_pod::NewPod;
 pub(crate) use retention::{

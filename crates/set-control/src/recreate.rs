@@ -83,7 +83,7 @@ impl SetSync<'_> {
                 self.pod_control.delete_condemned_pod(pod).await?;
             }
         }
-        Ok(Some(Waiting::OldPodRemoval(pod.name.clone())))
+        Ok(Some(Waiting::OldPodRemoval((&pod.name).into())))
     }
 
     /// Records that the set's strategy is disabled, and returns the error.

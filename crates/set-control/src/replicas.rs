@@ -283,7 +283,7 @@ impl SetSync<'_> {
             if !pod.is_terminating() {
                 self.pod_control.delete_stateful_pod(pod).await?;
             }
-            return Ok(Some(Waiting::PodRemoval(pod.name.clone())));
+            return Ok(Some(Waiting::PodRemoval((&pod.name).into())));
         }
         // A pod may be pending because one of its claims was deleted.
         if pod.phase == PodPhase::Pending {
@@ -321,7 +321,7 @@ impl SetSync<'_> {
     /// Returns the reason for a monotonic sync to stop after this pod, if any: the next pod is
     /// created only after all its predecessors are running, ready and available.
     fn blocks_successors(&self, pod: &Pod) -> Option<Waiting> {
-        let terminating = || Waiting::PodTerminating(pod.name.clone());
+        let terminating = || Waiting::PodTerminating((&pod.name).into());
         let is_terminating = pod.is_terminating();
         is_terminating
             .then(terminating)
@@ -330,10 +330,10 @@ impl SetSync<'_> {
 
     fn unhealthy(&self, pod: &Pod) -> Option<Waiting> {
         if !pod.is_running_and_ready() {
-            return Some(Waiting::PodNotReady(pod.name.clone()));
+            return Some(Waiting::PodNotReady((&pod.name).into()));
         }
         let is_available = pod.is_available(self.set.spec.min_ready_seconds, self.now);
-        (!is_available).then(|| Waiting::PodNotAvailable(pod.name.clone()))
+        (!is_available).then(|| Waiting::PodNotAvailable((&pod.name).into()))
     }
 
     /// Repairs a pod's identity, volumes and claim owners.
@@ -368,7 +368,7 @@ impl SetSync<'_> {
         let Some(pod) = slot.existing() else {
             return Ok(None);
         };
-        let name = pod.name.clone();
+        let name = Box::<str>::from(&pod.name);
         if pod.is_terminating() {
             // In order, the next pod is deleted after this one is gone.
             let waiting = Waiting::PodTerminating(name);

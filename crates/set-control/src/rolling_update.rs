@@ -50,7 +50,7 @@ pub(crate) fn plan(
         UpdateStrategyType::OnDelete => {
             let mut pods = replicas.iter();
             let outdated = pods.find_map(|slot| outdated(slot, update_revision));
-            plan.waiting = outdated.map(|pod| Waiting::PodDeletionByUser(pod.name.clone()));
+            plan.waiting = outdated.map(|pod| Waiting::PodDeletionByUser((&pod.name).into()));
         }
         _ if gates.max_unavailable_stateful_set => {
             let outside = gates.replaces_unavailable_pods_outside_budget();
@@ -68,7 +68,7 @@ pub(crate) fn plan(
                 // An outdated pod is deleted even if it is unhealthy: a broken pod must not block
                 // its own repair.
                 if let Some(pod) = outdated(slot, update_revision) {
-                    plan.waiting = Some(Waiting::PodUpdated(pod.name.clone()));
+                    plan.waiting = Some(Waiting::PodUpdated((&pod.name).into()));
                     plan.delete.push(pod);
                     break;
                 }
@@ -120,7 +120,7 @@ pub(crate) fn update_stateful_set_after_invariant_established(
         .map(|(_, pod)| pod)
         .collect();
     let waiting = match (delete.first(), first) {
-        (Some(pod), _) => Some(Waiting::PodUpdated(pod.name.clone())),
+        (Some(pod), _) => Some(Waiting::PodUpdated((&pod.name).into())),
         (None, Some(first)) if unavailable >= max_unavailable => Some(Waiting::UnavailableBudget {
             pod: first.name().into(),
             unavailable,

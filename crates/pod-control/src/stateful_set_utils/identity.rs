@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 use statefulset_controller_util::controller_ref_manager::Membership;
-use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod, split_name};
+use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod, PodName};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
 #[cfg(test)]
@@ -59,20 +59,12 @@ impl From<i32> for Ordinal {
     }
 }
 
-/// Splits a pod's name at its last dash into the name of its set and its ordinal. The ordinal is
-/// `None` if the digits don't fit 31 bits; the result is `None` without digits.
-///
-/// Upstream: `getParentNameAndOrdinal`.
-pub fn parent_name_and_ordinal(pod_name: &str) -> Option<(&str, Option<Ordinal>)> {
-    let (parent, digits) = split_name(pod_name)?;
-    Some((parent, digits.parse::<i32>().ok().map(Ordinal::from)))
-}
-
 /// Returns the ordinal in a pod's name, if any.
 ///
 /// Upstream: `getOrdinal`.
-pub fn ordinal(pod_name: &str) -> Option<Ordinal> {
-    parent_name_and_ordinal(pod_name)?.1
+pub fn ordinal(pod_name: &PodName) -> Option<Ordinal> {
+    let (_, ordinal) = pod_name.parent_name_and_ordinal()?;
+    ordinal.map(Ordinal::from)
 }
 
 /// Returns the name of the set's pod with this ordinal.
@@ -91,19 +83,14 @@ pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: 
     [template, "-", set.name(), "-", &ordinal].concat()
 }
 
-/// True for digits without leading zeros.
-fn is_canonical(digits: &str) -> bool {
-    digits == "0" || !digits.starts_with('0')
-}
-
 /// Relation of a pod's name to the set. A member's name is the set's name, a dash, and the ordinal
 /// in canonical decimal. Names such as `web-007`, or with an ordinal past 31 bits, are malformed.
 ///
 /// Upstream: `isMemberOf`, which takes malformed names for members.
 pub fn membership(set: &StatefulSet, pod: &Pod) -> Membership {
-    match split_name(&pod.name) {
-        Some((parent, digits)) if parent == set.name() => {
-            if is_canonical(digits) && digits.parse::<i32>().is_ok() {
+    match pod.name.parent_name_and_ordinal() {
+        Some((parent, _)) if parent == set.name() => {
+            if pod.name.is_canonical() {
                 Membership::Member
             } else {
                 Membership::Malformed

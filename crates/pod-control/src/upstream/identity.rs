@@ -1,22 +1,20 @@
 //! Names, ordinals and membership of pods.
 
 use statefulset_controller_util::controller_ref_manager::Membership;
-use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod};
+use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod, PodName};
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::Builder;
 use statefulset_controller_util::testing::upstream::{claim_pod_name, set};
 
 use super::fixtures::{named_set, pod};
-use crate::stateful_set_utils::{
-    Ordinal, identity_matches, membership, parent_name_and_ordinal, update_identity,
-};
+use crate::stateful_set_utils::{Ordinal, identity_matches, membership, update_identity};
 
 #[test]
 fn test_get_parent_name_and_ordinal() {
     let pod = pod(&set(3).build(), 1).build();
-    let expected = Some(("foo", Some(Ordinal::from(1))));
-    assert_eq!(parent_name_and_ordinal(&pod.name), expected);
-    assert_eq!(parent_name_and_ordinal("1-bar"), None);
+    let expected = Some(("foo", Some(1)));
+    assert_eq!(pod.name.parent_name_and_ordinal(), expected);
+    assert_eq!(PodName::from("1-bar").parent_name_and_ordinal(), None);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use kube_apimachinery::pod::PodPhase;
+use statefulset_controller_util::pod::PodName;
 use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
 use statefulset_controller_util::testing::Call;
 use statefulset_controller_util::testing::builders::Builder;
@@ -134,7 +135,8 @@ fn assert_claims_go_with_scaled_pods(world: &World) {
     let delete = set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete;
     for claim in world.claims() {
         let pod = claim_pod_name(set, &claim.name).expect("each claim is a pod's");
-        let scaled = ordinal(pod).is_some_and(|ordinal| ordinal.index_in(set).is_none());
+        let scaled =
+            ordinal(&PodName::from(pod)).is_some_and(|ordinal| ordinal.index_in(set).is_none());
         let names = claim.owner_references.iter().map(|owner| &*owner.name);
         let pods: Vec<&str> = names.filter(|name| name.starts_with("foo-")).collect();
         let wanted = (delete && scaled).then_some(pod);

@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::pod::{Pod, PodName};
 use statefulset_controller_util::stateful_set::{
     ClaimRetentionPolicyType, StatefulSet, UpdateStrategyType,
 };
@@ -301,7 +301,7 @@ impl World {
 
     /// True if the set wants a pod of this name.
     fn is_wanted(&self, pod: &str) -> bool {
-        ordinal(pod).is_some_and(|ordinal| ordinal.index_in(&self.set).is_some())
+        ordinal(&PodName::from(pod)).is_some_and(|ordinal| ordinal.index_in(&self.set).is_some())
     }
 
     /// Upstream: `updateComplete`.

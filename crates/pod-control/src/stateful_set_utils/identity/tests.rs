@@ -6,30 +6,6 @@ use statefulset_controller_util::testing::builders;
 use super::*;
 
 #[test]
-fn names_split_at_the_last_dash() {
-    for (name, parsed) in [
-        ("web-0", Some(("web", Some(0)))),
-        ("web-01", Some(("web", Some(1)))),
-        ("web-2147483647", Some(("web", Some(i32::MAX)))),
-        ("web-2147483648", Some(("web", None))),
-        ("web-99999999999999999999", Some(("web", None))),
-        ("web", None),
-        ("web-", None),
-        ("web-1a", None),
-        ("-5", Some(("", Some(5)))),
-        ("web-1-2", Some(("web-1", Some(2)))),
-        ("web--1", Some(("web-", Some(1)))),
-        ("web-+1", None),
-        ("web-١", None),
-    ] {
-        let expected = parsed.map(|(parent, ordinal)| (parent, ordinal.map(Ordinal::from)));
-        assert_eq!(parent_name_and_ordinal(name), expected, "{name}");
-        let expected = expected.and_then(|(_, ordinal)| ordinal);
-        assert_eq!(ordinal(name), expected, "{name}");
-    }
-}
-
-#[test]
 fn names_are_members_strangers_or_malformed() {
     let set = builders::set("web").build();
     for (name, expected) in [
