@@ -321,11 +321,10 @@ impl SetSync<'_> {
     /// Returns the reason for a monotonic sync to stop after this pod, if any: the next pod is
     /// created only after all its predecessors are running, ready and available.
     fn blocks_successors(&self, pod: &Pod) -> Option<Waiting> {
-        let terminating = || Waiting::PodTerminating((&pod.name).into());
-        let is_terminating = pod.is_terminating();
-        is_terminating
-            .then(terminating)
-            .or_else(|| self.unhealthy(pod))
+        if pod.is_terminating() {
+            return Some(Waiting::PodTerminating((&pod.name).into()));
+        }
+        self.unhealthy(pod)
     }
 
     fn unhealthy(&self, pod: &Pod) -> Option<Waiting> {

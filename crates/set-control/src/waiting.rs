@@ -1,25 +1,29 @@
 //! Reasons for a sync to stop early.
 
-use std::fmt;
-
 #[cfg(test)]
 mod tests;
 
 /// Reason for a sync to stop early, with the name of the pod that it waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Waiting {
     /// The set no longer exists.
+    #[error("set no longer exists")]
     SetGone,
     /// The user must fix the set's selector, which has this error.
+    #[error("the set's selector cannot be used: {0}")]
     InvalidSelector(Box<str>),
     /// The set is being deleted: the garbage collector deletes its pods.
+    #[error("set is being deleted")]
     SetDeleted,
     /// A pod in a terminal phase must be removed before it is replaced.
+    #[error("pod {0} is in a terminal phase and must be removed first")]
     PodRemoval(Box<str>),
     /// Under `Recreate`, pods of an earlier revision were deleted and must be removed before any
     /// pod is created. Holds the first of them.
+    #[error("pod {0} has an old revision and must be removed before pods are created")]
     OldPodRemoval(Box<str>),
     /// A claim of an earlier pod of this name must be removed before the pod is created.
+    #[error("claim {claim} of an earlier pod {pod} must be removed first")]
     StaleClaim {
         /// The pod.
         pod: Box<str>,
@@ -27,16 +31,22 @@ pub enum Waiting {
         claim: Box<str>,
     },
     /// A pod was created and must become available before the next one.
+    #[error("pod {0} was created")]
     PodCreated(Box<str>),
     /// A pod is terminating.
+    #[error("pod {0} is terminating")]
     PodTerminating(Box<str>),
     /// A pod isn't running and ready.
+    #[error("pod {0} is not running and ready")]
     PodNotReady(Box<str>),
     /// A pod has not been ready for `minReadySeconds`.
+    #[error("pod {0} has not been ready for minReadySeconds")]
     PodNotAvailable(Box<str>),
     /// A condemned pod was deleted and must be removed before the next one is deleted.
+    #[error("pod {0} was deleted to scale down")]
     ScaledDown(Box<str>),
     /// A condemned pod is unhealthy, but another pod became unavailable first.
+    #[error("pod {pod} is unhealthy and cannot be deleted before pod {unavailable} is available")]
     ScaleDownBlocked {
         /// The condemned pod.
         pod: Box<str>,
@@ -44,10 +54,13 @@ pub enum Waiting {
         unavailable: Box<str>,
     },
     /// An outdated pod was deleted and must be recreated before the next one is deleted.
+    #[error("pod {0} was deleted for an update")]
     PodUpdated(Box<str>),
     /// An updated pod must become available before the next one is updated.
+    #[error("pod {0} is not available yet")]
     UpdatedPodUnavailable(Box<str>),
     /// The maximum number of pods is unavailable.
+    #[error("{unavailable} pods are unavailable, first {pod}, of at most {max_unavailable}")]
     UnavailableBudget {
         /// The first unavailable pod.
         pod: Box<str>,
@@ -57,6 +70,7 @@ pub enum Waiting {
         max_unavailable: usize,
     },
     /// The user must delete outdated pods. Holds the first of them.
+    #[error("pod {0} has an old revision and is updated after its deletion")]
     PodDeletionByUser(Box<str>),
 }
 
@@ -78,63 +92,6 @@ impl Waiting {
             | Self::UnavailableBudget { pod, .. }
             | Self::PodDeletionByUser(pod) => Some(pod),
             Self::SetGone | Self::InvalidSelector(_) | Self::SetDeleted => None,
-        }
-    }
-}
-
-impl fmt::Display for Waiting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SetGone => f.write_str("set no longer exists"),
-            Self::InvalidSelector(error) => {
-                write!(f, "the set's selector cannot be used: {error}")
-            }
-            Self::SetDeleted => f.write_str("set is being deleted"),
-            Self::PodRemoval(pod) => {
-                write!(
-                    f,
-                    "pod {pod} is in a terminal phase and must be removed first"
-                )
-            }
-            Self::OldPodRemoval(pod) => {
-                write!(
-                    f,
-                    "pod {pod} has an old revision and must be removed before pods are created"
-                )
-            }
-            Self::StaleClaim { pod, claim } => {
-                write!(
-                    f,
-                    "claim {claim} of an earlier pod {pod} must be removed first"
-                )
-            }
-            Self::PodCreated(pod) => write!(f, "pod {pod} was created"),
-            Self::PodTerminating(pod) => write!(f, "pod {pod} is terminating"),
-            Self::PodNotReady(pod) => write!(f, "pod {pod} is not running and ready"),
-            Self::PodNotAvailable(pod) => {
-                write!(f, "pod {pod} has not been ready for minReadySeconds")
-            }
-            Self::ScaledDown(pod) => write!(f, "pod {pod} was deleted to scale down"),
-            Self::ScaleDownBlocked { pod, unavailable } => write!(
-                f,
-                "pod {pod} is unhealthy and cannot be deleted before pod {unavailable} is available"
-            ),
-            Self::PodUpdated(pod) => write!(f, "pod {pod} was deleted for an update"),
-            Self::UpdatedPodUnavailable(pod) => write!(f, "pod {pod} is not available yet"),
-            Self::UnavailableBudget {
-                pod,
-                unavailable,
-                max_unavailable,
-            } => write!(
-                f,
-                "{unavailable} pods are unavailable, first {pod}, of at most {max_unavailable}"
-            ),
-            Self::PodDeletionByUser(pod) => {
-                write!(
-                    f,
-                    "pod {pod} has an old revision and is updated after its deletion"
-                )
-            }
         }
     }
 }

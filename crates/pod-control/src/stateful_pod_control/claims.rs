@@ -227,8 +227,7 @@ impl SetPodControl<'_> {
     ///
     /// Upstream: `PodClaimIsStale`.
     pub fn pod_claim_is_stale(&self, slot: &PodSlot) -> Result<Option<Arc<Claim>>, Error> {
-        let policy = self.set.spec.claim_retention_policy;
-        if policy.when_scaled == ClaimRetentionPolicyType::Retain {
+        if self.retains_when_scaled() {
             return Ok(None);
         }
         for claim in self.cached_claims(slot) {
