@@ -20,5 +20,5 @@ pub use retention::{
     has_non_controller_owner, has_unexpected_controller, is_claim_owner_up_to_date,
 };
 pub use slot::PodSlot;
-pub(crate) use storage::update_storage;
 pub use storage::{NewClaim, persistent_volume_claims, storage_matches};
+pub(crate) use storage::{claim_name, update_storage};

@@ -11,7 +11,7 @@ use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, ClaimT
 use super::{SetPodControl, Timing, UPDATE, recreated};
 use crate::error::Error;
 use crate::stateful_set_utils::{
-    NewClaim, Owner, PodSlot, has_unexpected_controller, is_claim_owner_up_to_date,
+    NewClaim, Owner, PodSlot, claim_name, has_unexpected_controller, is_claim_owner_up_to_date,
     is_policy_unknown, persistent_volume_claim_name, remove_refs,
     update_claim_owner_ref_for_set_and_pod,
 };
@@ -69,11 +69,13 @@ impl SetPodControl<'_> {
         &self,
         slot: &PodSlot,
     ) -> impl Iterator<Item = Result<Arc<Claim>, (String, ApiError)>> {
-        let (set, ordinal) = (self.set, slot.ordinal());
+        let set = self.set;
         set.spec.claim_templates.iter().filter_map(move |template| {
-            let name = persistent_volume_claim_name(set, &template.name, ordinal);
+            let name = claim_name(set, template, slot);
             let cached = self.control.objects.get_claim(set.namespace(), &name);
-            cached.map_err(|error| (name, error)).transpose()
+            cached
+                .map_err(|error| (name.into_owned(), error))
+                .transpose()
         })
     }
 

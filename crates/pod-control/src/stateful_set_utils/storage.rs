@@ -1,13 +1,16 @@
 //! A pod's claims, and the volumes that use them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube_apimachinery::json::{ParseError, to_go_string};
 use serde_json::{Map, Value, json};
+use statefulset_controller_util::controller_ref_manager::Membership;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimTemplate, StatefulSet};
 
-use super::identity::{Ordinal, object_member, persistent_volume_claim_name};
+use super::identity::{Ordinal, membership, object_member, persistent_volume_claim_name};
+use super::slot::PodSlot;
 
 #[cfg(test)]
 mod tests;
@@ -69,14 +72,36 @@ pub fn persistent_volume_claims(
     templates.map(move |template| NewClaim::new(set, template, ordinal))
 }
 
+/// Returns the name of the claim from a template for a slot. A pod's volume normally has it already.
+pub(crate) fn claim_name<'a>(
+    set: &StatefulSet,
+    template: &ClaimTemplate,
+    slot: &'a PodSlot,
+) -> Cow<'a, str> {
+    let pod = slot
+        .existing()
+        .filter(|pod| pod.claim_volumes.len() <= FEW && membership(set, pod) == Membership::Member);
+    let mounted = pod.and_then(|pod| {
+        let mut claims = pod.claim_volumes.iter().map(|volume| &*volume.claim_name);
+        claims.find(|claim| is_claim_of(pod, template, claim))
+    });
+    let built = || persistent_volume_claim_name(set, &template.name, slot.ordinal());
+    mounted.map_or_else(|| built().into(), Cow::Borrowed)
+}
+
+/// True for the name of the claim from a template for a pod of its set.
+fn is_claim_of(pod: &Pod, template: &ClaimTemplate, claim: &str) -> bool {
+    let rest = claim.strip_prefix(&*template.name);
+    rest.and_then(|rest| rest.strip_prefix('-')) == Some(&*pod.name)
+}
+
 /// True if a pod has, for every claim template, a volume of that name with the pod's claim. Ignores
 /// other volumes.
 ///
 /// Upstream: `storageMatches`.
 pub fn storage_matches(set: &StatefulSet, pod: &Pod) -> bool {
     let is_right = |template: &ClaimTemplate, claim: Option<&str>| {
-        let claim = claim.and_then(|claim| claim.strip_prefix(&*template.name));
-        claim.and_then(|rest| rest.strip_prefix('-')) == Some(&*pod.name)
+        claim.is_some_and(|claim| is_claim_of(pod, template, claim))
     };
     let mut templates = set.spec.claim_templates.iter();
     let volumes = pod.claim_volumes.iter();

@@ -4,6 +4,7 @@ use serde_json::json;
 use statefulset_controller_util::testing::builders::{self, Builder};
 
 use super::*;
+use crate::test_world::existing;
 
 fn web() -> Builder<StatefulSet> {
     builders::set("web")
@@ -162,5 +163,27 @@ fn empty_volume_list_is_removed() {
         let mut pod = json!({"spec": {"volumes": volumes}});
         update_storage(&set, Ordinal::from(0), &mut pod);
         assert_eq!(pod, json!({"spec": {}}));
+    }
+}
+
+#[test]
+fn claim_names_depend_on_set_and_ordinal_alone() {
+    let set = web().build();
+    let stranger = builders::set("web-x").claim_template("data").build();
+    let volume = "spec.volumes.0.persistentVolumeClaim.claimName";
+    let pod = || builders::pod(&set, 2);
+    for (pod, is_borrowed) in [
+        (pod(), true),
+        (pod().with(volume, "data-web-3"), false),
+        (pod().with(volume, "data-web-x-2"), false),
+        (pod().without("spec.volumes"), false),
+        (builders::pod(&set, "02").with(volume, "data-web-02"), false),
+        (builders::pod(&stranger, 2), false),
+    ] {
+        let text = pod.text();
+        let slot = existing(&pod);
+        let name = claim_name(&set, &set.spec.claim_templates[0], &slot);
+        assert_eq!(name, "data-web-2", "{text}");
+        assert_eq!(matches!(name, Cow::Borrowed(_)), is_borrowed, "{text}");
     }
 }
