@@ -1,7 +1,7 @@
 //! Names of pods, with the set and the ordinal that they state.
 
 use std::fmt;
-use std::num::NonZeroU32;
+use std::num::NonZeroU16;
 use std::ops::Deref;
 
 /// Splits a pod's name at its last dash into the name of its set and the digits of its ordinal;
@@ -19,7 +19,8 @@ pub fn split_name(name: &str) -> Option<(&str, &str)> {
 pub struct PodName {
     text: Box<str>,
     /// Position of the ordinal, behind a dash.
-    digits: Option<NonZeroU32>,
+    digits: Option<NonZeroU16>,
+    is_canonical: bool,
     /// The ordinal; negative without one that fits 31 bits.
     ordinal: i32,
 }
@@ -30,17 +31,14 @@ impl PodName {
     ///
     /// Upstream: `getParentNameAndOrdinal`.
     pub fn parent_name_and_ordinal(&self) -> Option<(&str, Option<i32>)> {
-        let digits = usize::try_from(self.digits?.get()).ok()?;
+        let digits = usize::from(self.digits?.get());
         let ordinal = Some(self.ordinal).filter(|ordinal| *ordinal >= 0);
         Some((self.text.get(..digits - 1)?, ordinal))
     }
 
     /// Returns true if the name ends with an ordinal of at most 31 bits, without leading zeros.
     pub fn is_canonical(&self) -> bool {
-        let digits = self
-            .digits
-            .and_then(|digits| self.text.get(usize::try_from(digits.get()).ok()?..));
-        self.ordinal >= 0 && digits.is_some_and(|it| it == "0" || !it.starts_with('0'))
+        self.is_canonical
     }
 }
 
@@ -48,10 +46,13 @@ impl<T: Into<Box<str>>> From<T> for PodName {
     fn from(text: T) -> Self {
         let text = text.into();
         let split = split_name(&text);
-        let digits = split.and_then(|(set, _)| NonZeroU32::new(u32::try_from(set.len() + 1).ok()?));
+        let position = |set: &str| NonZeroU16::new(u16::try_from(set.len() + 1).ok()?);
+        let digits = split.and_then(|(set, _)| position(set));
         let ordinal = split.and_then(|(_, digits)| digits.parse().ok());
+        let is_canonical = |(_, digits): (_, &str)| digits == "0" || !digits.starts_with('0');
         Self {
             digits,
+            is_canonical: ordinal.is_some() && split.is_some_and(is_canonical),
             ordinal: ordinal.unwrap_or(-1),
             text,
         }
