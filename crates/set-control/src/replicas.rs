@@ -94,18 +94,21 @@ impl Replicas {
         pods: &[Arc<Pod>],
         now: Timestamp,
     ) -> Result<Self, Error> {
-        // Of pods with the same ordinal the last one counts.
-        let placed = pods.iter().rev();
-        let mut placed: Vec<(Ordinal, &Arc<Pod>)> = placed
-            .filter_map(|pod| Some((ordinal(&pod.name)?, pod)))
-            .collect();
-        placed.sort_by_key(|(ordinal, _)| *ordinal);
-        let slot = |(ordinal, pod)| PodSlot::Existing(ordinal, Arc::clone(pod));
-        let slots = placed.into_iter().map(slot);
-        let (mut wanted, mut condemned): (Vec<_>, Vec<_>) =
-            slots.partition(|slot| slot.ordinal().index_in(set).is_some());
+        let (mut wanted, mut condemned) = (Vec::with_capacity(pods.len()), Vec::new());
+        // Of wanted pods with the same ordinal the last one counts.
+        for pod in pods.iter().rev() {
+            match ordinal(&pod.name) {
+                Some(ordinal) if ordinal.index_in(set).is_some() => {
+                    wanted.push(PodSlot::Existing(ordinal, Arc::clone(pod)));
+                }
+                Some(ordinal) => condemned.push(PodSlot::Existing(ordinal, Arc::clone(pod))),
+                None => {}
+            }
+        }
+        wanted.sort_by_key(PodSlot::ordinal);
         wanted.dedup_by_key(|slot| slot.ordinal());
         wanted.retain(|slot| slot.existing().is_some_and(|pod| pod.is_created()));
+        condemned.sort_by_key(PodSlot::ordinal);
         condemned.reverse();
 
         // A set may want billions of pods, and a monotonic sync stops at the first missing one.
@@ -119,7 +122,7 @@ impl Replicas {
         let missing: Vec<Ordinal> = (0..replica_count)
             .map(|index| Ordinal::of_index(set, index))
             .filter(|ordinal| existing.next_if_eq(ordinal).is_none())
-            .take(missing_max)
+            .take(missing_max.min(replica_count.saturating_sub(wanted.len())))
             .collect();
         for ordinal in missing {
             let pod = new_versioned_stateful_set_pod(set, current, update, ordinal)?;

@@ -108,8 +108,8 @@ impl<K: CachedObject> Indexer<K> {
         self.read().store.get(namespace, name)
     }
 
-    /// Returns the objects in one index, ordered by namespace and name. The cost depends only on
-    /// the number of returned objects.
+    /// Returns the objects in one index, short names first, then by namespace and name. The cost
+    /// depends only on the number of returned objects.
     pub fn by_index(&self, key: &IndexKey) -> Vec<Arc<K>> {
         self.read().store.by_index(key)
     }

@@ -14,7 +14,7 @@ pub(super) struct Store<K> {
     /// A sync looks up every claim of its set, so a lookup must not compare names along a tree. The
     /// hash depends on a random number, so users can't choose names that collide.
     objects: HashSet<Entry<K>, RandomState>,
-    /// Each bucket is sorted by namespace and name, and never empty.
+    /// Each bucket is sorted and never empty.
     indexes: BTreeMap<IndexKey, Vec<Arc<K>>>,
     version: Arc<str>,
 }
@@ -120,7 +120,12 @@ fn index_keys<K: CachedObject>(object: &K) -> Vec<IndexKey> {
 
 /// Finds the object with the same name in a bucket, or the position to insert it at.
 fn position<K: CachedObject>(bucket: &[Arc<K>], object: &K) -> Result<usize, usize> {
-    bucket.binary_search_by(|entry| full_name(&**entry).cmp(&full_name(object)))
+    bucket.binary_search_by(|entry| place(&**entry).cmp(&place(object)))
+}
+
+/// Sorts short names first, and so the pods of a set by their ordinals.
+fn place<K: CachedObject>(object: &K) -> (usize, (&str, &str)) {
+    (object.name().len(), full_name(object))
 }
 
 fn full_name<K: CachedObject>(object: &K) -> (&str, &str) {
