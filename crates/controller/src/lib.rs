@@ -46,7 +46,7 @@ mod upstream;
 pub use error::{Error, RunError};
 pub use informers::{HasSynced, Informers};
 pub use stateful_set::{
-    BuildError, Builder, CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, LeaderElection,
+    BuildError, Builder, CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, LeaderElection, PodHandler,
     RESYNC_PERIOD_DEFAULT, SetSyncer, StatefulSetController, SyncerParts,
 };
 pub use statefulset_set_control::{SyncOutcome, Waiting};

@@ -30,7 +30,8 @@ pub use builder::{
     BuildError, Builder, CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, LeaderElection,
     RESYNC_PERIOD_DEFAULT,
 };
-pub(crate) use handlers::{PodHandler, SetHandler};
+pub use handlers::PodHandler;
+pub(crate) use handlers::SetHandler;
 #[cfg(test)]
 pub(crate) use resolve::{overlapping_stateful_sets, stateful_sets_for_pod};
 pub use sync::{SetSyncer, SyncerParts};

@@ -289,13 +289,13 @@ impl SyncedSet {
     }
 }
 
-fn filled<K: CachedObject>(objects: Vec<K>) -> Arc<Indexer<K>> {
+pub(crate) fn filled<K: CachedObject>(objects: Vec<K>) -> Arc<Indexer<K>> {
     let indexer = Indexer::new();
     indexer.replace(objects.into_iter().map(Arc::new).collect(), "100000");
     Arc::new(indexer)
 }
 
-fn renamed_set(set: &StatefulSet, name: &SetName) -> StatefulSet {
+pub(crate) fn renamed_set(set: &StatefulSet, name: &SetName) -> StatefulSet {
     let mut set = set.clone();
     let metadata = Arc::make_mut(&mut set.metadata);
     metadata.name = name.name.as_str().into();
@@ -317,7 +317,7 @@ fn revision_name(name: &str, owner: &SetName) -> String {
 }
 
 /// Similar to decoding [`Recorded::numbered_pod_json`], but fast enough for an emulated machine.
-fn renamed_pod(pod: &Pod, number: usize) -> Pod {
+pub(crate) fn renamed_pod(pod: &Pod, number: usize) -> Pod {
     let owner = SetName::numbered(number / PODS_PER_SET);
     let name = format!("{}-{}", owner.name, number % PODS_PER_SET);
     let revision = revision_name(pod.revision(), &owner);

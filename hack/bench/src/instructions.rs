@@ -1,5 +1,6 @@
 //! Costs in instructions, counted by callgrind.
 
+mod event;
 mod work;
 mod writing;
 

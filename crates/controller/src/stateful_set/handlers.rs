@@ -36,10 +36,12 @@ impl EventHandler<StatefulSet> for SetHandler {
     }
 }
 
-/// Enqueues the sets affected by a pod's change.
-pub(crate) struct PodHandler {
-    pub(crate) queue: WorkQueue<ObjectKey>,
-    pub(crate) sets: Arc<Indexer<StatefulSet>>,
+/// Enqueues the sets affected by a pod's change: its controller's, or those that select it.
+pub struct PodHandler {
+    /// Receives the keys of the sets.
+    pub queue: WorkQueue<ObjectKey>,
+    /// The cache of sets.
+    pub sets: Arc<Indexer<StatefulSet>>,
 }
 
 impl PodHandler {

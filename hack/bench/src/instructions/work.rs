@@ -15,7 +15,7 @@ use statefulset_controller_util::stateful_set::PodTemplate;
 use statefulset_history::{RevisionData, hash_controller_revision};
 use tokio::runtime::Runtime;
 
-use super::writing;
+use super::{event, writing};
 use crate::cluster::{Recorded, SyncedSet};
 use crate::large_set;
 
@@ -52,13 +52,18 @@ pub(crate) enum Work {
     Rolled,
     /// A pod's event, from JSON to the cached object.
     Decode,
+    /// The event of a pod without controller, from the decoded pod to the queue.
+    Orphan {
+        /// Pods of sets in other namespaces.
+        others: usize,
+    },
     /// A key through the work queue.
     Queue,
 }
 
 impl Work {
     /// Everything that has a recorded count.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         settled(1, OTHERS),
         settled(5, OTHERS),
         settled(10, OTHERS),
@@ -73,6 +78,7 @@ impl Work {
         Self::Created,
         Self::Rolled,
         Self::Decode,
+        Self::Orphan { others: 50_000 },
         Self::Queue,
     ];
 
@@ -106,6 +112,7 @@ impl Work {
                 let text = Recorded::read()?.numbered_pod_json(0);
                 Box::new(move || black_box(Pod::decode(&text)).is_ok())
             }
+            Self::Orphan { others } => event::orphan(others)?,
             Self::Queue => {
                 let runtime = runtime()?;
                 let queue = WorkQueue::new(RateLimiter::default(), Arc::new(NoopQueueMetrics));
@@ -182,6 +189,7 @@ impl fmt::Display for Work {
             Self::Created => f.write_str("create a pod"),
             Self::Rolled => f.write_str("replace a pod"),
             Self::Decode => f.write_str("decode a pod"),
+            Self::Orphan { others } => write!(f, "an orphan's event among {others} other pods"),
             Self::Queue => f.write_str("work queue: add, get and done of a key"),
         }
     }
