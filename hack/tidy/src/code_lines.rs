@@ -13,7 +13,7 @@ pub const MARKER: &str = "<!-- code lines: written by `make fmt`, checked by hac
 /// Code lines of upstream's two packages without their controller and its metrics.
 const UPSTREAM: usize = 1_967;
 /// Code lines that the crates may have together: a rise needs a reason.
-const LINES_MAX: usize = 3_030;
+const LINES_MAX: usize = 3_000;
 
 /// Returns the line of the page that states the figures.
 pub fn line(files: &[SourceFile]) -> String {
@@ -144,7 +144,7 @@ mod inner {
         ];
         assert_eq!(
             line(&files),
-            "They have 3030 lines of code (history 1000, pod-control 1900, set-control 130), 1.5 \
+            "They have 3000 lines of code (history 1000, pod-control 1900, set-control 100), 1.5 \
              times upstream's 1967."
         );
         assert_eq!(check(&files), Findings::new());
@@ -153,7 +153,7 @@ mod inner {
         assert_eq!(
             found,
             [
-                "history, pod-control, set-control have 3031 code lines, more than 3030; simplify them"
+                "history, pod-control, set-control have 3001 code lines, more than 3000; simplify them"
             ]
         );
     }

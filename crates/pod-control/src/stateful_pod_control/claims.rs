@@ -197,20 +197,14 @@ impl SetPodControl<'_> {
 
     /// Reads a claim live, for an update of its owners.
     async fn read_same_claim(&self, claim: &Claim) -> Result<Live<Claim>, Error> {
-        let name = &claim.name;
-        match self
-            .control
-            .objects
-            .read_claim(&claim.namespace, name)
-            .await
-        {
-            Ok(live) if live.object.uid == claim.uid => Ok(live),
-            Ok(_) => Err(update_failed(
-                name,
-                recreated("persistentvolumeclaims", "claim", name),
-            )),
-            Err(error) => Err(update_failed(name, error)),
+        let (name, objects) = (&claim.name, &self.control.objects);
+        let live = objects.read_claim(&claim.namespace, name).await;
+        let live = live.map_err(|error| update_failed(name, error))?;
+        if live.object.uid != claim.uid {
+            let conflict = recreated("persistentvolumeclaims", "claim", name);
+            return Err(update_failed(name, conflict));
         }
+        Ok(live)
     }
 
     async fn write_claim(&self, claim: Live<Claim>, timing: Timing) -> Result<(), Error> {
