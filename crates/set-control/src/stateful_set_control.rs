@@ -332,6 +332,12 @@ impl SetSync<'_> {
         if !replicas.is_complete {
             return Ok(waiting.or_else(|| replicas.last_created()));
         }
+        // An available pod of the update revision needs no update. The gate counts them for a metric.
+        let is_updated = status.updated_replicas == status.replicas;
+        let is_settled = is_updated && replicas.first_unavailable.is_none();
+        if is_settled && !self.gates.max_unavailable_stateful_set {
+            return Ok(waiting);
+        }
         let revision = &*status.update_revision;
         let plan = plan(self.set, &replicas.wanted, revision, self.gates, self.now)?;
         *unavailable = plan.unavailable;

@@ -24,6 +24,8 @@ pub(crate) fn update_status<'a>(
     status.available_replicas = 0;
     status.current_replicas = 0;
     status.updated_replicas = 0;
+    // Most sets have only one revision to compare.
+    let is_rolled_out = status.current_revision == status.update_revision;
     for pod in pods.into_iter().filter(|pod| pod.is_created()) {
         status.replicas += 1;
         if pod.is_running_and_ready() {
@@ -34,12 +36,10 @@ pub(crate) fn update_status<'a>(
         }
         if !pod.is_terminating() {
             let revision = pod.revision();
-            if *revision == *status.current_revision {
-                status.current_replicas += 1;
-            }
-            if *revision == *status.update_revision {
-                status.updated_replicas += 1;
-            }
+            let is_updated = *revision == *status.update_revision;
+            status.updated_replicas += i32::from(is_updated);
+            let is_current = (is_rolled_out && is_updated) || *revision == *status.current_revision;
+            status.current_replicas += i32::from(is_current);
         }
     }
 }
