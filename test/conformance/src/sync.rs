@@ -35,7 +35,7 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
 /// # Errors
 ///
 /// The line is not a case of this format.
-pub fn run_recorded(line: &str) -> anyhow::Result<Verdict> {
+fn run_recorded(line: &str) -> anyhow::Result<Verdict> {
     let case = Case::parse(line).context("not a case of a sync")?;
     let expected = case.expected()?;
     match cluster::sync(&case) {

@@ -40,9 +40,27 @@ fn revisions_pods_and_claims_match_the_reference() {
     assert!(report.deviations.is_empty());
 }
 
+/// Every second recorded sync, with the cases derived from it.
+fn assert_syncs_pass(first: usize, count: usize) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/sync.jsonl.gz");
+    let recorded = lines(&path).expect("the vectors can be read");
+    let mut passed = 0;
+    for line in recorded.iter().skip(first).step_by(2) {
+        let verdict = sync::run(line).expect("the line is a case");
+        assert_eq!(verdict.differences, [""; 0], "{}", verdict.id);
+        passed += 1;
+    }
+    assert_eq!(passed, count);
+}
+
 #[test]
-fn recorded_syncs_match_the_reference() {
-    assert_all_pass(&run("sync.jsonl.gz", sync::run_recorded), 1767);
+fn even_syncs_match_the_reference() {
+    assert_syncs_pass(0, 884);
+}
+
+#[test]
+fn odd_syncs_match_the_reference() {
+    assert_syncs_pass(1, 883);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Sync;
 use super::cluster::Kind;
 use super::failure::Failure;
-use super::object::{list, map, name, set_or_remove, uid};
+use super::object::{list, map, name, set_or_remove};
 use super::set::{POD_INDEX, POD_NAME, REVISION, ordinal};
 
 /// Maximum number of attempts at a repair.
@@ -107,15 +107,8 @@ impl Sync {
 
     /// Deletes a pod; a missing pod counts as deleted.
     pub(super) fn delete_pod(&mut self, pod: &Value) -> Result<(), Failure> {
-        // A pod created in this sync has no uid here, so it must be read.
-        let looked = if uid(pod).is_empty() {
-            self.api.look(Kind::Pod, name(pod))
-        } else {
-            Ok(())
-        };
         let means = self.means(pod, &["uid"]);
-        let deleted = looked.and_then(|()| self.api.delete(Kind::Pod, name(pod), means));
-        let deleted = match deleted {
+        let deleted = match self.api.delete(Kind::Pod, name(pod), means) {
             Err(failure) if failure.is_not_found() => Ok(()),
             result => result,
         };
