@@ -1,7 +1,7 @@
 //! The cache's tables, without a lock.
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) struct Store<K> {
     /// hash depends on a random number, so users can't choose names that collide.
     objects: HashSet<Entry<K>, RandomState>,
     /// Each bucket is sorted and never empty.
-    indexes: BTreeMap<IndexKey, Vec<Arc<K>>>,
+    indexes: HashMap<IndexKey, Vec<Arc<K>>, RandomState>,
     version: Arc<str>,
 }
 
@@ -23,7 +23,7 @@ impl<K> Default for Store<K> {
     fn default() -> Self {
         Self {
             objects: HashSet::default(),
-            indexes: BTreeMap::new(),
+            indexes: HashMap::default(),
             version: "".into(),
         }
     }
