@@ -157,7 +157,8 @@ pub struct PodBehaviour {
     /// Reaction of the containers to SIGTERM.
     pub stop: Stop,
     /// Lines that its containers log. Without any, a container logs the output of its own shell
-    /// command, and a main container ends with it if the outcome is `Ready`. They apply from the container's next start.
+    /// command, and a main container ends with it if the outcome is `Ready`. They apply from the
+    /// container's next start.
     pub log: Vec<LogLine>,
     /// Answers to commands that clients execute; the first that matches wins. Without one, a shell
     /// with a few programs answers.

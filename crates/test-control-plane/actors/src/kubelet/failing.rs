@@ -72,13 +72,13 @@ impl PodRun {
         self.restart_later(i, now);
     }
 
-    /// Ends a container whose own command has ended.
+    /// Ends an init container after its time, or a main container whose own command has ended.
     pub(super) fn finish(&mut self, i: usize, now: Now<'_>) {
         let container = &self.containers[i];
-        let code = container.end.map_or(0, |end| end.code);
-        if let Some(log) = &container.log {
+        if let (Some(_), Some(log)) = (container.end, &container.log) {
             log.complete(now.timestamp);
         }
+        let code = container.end.map_or(0, |end| end.code);
         self.exit(i, code, now);
     }
 
