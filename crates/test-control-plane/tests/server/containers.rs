@@ -315,11 +315,8 @@ async fn connections_end_with_a_normal_close() {
     plane.stop().await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn shells_read_their_input() {
-    let (plane, pods) = running(KubeletConfig::default(), one()).await;
-    let params = AttachParams::default().stdin(true).stderr(false);
-    let mut process = pods.exec("p", ["sh"], &params).await.unwrap();
+/// Asks a shell for an answer, and ends it with an exit code.
+pub(super) async fn assert_shell_answers(mut process: AttachedProcess) {
     let mut stdin = process.stdin().unwrap();
     let mut stdout = process.stdout().unwrap();
     stdin.write_all(b"echo first\n").await.unwrap();
@@ -329,6 +326,14 @@ async fn shells_read_their_input() {
     stdin.write_all(b"exit 1\n").await.unwrap();
     let status = process.take_status().unwrap().await.unwrap();
     assert_eq!(status.reason.as_deref(), Some("NonZeroExitCode"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn shells_read_their_input() {
+    let (plane, pods) = running(KubeletConfig::default(), one()).await;
+    let params = AttachParams::default().stdin(true).stderr(false);
+    let process = pods.exec("p", ["sh"], &params).await.unwrap();
+    assert_shell_answers(process).await;
 
     let mut process = pods.exec("p", ["cat"], &params).await.unwrap();
     let mut stdin = process.stdin().unwrap();

@@ -15,6 +15,7 @@ use kube_test_control_plane::auth::Identity;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use crate::containers::assert_shell_answers;
 use crate::support::{Plane, eventually, is_ready};
 
 const POD: &str = "/api/v1/namespaces/default/pods/p";
@@ -68,19 +69,11 @@ async fn kubelets_answer_on_their_port() {
     let plane = plane(true).await;
     let client = kubelets(&plane, plane.0.kubeconfig().unwrap()).await;
     let params = AttachParams::default().stdin(true).stderr(false);
-    let mut process = client
+    let process = client
         .kubelet_node_exec(&OF_POD, "c", ["sh"], &params)
         .await
         .unwrap();
-    let mut stdin = process.stdin().unwrap();
-    let mut stdout = process.stdout().unwrap();
-    stdin.write_all(b"echo hello\n").await.unwrap();
-    let mut answer = [0; 6];
-    stdout.read_exact(&mut answer).await.unwrap();
-    assert_eq!(&answer, b"hello\n");
-    stdin.write_all(b"exit 1\n").await.unwrap();
-    let status = process.take_status().unwrap().await.unwrap();
-    assert_eq!(status.reason.as_deref(), Some("NonZeroExitCode"));
+    assert_shell_answers(process).await;
 
     let params = LogParams::default();
     let log = client.kubelet_node_logs(&OF_POD, "c", &params);

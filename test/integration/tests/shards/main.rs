@@ -100,20 +100,19 @@ impl World {
     /// Returns the namespace of each pod after all controllers are done, sorted.
     async fn pods(&self) -> Vec<String> {
         tokio::time::sleep(SETTLED).await;
-        let mut list = self
-            .client
-            .list(&PODS, &ListOptions::default())
-            .await
-            .expect("the list is allowed");
+        self.namespaces_of(&PODS, &ListOptions::default()).await
+    }
+
+    /// Returns the namespace of each listed object.
+    async fn namespaces_of(&self, resource: &Resource, options: &ListOptions) -> Vec<String> {
+        let list = self.client.list(resource, options).await;
+        let mut list = list.expect("the list is allowed");
         let mut found = Vec::new();
         while let Some(item) = list.next().await.expect("the list is complete") {
-            let pod: Value = serde_json::from_str(item.text()).expect("the server answers in JSON");
-            found.push(
-                pod["metadata"]["namespace"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned(),
-            );
+            let object: Value =
+                serde_json::from_str(item.text()).expect("the server answers in JSON");
+            let namespace = object["metadata"]["namespace"].as_str();
+            found.push(namespace.unwrap_or_default().to_owned());
         }
         found
     }
@@ -171,20 +170,6 @@ async fn sharded_server_sends_only_the_shard() {
         shard_selector: shard.selector(),
         ..ListOptions::default()
     };
-    let mut list = world
-        .client
-        .list(&STATEFUL_SETS, &options)
-        .await
-        .expect("the list is allowed");
-    let mut found = Vec::new();
-    while let Some(item) = list.next().await.expect("the list is complete") {
-        let set: Value = serde_json::from_str(item.text()).expect("the server answers in JSON");
-        found.push(
-            set["metadata"]["namespace"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned(),
-        );
-    }
+    let found = world.namespaces_of(&STATEFUL_SETS, &options).await;
     assert_eq!(found, of(shard));
 }
