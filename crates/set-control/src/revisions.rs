@@ -32,16 +32,20 @@ fn find_equal<'a>(
     data: &RevisionData,
     revisions: &'a [Arc<ControllerRevision>],
 ) -> Option<&'a Arc<ControllerRevision>> {
-    let is_exact = |revision: &&Arc<ControllerRevision>| {
-        data.is_recorded_as(&revision.data) && !revision.is_data_replaced
-    };
     let matches = |latest: &&Arc<ControllerRevision>| {
         semantic && stateful_set_matches_revision(set, data, latest)
     };
-    let exact = revisions.iter().rfind(is_exact);
+    let exact = revisions
+        .iter()
+        .rfind(|revision| is_exact(data, revision));
     exact
         .or_else(|| revisions.last().filter(matches))
         .or_else(|| find_equal_revisions(revisions, data).next_back())
+}
+
+/// True if the revision holds exactly these bytes.
+fn is_exact(data: &RevisionData, revision: &ControllerRevision) -> bool {
+    data.is_recorded_as(&revision.data) && !revision.is_data_replaced
 }
 
 /// Finds a set's current and update revision in its sorted history. Creates or renumbers the update
@@ -78,9 +82,15 @@ pub(crate) async fn get_stateful_set_revisions(
                 None => {
                     let revision = NewRevision::new(set, &data, next, collision_count);
                     let count = &mut collision_count;
-                    history
+                    let created = history
                         .create_controller_revision(set, &revision, count)
-                        .await?
+                        .await?;
+                    // The next sync finds it at the end of the history.
+                    if is_exact(&data, &created) {
+                        let sorted = revisions.iter().chain([&created]);
+                        template.memo().set_equals_latest(gates, sorted);
+                    }
+                    created
                 }
             }
         }

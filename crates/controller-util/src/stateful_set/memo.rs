@@ -1,6 +1,6 @@
 //! Results of syncs that depend only on a template and on revisions.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use statefulset_client::feature_gates::FeatureGates;
 
@@ -18,10 +18,33 @@ pub struct TemplateMemo(Mutex<Known>);
 #[derive(Debug, Default)]
 struct Known {
     /// The gates and the sorted history of the last sync whose latest revision held the template.
-    /// A weak pointer keeps the address, so no other revision is taken for it.
-    latest_equal: Option<(FeatureGates, Box<[Weak<ControllerRevision>]>)>,
+    latest_equal: Option<(FeatureGates, Box<[RevisionState]>)>,
     /// Revisions that could be applied, the newest last, each with its kept parts, if any.
-    applicable: Vec<(Weak<ControllerRevision>, Option<AppliedRevision>)>,
+    applicable: Vec<(RevisionState, Option<AppliedRevision>)>,
+}
+
+/// Identifies one state of a revision: the response to its creation and the copy in the cache show
+/// the same state. Only an API server's states have a version, so no other is known.
+#[derive(Debug)]
+struct RevisionState {
+    uid: Box<str>,
+    resource_version: Box<str>,
+}
+
+impl RevisionState {
+    fn of(revision: &ControllerRevision) -> Self {
+        Self {
+            uid: revision.uid.clone(),
+            resource_version: revision.resource_version.clone(),
+        }
+    }
+
+    fn is_of(&self, revision: &ControllerRevision) -> bool {
+        let has_version = !self.resource_version.is_empty();
+        has_version
+            && self.resource_version == revision.resource_version
+            && self.uid == revision.uid
+    }
 }
 
 /// The parts of a set that a revision replaces.
@@ -64,23 +87,27 @@ impl TemplateMemo {
         known.latest_equal.as_ref().is_some_and(|(then, known)| {
             *then == gates
                 && known.len() == sorted.len()
-                && known.iter().zip(sorted).all(|(known, it)| is(known, it))
+                && known.iter().zip(sorted).all(|(known, it)| known.is_of(it))
         })
     }
 
     /// Records that the latest revision of this sorted history holds the template.
-    pub fn set_equals_latest(&self, gates: FeatureGates, sorted: &[Arc<ControllerRevision>]) {
-        let sorted = sorted.iter().map(Arc::downgrade).collect();
-        self.lock().latest_equal = Some((gates, sorted));
+    pub fn set_equals_latest<'a>(
+        &self,
+        gates: FeatureGates,
+        sorted: impl IntoIterator<Item = &'a Arc<ControllerRevision>>,
+    ) {
+        let sorted = sorted.into_iter().map(|it| RevisionState::of(it));
+        self.lock().latest_equal = Some((gates, sorted.collect()));
     }
 
     /// Returns true if the revision is known to be applicable to the template.
-    pub fn is_applicable(&self, revision: &Arc<ControllerRevision>) -> bool {
+    pub fn is_applicable(&self, revision: &ControllerRevision) -> bool {
         let known = self.lock();
         known
             .applicable
             .iter()
-            .any(|(known, _)| is(known, revision))
+            .any(|(known, _)| known.is_of(revision))
     }
 
     /// Returns the parts that the revision replaces: the kept ones, or those from `apply`, which are
@@ -91,12 +118,12 @@ impl TemplateMemo {
     /// The error of `apply`.
     pub fn applied<E>(
         &self,
-        revision: &Arc<ControllerRevision>,
+        revision: &ControllerRevision,
         apply: impl FnOnce() -> Result<AppliedRevision, E>,
     ) -> Result<AppliedRevision, E> {
         let kept = |known: &Known| {
             let mut known = known.applicable.iter();
-            known.find_map(|(known, applied)| applied.clone().filter(|_| is(known, revision)))
+            known.find_map(|(known, applied)| applied.clone().filter(|_| known.is_of(revision)))
         };
         if let Some(applied) = kept(&self.lock()) {
             return Ok(applied);
@@ -104,12 +131,13 @@ impl TemplateMemo {
         let applied = apply()?;
         let kept = (applied.bytes() <= KEPT_BYTES_MAX).then(|| applied.clone());
         let mut known = self.lock();
-        let others = |(known, _): &(Weak<_>, _)| !is(known, revision);
-        known.applicable.retain(others);
+        known
+            .applicable
+            .retain(|(known, _)| !known.is_of(revision));
         if known.applicable.len() == APPLICABLE_MAX {
             known.applicable.remove(0);
         }
-        known.applicable.push((Arc::downgrade(revision), kept));
+        known.applicable.push((RevisionState::of(revision), kept));
         Ok(applied)
     }
 
@@ -123,8 +151,4 @@ impl TemplateMemo {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn is(known: &Weak<ControllerRevision>, revision: &Arc<ControllerRevision>) -> bool {
-    std::ptr::eq(known.as_ptr(), Arc::as_ptr(revision))
 }

@@ -25,29 +25,47 @@ fn kept(memo: &TemplateMemo, revision: &Arc<ControllerRevision>) -> Option<Appli
     memo.applied(revision, || Err(())).ok()
 }
 
-fn revision() -> Arc<ControllerRevision> {
-    Arc::default()
+fn revision(version: &str) -> Arc<ControllerRevision> {
+    Arc::new(ControllerRevision {
+        uid: "u".into(),
+        resource_version: version.into(),
+        ..ControllerRevision::default()
+    })
 }
 
 #[test]
-fn history_is_known_by_identity_length_and_gates() {
+fn history_is_known_by_versions_length_and_gates() {
     let memo = TemplateMemo::default();
     let gates = FeatureGates::default();
-    let history = [revision(), revision()];
+    let history = [revision("1"), revision("2")];
     assert!(!memo.equals_latest(gates, &history));
     memo.set_equals_latest(gates, &history);
     assert!(memo.equals_latest(gates, &history));
+    assert!(memo.equals_latest(gates, &[revision("1"), revision("2")]));
 
     assert!(!memo.equals_latest(gates, &history[1..]));
-    assert!(!memo.equals_latest(gates, &[revision(), Arc::clone(&history[1])]));
+    assert!(!memo.equals_latest(gates, &[revision("3"), Arc::clone(&history[1])]));
+    let other_uid = ControllerRevision {
+        uid: "v".into(),
+        ..(*history[1]).clone()
+    };
+    assert!(!memo.equals_latest(gates, &[Arc::clone(&history[0]), other_uid.into()]));
     let other_gates = FeatureGates::at(KubeVersion::v1(33));
     assert!(!memo.equals_latest(other_gates, &history));
 }
 
 #[test]
+fn revision_without_a_version_is_never_known() {
+    let memo = TemplateMemo::default();
+    let never_stored = revision("");
+    set_applied(&memo, &never_stored, unchanged());
+    assert!(!memo.is_applicable(&never_stored));
+}
+
+#[test]
 fn last_two_applicable_revisions_are_known() {
     let memo = TemplateMemo::default();
-    let revisions = [revision(), revision(), revision()];
+    let revisions = ["1", "2", "3"].map(revision);
     for revision in &revisions {
         assert!(!memo.is_applicable(revision));
         set_applied(&memo, revision, unchanged());
@@ -65,7 +83,7 @@ fn next_state_of_a_set_shares_the_memo_of_the_same_template() {
         let (document, texts) = (Document::default(), TextPool::default());
         StatefulSet::decode_next(&document, &set.text(), &texts, &last).unwrap()
     };
-    let known = revision();
+    let known = revision("1");
     set_applied(first.spec.template.memo(), &known, unchanged());
 
     let relabeled = next(web.clone().label("a", "b"));
@@ -83,7 +101,7 @@ fn next_state_of_a_set_shares_the_memo_of_the_same_template() {
 #[test]
 fn results_are_kept_until_forgotten() {
     let memo = TemplateMemo::default();
-    let (first, second) = (revision(), revision());
+    let (first, second) = (revision("1"), revision("2"));
     let template = |length: usize| AppliedRevision {
         template: Some(PodTemplate::from_value(&"x".repeat(length - 2).into())),
         replaces_spec: false,
