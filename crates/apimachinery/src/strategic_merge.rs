@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use self::directives::{
-    DELETE_FROM, PATCH, RETAIN_KEYS, SET_ORDER, is_directive, patch_of, without_directives,
+    DELETE_FROM, PATCH, RETAIN_KEYS, SET_ORDER, is_directive, members_without_directives, patch_of,
+    without_directives,
 };
 use self::order::{Identity, Positions, normalize};
 use crate::schema::{Field, Kind, PatchStrategy, Shape, Type, TypeName};
@@ -105,14 +106,7 @@ impl Known {
 
 fn merge_map(known: Known, old: &Object, patch: &Object) -> Merged<Object> {
     match patch.get(PATCH).and_then(Value::as_str) {
-        Some("replace") => {
-            let mut rest = patch.clone();
-            rest.remove(PATCH);
-            return Ok(match without_directives(&Value::Object(rest)) {
-                Value::Object(map) => map,
-                _ => Map::new(),
-            });
-        }
+        Some("replace") => return Ok(members_without_directives(patch)),
         Some("delete") => return Ok(Map::new()),
         Some("merge") | None => {}
         Some(other) => {

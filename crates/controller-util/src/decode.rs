@@ -34,19 +34,16 @@ pub(crate) struct RawMeta {
     pub(crate) owner_references: Box<[OwnerReference]>,
 }
 
-/// Removes `managedFields` from an object's metadata; every other value keeps its bytes. A PUT
-/// without them leaves the server's unchanged; altered ones would replace them.
+/// Takes an object apart, without `managedFields` in its metadata; every other value keeps its bytes.
+/// A PUT without them leaves the server's unchanged; altered ones would replace them.
 ///
 /// # Errors
 ///
-/// The metadata is not an object.
-pub(crate) fn remove_managed_fields(object: &mut RawObject<'_>) -> Result<(), serde_json::Error> {
-    if let Some(metadata) = object.get("metadata") {
-        let mut metadata = RawObject::parse(metadata.get())?;
+/// The object or its metadata is not an object.
+pub(crate) fn without_managed_fields(json: &str) -> Result<RawObject<'_>, serde_json::Error> {
+    RawObject::parse_edited(json, "metadata", |metadata| {
         metadata.remove("managedFields");
-        object.set("metadata", metadata.to_raw());
-    }
-    Ok(())
+    })
 }
 
 /// Deserializes `null` as the default value.

@@ -1,11 +1,11 @@
 //! Live objects, read from the API server to be edited and written back whole.
 
-use kube_apimachinery::json::{RawObject, parse};
+use kube_apimachinery::json::parse;
 use serde::de::Error as _;
 use serde_json::Value;
 use statefulset_client::cache::indexer::CachedObject;
 
-use crate::decode::remove_managed_fields;
+use crate::decode::without_managed_fields;
 
 /// A live object: the compact view for decisions, and the complete JSON for edits.
 ///
@@ -26,8 +26,7 @@ impl<K: CachedObject> Live<K> {
     ///
     /// The text is not an object of this kind.
     pub fn decode(text: &str) -> Result<Self, serde_json::Error> {
-        let mut object = RawObject::parse(text)?;
-        remove_managed_fields(&mut object)?;
+        let object = without_managed_fields(text)?;
         Ok(Self {
             object: K::decode(text)?,
             json: parse(&object.to_string()).map_err(serde_json::Error::custom)?,

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube_apimachinery::json::{Document, RawObject, is_deep, to_raw};
+use kube_apimachinery::json::{Document, is_deep, to_raw};
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde::Deserialize;
@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use statefulset_client::cache::indexer::{CachedObject, IndexKey, SharedText, TextPool};
 use statefulset_client::recorder::ObjectReference;
 
-use crate::decode::{RawMeta, or_default, remove_managed_fields};
+use crate::decode::{RawMeta, or_default, without_managed_fields};
 
 pub use conditions::{Condition, Conditions, RecreateProgress};
 pub use memo::{AppliedRevision, TemplateMemo};
@@ -168,7 +168,7 @@ impl<'a> Parts<'a> {
     /// Takes an object apart. Adds kind and apiVersion, which list items lack, to the head; all other
     /// values keep their bytes.
     fn of(json: &'a str) -> Result<Self, serde_json::Error> {
-        let mut object = RawObject::parse(json)?;
+        let mut object = without_managed_fields(json)?;
         let status = object.remove("status");
         let status: Option<StatefulSetStatus> = match status {
             Some(status) => serde_json::from_str(status.get())?,
@@ -176,14 +176,13 @@ impl<'a> Parts<'a> {
         };
         let missing = serde_json::Error::missing_field;
         let spec = object.remove("spec").ok_or_else(|| missing("spec"))?;
-        remove_managed_fields(&mut object)?;
         for (member, value) in [("apiVersion", API_VERSION), ("kind", KIND)] {
             object.set(member, to_raw(&Value::from(value)));
         }
         let metadata = object.get("metadata").ok_or_else(|| missing("metadata"))?;
         let mut metadata = SetMetadata::decode(metadata)?;
         let mut head = object.to_string();
-        metadata.is_deep = is_deep(&head) || is_deep(spec.get());
+        metadata.is_deep = is_deep(&head);
         head.pop();
         Ok(Self {
             metadata,
@@ -191,6 +190,20 @@ impl<'a> Parts<'a> {
             head,
             spec,
         })
+    }
+
+    /// Adds the new spec.
+    fn with_spec(mut self) -> Result<StatefulSet, serde_json::Error> {
+        let text = SharedText::from(self.spec.get());
+        let spec = StatefulSetSpec::decode(&text)?;
+        self.metadata.is_deep |= is_deep(self.spec.get());
+        Ok(self.into_set(spec, text))
+    }
+
+    /// Adds the spec of the last state, which had the same text.
+    fn with_spec_of(mut self, last: &StatefulSet) -> StatefulSet {
+        self.metadata.is_deep |= last.metadata.is_deep && is_deep(self.spec.get());
+        self.into_set(last.spec.clone(), last.spec_text.clone())
     }
 
     fn into_set(self, spec: StatefulSetSpec, spec_text: SharedText) -> StatefulSet {
@@ -247,10 +260,7 @@ impl CachedObject for StatefulSet {
     }
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
-        let parts = Parts::of(json)?;
-        let text = SharedText::from(parts.spec.get());
-        let spec = StatefulSetSpec::decode(&text)?;
-        Ok(parts.into_set(spec, text))
+        Parts::of(json)?.with_spec()
     }
 
     /// Takes an unchanged spec, and results of syncs about an unchanged template, from the last
@@ -268,14 +278,12 @@ impl CachedObject for StatefulSet {
             last.spec_text.len() == spec.len() && last.spec_text.to_str() == spec
         };
         if let Some(last) = last.as_ref().filter(|last| is_same(last)) {
-            return Ok(parts.into_set(last.spec.clone(), last.spec_text.clone()));
+            return Ok(parts.with_spec_of(last));
         }
-        let text = SharedText::from(parts.spec.get());
-        let mut spec = StatefulSetSpec::decode(&text)?;
+        let mut set = parts.with_spec()?;
         if let Some(last) = last {
-            spec.template.succeed(&last.spec.template);
+            set.spec.template.succeed(&last.spec.template);
         }
-        let mut set = parts.into_set(spec, text);
         set.share_texts(texts);
         Ok(set)
     }

@@ -90,7 +90,8 @@ impl ObjectManager for FakeObjectManager {
         let json = pod.to_value().map_err(|error| {
             Error::InvalidRequest(format!("cannot read the pod template: {error}"))
         })?;
-        self.pods.create(json).map(Some)
+        let created = self.pods.create(json)?;
+        Ok(Some(created).filter(|_| pod.is_outdated))
     }
 
     async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error> {

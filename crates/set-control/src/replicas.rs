@@ -175,7 +175,9 @@ fn new_versioned_stateful_set_pod(
     };
     let set_revision = if is_current { current } else { update };
     let name = &set_revision.revision.name;
-    Ok(NewPod::new(set_revision.applied()?, name, ordinal))
+    let mut pod = NewPod::new(set_revision.applied()?, name, ordinal);
+    pod.is_outdated = *name != update.revision.name;
+    Ok(pod)
 }
 
 /// One sync of a set: creates, repairs and deletes its pods.

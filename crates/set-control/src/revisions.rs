@@ -35,9 +35,7 @@ fn find_equal<'a>(
     let matches = |latest: &&Arc<ControllerRevision>| {
         semantic && stateful_set_matches_revision(set, data, latest)
     };
-    let exact = revisions
-        .iter()
-        .rfind(|revision| is_exact(data, revision));
+    let exact = revisions.iter().rfind(|revision| is_exact(data, revision));
     exact
         .or_else(|| revisions.last().filter(matches))
         .or_else(|| find_equal_revisions(revisions, data).next_back())

@@ -40,6 +40,22 @@ impl<'a> RawObject<'a> {
         serde_json::from_str(text)
     }
 
+    /// Parses an object, and edits the object in its member `name` on the way, so that every byte is
+    /// read once.
+    ///
+    /// # Errors
+    /// The text is not JSON, or the object or the member is not an object.
+    pub fn parse_edited(
+        text: &'a str,
+        name: &str,
+        edit: impl FnMut(&mut RawObject<'a>),
+    ) -> Result<Self, serde_json::Error> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let object = deserializer.deserialize_map(EditedMember { name, edit })?;
+        deserializer.end()?;
+        Ok(object)
+    }
+
     /// Copies the members, which no longer borrow from the text then.
     pub fn into_owned(self) -> RawObject<'static> {
         let members = self.members.into_iter().map(|(name, value)| {
@@ -147,6 +163,12 @@ struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 /// Collects the members of an object in their order.
 struct Members;
 
+/// Does the same, and edits the object in one of them.
+struct EditedMember<'a, F> {
+    name: &'a str,
+    edit: F,
+}
+
 impl<'de> Visitor<'de> for Members {
     type Value = RawObject<'de>;
 
@@ -157,11 +179,41 @@ impl<'de> Visitor<'de> for Members {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<RawObject<'de>, A::Error> {
         let mut members = Vec::new();
         while let Some(Name(name)) = access.next_key()? {
-            let value = access
-                .next_value::<&'de RawValue>()
-                .map_err(|err| A::Error::custom(format_args!("member {name:?}: {err}")))?;
+            let value = raw_member(&name, &mut access)?;
             members.push((name, Cow::Borrowed(value)));
         }
         Ok(RawObject { members })
     }
+}
+
+impl<'de, F: FnMut(&mut RawObject<'de>)> Visitor<'de> for EditedMember<'_, F> {
+    type Value = RawObject<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Members.expecting(formatter)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut access: A) -> Result<RawObject<'de>, A::Error> {
+        let mut members = Vec::new();
+        while let Some(Name(name)) = access.next_key()? {
+            let value = if name == self.name {
+                let mut object = access.next_value()?;
+                (self.edit)(&mut object);
+                Cow::Owned(object.to_raw())
+            } else {
+                Cow::Borrowed(raw_member(&name, &mut access)?)
+            };
+            members.push((name, value));
+        }
+        Ok(RawObject { members })
+    }
+}
+
+/// Reads a member's value, and names the member in an error.
+fn raw_member<'de, A: MapAccess<'de>>(
+    name: &str,
+    access: &mut A,
+) -> Result<&'de RawValue, A::Error> {
+    let value = access.next_value();
+    value.map_err(|err| A::Error::custom(format_args!("member {name:?}: {err}")))
 }

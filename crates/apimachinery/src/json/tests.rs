@@ -110,6 +110,19 @@ fn raw_object_keeps_the_bytes_of_untouched_members() {
 }
 
 #[test]
+fn an_inner_object_is_edited_during_parsing() {
+    let text = r#"{"a":{"x":1,"y": [2]},"b":{"x":3}}"#;
+    let object = RawObject::parse_edited(text, "a", |inner| drop(inner.remove("x"))).unwrap();
+    assert_eq!(object.to_string(), r#"{"a":{"y":[2]},"b":{"x":3}}"#);
+    for text in [r#"{"a":1}"#, r#"{"a":null}"#, r#"{"a":{}}}"#, "[]"] {
+        assert!(
+            RawObject::parse_edited(text, "a", |_| ()).is_err(),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn last_of_repeated_members_wins() {
     let mut object = RawObject::parse(r#"{"a":1,"b":2,"a":3}"#).unwrap();
     assert_eq!(object.get("a").unwrap().get(), "3");

@@ -24,12 +24,7 @@ pub(super) fn patch_of(value: &Value) -> Option<&str> {
 /// Upstream: `dropDirectives`.
 pub(super) fn without_directives(value: &Value) -> Value {
     match value {
-        Value::Object(map) => Value::Object(
-            map.iter()
-                .filter(|(key, value)| !is_directive(key) && !value.is_null())
-                .map(|(key, value)| (key.clone(), without_directives(value)))
-                .collect::<Map<_, _>>(),
-        ),
+        Value::Object(map) => Value::Object(members_without_directives(map)),
         Value::Array(list) => list
             .iter()
             .filter(|item| !matches!(patch_of(item), Some("delete" | "replace")))
@@ -37,6 +32,14 @@ pub(super) fn without_directives(value: &Value) -> Value {
             .collect(),
         other => other.clone(),
     }
+}
+
+/// The same for the members of an object.
+pub(super) fn members_without_directives(map: &Map<String, Value>) -> Map<String, Value> {
+    map.iter()
+        .filter(|(key, value)| !is_directive(key) && !value.is_null())
+        .map(|(key, value)| (key.clone(), without_directives(value)))
+        .collect()
 }
 
 pub(super) fn is_directive(key: &str) -> bool {

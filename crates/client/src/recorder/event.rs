@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::Serialize;
 use serde_json::json;
 
 use super::{EventType, ObjectReference};
@@ -36,45 +37,38 @@ impl Event {
     }
 
     /// Returns the object to POST.
+    #[expect(clippy::expect_used, reason = "texts and numbers always form JSON")]
     pub(super) fn to_json(&self) -> String {
-        let ObjectReference {
-            kind,
-            namespace,
-            name,
-            uid,
-            api_version,
-            resource_version,
-        } = &*self.regarding;
-        let members = [
-            ("kind", kind),
-            ("namespace", namespace),
-            ("name", name),
-            ("uid", uid),
-            ("apiVersion", api_version),
-            ("resourceVersion", resource_version),
-        ];
-        let involved: serde_json::Map<_, _> = members
-            .into_iter()
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(name, value)| (name.to_owned(), value.as_str().into()))
-            .collect();
-        json!({
-            "kind": "Event",
-            "apiVersion": "v1",
-            "metadata": {"name": self.name, "namespace": self.namespace()},
-            "involvedObject": involved,
-            "reason": self.reason,
-            "message": self.message,
-            "source": {"component": &*self.component},
-            "firstTimestamp": seconds(self.first_timestamp),
-            "lastTimestamp": seconds(self.last_timestamp),
-            "count": self.count,
-            "type": self.severity.as_str(),
-            "eventTime": null,
-            "reportingComponent": if self.reporting { &*self.component } else { "" },
-            "reportingInstance": "",
-        })
-        .to_string()
+        let regarding = &*self.regarding;
+        let object = Object {
+            api_version: "v1",
+            count: self.count,
+            event_time: None,
+            first_timestamp: seconds(self.first_timestamp),
+            involved_object: Involved {
+                api_version: &regarding.api_version,
+                kind: &regarding.kind,
+                name: &regarding.name,
+                namespace: &regarding.namespace,
+                resource_version: &regarding.resource_version,
+                uid: &regarding.uid,
+            },
+            kind: "Event",
+            last_timestamp: seconds(self.last_timestamp),
+            message: &self.message,
+            metadata: Metadata {
+                name: &self.name,
+                namespace: self.namespace(),
+            },
+            reason: &self.reason,
+            reporting_component: if self.reporting { &self.component } else { "" },
+            reporting_instance: "",
+            source: Source {
+                component: &self.component,
+            },
+            severity: self.severity.as_str(),
+        };
+        serde_json::to_string(&object).expect("texts and numbers always form JSON")
     }
 
     /// Returns the patch that updates an earlier event to this one.
@@ -86,6 +80,55 @@ impl Event {
         })
         .to_string()
     }
+}
+
+/// An event's JSON, with its members in alphabetical order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Object<'a> {
+    api_version: &'a str,
+    count: u32,
+    event_time: Option<&'a str>,
+    first_timestamp: String,
+    involved_object: Involved<'a>,
+    kind: &'a str,
+    last_timestamp: String,
+    message: &'a str,
+    metadata: Metadata<'a>,
+    reason: &'a str,
+    reporting_component: &'a str,
+    reporting_instance: &'a str,
+    source: Source<'a>,
+    #[serde(rename = "type")]
+    severity: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Involved<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    api_version: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    kind: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    namespace: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    resource_version: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    uid: &'a str,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    name: &'a str,
+    namespace: &'a str,
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    component: &'a str,
 }
 
 /// Returns an event's name, made from the object's name and a time in nanoseconds.

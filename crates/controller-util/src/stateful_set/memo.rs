@@ -131,9 +131,7 @@ impl TemplateMemo {
         let applied = apply()?;
         let kept = (applied.bytes() <= KEPT_BYTES_MAX).then(|| applied.clone());
         let mut known = self.lock();
-        known
-            .applicable
-            .retain(|(known, _)| !known.is_of(revision));
+        known.applicable.retain(|(known, _)| !known.is_of(revision));
         if known.applicable.len() == APPLICABLE_MAX {
             known.applicable.remove(0);
         }

@@ -31,7 +31,7 @@ pub enum Timing {
 /// Upstream: `StatefulPodControlObjectManager`.
 #[async_trait]
 pub trait ObjectManager: SetReader {
-    /// Creates a pod and returns the stored pod; `None` if the response can't be decoded.
+    /// Creates a pod. Returns the stored pod if it is outdated and the response can be decoded.
     ///
     /// # Errors
     ///
@@ -143,6 +143,9 @@ impl ObjectManager for RealObjectManager {
             Error::InvalidRequest(format!("cannot read the pod template: {error}"))
         })?;
         let created = self.client.create(set, Pods, body).await?;
+        if !pod.is_outdated {
+            return Ok(None);
+        }
         Ok(Pod::decode(&created).ok().map(Arc::new))
     }
 

@@ -25,6 +25,9 @@ pub struct NewPod {
     pub name: Box<str>,
     /// Name of its revision.
     pub revision: Box<str>,
+    /// True if the revision is not the update revision: the sync that creates the pod may delete it
+    /// again, and needs the stored pod for that.
+    pub is_outdated: bool,
     /// The set at that revision. In a box, because most slots hold no new pod.
     set: Box<StatefulSet>,
     created: OnceLock<Arc<Pod>>,
@@ -32,19 +35,20 @@ pub struct NewPod {
 
 impl NewPod {
     /// Returns the pod with this ordinal of `set`, which is restored to the revision named
-    /// `revision`.
+    /// `revision`, the update revision.
     pub fn new(set: &StatefulSet, revision: &str, ordinal: Ordinal) -> Self {
         let name = pod_name(set, ordinal).into();
         Self {
             ordinal,
             name,
             revision: revision.into(),
+            is_outdated: false,
             set: Box::new(set.clone()),
             created: OnceLock::new(),
         }
     }
 
-    /// Returns the pod from the API server's response, once this sync has created it.
+    /// Returns the pod from the API server's response, once this sync has created it outdated.
     pub(crate) fn created(&self) -> Option<&Arc<Pod>> {
         self.created.get()
     }

@@ -42,12 +42,12 @@ impl PodSlot {
         }
     }
 
-    /// The pod's uid; empty for a missing pod.
+    /// The pod's uid; empty for a missing pod, unless this sync created it outdated.
     pub fn uid(&self) -> &str {
         self.pod().map_or("", |pod| &pod.uid)
     }
 
-    /// The cached pod, or the one that this sync created.
+    /// The cached pod, or the outdated one that this sync created.
     pub fn pod(&self) -> Option<&Arc<Pod>> {
         match self {
             Self::Existing(_, pod) => Some(pod),

@@ -56,7 +56,9 @@ async fn delete_sends_one_request_with_uid_precondition() {
 async fn pod_created_in_this_sync_is_deleted_by_uid() {
     let (world, set) = (ApiWorld::new(), web().build());
     let control = world.control.for_sync(&set);
-    let slot = PodSlot::Missing(new_pod(&set, 0));
+    let mut outdated = new_pod(&set, 0);
+    outdated.is_outdated = true;
+    let slot = PodSlot::Missing(outdated);
     let stored = builders::pod(&set, 0).text();
     world.api.load(&PODS, stored.clone());
     world

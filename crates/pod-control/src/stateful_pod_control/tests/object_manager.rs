@@ -58,11 +58,8 @@ async fn create_pod_posts_and_reports_the_version() {
     let manager = manager();
     manager.answer(Verb::Create, "pods", "41");
     let pod = NewPod::new(&manager.set, "web-1", Ordinal::from(0));
-    manager
-        .objects
-        .create_pod(&manager.set, &pod)
-        .await
-        .unwrap();
+    let created = manager.objects.create_pod(&manager.set, &pod).await;
+    assert!(created.unwrap().is_none(), "only an outdated pod is needed");
     let request = manager.only_request();
     assert_eq!(
         (&*request.namespace, request.body),
@@ -200,12 +197,10 @@ async fn undecodable_response_fails_reads_but_not_writes() {
     manager
         .api
         .react(None, "pods", |_| Some(Ok(r#"{"metadata":7}"#.to_owned())));
-    let pod = NewPod::new(&manager.set, "web-1", Ordinal::from(0));
-    manager
-        .objects
-        .create_pod(&manager.set, &pod)
-        .await
-        .unwrap();
+    let mut pod = NewPod::new(&manager.set, "web-1", Ordinal::from(0));
+    pod.is_outdated = true;
+    let created = manager.objects.create_pod(&manager.set, &pod).await;
+    assert!(created.unwrap().is_none());
     assert!(manager.log.take().is_empty());
     let error = manager.objects.read_pod("ns", "web-0").await.unwrap_err();
     assert!(
