@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use kube_apimachinery::json::{self, numbers_as_doubles, to_go_string};
+use kube_apimachinery::json::{self, equal_as_doubles, numbers_as_doubles, to_go_string};
 use kube_apimachinery::schema::{
     DecodeError, TypeName, UnknownMembers, drop_unknown_members, normalize, unknown_members_agree,
+    with_null_creation_times,
 };
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::FeatureGates;
@@ -151,7 +152,7 @@ impl RevisionData {
             self.of,
             &self.template,
             recorded_template,
-            &are_recorded_alike,
+            &equal_as_doubles,
         )
     }
 
@@ -170,39 +171,6 @@ impl RevisionData {
             .map(|(key, value)| (key.clone(), value.as_str().unwrap_or("").to_owned()))
             .collect()
     }
-}
-
-/// Adds the creation times that Go wrote before 1.34 to the template and to the claim templates of
-/// its ephemeral volumes.
-fn with_null_creation_times(mut template: Value) -> Value {
-    let volumes = template.pointer_mut("/spec/volumes");
-    let volumes = volumes.and_then(Value::as_array_mut).into_iter().flatten();
-    for claim in volumes.filter_map(|it| it.pointer_mut("/ephemeral/volumeClaimTemplate")) {
-        add_null_creation_time(claim);
-    }
-    add_null_creation_time(&mut template);
-    template
-}
-
-fn add_null_creation_time(object: &mut Value) {
-    let Value::Object(members) = object else {
-        return;
-    };
-    let metadata = members.entry("metadata").or_insert_with(|| json!({}));
-    if metadata.is_null() {
-        *metadata = json!({});
-    }
-    if let Value::Object(metadata) = metadata {
-        metadata.entry("creationTimestamp").or_insert(Value::Null);
-    }
-}
-
-/// True if two values are recorded as the same bytes.
-fn are_recorded_alike(a: &Value, b: &Value) -> bool {
-    let (mut a, mut b) = (a.clone(), b.clone());
-    numbers_as_doubles(&mut a);
-    numbers_as_doubles(&mut b);
-    a == b
 }
 
 /// Returns the bytes that record a template.
