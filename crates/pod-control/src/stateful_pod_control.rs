@@ -8,11 +8,13 @@ mod object_manager;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter};
+use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter, wait};
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::recorder::{EventRecorder, EventType};
+use statefulset_controller_util::consistency::TrackedResource::Pods;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
+use statefulset_controller_util::tracked_client::Timing;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::Error;
@@ -21,7 +23,7 @@ use crate::stateful_set_utils::{
     NewPod, PodSlot, identity_matches, ordinal, storage_matches, update_identity, update_storage,
 };
 
-pub use object_manager::{ObjectManager, RealObjectManager, Timing};
+pub use object_manager::{ObjectManager, RealObjectManager};
 
 #[cfg(test)]
 mod tests;
@@ -153,11 +155,8 @@ impl SetPodControl<'_> {
         let mut delays = DEFAULT_BACKOFF.delays(&*self.control.jitter);
         let result = loop {
             match self.try_update(slot, &mut progress).await {
-                Err(error) if error.is_conflict() => match delays.next() {
-                    Some(delay) => tokio::time::sleep(delay).await,
-                    None => break Err(error),
-                },
-                other => break other,
+                Err(error) if error.is_conflict() && wait(&mut delays).await => {}
+                result => break result,
             }
         };
         if progress.wrote {
@@ -189,12 +188,9 @@ impl SetPodControl<'_> {
             return Ok(());
         }
 
-        let live = self.control.objects.read_pod(slot.namespace(), name).await;
+        let live = self.control.objects.read_pod(set.namespace(), name).await;
+        let live = live.and_then(|live| live.with_uid(slot.uid(), Pods, "pod"));
         let mut live = live.inspect_err(|_| progress.wrote = true)?;
-        if *live.object.uid != *slot.uid() {
-            progress.wrote = true;
-            return Err(recreated("pods", "pod", name).into());
-        }
         let (is_identity_right, has_storage) =
             (is_identity_right(&live.object), has_storage(&live.object));
         // As upstream, a pod whose claims alone were wrong is written as well.
@@ -357,12 +353,4 @@ struct Progress {
     wrote: bool,
     /// The pod's claims were created after its last write, though the cache may not show them yet.
     claims_created: bool,
-}
-
-/// Returns the conflict of a write for an object that was replaced by another of its name.
-fn recreated(resource: &str, kind: &str, name: &str) -> ApiError {
-    let message = format!(
-        "Operation cannot be fulfilled on {resource} {name:?}: the {kind} was recreated; please apply your changes to the latest version and try again"
-    );
-    ApiError::api(409, "Conflict", message)
 }

@@ -3,7 +3,7 @@
 use kube_apimachinery::int_or_string::IntOrStringError;
 use kube_apimachinery::selector::SelectorError;
 use statefulset_client::error::Error as ApiError;
-use statefulset_controller_util::error::{Aggregate, ErrorMembers};
+use statefulset_controller_util::error::Aggregate;
 
 /// A failure to sync a set.
 #[derive(Debug, thiserror::Error)]
@@ -34,15 +34,5 @@ pub enum Error {
     },
     /// Several errors.
     #[error("{0}")]
-    Several(#[from] Box<Aggregate<Error>>),
-}
-
-impl ErrorMembers for Error {
-    fn member_texts(&self, out: &mut Vec<String>) {
-        match self {
-            Self::Pod(error) => error.member_texts(out),
-            Self::Several(aggregate) => aggregate.member_texts(out),
-            other => out.push(other.to_string()),
-        }
-    }
+    Several(#[from] Aggregate),
 }

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use kube_apimachinery::json::{ParseError, RawObject, parse, to_go_string, to_raw};
+use kube_apimachinery::json::{ParseError, RawObject, object_member, parse, to_go_string, to_raw};
 use serde_json::{Map, Value, json};
 use statefulset_controller_util::pod::{Pod, REVISION_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
-use super::identity::{Ordinal, object_member, pod_name, update_identity};
+use super::identity::{Ordinal, pod_name, update_identity};
 use super::storage::update_storage;
 
 #[cfg(test)]
@@ -52,11 +52,6 @@ impl NewPod {
     pub(crate) fn set_created(&self, pod: Arc<Pod>) {
         // A sync creates each pod once.
         let _ = self.created.set(pod);
-    }
-
-    /// The pod's namespace.
-    pub fn namespace(&self) -> &str {
-        self.set.namespace()
     }
 
     /// Length of the pod's template.
@@ -112,24 +107,19 @@ impl NewPod {
     /// Upstream: `newStatefulSetPod`, which returns a typed object.
     fn of_template(&self, mut template: Value) -> Value {
         let recorded = object_member(&mut template, "metadata");
-        let mut metadata = Map::new();
+        let mut metadata = json!({
+            "generateName": format!("{}-", self.set.name()),
+            "name": &*self.name,
+            "ownerReferences": [self.set.controller_reference()],
+        });
         for member in ["labels", "annotations", "finalizers"] {
             match recorded.get_mut(member).map(Value::take) {
                 Some(Value::Object(map)) if map.is_empty() => {}
                 Some(Value::Array(list)) if list.is_empty() => {}
                 Some(Value::Null) | None => {}
-                Some(value) => drop(metadata.insert(member.to_owned(), value)),
+                Some(value) => metadata[member] = value,
             }
         }
-        metadata.insert(
-            "generateName".to_owned(),
-            Value::from(format!("{}-", self.set.name())),
-        );
-        metadata.insert("name".to_owned(), Value::from(&*self.name));
-        metadata.insert(
-            "ownerReferences".to_owned(),
-            json!([self.set.controller_reference()]),
-        );
         let spec = template.get_mut("spec").map(Value::take);
         // Go writes an empty status too.
         let mut pod = json!({
