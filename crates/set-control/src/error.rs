@@ -1,6 +1,7 @@
 //! Errors of a sync.
 
 use kube_apimachinery::int_or_string::IntOrStringError;
+use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::selector::SelectorError;
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::error::Aggregate;
@@ -25,13 +26,10 @@ pub enum Error {
     Selector(#[from] SelectorError),
     /// The set has the strategy `Recreate`, whose gate is off.
     #[error(
-        "statefulset {set} uses Recreate strategy but feature gate \
+        "statefulset {0} uses Recreate strategy but feature gate \
          StatefulSetRecreateStrategy is disabled"
     )]
-    RecreateDisabled {
-        /// Namespace and name of the set.
-        set: String,
-    },
+    RecreateDisabled(ObjectKey),
     /// Several errors.
     #[error("{0}")]
     Several(#[from] Aggregate),
