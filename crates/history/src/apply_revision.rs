@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube_apimachinery::json;
-use kube_apimachinery::schema::{UnknownMembers, normalize};
+use kube_apimachinery::schema::{UnknownMembers, normalize, normalize_owned};
 use kube_apimachinery::strategic_merge;
 use serde_json::{Value, json};
 use statefulset_controller_util::controller_revision::ControllerRevision;
@@ -41,11 +41,9 @@ fn applied_revision(
     revision: &ControllerRevision,
 ) -> Result<AppliedRevision, Error> {
     let (recorded, replaces_spec) = recorded_template(set, revision)?;
-    let normalized = recorded.map(|template| {
-        let keep = UnknownMembers::Keep;
-        normalize(TEMPLATE_TYPE, &template, keep, TEMPLATE_PATH)
-    });
-    let normalized = normalized.transpose()?;
+    let keep = UnknownMembers::Keep;
+    let normalized = |template| normalize_owned(TEMPLATE_TYPE, template, keep, TEMPLATE_PATH);
+    let normalized = recorded.map(normalized).transpose()?;
     Ok(AppliedRevision {
         template: normalized.as_ref().map(PodTemplate::from_value),
         replaces_spec,
