@@ -46,10 +46,7 @@ impl Error {
 
     /// True if the API server reported a conflict. An aggregate is none.
     pub fn is_conflict(&self) -> bool {
-        match self {
-            Self::Api(source) | Self::Claim { source, .. } => source.is_conflict(),
-            _ => false,
-        }
+        matches!(self, Self::Api(error) | Self::Claim { source: error, .. } if error.is_conflict())
     }
 }
 

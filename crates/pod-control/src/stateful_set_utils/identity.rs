@@ -88,14 +88,10 @@ pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: 
 /// Upstream: `isMemberOf`, which takes malformed names for members.
 pub fn membership(set: &StatefulSet, pod: &Pod) -> Membership {
     match pod.name.parent_name_and_ordinal() {
-        Some((parent, _)) if parent == set.name() => {
-            if pod.name.is_canonical() {
-                Membership::Member
-            } else {
-                Membership::Malformed
-            }
-        }
-        _ => Membership::Stranger,
+        Some((parent, _)) if parent != set.name() => Membership::Stranger,
+        Some(_) if pod.name.is_canonical() => Membership::Member,
+        Some(_) => Membership::Malformed,
+        None => Membership::Stranger,
     }
 }
 

@@ -14,9 +14,6 @@ use super::slot::PodSlot;
 #[cfg(test)]
 mod tests;
 
-const POD_KIND: &str = "Pod";
-const POD_API_VERSION: &str = "v1";
-
 /// A possible owner of a claim: the set or the pod.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Owner<'a> {
@@ -38,8 +35,8 @@ impl<'a> Owner<'a> {
 
     pub(crate) fn pod(pod: &'a PodSlot) -> Self {
         Self {
-            api_version: POD_API_VERSION,
-            kind: POD_KIND,
+            api_version: "v1",
+            kind: "Pod",
             name: pod.name(),
             uid: pod.uid(),
         }

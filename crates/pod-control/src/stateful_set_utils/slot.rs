@@ -43,7 +43,7 @@ impl PodSlot {
     pub fn pod(&self) -> Option<&Arc<Pod>> {
         match self {
             Self::Existing(_, pod) => Some(pod),
-            Self::Missing(pod) => pod.created(),
+            Self::Missing(pod) => pod.created.get(),
         }
     }
 
