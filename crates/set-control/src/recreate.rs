@@ -2,10 +2,7 @@
 //!
 //! Upstream: `stateful_set_control.go` of v1.37.
 
-use jiff::Timestamp;
-use statefulset_controller_util::stateful_set::{
-    Conditions, RecreateProgress, StatefulSet, StatefulSetStatus, UpdateStrategyType,
-};
+use statefulset_controller_util::stateful_set::{RecreateProgress, StatefulSetStatus};
 use statefulset_pod_control::PodSlot;
 
 use crate::error::Error;
@@ -15,11 +12,6 @@ use crate::waiting::Waiting;
 
 /// Reason of the event about a set whose strategy is disabled.
 const UNKNOWN_STRATEGY: &str = "UnknownStrategy";
-
-/// Returns true if the set has the strategy `Recreate`.
-pub(crate) fn recreates(set: &StatefulSet) -> bool {
-    set.spec.update_strategy.strategy_type == UpdateStrategyType::Recreate
-}
 
 impl SetSync<'_> {
     /// Deletes every outdated pod, wanted or condemned, in batches under either policy, and records
@@ -41,9 +33,9 @@ impl SetSync<'_> {
         let deleted = self.delete_old_pods(replicas, &status.update_revision);
         let waiting = deleted.await?;
         if waiting.is_some() {
-            report(status, RecreateProgress::DeletingOldPods, self.now);
+            status.report(RecreateProgress::DeletingOldPods, self.now);
         } else if status.current_revision != status.update_revision {
-            report(status, RecreateProgress::WaitingForNewPods, self.now);
+            status.report(RecreateProgress::WaitingForNewPods, self.now);
         }
         Ok(waiting)
     }
@@ -99,12 +91,6 @@ impl SetSync<'_> {
 fn is_old(slot: &PodSlot, update_revision: &str) -> bool {
     let pod = slot.existing().filter(|pod| pod.is_created());
     pod.is_some_and(|pod| pod.revision() != update_revision)
-}
-
-/// Records the progress of the update as a condition.
-pub(crate) fn report(status: &mut StatefulSetStatus, progress: RecreateProgress, now: Timestamp) {
-    let conditions = Conditions::with_progress(status.conditions.as_ref(), progress, now);
-    status.conditions = Some(conditions);
 }
 
 /// Returns the number of the batch that contains this position of a list.

@@ -273,6 +273,7 @@ impl SetSync<'_> {
     ///
     /// Upstream: `processReplica`.
     async fn process_replica(&self, slot: &PodSlot) -> Step {
+        let control = &self.pod_control;
         let Some(pod) = slot.existing() else {
             return self.create_replica(slot).await;
         };
@@ -281,18 +282,17 @@ impl SetSync<'_> {
         // after the removal.
         if pod.is_terminal() {
             // An owner from an earlier scale-down must not delete the next pod's volume.
-            self.pod_control.release_claims(slot).await?;
+            control.release_claims(slot).await?;
             if !pod.is_terminating() {
-                self.pod_control.delete_stateful_pod(pod).await?;
+                control.delete_stateful_pod(pod).await?;
             }
             return Ok(Some(Waiting::PodRemoval((&pod.name).into())));
         }
         // A pod may be pending because one of its claims was deleted.
         if pod.phase == PodPhase::Pending {
-            let created = self
-                .pod_control
-                .create_missing_persistent_volume_claims(slot);
-            created.await?;
+            control
+                .create_missing_persistent_volume_claims(slot)
+                .await?;
         }
         // In order, a pod is left unchanged until its predecessors are healthy.
         if self.is_monotonic()
@@ -300,7 +300,7 @@ impl SetSync<'_> {
         {
             // A pending pod's claims already have the wanted owners.
             if pod.phase != PodPhase::Pending {
-                self.pod_control.release_claims(slot).await?;
+                control.release_claims(slot).await?;
             }
             return Ok(Some(waiting));
         }
