@@ -67,6 +67,7 @@ impl NewRevision {
     }
 
     /// Returns the body to POST under `name`, with the recorded data byte for byte.
+    #[expect(clippy::indexing_slicing, reason = "metadata is an object")]
     pub fn body(&self, name: &str) -> String {
         let mut metadata = json!({
             "name": name,

@@ -97,12 +97,18 @@ impl NewPod {
     ///
     /// Upstream: `newStatefulSetPod`, which returns a typed object.
     fn of_template(&self, mut template: Value) -> Value {
-        let recorded = object_member(&mut template, "metadata");
-        let mut metadata = json!({
-            "generateName": format!("{}-", self.set.name()),
-            "name": &*self.name,
-            "ownerReferences": [self.set.controller_reference()],
+        // Go writes an empty status too.
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "status": {},
+            "metadata": {
+                "generateName": format!("{}-", self.set.name()),
+                "name": &*self.name,
+                "ownerReferences": [self.set.controller_reference()],
+            },
+            "spec": template.get_mut("spec").map(Value::take),
         });
+        let metadata = object_member(&mut pod, "metadata");
+        let recorded = object_member(&mut template, "metadata");
         for member in ["labels", "annotations", "finalizers"] {
             match recorded.get_mut(member).map(Value::take) {
                 Some(Value::Object(map)) if map.is_empty() => {}
@@ -111,11 +117,6 @@ impl NewPod {
                 Some(value) => metadata[member] = value,
             }
         }
-        // Go writes an empty status too.
-        let mut pod = json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": metadata,
-            "spec": template["spec"].take(), "status": {},
-        });
         update_identity(&mut pod, &self.set, &self.name, self.ordinal);
         let labels = object_member(object_member(&mut pod, "metadata"), "labels");
         labels[REVISION_LABEL] = Value::from(&*self.revision);
