@@ -6,16 +6,19 @@
 
 mod deep;
 mod document;
+mod edit;
 mod encode;
 mod number;
 mod raw_object;
 
 pub use deep::{OnLargeStack, ParseError, is_deep, on_large_stack, parse};
 pub use document::{Document, replace_invalid_utf8};
+pub use edit::{edit_list, object_member};
 pub use encode::to_go_string;
 pub use encode::to_raw;
 pub use encode::write_go;
 pub use encode::write_go_str;
+pub use number::equal_as_doubles;
 pub use number::go_number;
 pub use number::numbers_as_doubles;
 pub use number::whole_numbers_as_integers;

@@ -7,6 +7,7 @@
 //! that later versions added, see [`Version`].
 
 mod base64;
+mod creation_time;
 mod decode;
 mod error;
 mod go_time;
@@ -17,6 +18,7 @@ mod unknown;
 
 use serde_json::Value;
 
+pub use self::creation_time::with_null_creation_times;
 pub use self::error::DecodeError;
 pub use self::path::Path;
 pub use self::path::PathStep;

@@ -50,6 +50,22 @@ pub fn apply<'t>(
     )?))
 }
 
+/// Returns true if a patch replaces or deletes the object at a JSON pointer as a whole.
+///
+/// # Errors
+///
+/// Another directive there.
+///
+/// Upstream: `handleDirectiveInMergeMap`.
+pub fn is_replaced(patch: &Value, pointer: &str) -> Result<bool, StrategicMergeError> {
+    match patch.pointer(pointer).and_then(|object| object.get(PATCH)) {
+        None => Ok(false),
+        Some(Value::String(text)) if text == "replace" || text == "delete" => Ok(true),
+        Some(Value::String(text)) => Err(StrategicMergeError::UnknownDirective(text.clone())),
+        Some(other) => Err(StrategicMergeError::UnknownDirective(other.to_string())),
+    }
+}
+
 type Object = Map<String, Value>;
 
 /// The schema's knowledge of an object that is being merged.

@@ -57,6 +57,15 @@ impl Backoff {
     }
 }
 
+/// Waits for the next delay; returns false if none is left.
+pub async fn wait(delays: &mut impl Iterator<Item = Duration>) -> bool {
+    let Some(delay) = delays.next() else {
+        return false;
+    };
+    tokio::time::sleep(delay).await;
+    true
+}
+
 /// A source of randomness for delays.
 pub trait Jitter: Send + Sync {
     /// Returns a number in `0.0..1.0`.
@@ -127,5 +136,17 @@ mod tests {
         };
         assert_eq!(delays(7), delays(7));
         assert_ne!(delays(7), delays(8));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn wait_ends_with_the_delays() {
+        let start = tokio::time::Instant::now();
+        let mut delays = DEFAULT_BACKOFF.delays(&NoJitter);
+        for elapsed in [10, 60, 310] {
+            assert!(wait(&mut delays).await);
+            assert_eq!(start.elapsed(), Duration::from_millis(elapsed));
+        }
+        assert!(!wait(&mut delays).await);
+        assert_eq!(start.elapsed(), Duration::from_millis(310));
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub use no_token::NoToken;
 pub use status::Status;
 
+use crate::resource::GroupResource;
+
 mod generic;
 mod no_token;
 mod status;
@@ -69,6 +71,14 @@ impl Error {
     /// Creates a failure response, for fakes and tests.
     pub fn api(code: u16, reason: &str, message: impl Into<String>) -> Self {
         Self::Api(Box::new(Status::failure(code, reason, message)))
+    }
+
+    /// Returns the conflict of a write with another state of an object.
+    ///
+    /// Upstream: `apierrors.NewConflict`.
+    pub fn conflict(resource: GroupResource, name: &str, reason: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {resource} {name:?}: {reason}");
+        Self::api(409, "Conflict", message)
     }
 
     /// Returns the server's response, if there was one.

@@ -13,7 +13,7 @@ use statefulset_client::resource::STATEFUL_SETS;
 use statefulset_client::rest::RestClient;
 use tokio::sync::OnceCell;
 
-use crate::error::{Aggregate, ErrorMembers};
+use crate::error::Aggregate;
 use crate::pod::Pod;
 use crate::pod_control::{PodControl, adoption_patch, release_patch};
 use crate::stateful_set::StatefulSet;
@@ -115,16 +115,7 @@ pub enum ClaimError {
     },
     /// Several pods failed.
     #[error("{0}")]
-    Several(#[from] Box<Aggregate<ClaimError>>),
-}
-
-impl ErrorMembers for ClaimError {
-    fn member_texts(&self, out: &mut Vec<String>) {
-        match self {
-            Self::Several(aggregate) => aggregate.member_texts(out),
-            other => out.push(other.to_string()),
-        }
-    }
+    Several(#[from] Aggregate),
 }
 
 /// Relation of a pod's name to a set.

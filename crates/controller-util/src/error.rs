@@ -1,129 +1,114 @@
 //! Aggregates of errors, with upstream's texts.
 
-use std::fmt;
-
-/// An error that may consist of several.
-pub trait ErrorMembers: fmt::Display {
-    /// Appends the texts of the member errors; by default its own text.
-    fn member_texts(&self, out: &mut Vec<String>) {
-        out.push(self.to_string());
-    }
-}
+use std::error::Error;
+use std::{fmt, iter};
 
 /// Errors of several attempts, all of which were made.
 ///
 /// Prints a single text, or `[a, b]`; equal texts are printed once, and members of nested
-/// aggregates join the list. Classification (not found, conflict) never looks inside.
+/// aggregates join the list. An error is a nested aggregate if its sources lead to one.
+/// Classification (not found, conflict) never looks inside.
 ///
 /// Upstream: `errors.NewAggregate`.
 #[derive(Debug)]
-pub struct Aggregate<E>(Vec<E>);
+pub struct Aggregate(Vec<Box<dyn Error + Send + Sync>>);
 
-impl<E> Aggregate<E> {
+impl Aggregate {
     /// Joins errors; an empty list is success.
     ///
     /// # Errors
     ///
     /// The aggregate of the errors, as an error of their type.
-    pub fn join(errors: Vec<E>) -> Result<(), E>
+    pub fn join<E>(errors: Vec<E>) -> Result<(), E>
     where
-        E: From<Box<Self>>,
+        E: Error + From<Self> + Send + Sync + 'static,
     {
         if errors.is_empty() {
             return Ok(());
         }
-        Err(Box::new(Self(errors)).into())
+        let errors = errors.into_iter().map(|error| Box::new(error) as _);
+        Err(Self(errors.collect()).into())
     }
-}
 
-impl<E: ErrorMembers> ErrorMembers for Aggregate<E> {
-    fn member_texts(&self, out: &mut Vec<String>) {
+    /// Appends the distinct texts of the errors.
+    fn add_texts(&self, texts: &mut Vec<String>) {
         for error in &self.0 {
-            error.member_texts(out);
-        }
-    }
-}
-
-impl<E: ErrorMembers> fmt::Display for Aggregate<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut texts = Vec::new();
-        self.member_texts(&mut texts);
-        let mut distinct: Vec<&str> = Vec::with_capacity(texts.len());
-        for text in &texts {
-            if !distinct.contains(&text.as_str()) {
-                distinct.push(text);
+            let error: &(dyn Error + 'static) = &**error;
+            let mut sources = iter::successors(Some(error), |&error| error.source());
+            if let Some(nested) = sources.find_map(|source| source.downcast_ref::<Self>()) {
+                nested.add_texts(texts);
+                continue;
+            }
+            let text = error.to_string();
+            if !texts.contains(&text) {
+                texts.push(text);
             }
         }
-        match distinct.as_slice() {
+    }
+}
+
+impl fmt::Display for Aggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut texts = Vec::new();
+        self.add_texts(&mut texts);
+        match texts.as_slice() {
             [only] => f.write_str(only),
             several => write!(f, "[{}]", several.join(", ")),
         }
     }
 }
 
-impl<E: ErrorMembers + std::error::Error + 'static> std::error::Error for Aggregate<E> {
+impl Error for Aggregate {
     /// Returns the first error.
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.first().map(|first| first as _)
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.first().map(|first| &**first as _)
     }
 }
-
-impl ErrorMembers for statefulset_client::error::Error {}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[derive(Debug, thiserror::Error)]
     enum Tree {
+        #[error("{0}")]
         Leaf(&'static str),
-        Node(Aggregate<Tree>),
+        #[error("{0}")]
+        Node(#[from] Aggregate),
+        #[error("{0}")]
+        Branch(#[source] Box<Tree>),
     }
 
-    impl From<Box<Aggregate<Self>>> for Tree {
-        fn from(aggregate: Box<Aggregate<Self>>) -> Self {
-            Self::Node(*aggregate)
-        }
-    }
-
-    impl fmt::Display for Tree {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Leaf(text) => f.write_str(text),
-                Self::Node(aggregate) => aggregate.fmt(f),
-            }
-        }
-    }
-
-    impl ErrorMembers for Tree {
-        fn member_texts(&self, out: &mut Vec<String>) {
-            match self {
-                Self::Leaf(text) => out.push((*text).to_owned()),
-                Self::Node(aggregate) => aggregate.member_texts(out),
-            }
-        }
-    }
-
-    fn aggregate(errors: Vec<Tree>) -> Aggregate<Tree> {
-        Aggregate(errors)
+    fn joined(errors: Vec<Tree>) -> Tree {
+        Aggregate::join(errors).unwrap_err()
     }
 
     #[test]
     fn equal_texts_merge_and_nested_lists_are_flattened() {
         let leaf = Tree::Leaf;
-        assert!(Aggregate::<Tree>::join(Vec::new()).is_ok());
-        assert_eq!(aggregate(vec![leaf("a")]).to_string(), "a");
-        assert_eq!(aggregate(vec![leaf("a"), leaf("a")]).to_string(), "a");
-        let inner = Tree::Node(aggregate(vec![leaf("b"), leaf("a")]));
-        assert_eq!(
-            aggregate(vec![leaf("a"), inner, leaf("c")]).to_string(),
-            "[a, b, c]"
-        );
+        assert!(Aggregate::join::<Tree>(Vec::new()).is_ok());
+        assert_eq!(joined(vec![leaf("a")]).to_string(), "a");
+        assert_eq!(joined(vec![leaf("a"), leaf("a")]).to_string(), "a");
+        let nested = || joined(vec![leaf("b"), leaf("a")]);
+        for inner in [nested(), Tree::Branch(Box::new(nested()))] {
+            assert_eq!(
+                joined(vec![leaf("a"), inner, leaf("c")]).to_string(),
+                "[a, b, c]"
+            );
+        }
     }
 
     #[test]
     fn api_errors_are_members_by_their_text() {
         let answer = |text| statefulset_client::error::Error::api(500, "InternalError", text);
-        let aggregate = Aggregate(vec![answer("a"), answer("b")]);
+        let aggregate = Aggregate(vec![Box::new(answer("a")), Box::new(answer("b"))]);
         assert_eq!(aggregate.to_string(), "[a, b]");
+    }
+
+    #[test]
+    fn first_error_is_the_source() {
+        let error = joined(vec![Tree::Leaf("a"), Tree::Leaf("b")]);
+        let first = error.source().and_then(Error::source).unwrap();
+        assert_eq!(first.to_string(), "a");
     }
 }

@@ -4,7 +4,9 @@ use kube_apimachinery::json::parse;
 use serde::de::Error as _;
 use serde_json::Value;
 use statefulset_client::cache::indexer::CachedObject;
+use statefulset_client::error::Error;
 
+use crate::consistency::TrackedResource;
 use crate::decode::without_managed_fields;
 
 /// A live object: the compact view for decisions, and the complete JSON for edits.
@@ -31,6 +33,22 @@ impl<K: CachedObject> Live<K> {
             object: K::decode(text)?,
             json: parse(&object.to_string()).map_err(serde_json::Error::custom)?,
         })
+    }
+
+    /// Returns the object if it has the uid of the one to change; `kind` is its name in texts.
+    ///
+    /// # Errors
+    ///
+    /// A conflict, if an object with another uid has taken the name.
+    pub fn with_uid(self, uid: &str, resource: TrackedResource, kind: &str) -> Result<Self, Error> {
+        if self.object.uid() == uid {
+            return Ok(self);
+        }
+        let reason = format!(
+            "the {kind} was recreated; please apply your changes to the latest version and try again"
+        );
+        let resource = resource.resource().group_resource();
+        Err(Error::conflict(resource, self.object.name(), &reason))
     }
 }
 

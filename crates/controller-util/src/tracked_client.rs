@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kube_apimachinery::json::Document;
+use kube_apimachinery::json::{Document, to_go_string};
 use kube_apimachinery::object_key::ObjectKey;
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -20,6 +20,15 @@ use crate::controller_ref_manager::SetReader;
 use crate::live::Live;
 use crate::pod::Pod;
 use crate::stateful_set::{StatefulSet, StatefulSetStatus};
+
+/// Timing of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// Waits for the client's rate limit, and is sent again if the server asks for it.
+    Queued,
+    /// Does neither, because it depends on a live read of the set just before it.
+    AtOnce,
+}
 
 /// A client for sets and their dependents. It reports the version of each write for a set to the
 /// consistency store, so that the set's next sync waits until the caches show it.
@@ -45,13 +54,14 @@ impl TrackedClient {
         }
     }
 
-    /// Returns the client for writes that neither wait for the rate limit nor are sent again.
+    /// Returns the client for writes of this timing.
     #[must_use]
-    pub fn at_once(&self) -> Self {
-        Self {
-            client: self.client.at_once(),
-            consistency: Arc::clone(&self.consistency),
+    pub fn timed(&self, timing: Timing) -> Self {
+        let mut timed = self.clone();
+        if timing == Timing::AtOnce {
+            timed.client = self.client.at_once();
         }
+        timed
     }
 
     /// Reads an object live, to change it.
@@ -106,6 +116,18 @@ impl TrackedClient {
             .client
             .replace(resource.resource(), set.namespace(), name, body);
         Ok(self.wrote(set, resource, replaced.await?))
+    }
+
+    /// Writes a live dependent back, with its resource version.
+    pub async fn replace_live<K: CachedObject>(
+        &self,
+        set: &StatefulSet,
+        resource: TrackedResource,
+        live: &Live<K>,
+    ) -> Result<(), Error> {
+        let body = to_go_string(&live.json);
+        let replaced = self.replace(set, resource, live.object.name(), body);
+        replaced.await.map(drop)
     }
 
     /// Applies a strategic merge patch to a dependent.

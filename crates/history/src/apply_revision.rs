@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use kube_apimachinery::json;
-use kube_apimachinery::schema::{UnknownMembers, normalize};
-use kube_apimachinery::strategic_merge::{self, StrategicMergeError::UnknownDirective};
+use kube_apimachinery::schema::{UnknownMembers, normalize, normalize_owned};
+use kube_apimachinery::strategic_merge;
 use serde_json::{Value, json};
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::{AppliedRevision, PodTemplate, StatefulSet};
@@ -41,11 +41,9 @@ fn applied_revision(
     revision: &ControllerRevision,
 ) -> Result<AppliedRevision, Error> {
     let (recorded, replaces_spec) = recorded_template(set, revision)?;
-    let normalized = recorded.map(|template| {
-        let keep = UnknownMembers::Keep;
-        normalize(TEMPLATE_TYPE, &template, keep, TEMPLATE_PATH)
-    });
-    let normalized = normalized.transpose()?;
+    let keep = UnknownMembers::Keep;
+    let normalized = |template| normalize_owned(TEMPLATE_TYPE, template, keep, TEMPLATE_PATH);
+    let normalized = recorded.map(normalized).transpose()?;
     Ok(AppliedRevision {
         template: normalized.as_ref().map(PodTemplate::from_value),
         replaces_spec,
@@ -79,15 +77,9 @@ pub(crate) fn recorded_template(
         source,
     };
     // The merge ignores some of the directives that the reference rejects.
-    let has_directive = |path: &str| match data.pointer(path) {
-        None => Ok(false),
-        Some(Value::String(text)) if text == "replace" || text == "delete" => Ok(true),
-        Some(Value::String(text)) => Err(UnknownDirective(text.clone())),
-        Some(other) => Err(UnknownDirective(other.to_string())),
-    };
-    let of_set = has_directive("/$patch").map_err(merge_error)?;
-    let of_spec = has_directive("/spec/$patch").map_err(merge_error)?;
-    let of_template = has_directive("/spec/template/$patch").map_err(merge_error)?;
+    let is_replaced = |path| strategic_merge::is_replaced(&data, path).map_err(merge_error);
+    let (of_set, of_spec) = (is_replaced("")?, is_replaced("/spec")?);
+    let of_template = is_replaced("/spec/template")?;
     let replaces_spec = of_set || of_spec;
 
     let template = match (data.get("spec"), data.pointer("/spec/template")) {

@@ -8,6 +8,7 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 
 use crate::apply_revision::recorded_template;
 use crate::data::{RevisionData, get_patch};
+use crate::error::Error;
 
 #[cfg(test)]
 mod tests;
@@ -37,18 +38,16 @@ pub fn stateful_set_matches_revision(
     data: &RevisionData,
     revision: &ControllerRevision,
 ) -> bool {
-    let Ok((recorded, _)) = recorded_template(set, revision) else {
-        return false;
+    // The template that the revision sets, and the data that the reference would record for it.
+    let reapply = || -> Result<_, Error> {
+        let (recorded, _) = recorded_template(set, revision)?;
+        let recorded = recorded.unwrap_or_else(|| data.template.clone());
+        let mut template = data.known_members(&recorded)?;
+        set_pod_template_defaults(&mut template);
+        Ok((recorded, get_patch(data.known_members(&template)?)))
     };
-    let recorded = recorded.unwrap_or_else(|| data.template().clone());
-    let Ok(mut template) = data.known_members(&recorded) else {
-        return false;
-    };
-    set_pod_template_defaults(&mut template);
-    let Ok(template) = data.known_members(&template) else {
-        return false;
-    };
-    data.known()
-        .is_some_and(|known| *known == get_patch(template))
-        && data.agrees_on_unknown_members(&recorded)
+    reapply().is_ok_and(|(recorded, reapplied)| {
+        data.known().is_some_and(|known| *known == reapplied)
+            && data.agrees_on_unknown_members(&recorded)
+    })
 }

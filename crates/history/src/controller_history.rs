@@ -9,9 +9,10 @@ use kube_apimachinery::json::Document;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::selector::Selector;
 use serde_json::json;
-use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter};
+use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter, wait};
 use statefulset_client::cache::indexer::{CachedObject, IndexKey, Indexer};
 use statefulset_client::error::Error as ApiError;
+use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_controller_util::consistency::TrackedResource::ControllerRevisions;
 use statefulset_controller_util::controller_revision::{self, ControllerRevision};
 use statefulset_controller_util::index::controller_index_key;
@@ -40,15 +41,25 @@ pub fn sort_controller_revisions(revisions: &mut [Arc<ControllerRevision>]) {
 /// Upstream: `history.Interface`.
 #[async_trait]
 pub trait History: Send + Sync {
-    /// Returns the revisions that the selector selects and that the set or no object controls, in
-    /// no particular order. Reads the cache.
+    /// Returns the cache of revisions.
+    fn cache(&self) -> &Indexer<ControllerRevision>;
+
+    /// Returns the cached revisions that the selector selects and that the set or no object
+    /// controls, in no particular order.
     ///
-    /// Upstream: `ListControllerRevisions`.
+    /// Upstream: `ListControllerRevisions`, `realHistory.ListControllerRevisions`.
     fn list_controller_revisions(
         &self,
         set: &StatefulSet,
         selector: &Selector,
-    ) -> Vec<Arc<ControllerRevision>>;
+    ) -> Vec<Arc<ControllerRevision>> {
+        let cache = self.cache();
+        let owned = controller_index_key(set.namespace(), Some(&set.controller_reference()));
+        let mut revisions = cache.by_index(&owned);
+        revisions.extend(cache.by_index(&IndexKey::orphans(set.namespace())));
+        revisions.retain(|revision| selector.matches(&revision.labels));
+        revisions
+    }
 
     /// Creates a revision, with a higher collision count and so a new name for as long as the name
     /// belongs to a revision with other data. Returns an existing revision of the same name and data
@@ -119,22 +130,6 @@ pub trait History: Send + Sync {
     ) -> Result<(), Error>;
 }
 
-/// Lists from a cache the revisions that the selector selects and that the set or no object
-/// controls.
-///
-/// Upstream: `realHistory.ListControllerRevisions`.
-pub(crate) fn list_controller_revisions(
-    cache: &Indexer<ControllerRevision>,
-    set: &StatefulSet,
-    selector: &Selector,
-) -> Vec<Arc<ControllerRevision>> {
-    let owned = controller_index_key(set.namespace(), Some(&set.controller_reference()));
-    let mut revisions = cache.by_index(&owned);
-    revisions.extend(cache.by_index(&IndexKey::orphans(set.namespace())));
-    revisions.retain(|revision| selector.matches(&revision.labels));
-    revisions
-}
-
 /// Reads revisions from a cache and writes them through the API.
 ///
 /// Upstream: `realHistory`.
@@ -171,10 +166,8 @@ impl RealHistory {
         let document = self.client.read_document(ControllerRevisions, &key).await?;
         let live = decode(&document)?;
         if live.uid != revision.uid || live.data != revision.data {
-            let message = format!(
-                "Operation cannot be fulfilled on controllerrevisions.apps {name:?}: the revision was replaced"
-            );
-            return Err(ApiError::api(409, "Conflict", message).into());
+            let resource = CONTROLLER_REVISIONS.group_resource();
+            return Err(ApiError::conflict(resource, name, "the revision was replaced").into());
         }
         if live.revision == new_revision {
             return Ok(());
@@ -204,12 +197,8 @@ fn decode_error(source: serde_json::Error) -> ApiError {
 
 #[async_trait]
 impl History for RealHistory {
-    fn list_controller_revisions(
-        &self,
-        set: &StatefulSet,
-        selector: &Selector,
-    ) -> Vec<Arc<ControllerRevision>> {
-        list_controller_revisions(&self.cache, set, selector)
+    fn cache(&self) -> &Indexer<ControllerRevision> {
+        &self.cache
     }
 
     async fn create_controller_revision(
@@ -253,12 +242,8 @@ impl History for RealHistory {
         let mut delays = DEFAULT_BACKOFF.delays(&*self.jitter);
         loop {
             match self.renumber(set, revision, new_revision).await {
-                Ok(()) => return Ok(renumbered),
-                Err(error) if error.is_conflict() => match delays.next() {
-                    Some(delay) => tokio::time::sleep(delay).await,
-                    None => return Err(error),
-                },
-                Err(error) => return Err(error),
+                Err(error) if error.is_conflict() && wait(&mut delays).await => {}
+                written => return written.map(|()| renumbered),
             }
         }
     }
@@ -278,9 +263,7 @@ impl History for RealHistory {
         revision: &ControllerRevision,
     ) -> Result<Arc<ControllerRevision>, Error> {
         if let Some(owner) = &revision.controller {
-            return Err(Error::Owned {
-                owner: format!("{} {}", owner.kind, owner.name),
-            });
+            return Err(Error::Owned(Box::new(owner.clone())));
         }
         let patch = adoption_patch(&set.controller_reference(), &revision.uid, &[]);
         let adopted = self

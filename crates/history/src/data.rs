@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use kube_apimachinery::json::{self, numbers_as_doubles, to_go_string};
+use kube_apimachinery::json::{self, equal_as_doubles, numbers_as_doubles, to_go_string};
 use kube_apimachinery::schema::{
     DecodeError, TypeName, UnknownMembers, drop_unknown_members, normalize, unknown_members_agree,
+    with_null_creation_times,
 };
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::FeatureGates;
@@ -27,15 +28,33 @@ const DIRECTIVE: &str = "$patch";
 pub struct RevisionData {
     /// The template's type, in the version that decides which members are known.
     of: TypeName<'static>,
-    template: Value,
-    recorded: Arc<str>,
-    /// The same data in the form of v1.34 and later, if `recorded` has the form of earlier
-    /// versions.
-    newer_form: Option<Arc<str>>,
-    /// Data that the reference would record after dropping unknown members: in the form of v1.34 and
-    /// later, and in the form of `recorded` if that differs. Empty if the template has a value that
-    /// doesn't fit the reference's types.
-    known: OnceLock<Vec<Arc<str>>>,
+    pub(crate) template: Value,
+    recorded: Forms,
+    /// Data that the reference would record after dropping unknown members. `None` if the template
+    /// has a value that doesn't fit the reference's types.
+    known: OnceLock<Option<Forms>>,
+}
+
+/// The forms of a template's data.
+struct Forms {
+    /// The form of v1.34 and later.
+    latest: Arc<str>,
+    /// The form of earlier versions, if one of them is emulated.
+    earlier: Option<Arc<str>>,
+}
+
+impl Forms {
+    fn new(template: &Value, with_earlier: bool) -> Self {
+        let earlier = || get_patch(with_null_creation_times(template.clone()));
+        Self {
+            latest: get_patch(template.clone()),
+            earlier: with_earlier.then(earlier),
+        }
+    }
+
+    fn contain<T: PartialEq<str> + ?Sized>(&self, data: &T) -> bool {
+        *data == *self.latest || self.earlier.as_ref().is_some_and(|form| *data == **form)
+    }
 }
 
 impl RevisionData {
@@ -58,52 +77,37 @@ impl RevisionData {
     /// The template has no JSON value.
     pub fn at(template: &PodTemplate, gates: FeatureGates) -> Result<Self, Error> {
         let template = template.to_value()?;
-        let (mut recorded, mut newer_form) = (get_patch(template.clone()), None);
-        if gates.revisions_record_null_creation_time() {
-            let older = get_patch(with_null_creation_times(template.clone()));
-            newer_form = Some(std::mem::replace(&mut recorded, older));
-        }
         Ok(Self {
             of: gates.types().type_name(TEMPLATE_TYPE),
+            recorded: Forms::new(&template, gates.revisions_record_null_creation_time()),
             template,
-            recorded,
-            newer_form,
             known: OnceLock::new(),
         })
     }
 
-    /// The template.
-    pub(crate) fn template(&self) -> &Value {
-        &self.template
-    }
-
     /// The bytes that a new revision records: the whole template, unknown members included.
     pub fn recorded(&self) -> &Arc<str> {
-        &self.recorded
+        let Forms { latest, earlier } = &self.recorded;
+        earlier.as_ref().unwrap_or(latest)
     }
 
     /// The bytes that the reference would record: the template without unknown members. `None` if the
     /// reference can't decode the template.
     pub fn known(&self) -> Option<&Arc<str>> {
-        self.known_forms().first()
+        self.known_forms().map(|known| &known.latest)
     }
 
-    fn known_forms(&self) -> &[Arc<str>] {
-        self.known.get_or_init(|| {
-            let Ok(known) = self.known_members(&self.template) else {
-                return Vec::new();
-            };
-            let mut forms = vec![get_patch(known.clone())];
-            if self.newer_form.is_some() {
-                forms.push(get_patch(with_null_creation_times(known)));
-            }
-            forms
-        })
+    fn known_forms(&self) -> Option<&Forms> {
+        let known = self.known.get_or_init(|| {
+            let known = self.known_members(&self.template).ok()?;
+            Some(Forms::new(&known, self.recorded.earlier.is_some()))
+        });
+        known.as_ref()
     }
 
     /// True if a recorded revision holds exactly these bytes, in the form of either version.
     pub fn is_recorded_as<T: PartialEq<str> + ?Sized>(&self, data: &T) -> bool {
-        *data == *self.recorded || self.newer_form.as_ref().is_some_and(|form| *data == **form)
+        self.recorded.contain(data)
     }
 
     /// True if a recorded revision holds this data: these bytes, or the bytes that the reference
@@ -112,35 +116,28 @@ impl RevisionData {
     ///
     /// Upstream: `EqualRevision`, which compares two revisions.
     pub fn equals(&self, data: &str) -> bool {
-        self.is_recorded_as(data)
-            || self.known_forms().iter().any(|known| **known == *data)
-            || self.equals_without_unknown_members(data)
+        let without_unknown = || self.without_unknown_members(data);
+        let is_known = |known: &Forms| {
+            known.contain(data) || without_unknown().is_some_and(|data| known.contain(&*data))
+        };
+        self.is_recorded_as(data) || self.known_forms().is_some_and(is_known)
     }
 
-    /// Like [`Self::equals`], for data with unknown members.
-    fn equals_without_unknown_members(&self, data: &str) -> bool {
-        if self.known_forms().is_empty() {
-            return false;
-        }
-        let Ok(mut data) = json::parse(data) else {
-            return false;
-        };
-        let Some(template) = data.pointer_mut("/spec/template") else {
-            return false;
-        };
-        let directive = template
-            .as_object_mut()
-            .and_then(|members| members.remove(DIRECTIVE));
+    /// Returns recorded data without its unknown members; `None` if this data can't equal it.
+    fn without_unknown_members(&self, data: &str) -> Option<String> {
+        let mut data = json::parse(data).ok()?;
+        let template = data.pointer_mut("/spec/template")?;
+        let members = template.as_object_mut();
+        let directive = members.and_then(|members| members.remove(DIRECTIVE));
         let mut known = template.clone();
         if !drop_unknown_members(self.of, &mut known) || !self.agrees_on_unknown_members(template) {
-            return false;
+            return None;
         }
         if let (Some(directive), Value::Object(members)) = (directive, &mut known) {
             members.insert(DIRECTIVE.to_owned(), directive);
         }
         *template = known;
-        let without = to_go_string(&data);
-        self.known_forms().iter().any(|known| **known == *without)
+        Some(to_go_string(&data))
     }
 
     /// True if each unknown member in both this template and a recorded one is recorded with the
@@ -151,7 +148,7 @@ impl RevisionData {
             self.of,
             &self.template,
             recorded_template,
-            &are_recorded_alike,
+            &equal_as_doubles,
         )
     }
 
@@ -170,39 +167,6 @@ impl RevisionData {
             .map(|(key, value)| (key.clone(), value.as_str().unwrap_or("").to_owned()))
             .collect()
     }
-}
-
-/// Adds the creation times that Go wrote before 1.34 to the template and to the claim templates of
-/// its ephemeral volumes.
-fn with_null_creation_times(mut template: Value) -> Value {
-    let volumes = template.pointer_mut("/spec/volumes");
-    let volumes = volumes.and_then(Value::as_array_mut).into_iter().flatten();
-    for claim in volumes.filter_map(|it| it.pointer_mut("/ephemeral/volumeClaimTemplate")) {
-        add_null_creation_time(claim);
-    }
-    add_null_creation_time(&mut template);
-    template
-}
-
-fn add_null_creation_time(object: &mut Value) {
-    let Value::Object(members) = object else {
-        return;
-    };
-    let metadata = members.entry("metadata").or_insert_with(|| json!({}));
-    if metadata.is_null() {
-        *metadata = json!({});
-    }
-    if let Value::Object(metadata) = metadata {
-        metadata.entry("creationTimestamp").or_insert(Value::Null);
-    }
-}
-
-/// True if two values are recorded as the same bytes.
-fn are_recorded_alike(a: &Value, b: &Value) -> bool {
-    let (mut a, mut b) = (a.clone(), b.clone());
-    numbers_as_doubles(&mut a);
-    numbers_as_doubles(&mut b);
-    a == b
 }
 
 /// Returns the bytes that record a template.

@@ -2,6 +2,7 @@
 
 use kube_apimachinery::json::ParseError;
 use kube_apimachinery::object_key::ObjectKey;
+use kube_apimachinery::owner_reference::OwnerReference;
 use kube_apimachinery::schema::DecodeError;
 use kube_apimachinery::strategic_merge::StrategicMergeError;
 use statefulset_client::error::Error as ApiError;
@@ -30,11 +31,8 @@ pub enum Error {
         source: StrategicMergeError,
     },
     /// The revision to adopt has a controller.
-    #[error("attempt to adopt revision owned by {owner}")]
-    Owned {
-        /// Kind and name of the controller.
-        owner: String,
-    },
+    #[error("attempt to adopt revision owned by {} {}", .0.kind, .0.name)]
+    Owned(Box<OwnerReference>),
 }
 
 impl Error {

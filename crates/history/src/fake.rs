@@ -9,7 +9,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kube_apimachinery::selector::Selector;
 use serde_json::{Value, json};
 use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::error::Error as ApiError;
@@ -17,7 +16,7 @@ use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::{Call, ObjectStore, RequestTracker};
 
-use crate::controller_history::{History, list_controller_revisions};
+use crate::controller_history::History;
 use crate::error::Error;
 use crate::new_revision::NewRevision;
 
@@ -55,12 +54,8 @@ impl FakeHistory {
 
 #[async_trait]
 impl History for FakeHistory {
-    fn list_controller_revisions(
-        &self,
-        set: &StatefulSet,
-        selector: &Selector,
-    ) -> Vec<Arc<ControllerRevision>> {
-        list_controller_revisions(self.revisions.cache(), set, selector)
+    fn cache(&self) -> &Indexer<ControllerRevision> {
+        self.revisions.cache()
     }
 
     async fn create_controller_revision(
@@ -125,9 +120,7 @@ impl History for FakeHistory {
         revision: &ControllerRevision,
     ) -> Result<Arc<ControllerRevision>, Error> {
         if let Some(owner) = &revision.controller {
-            return Err(Error::Owned {
-                owner: format!("{} {}", owner.kind, owner.name),
-            });
+            return Err(Error::Owned(Box::new(owner.clone())));
         }
         let owner = json!(set.controller_reference());
         self.edit(

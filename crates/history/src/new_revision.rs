@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kube_apimachinery::json::{RawObject, to_raw};
+use kube_apimachinery::json::to_go_string;
 use kube_apimachinery::owner_reference::OwnerReference;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::json;
 use statefulset_controller_util::controller_revision::{ControllerRevision, HASH_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
@@ -68,11 +67,7 @@ impl NewRevision {
     }
 
     /// Returns the body to POST under `name`, with the recorded data byte for byte.
-    #[expect(
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        reason = "metadata is an object, and only the JSON encoder writes recorded data"
-    )]
+    #[expect(clippy::indexing_slicing, reason = "metadata is an object")]
     pub fn body(&self, name: &str) -> String {
         let mut metadata = json!({
             "name": name,
@@ -82,15 +77,11 @@ impl NewRevision {
         if !self.annotations.is_empty() {
             metadata["annotations"] = json!(self.annotations);
         }
-        let data = RawValue::from_string(self.data.to_string())
-            .expect("recorded data comes from the JSON encoder");
-        let mut body = RawObject::new();
-        body.set("apiVersion", to_raw(&Value::from("apps/v1")));
-        body.set("kind", to_raw(&Value::from("ControllerRevision")));
-        body.set("metadata", to_raw(&metadata));
-        body.set("data", data);
-        body.set("revision", to_raw(&Value::from(self.revision)));
-        body.to_string()
+        let (data, revision) = (&self.data, self.revision);
+        let metadata = to_go_string(&metadata);
+        format!(
+            r#"{{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{metadata},"data":{data},"revision":{revision}}}"#
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! Errors of pods and claims; their texts appear in events.
 
 use statefulset_client::error::Error as ApiError;
-use statefulset_controller_util::error::{Aggregate, ErrorMembers};
+use statefulset_controller_util::error::Aggregate;
 
 use crate::stateful_set_utils::Ordinal;
 
@@ -35,7 +35,7 @@ pub enum Error {
     },
     /// Several claims failed.
     #[error("{0}")]
-    Several(#[from] Box<Aggregate<Error>>),
+    Several(#[from] Aggregate),
 }
 
 impl Error {
@@ -46,19 +46,7 @@ impl Error {
 
     /// True if the API server reported a conflict. An aggregate is none.
     pub fn is_conflict(&self) -> bool {
-        match self {
-            Self::Api(source) | Self::Claim { source, .. } => source.is_conflict(),
-            _ => false,
-        }
-    }
-}
-
-impl ErrorMembers for Error {
-    fn member_texts(&self, out: &mut Vec<String>) {
-        match self {
-            Self::Several(aggregate) => aggregate.member_texts(out),
-            other => out.push(other.to_string()),
-        }
+        matches!(self, Self::Api(error) | Self::Claim { source: error, .. } if error.is_conflict())
     }
 }
 
@@ -72,7 +60,7 @@ mod tests {
 
     #[test]
     fn joined_errors_are_flattened_and_deduplicated() {
-        assert!(Aggregate::<Error>::join(Vec::new()).is_ok());
+        assert!(Aggregate::join::<Error>(Vec::new()).is_ok());
         let inner = Aggregate::join(vec![deleting("b"), deleting("a")]).unwrap_err();
         let outer = Aggregate::join(vec![deleting("a"), inner]).unwrap_err();
         assert_eq!(

@@ -18,8 +18,9 @@ use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::{Call, ObjectStore, RequestTracker};
+use statefulset_controller_util::tracked_client::Timing;
 
-use crate::stateful_pod_control::{ObjectManager, Timing};
+use crate::stateful_pod_control::ObjectManager;
 use crate::stateful_set_utils::{NewClaim, NewPod, ordinal};
 
 /// In-memory pods, claims and sets.
@@ -73,19 +74,15 @@ impl SetReader for FakeObjectManager {
 
 #[async_trait]
 impl ObjectManager for FakeObjectManager {
-    async fn create_pod(
-        &self,
-        _set: &StatefulSet,
-        pod: &NewPod,
-    ) -> Result<Option<Arc<Pod>>, Error> {
+    async fn create_pod(&self, set: &StatefulSet, pod: &NewPod) -> Result<Option<Arc<Pod>>, Error> {
         let _request = self.tracker.begin(Call::CreatePod)?;
         // Lets the calls of a batch overlap, so that tests can count parallel calls.
         tokio::task::yield_now().await;
         // An API server stores no pod without a phase. A pod that still has none is being created,
         // so it is replaced.
-        let stored = self.pods.cache().get(pod.namespace(), &pod.name);
+        let stored = self.pods.cache().get(set.namespace(), &pod.name);
         if stored.is_some_and(|stored| !stored.is_created()) {
-            self.pods.delete(pod.namespace(), &pod.name)?;
+            self.pods.delete(set.namespace(), &pod.name)?;
         }
         let json = pod.to_value().map_err(|error| {
             Error::InvalidRequest(format!("cannot read the pod template: {error}"))
@@ -113,9 +110,10 @@ impl ObjectManager for FakeObjectManager {
         self.pods.delete(&pod.namespace, &pod.name)
     }
 
-    async fn create_claim(&self, _set: &StatefulSet, claim: &NewClaim) -> Result<(), Error> {
+    async fn create_claim(&self, _set: &StatefulSet, claim: &NewClaim<'_>) -> Result<(), Error> {
+        let json = claim.to_value()?;
         let _request = self.tracker.begin(Call::CreateClaim)?;
-        self.claims.create(claim.json.clone()).map(drop)
+        self.claims.create(json).map(drop)
     }
 
     fn get_claim(&self, namespace: &str, name: &str) -> Result<Option<Arc<Claim>>, Error> {

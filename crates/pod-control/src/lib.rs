@@ -31,6 +31,6 @@ mod upstream;
 
 pub use error::Error;
 pub use stateful_pod_control::{
-    ObjectManager, RealObjectManager, SetPodControl, StatefulPodControl, Timing,
+    ObjectManager, RealObjectManager, SetPodControl, StatefulPodControl,
 };
 pub use stateful_set_utils::{NewClaim, NewPod, Ordinal, PodSlot};

@@ -8,11 +8,14 @@ mod object_manager;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter};
+use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter, wait};
 use statefulset_client::error::Error as ApiError;
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::{EventRecorder, EventType};
+use statefulset_controller_util::consistency::TrackedResource::Pods;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
+use statefulset_controller_util::tracked_client::Timing;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::error::Error;
@@ -21,7 +24,7 @@ use crate::stateful_set_utils::{
     NewPod, PodSlot, identity_matches, ordinal, storage_matches, update_identity, update_storage,
 };
 
-pub use object_manager::{ObjectManager, RealObjectManager, Timing};
+pub use object_manager::{ObjectManager, RealObjectManager};
 
 #[cfg(test)]
 mod tests;
@@ -44,7 +47,7 @@ pub struct StatefulPodControl {
     objects: Arc<dyn ObjectManager>,
     recorder: Arc<dyn EventRecorder>,
     jitter: Arc<dyn Jitter>,
-    lower_case_events: bool,
+    gates: FeatureGates,
 }
 
 impl StatefulPodControl {
@@ -55,20 +58,14 @@ impl StatefulPodControl {
         objects: Arc<dyn ObjectManager>,
         recorder: Arc<dyn EventRecorder>,
         jitter: Arc<dyn Jitter>,
+        gates: FeatureGates,
     ) -> Self {
         Self {
             objects,
             recorder,
             jitter,
-            lower_case_events: false,
+            gates,
         }
-    }
-
-    /// Starts the messages of events in lower case, like versions before 1.35.
-    #[must_use]
-    pub fn with_lower_case_events(mut self, lower_case: bool) -> Self {
-        self.lower_case_events = lower_case;
-        self
     }
 
     /// Returns the control of one set's pods during one sync.
@@ -125,7 +122,8 @@ impl SetPodControl<'_> {
         owned.map_err(|error| self.failed(UPDATE, &pod.name, error))?;
         self.record_pod_event(CREATE, &pod.name, created.as_ref().err());
         if let Some(created) = created? {
-            pod.set_created(created);
+            // A sync creates each pod once.
+            let _ = pod.created.set(created);
         }
         Ok(())
     }
@@ -153,11 +151,8 @@ impl SetPodControl<'_> {
         let mut delays = DEFAULT_BACKOFF.delays(&*self.control.jitter);
         let result = loop {
             match self.try_update(slot, &mut progress).await {
-                Err(error) if error.is_conflict() => match delays.next() {
-                    Some(delay) => tokio::time::sleep(delay).await,
-                    None => break Err(error),
-                },
-                other => break other,
+                Err(error) if error.is_conflict() && wait(&mut delays).await => {}
+                result => break result,
             }
         };
         if progress.wrote {
@@ -170,14 +165,13 @@ impl SetPodControl<'_> {
     async fn try_update(&self, slot: &PodSlot, progress: &mut Progress) -> Result<(), Error> {
         let (set, ordinal, name) = (self.set, slot.ordinal(), slot.name());
         let failed = |error| self.failed(UPDATE, name, error);
-        let is_identity_right = |pod: &Pod| identity_matches(set, pod);
-        let has_storage = |pod: &Pod| storage_matches(set, pod);
+        let matches = |pod: &Pod| [identity_matches(set, pod), storage_matches(set, pod)];
 
-        let cached = slot.existing().map(|pod| &**pod);
-        if !cached.is_none_or(has_storage) && !progress.claims_created {
-            self.create_persistent_volume_claims(slot)
-                .await
-                .map_err(failed)?;
+        let cached = slot.existing();
+        let [has_identity, has_storage] = cached.map_or([true; 2], |pod| matches(pod));
+        if !has_storage && !progress.claims_created {
+            let created = self.create_persistent_volume_claims(slot).await;
+            created.map_err(failed)?;
             progress.claims_created = true;
         }
         let claims_match = self.claims_match_retention_policy(slot).map_err(failed)?;
@@ -185,32 +179,26 @@ impl SetPodControl<'_> {
             let updated = self.update_pod_claim_for_retention_policy(slot).await;
             updated.map_err(failed)?;
         }
-        if claims_match && cached.is_none_or(|pod| is_identity_right(pod) && has_storage(pod)) {
+        if claims_match && has_identity && has_storage {
             return Ok(());
         }
 
-        let live = self.control.objects.read_pod(slot.namespace(), name).await;
+        let live = self.control.objects.read_pod(set.namespace(), name).await;
+        let live = live.and_then(|live| live.with_uid(slot.uid(), Pods, "pod"));
         let mut live = live.inspect_err(|_| progress.wrote = true)?;
-        if *live.object.uid != *slot.uid() {
-            progress.wrote = true;
-            return Err(recreated("pods", "pod", name).into());
-        }
-        let (is_identity_right, has_storage) =
-            (is_identity_right(&live.object), has_storage(&live.object));
+        let [has_identity, has_storage] = matches(&live.object);
         // As upstream, a pod whose claims alone were wrong is written as well.
-        if claims_match && is_identity_right && has_storage {
+        if claims_match && has_identity && has_storage {
             return Ok(());
         }
-        if !is_identity_right {
+        if !has_identity {
             update_identity(&mut live.json, set, name, ordinal);
         }
         if !has_storage {
             update_storage(set, ordinal, &mut live.json);
         }
-        *progress = Progress {
-            wrote: true,
-            claims_created: false,
-        };
+        progress.wrote = true;
+        progress.claims_created = false;
         Ok(self.control.objects.update_pod(set, live).await?)
     }
 
@@ -297,37 +285,31 @@ impl SetPodControl<'_> {
     }
 
     /// Upstream: `recordPodEvent`.
-    fn record_pod_event(&self, verb: &str, pod: &str, error: Option<&(impl Display + ?Sized)>) {
-        let set = self.set.name();
-        let message = match error {
-            None => format!("Pod {pod} in StatefulSet {set} successful"),
-            Some(error) => format!("Pod {pod} in StatefulSet {set} failed error: {error}"),
-        };
-        self.record(verb, error.is_some(), &message);
+    fn record_pod_event(&self, verb: &str, pod: &str, error: Option<&impl Display>) {
+        self.record(verb, &format!("Pod {pod}"), "successful", error);
     }
 
     /// Upstream: `recordClaimEvent`.
     fn record_claim_event(&self, pod: &str, claim: &str, error: Option<&ApiError>) {
-        let set = self.set.name();
-        let message = match error {
-            None => format!("Claim {claim} Pod {pod} in StatefulSet {set} success"),
-            Some(error) => {
-                format!("Claim {claim} for Pod {pod} in StatefulSet {set} failed error: {error}")
-            }
-        };
-        self.record(CREATE, error.is_some(), &message);
+        // As upstream, only the text of a failure has this word.
+        let link = error.map_or("", |_| " for");
+        let subject = format!("Claim {claim}{link} Pod {pod}");
+        self.record(CREATE, &subject, "success", error);
     }
 
-    fn record(&self, verb: &str, failed: bool, message: &str) {
-        let message = if self.control.lower_case_events {
-            format!("{} {message}", verb.to_lowercase())
-        } else {
-            format!("{verb} {message}")
-        };
-        if failed {
+    fn record(&self, verb: &str, subject: &str, success: &str, error: Option<&impl Display>) {
+        let set = self.set.name();
+        let mut start = verb.to_owned();
+        if self.control.gates.events_begin_in_lower_case() {
+            start.make_ascii_lowercase();
+        }
+        let message = format!("{start} {subject} in StatefulSet {set}");
+        if let Some(error) = error {
+            let message = format!("{message} failed error: {error}");
             self.warn(&format!("Failed{verb}"), &message);
         } else {
-            self.event(EventType::Normal, &format!("Successful{verb}"), &message);
+            let reason = format!("Successful{verb}");
+            self.event(EventType::Normal, &reason, &format!("{message} {success}"));
         }
     }
 
@@ -337,10 +319,8 @@ impl SetPodControl<'_> {
     }
 
     fn event(&self, event_type: EventType, reason: &str, message: &str) {
-        let set = self.set.object_reference();
-        self.control
-            .recorder
-            .event(&set, event_type, reason, message);
+        let (set, recorder) = (self.set.object_reference(), &self.control.recorder);
+        recorder.event(&set, event_type, reason, message);
     }
 
     /// Records a failure event and returns the error.
@@ -357,12 +337,4 @@ struct Progress {
     wrote: bool,
     /// The pod's claims were created after its last write, though the cache may not show them yet.
     claims_created: bool,
-}
-
-/// Returns the conflict of a write for an object that was replaced by another of its name.
-fn recreated(resource: &str, kind: &str, name: &str) -> ApiError {
-    let message = format!(
-        "Operation cannot be fulfilled on {resource} {name:?}: the {kind} was recreated; please apply your changes to the latest version and try again"
-    );
-    ApiError::api(409, "Conflict", message)
 }

@@ -8,6 +8,7 @@ use statefulset_client::cache::indexer::{CachedObject as _, Indexer};
 use statefulset_client::config::{ClientOptions, layered};
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::{EventRecorder, FakeRecorder};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS};
 use statefulset_client::rest::RestClient;
@@ -36,9 +37,13 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
+        Self::with_gates(FeatureGates::default())
+    }
+
+    pub(crate) fn with_gates(gates: FeatureGates) -> Self {
         let objects = Arc::new(FakeObjectManager::default());
         let manager: Arc<dyn ObjectManager> = Arc::<FakeObjectManager>::clone(&objects);
-        let (recorder, control) = control_over(manager);
+        let (recorder, control) = control_over(manager, gates);
         Self {
             objects,
             recorder,
@@ -132,7 +137,7 @@ impl ApiWorld {
         let claims = Arc::new(Indexer::new());
         let client = TrackedClient::new(client, consistency);
         let manager = RealObjectManager::new(client, Arc::clone(&claims));
-        let (recorder, control) = control_over(Arc::new(manager));
+        let (recorder, control) = control_over(Arc::new(manager), FeatureGates::default());
         Self {
             api,
             claims,
@@ -196,10 +201,13 @@ impl ApiWorld {
     }
 }
 
-fn control_over(objects: Arc<dyn ObjectManager>) -> (Arc<FakeRecorder>, StatefulPodControl) {
+fn control_over(
+    objects: Arc<dyn ObjectManager>,
+    gates: FeatureGates,
+) -> (Arc<FakeRecorder>, StatefulPodControl) {
     let recorder = Arc::new(FakeRecorder::new());
     let events: Arc<dyn EventRecorder> = Arc::<FakeRecorder>::clone(&recorder);
-    let control = StatefulPodControl::new(objects, events, Arc::new(NoJitter));
+    let control = StatefulPodControl::new(objects, events, Arc::new(NoJitter), gates);
     (recorder, control)
 }
 

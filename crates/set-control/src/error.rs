@@ -1,9 +1,10 @@
 //! Errors of a sync.
 
 use kube_apimachinery::int_or_string::IntOrStringError;
+use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::selector::SelectorError;
 use statefulset_client::error::Error as ApiError;
-use statefulset_controller_util::error::{Aggregate, ErrorMembers};
+use statefulset_controller_util::error::Aggregate;
 
 /// A failure to sync a set.
 #[derive(Debug, thiserror::Error)]
@@ -25,24 +26,11 @@ pub enum Error {
     Selector(#[from] SelectorError),
     /// The set has the strategy `Recreate`, whose gate is off.
     #[error(
-        "statefulset {set} uses Recreate strategy but feature gate \
+        "statefulset {0} uses Recreate strategy but feature gate \
          StatefulSetRecreateStrategy is disabled"
     )]
-    RecreateDisabled {
-        /// Namespace and name of the set.
-        set: String,
-    },
+    RecreateDisabled(ObjectKey),
     /// Several errors.
     #[error("{0}")]
-    Several(#[from] Box<Aggregate<Error>>),
-}
-
-impl ErrorMembers for Error {
-    fn member_texts(&self, out: &mut Vec<String>) {
-        match self {
-            Self::Pod(error) => error.member_texts(out),
-            Self::Several(aggregate) => aggregate.member_texts(out),
-            other => out.push(other.to_string()),
-        }
-    }
+    Several(#[from] Aggregate),
 }

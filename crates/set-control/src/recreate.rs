@@ -2,10 +2,7 @@
 //!
 //! Upstream: `stateful_set_control.go` of v1.37.
 
-use jiff::Timestamp;
-use statefulset_controller_util::stateful_set::{
-    Conditions, RecreateProgress, StatefulSet, StatefulSetStatus, UpdateStrategyType,
-};
+use statefulset_controller_util::stateful_set::{RecreateProgress, StatefulSetStatus};
 use statefulset_pod_control::PodSlot;
 
 use crate::error::Error;
@@ -15,11 +12,6 @@ use crate::waiting::Waiting;
 
 /// Reason of the event about a set whose strategy is disabled.
 const UNKNOWN_STRATEGY: &str = "UnknownStrategy";
-
-/// Returns true if the set has the strategy `Recreate`.
-pub(crate) fn recreates(set: &StatefulSet) -> bool {
-    set.spec.update_strategy.strategy_type == UpdateStrategyType::Recreate
-}
 
 impl SetSync<'_> {
     /// Deletes every outdated pod, wanted or condemned, in batches under either policy, and records
@@ -41,43 +33,44 @@ impl SetSync<'_> {
         let deleted = self.delete_old_pods(replicas, &status.update_revision);
         let waiting = deleted.await?;
         if waiting.is_some() {
-            report(status, RecreateProgress::DeletingOldPods, self.now);
+            status.report(RecreateProgress::DeletingOldPods, self.now);
         } else if status.current_revision != status.update_revision {
-            report(status, RecreateProgress::WaitingForNewPods, self.now);
+            status.report(RecreateProgress::WaitingForNewPods, self.now);
         }
         Ok(waiting)
     }
 
-    /// Deletes the outdated pods, and returns the first one, terminating or not.
+    /// Deletes the outdated pods, and returns the first one, terminating or not. The batches are
+    /// those of the list of all pods, wanted and condemned, with gaps for the others.
     async fn delete_old_pods(&self, replicas: &Replicas, update_revision: &str) -> Step {
-        let is_old = |slot: &&PodSlot| is_old(slot, update_revision);
-        let in_range = |slot: &PodSlot| slot.ordinal().index_in(self.set);
-        let wanted = replicas.wanted.iter().filter(is_old);
-        let wanted = wanted.filter_map(|slot| Some((in_range(slot)?, (slot, true))));
+        let (wanted, condemned) = (&replicas.wanted, &replicas.condemned);
         let end = usize::try_from(self.set.spec.replicas).unwrap_or(0);
-        let condemned = (end..).zip(&replicas.condemned);
-        let condemned = condemned.filter(|(_, slot)| is_old(slot));
-        let condemned = condemned.map(|(position, slot)| (position, (slot, false)));
-        let pods: Vec<_> = wanted.chain(condemned).collect();
+        let pods: Vec<(usize, &PodSlot)> = wanted
+            .iter()
+            .filter_map(|slot| Some((slot.ordinal().index_in(self.set)?, slot)))
+            .chain((end..).zip(condemned))
+            .filter(|(_, slot)| is_old(slot, update_revision))
+            .collect();
         if pods.is_empty() {
             return Ok(None);
         }
         // The sync ends after the deletions, but claims that the set keeps must outlive all pods.
-        let (wanted, condemned) = (&replicas.wanted, &replicas.condemned);
         self.release_kept_claims(wanted, condemned).await?;
-        run_with_gaps(&pods, |(_, (slot, is_wanted))| {
-            self.delete_old_pod(slot, *is_wanted)
-        })
-        .await
+        let mut waiting = None;
+        for batch in pods.chunk_by(|(one, _), (other, _)| batch_of(*one) == batch_of(*other)) {
+            let deleted = run_batch(batch, |(_, slot)| self.delete_old_pod(slot));
+            waiting = waiting.or(deleted.await?);
+        }
+        Ok(waiting)
     }
 
     /// Deletes an old pod unless it is terminating, and returns it.
-    async fn delete_old_pod(&self, slot: &PodSlot, is_wanted: bool) -> Step {
+    async fn delete_old_pod(&self, slot: &PodSlot) -> Step {
         let Some(pod) = slot.existing() else {
             return Ok(None);
         };
         if !pod.is_terminating() {
-            if is_wanted {
+            if slot.ordinal().index_in(self.set).is_some() {
                 self.pod_control.delete_wanted_pod(pod).await?;
             } else {
                 self.pod_control.delete_condemned_pod(pod).await?;
@@ -88,8 +81,7 @@ impl SetSync<'_> {
 
     /// Records that the set's strategy is disabled, and returns the error.
     pub(crate) fn refuse_recreate(&self) -> Error {
-        let set = self.set.key().to_string();
-        let error = Error::RecreateDisabled { set };
+        let error = Error::RecreateDisabled(self.set.key());
         self.pod_control.warn(UNKNOWN_STRATEGY, &error.to_string());
         error
     }
@@ -101,42 +93,14 @@ fn is_old(slot: &PodSlot, update_revision: &str) -> bool {
     pod.is_some_and(|pod| pod.revision() != update_revision)
 }
 
-/// Records the progress of the update as a condition.
-pub(crate) fn report(status: &mut StatefulSetStatus, progress: RecreateProgress, now: Timestamp) {
-    let conditions = Conditions::with_progress(status.conditions.as_ref(), progress, now);
-    status.conditions = Some(conditions);
-}
-
-/// Runs a step for every item of a list with gaps: `items` holds the others with their positions,
-/// in ascending order. The batches are those of the whole list.
-///
-/// # Errors
-///
-/// All failures of the first failed batch.
-async fn run_with_gaps<'a, T, Fut: Future<Output = Step>>(
-    items: &'a [(usize, T)],
-    step: impl Fn(&'a (usize, T)) -> Fut,
-) -> Step {
-    let mut waiting = None;
-    for batch in items.chunk_by(|(one, _), (other, _)| batch_of(*one) == batch_of(*other)) {
-        waiting = waiting.or(run_batch(batch, &step).await?);
-    }
-    Ok(waiting)
-}
-
 /// Returns the number of the batch that contains this position of a list.
 fn batch_of(position: usize) -> usize {
-    let (mut batch, mut size, mut end) = (0, 1, 1);
-    while size < MAX_BATCH_SIZE {
-        if position < end {
-            return batch;
-        }
-        batch += 1;
-        size = (2 * size).min(MAX_BATCH_SIZE);
-        end += size;
+    /// Positions in the growing batches of 1, 2, 4, … 256 pods.
+    const GROWING: usize = (1 << 9) - 1;
+    match position.checked_sub(GROWING) {
+        None => (position + 1).ilog2() as usize,
+        Some(rest) => 9 + rest / MAX_BATCH_SIZE,
     }
-    // The rest of the batches have the maximum size.
-    batch + (position + MAX_BATCH_SIZE).saturating_sub(end) / MAX_BATCH_SIZE
 }
 
 #[cfg(test)]

@@ -119,15 +119,13 @@ impl Replicas {
         };
         let replica_count = usize::try_from(set.spec.replicas).unwrap_or(0);
         let mut existing = wanted.iter().map(PodSlot::ordinal).peekable();
-        let missing: Vec<Ordinal> = (0..replica_count)
+        let missing: Vec<PodSlot> = (0..replica_count)
             .map(|index| Ordinal::of_index(set, index))
             .filter(|ordinal| existing.next_if_eq(ordinal).is_none())
             .take(missing_max.min(replica_count.saturating_sub(wanted.len())))
-            .collect();
-        for ordinal in missing {
-            let pod = new_versioned_stateful_set_pod(set, current, update, ordinal)?;
-            wanted.push(PodSlot::Missing(pod));
-        }
+            .map(|ordinal| new_versioned_stateful_set_pod(set, current, update, ordinal))
+            .collect::<Result<_, _>>()?;
+        wanted.extend(missing);
         wanted.sort_by_key(PodSlot::ordinal);
         let first_unavailable = wanted
             .iter()
@@ -164,7 +162,7 @@ fn new_versioned_stateful_set_pod(
     current: &SetRevision<'_>,
     update: &SetRevision<'_>,
     ordinal: Ordinal,
-) -> Result<NewPod, Error> {
+) -> Result<PodSlot, Error> {
     let strategy = &current.applied()?.spec.update_strategy;
     let is_current = match &strategy.rolling_update {
         None => {
@@ -177,7 +175,7 @@ fn new_versioned_stateful_set_pod(
     let name = &set_revision.revision.name;
     let mut pod = NewPod::new(set_revision.applied()?, name, ordinal);
     pod.is_outdated = *name != update.revision.name;
-    Ok(pod)
+    Ok(PodSlot::Missing(pod))
 }
 
 /// One sync of a set: creates, repairs and deletes its pods.
@@ -276,6 +274,7 @@ impl SetSync<'_> {
     ///
     /// Upstream: `processReplica`.
     async fn process_replica(&self, slot: &PodSlot) -> Step {
+        let control = &self.pod_control;
         let Some(pod) = slot.existing() else {
             return self.create_replica(slot).await;
         };
@@ -284,26 +283,25 @@ impl SetSync<'_> {
         // after the removal.
         if pod.is_terminal() {
             // An owner from an earlier scale-down must not delete the next pod's volume.
-            self.pod_control.release_claims(slot).await?;
+            control.release_claims(slot).await?;
             if !pod.is_terminating() {
-                self.pod_control.delete_stateful_pod(pod).await?;
+                control.delete_stateful_pod(pod).await?;
             }
             return Ok(Some(Waiting::PodRemoval((&pod.name).into())));
         }
         // A pod may be pending because one of its claims was deleted.
         if pod.phase == PodPhase::Pending {
-            let created = self
-                .pod_control
-                .create_missing_persistent_volume_claims(slot);
-            created.await?;
+            control
+                .create_missing_persistent_volume_claims(slot)
+                .await?;
         }
         // In order, a pod is left unchanged until its predecessors are healthy.
         if self.is_monotonic()
-            && let Some(waiting) = self.blocks_successors(pod)
+            && let Some(waiting) = self.unhealthy(pod)
         {
             // A pending pod's claims already have the wanted owners.
             if pod.phase != PodPhase::Pending {
-                self.pod_control.release_claims(slot).await?;
+                control.release_claims(slot).await?;
             }
             return Ok(Some(waiting));
         }
@@ -323,16 +321,12 @@ impl SetSync<'_> {
         self.repair(slot).await
     }
 
-    /// Returns the reason for a monotonic sync to stop after this pod, if any: the next pod is
-    /// created only after all its predecessors are running, ready and available.
-    fn blocks_successors(&self, pod: &Pod) -> Option<Waiting> {
+    /// Returns the reason for a monotonic sync to wait for this pod, if any: the next pod is created
+    /// only after all its predecessors are running, ready and available.
+    fn unhealthy(&self, pod: &Pod) -> Option<Waiting> {
         if pod.is_terminating() {
             return Some(Waiting::PodTerminating((&pod.name).into()));
         }
-        self.unhealthy(pod)
-    }
-
-    fn unhealthy(&self, pod: &Pod) -> Option<Waiting> {
         if !pod.is_running_and_ready() {
             return Some(Waiting::PodNotReady((&pod.name).into()));
         }

@@ -62,7 +62,7 @@ async fn slow_start_batch<'a, T, Fut: Future<Output = Step>>(
 /// Runs a step for every item in parallel, in no guaranteed order.
 pub(crate) async fn run_batch<'a, T, Fut: Future<Output = Step>>(
     batch: &'a [T],
-    step: &impl Fn(&'a T) -> Fut,
+    step: impl Fn(&'a T) -> Fut,
 ) -> Step {
     consume_budget().await;
     // As the reference, sends the last call first: a server that fails a single call then fails the

@@ -19,7 +19,6 @@ use statefulset_pod_control::StatefulPodControl;
 
 use crate::error::Error;
 use crate::outcome::SyncOutcome;
-use crate::recreate::{recreates, report};
 use crate::replicas::{Replicas, SetRevision, SetSync};
 use crate::revisions::{CurrentAndUpdate, get_stateful_set_revisions};
 use crate::rolling_update::{delete_outdated_pods, get_stateful_set_max_unavailable, plan};
@@ -159,8 +158,7 @@ impl DefaultStatefulSetControl {
             Ok(updated) => updated,
             Err(error) => return error.into(),
         };
-        let max_unavailable = &mut outcome.max_unavailable;
-        let recorded = self.update_stateful_set_status(set, &mut status, max_unavailable, now);
+        let recorded = self.update_stateful_set_status(set, &mut status, &mut outcome, now);
         let recorded = recorded.await;
         if let (Some(_), Err(error)) = (&outcome.error, &recorded) {
             tracing::error!(stateful_set = %set.key(), %error, "could not update status");
@@ -187,10 +185,9 @@ impl DefaultStatefulSetControl {
             return Ok(());
         }
         let mut live: BTreeSet<&str> = pods.iter().map(|pod| pod.revision()).collect();
-        live.extend(
-            used.iter()
-                .flat_map(|used| [&*used.current.name, &*used.update.name]),
-        );
+        if let Some(used) = used {
+            live.extend([&*used.current.name, &*used.update.name]);
+        }
         let mut unused: Vec<&Arc<ControllerRevision>> = revisions.iter().collect();
         unused.retain(|revision| !live.contains(&*revision.name));
         unused.truncate(unused.len().saturating_sub(limit));
@@ -224,7 +221,7 @@ impl DefaultStatefulSetControl {
         // Missing pods get the template of one of the two revisions.
         let current = SetRevision::new(set, &revisions.current)?;
         let update = SetRevision::new(set, &revisions.update)?;
-        if recreates(set) && self.gates.freezes_recreate() {
+        if set.spec.recreates() && self.gates.freezes_recreate() {
             return Err(sync.refuse_recreate());
         }
         let mut status = initial_status(set, revisions, self.gates);
@@ -239,8 +236,8 @@ impl DefaultStatefulSetControl {
         // Pods without an ordinal don't count. Pods that this sync creates or deletes count in the
         // next sync, whose caches show the change.
         update_status(&mut status, set, replicas.pods(), now);
-        let unavailable = &mut outcome.unavailable_replicas;
-        match sync.run_phases(&replicas, &mut status, unavailable).await {
+        let phases = sync.run_phases(&replicas, &mut status, &mut outcome);
+        match phases.await {
             Ok(waiting) => outcome.waiting = waiting,
             Err(error) => outcome.error = Some(error),
         }
@@ -262,16 +259,16 @@ impl DefaultStatefulSetControl {
         &self,
         set: &StatefulSet,
         status: &mut StatefulSetStatus,
-        max_unavailable: &mut Option<usize>,
+        outcome: &mut SyncOutcome,
         now: Timestamp,
     ) -> Result<(), Error> {
         let gates = self.gates;
         let is_complete = complete_update(set, status, gates.completes_every_strategy());
-        if is_complete && gates.stateful_set_recreate_strategy && recreates(set) {
-            report(status, RecreateProgress::Completed, now);
+        if is_complete && gates.stateful_set_recreate_strategy && set.spec.recreates() {
+            status.report(RecreateProgress::Completed, now);
         }
         if gates.max_unavailable_stateful_set {
-            *max_unavailable = Some(get_stateful_set_max_unavailable(set)?);
+            outcome.max_unavailable = Some(get_stateful_set_max_unavailable(set)?);
         }
         if !inconsistent_status(set, status) {
             return Ok(());
@@ -305,7 +302,7 @@ fn initial_status(
 
 impl SetSync<'_> {
     /// Processes the pods, phase by phase: wanted and condemned ones first, the update last, so that
-    /// scaling precedes updates. Returns the first reason to wait. `unavailable` gets the number of
+    /// scaling precedes updates. Returns the first reason to wait. `outcome` gets the number of
     /// unavailable pods, if counted.
     ///
     /// # Errors
@@ -316,9 +313,9 @@ impl SetSync<'_> {
         &self,
         replicas: &Replicas,
         status: &mut StatefulSetStatus,
-        unavailable: &mut Option<usize>,
+        outcome: &mut SyncOutcome,
     ) -> Step {
-        if recreates(self.set) && self.gates.stateful_set_recreate_strategy {
+        if self.set.spec.recreates() && self.gates.stateful_set_recreate_strategy {
             let waiting = self.recreate(replicas, status).await?;
             if waiting.is_some() {
                 return Ok(waiting);
@@ -340,7 +337,7 @@ impl SetSync<'_> {
         }
         let revision = &*status.update_revision;
         let plan = plan(self.set, &replicas.wanted, revision, self.gates, self.now)?;
-        *unavailable = plan.unavailable;
+        outcome.unavailable_replicas = plan.unavailable;
         delete_outdated_pods(&self.pod_control, &plan.delete, status).await?;
         Ok(waiting.or(plan.waiting))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use statefulset_client::backoff::{DEFAULT_RETRY, Jitter};
+use statefulset_client::backoff::{DEFAULT_RETRY, Jitter, wait};
 use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::error::Error;
 use statefulset_controller_util::stateful_set::{Conditions, StatefulSet, StatefulSetStatus};
@@ -69,13 +69,9 @@ impl StatusUpdater for RealStatusUpdater {
         let mut delays = DEFAULT_RETRY.delays(&*self.jitter);
         loop {
             let error = match self.client.replace_status(&set, &status).await {
-                Err(error) if error.is_conflict() => error,
+                Err(error) if error.is_conflict() && wait(&mut delays).await => error,
                 other => return other,
             };
-            let Some(delay) = delays.next() else {
-                return Err(error);
-            };
-            tokio::time::sleep(delay).await;
             match self.sets.get(set.namespace(), set.name()) {
                 // A recreated set must not get its predecessor's status.
                 Some(cached) if cached.uid() != set.uid() => return Err(error),

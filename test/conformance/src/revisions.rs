@@ -74,8 +74,8 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
     let templates = set.spec.claim_templates.iter();
     let claims: BTreeMap<String, Value> = templates
         .zip(persistent_volume_claims(&set, Ordinal::from(0)))
-        .map(|(template, claim)| claim.map(|claim| (template.name.to_string(), claim.json)))
-        .collect::<Result<_, _>>()?;
+        .map(|(template, claim)| Ok((template.name.to_string(), claim.to_value()?)))
+        .collect::<anyhow::Result<_>>()?;
     let actual = json!({
         "hash": hash,
         "names": names,

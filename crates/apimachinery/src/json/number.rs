@@ -31,6 +31,14 @@ pub fn numbers_as_doubles(value: &mut Value) {
     }
 }
 
+/// Returns true if two values are equal after [`numbers_as_doubles`].
+pub fn equal_as_doubles(a: &Value, b: &Value) -> bool {
+    let (mut a, mut b) = (a.clone(), b.clone());
+    numbers_as_doubles(&mut a);
+    numbers_as_doubles(&mut b);
+    a == b
+}
+
 /// Turns each double that Go prints as a 64-bit integer into that integer: `3e1` into 30. Integers
 /// stay exact.
 pub fn whole_numbers_as_integers(value: &mut Value) {

@@ -11,8 +11,10 @@ use serde::de::Error as _;
 use serde::de::MapAccess;
 use serde::de::Visitor;
 use serde::ser::Error as _;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::deep::{ParseError, parse};
 use super::encode::write_go_str;
 
 /// A JSON object as a list of members in their order, each with the bytes of its value.
@@ -73,6 +75,16 @@ impl<'a> RawObject<'a> {
     pub fn get(&self, name: &str) -> Option<&RawValue> {
         let member = self.members.iter().rfind(|(other, _)| other == name);
         member.map(|(_, value)| &**value)
+    }
+
+    /// Returns the value of the member `name`, parsed.
+    ///
+    /// # Errors
+    ///
+    /// The value nests too deep, or contains a number beyond the range of doubles.
+    pub fn get_parsed(&self, name: &str) -> Result<Option<Value>, ParseError> {
+        let value = self.get(name).map(|value| parse(value.get()));
+        value.transpose()
     }
 
     /// Replaces the value of the member `name` in place, or appends the member.

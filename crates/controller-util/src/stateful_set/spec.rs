@@ -117,6 +117,11 @@ impl StatefulSetSpec {
     pub fn allows_burst(&self) -> bool {
         self.pod_management_policy == PodManagementPolicy::Parallel
     }
+
+    /// Returns true if the set has the strategy `Recreate`.
+    pub fn recreates(&self) -> bool {
+        self.update_strategy.strategy_type == UpdateStrategyType::Recreate
+    }
 }
 
 #[derive(Deserialize)]

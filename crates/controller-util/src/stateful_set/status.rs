@@ -1,9 +1,10 @@
 //! Set status: the controller's counts, and conditions.
 
+use jiff::Timestamp;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::conditions::Conditions;
+use super::conditions::{Conditions, RecreateProgress};
 use crate::decode::or_default;
 
 /// The status of a set.
@@ -42,6 +43,14 @@ pub struct StatefulSetStatus {
     pub collision_count: Option<i32>,
     /// Conditions of other controllers, and the controller's own one under `Recreate`.
     pub conditions: Option<Conditions>,
+}
+
+impl StatefulSetStatus {
+    /// Records the progress of an update under the strategy `Recreate` as a condition.
+    pub fn report(&mut self, progress: RecreateProgress, now: Timestamp) {
+        let conditions = Conditions::with_progress(self.conditions.as_ref(), progress, now);
+        self.conditions = Some(conditions);
+    }
 }
 
 impl Serialize for StatefulSetStatus {

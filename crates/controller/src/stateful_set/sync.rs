@@ -79,8 +79,7 @@ impl SyncerParts {
             };
         let tracked = TrackedClient::new(client.clone(), Arc::clone(&consistency));
         let objects = RealObjectManager::new(tracked.clone(), Arc::clone(&caches.claims));
-        let pods = StatefulPodControl::new(Arc::new(objects), recorder, Arc::clone(&jitter))
-            .with_lower_case_events(gates.events_begin_in_lower_case());
+        let pods = StatefulPodControl::new(Arc::new(objects), recorder, Arc::clone(&jitter), gates);
         let sets = Arc::clone(&caches.sets);
         let status = RealStatusUpdater::new(tracked.clone(), sets, Arc::clone(&jitter));
         let history = RealHistory::new(tracked, Arc::clone(&caches.revisions), jitter);

@@ -116,7 +116,7 @@ mod test_orphaned_pods_with_pvc_delete_policy {
             controller.api.load(&PODS, pod.text());
             controller.put_pod(pod);
             for claim in persistent_volume_claims(&controller.set, ordinal.into()) {
-                controller.put_claim(&Builder::from_json(claim.unwrap().json));
+                controller.put_claim(&Builder::from_json(claim.to_value().unwrap()));
             }
         }
         controller

@@ -117,7 +117,7 @@ fn members_of_a_version_are_known_to_it() {
             (&with, &without, !is_known),
             (&without, &with, !is_known),
         ] {
-            let data = at(minor, template.template());
+            let data = at(minor, &template.template);
             assert_eq!(
                 data.equals(recorded.recorded()),
                 is_same,

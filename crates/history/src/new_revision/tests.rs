@@ -1,5 +1,6 @@
 //! Objects of new revisions.
 
+use serde_json::Value;
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_controller_util::testing::builders;
 

@@ -1,15 +1,18 @@
 //! Upstream's listing benchmark as a test, each case run once: out of 50,000 revisions the indexes
 //! return the set's own and the orphans.
 
+use std::sync::Arc;
+
 use kube_apimachinery::labels::Labels;
 use kube_apimachinery::owner_reference::OwnerReference;
 use kube_apimachinery::selector::Selector;
 use statefulset_client::cache::indexer::Indexer;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
-use statefulset_controller_util::testing::builders;
+use statefulset_controller_util::testing::{ObjectStore, builders};
 
-use crate::controller_history::list_controller_revisions;
+use crate::controller_history::History;
+use crate::fake::FakeHistory;
 
 /// Number of revisions in the cache.
 const TOTAL: usize = 50_000;
@@ -44,7 +47,11 @@ fn lists(owned: usize, orphans: usize) {
         });
     }
     let selector = Selector::parse("name=scenario").unwrap();
-    let mut found = list_controller_revisions(&cache, &parent, &selector);
+    let history = FakeHistory {
+        revisions: ObjectStore::new("controllerrevisions", Arc::new(cache)),
+        ..FakeHistory::default()
+    };
+    let mut found = history.list_controller_revisions(&parent, &selector);
     assert_eq!(found.len(), owned + orphans);
     found.retain(|revision| revision.controller.as_ref() == Some(&own));
     assert_eq!(found.len(), owned);

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::claim::Claim;
+use statefulset_controller_util::consistency::TrackedResource::PersistentVolumeClaims;
 use statefulset_controller_util::error::Aggregate;
 use statefulset_controller_util::live::Live;
-use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, ClaimTemplate};
+use statefulset_controller_util::stateful_set::ClaimRetentionPolicyType;
+use statefulset_controller_util::tracked_client::Timing;
 
-use super::{SetPodControl, Timing, UPDATE, recreated};
+use super::{SetPodControl, UPDATE};
 use crate::error::Error;
 use crate::stateful_set_utils::{
     NewClaim, Owner, PodSlot, claim_name, has_unexpected_controller, is_claim_owner_up_to_date,
-    is_policy_unknown, persistent_volume_claim_name, remove_refs,
+    is_policy_unknown, persistent_volume_claims, remove_refs,
     update_claim_owner_ref_for_set_and_pod,
 };
 
@@ -25,42 +27,26 @@ impl SetPodControl<'_> {
         slot: &PodSlot,
     ) -> Result<(), Error> {
         let mut errors = Vec::new();
-        for template in self.set.spec.claim_templates.iter() {
-            errors.extend(self.create_claim(slot, template).await.err());
+        for claim in persistent_volume_claims(self.set, slot.ordinal()) {
+            errors.extend(self.create_claim(slot, &claim).await.err());
         }
         Aggregate::join(errors)
     }
 
-    async fn create_claim(&self, slot: &PodSlot, template: &ClaimTemplate) -> Result<(), Error> {
-        let (set, objects) = (self.set, &self.control.objects);
-        let claim = persistent_volume_claim_name(set, &template.name, slot.ordinal());
-        match objects.get_claim(set.namespace(), &claim) {
+    async fn create_claim(&self, slot: &PodSlot, claim: &NewClaim<'_>) -> Result<(), Error> {
+        let (set, objects, name) = (self.set, &self.control.objects, &claim.name);
+        let (created, action) = match objects.get_claim(set.namespace(), name) {
             Ok(Some(existing)) if existing.deletion_timestamp.is_some() => {
-                Err(Error::ClaimBeingDeleted(claim))
+                return Err(Error::ClaimBeingDeleted(name.clone()));
             }
-            Ok(Some(_)) => Ok(()),
-            Ok(None) => {
-                let created = match NewClaim::new(set, template, slot.ordinal()) {
-                    Ok(new_claim) => objects.create_claim(set, &new_claim).await,
-                    Err(error) => Err(ApiError::InvalidRequest(format!(
-                        "cannot read claim template {}: {error}",
-                        template.name
-                    ))),
-                };
-                if !created.as_ref().is_err_and(ApiError::is_already_exists) {
-                    self.record_claim_event(slot.name(), &claim, created.as_ref().err());
-                }
-                created
-                    .map_err(|error| Error::claim(error, format!("failed to create PVC {claim}")))
-            }
-            Err(error) => {
-                self.record_claim_event(slot.name(), &claim, Some(&error));
-                Err(Error::claim(
-                    error,
-                    format!("failed to retrieve PVC {claim}"),
-                ))
-            }
+            Ok(Some(_)) => return Ok(()),
+            Ok(None) => (objects.create_claim(set, claim).await, "create"),
+            Err(error) => (Err(error), "retrieve"),
+        };
+        if !created.as_ref().is_err_and(ApiError::is_already_exists) {
+            self.record_claim_event(slot.name(), name, created.as_ref().err());
         }
+        created.map_err(|error| Error::claim(error, format!("failed to {action} PVC {name}")))
     }
 
     /// Returns the pod's cached claims, in the order of their templates. A failed lookup has the
@@ -199,12 +185,8 @@ impl SetPodControl<'_> {
     async fn read_same_claim(&self, claim: &Claim) -> Result<Live<Claim>, Error> {
         let (name, objects) = (&claim.name, &self.control.objects);
         let live = objects.read_claim(&claim.namespace, name).await;
-        let live = live.map_err(|error| update_failed(name, error))?;
-        if live.object.uid != claim.uid {
-            let conflict = recreated("persistentvolumeclaims", "claim", name);
-            return Err(update_failed(name, conflict));
-        }
-        Ok(live)
+        live.and_then(|live| live.with_uid(&claim.uid, PersistentVolumeClaims, "claim"))
+            .map_err(|error| update_failed(name, error))
     }
 
     async fn write_claim(&self, claim: Live<Claim>, timing: Timing) -> Result<(), Error> {

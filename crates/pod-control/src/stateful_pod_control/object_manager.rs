@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kube_apimachinery::json::to_go_string;
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::error::Error;
@@ -13,18 +12,9 @@ use statefulset_controller_util::controller_ref_manager::SetReader;
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
-use statefulset_controller_util::tracked_client::TrackedClient;
+use statefulset_controller_util::tracked_client::{Timing, TrackedClient};
 
 use crate::stateful_set_utils::{NewClaim, NewPod};
-
-/// Timing of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timing {
-    /// Waits for the client's rate limit, and is sent again if the server asks for it.
-    Queued,
-    /// Does neither, because it depends on a live read of the set just before it.
-    AtOnce,
-}
 
 /// Reads and writes a set's dependencies. `get_…` reads a cache, `read_…` the API server.
 ///
@@ -74,7 +64,7 @@ pub trait ObjectManager: SetReader {
     /// An error from the API server or the transport.
     ///
     /// Upstream: `CreateClaim`.
-    async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error>;
+    async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim<'_>) -> Result<(), Error>;
 
     /// Returns a claim from the cache.
     ///
@@ -120,13 +110,6 @@ impl RealObjectManager {
     pub fn new(client: TrackedClient, claims: Arc<Indexer<Claim>>) -> Self {
         Self { client, claims }
     }
-
-    fn client(&self, timing: Timing) -> TrackedClient {
-        match timing {
-            Timing::Queued => self.client.clone(),
-            Timing::AtOnce => self.client.at_once(),
-        }
-    }
 }
 
 #[async_trait]
@@ -154,19 +137,16 @@ impl ObjectManager for RealObjectManager {
     }
 
     async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error> {
-        let body = to_go_string(&pod.json);
-        let replaced = self.client.replace(set, Pods, &pod.object.name, body);
-        replaced.await.map(drop)
+        self.client.replace_live(set, Pods, &pod).await
     }
 
     async fn delete_pod(&self, set: &StatefulSet, pod: &Pod, timing: Timing) -> Result<(), Error> {
-        self.client(timing).delete_pod(set, pod).await
+        self.client.timed(timing).delete_pod(set, pod).await
     }
 
-    async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim) -> Result<(), Error> {
-        let created = self
-            .client
-            .create(set, PersistentVolumeClaims, claim.body());
+    async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim<'_>) -> Result<(), Error> {
+        let body = claim.body()?;
+        let created = self.client.create(set, PersistentVolumeClaims, body);
         created.await.map(drop)
     }
 
@@ -186,9 +166,9 @@ impl ObjectManager for RealObjectManager {
         claim: Live<Claim>,
         timing: Timing,
     ) -> Result<(), Error> {
-        let (name, body) = (&claim.object.name, to_go_string(&claim.json));
-        let client = self.client(timing);
-        let replaced = client.replace(set, PersistentVolumeClaims, name, body);
-        replaced.await.map(drop)
+        let client = self.client.timed(timing);
+        client
+            .replace_live(set, PersistentVolumeClaims, &claim)
+            .await
     }
 }

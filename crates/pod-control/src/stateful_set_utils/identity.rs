@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde_json::{Map, Value};
+use kube_apimachinery::json::object_member;
+use serde_json::Value;
 use statefulset_controller_util::controller_ref_manager::Membership;
 use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod, PodName};
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -71,16 +72,14 @@ pub fn ordinal(pod_name: &PodName) -> Option<Ordinal> {
 ///
 /// Upstream: `getPodName`.
 pub fn pod_name(set: &StatefulSet, ordinal: Ordinal) -> String {
-    let ordinal = ordinal.0.to_string();
-    [set.name(), "-", &ordinal].concat()
+    format!("{}-{ordinal}", set.name())
 }
 
 /// Returns the name of the claim from a template for the set's pod with this ordinal.
 ///
 /// Upstream: `getPersistentVolumeClaimName`.
 pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: Ordinal) -> String {
-    let ordinal = ordinal.0.to_string();
-    [template, "-", set.name(), "-", &ordinal].concat()
+    format!("{template}-{}-{ordinal}", set.name())
 }
 
 /// Relation of a pod's name to the set. A member's name is the set's name, a dash, and the ordinal
@@ -89,14 +88,10 @@ pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: 
 /// Upstream: `isMemberOf`, which takes malformed names for members.
 pub fn membership(set: &StatefulSet, pod: &Pod) -> Membership {
     match pod.name.parent_name_and_ordinal() {
-        Some((parent, _)) if parent == set.name() => {
-            if pod.name.is_canonical() {
-                Membership::Member
-            } else {
-                Membership::Malformed
-            }
-        }
-        _ => Membership::Stranger,
+        Some((parent, _)) if parent != set.name() => Membership::Stranger,
+        Some(_) if pod.name.is_canonical() => Membership::Member,
+        Some(_) => Membership::Malformed,
+        None => Membership::Stranger,
     }
 }
 
@@ -119,16 +114,4 @@ pub(crate) fn update_identity(pod: &mut Value, set: &StatefulSet, name: &str, or
     let labels = object_member(metadata, "labels");
     labels[POD_NAME_LABEL] = Value::from(name);
     labels[POD_INDEX_LABEL] = Value::from(ordinal.to_string());
-}
-
-/// Returns the object in an object's member, created if absent.
-pub(super) fn object_member<'a>(value: &'a mut Value, member: &str) -> &'a mut Value {
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
-    }
-    let member = &mut value[member];
-    if !member.is_object() {
-        *member = Value::Object(Map::new());
-    }
-    member
 }

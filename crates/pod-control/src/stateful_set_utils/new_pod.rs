@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
-use kube_apimachinery::json::{ParseError, RawObject, parse, to_go_string, to_raw};
+use kube_apimachinery::json::{ParseError, RawObject, object_member, to_go_string, to_raw};
 use serde_json::{Map, Value, json};
 use statefulset_controller_util::pod::{Pod, REVISION_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
-use super::identity::{Ordinal, object_member, pod_name, update_identity};
+use super::identity::{Ordinal, pod_name, update_identity};
 use super::storage::update_storage;
 
 #[cfg(test)]
@@ -30,7 +30,8 @@ pub struct NewPod {
     pub is_outdated: bool,
     /// The set at that revision. In a box, because most slots hold no new pod.
     set: Box<StatefulSet>,
-    created: OnceLock<Arc<Pod>>,
+    /// The pod from the API server's response, once this sync has created it outdated.
+    pub(crate) created: OnceLock<Arc<Pod>>,
 }
 
 impl NewPod {
@@ -46,21 +47,6 @@ impl NewPod {
             set: Box::new(set.clone()),
             created: OnceLock::new(),
         }
-    }
-
-    /// Returns the pod from the API server's response, once this sync has created it outdated.
-    pub(crate) fn created(&self) -> Option<&Arc<Pod>> {
-        self.created.get()
-    }
-
-    pub(crate) fn set_created(&self, pod: Arc<Pod>) {
-        // A sync creates each pod once.
-        let _ = self.created.set(pod);
-    }
-
-    /// The pod's namespace.
-    pub fn namespace(&self) -> &str {
-        self.set.namespace()
     }
 
     /// Length of the pod's template.
@@ -81,13 +67,13 @@ impl NewPod {
             .get("spec")
             .map(|spec| RawObject::parse(spec.get()));
         let mut spec = spec.and_then(Result::ok).unwrap_or_default();
-        let own = OWN_MEMBERS.iter().filter_map(|member| {
-            let value = parse(spec.get(member)?.get());
-            Some(value.map(|value| ((*member).to_owned(), value)))
-        });
-        let own: Map<String, Value> = own.collect::<Result<_, _>>()?;
-        let metadata = template.get("metadata").map(|json| parse(json.get()));
-        let mut pod = self.of_template(json!({"metadata": metadata.transpose()?, "spec": own}));
+        let mut own = Map::new();
+        for member in OWN_MEMBERS {
+            let value = spec.get_parsed(member)?;
+            own.extend(value.map(|value| (member.to_owned(), value)));
+        }
+        let metadata = template.get_parsed("metadata")?;
+        let mut pod = self.of_template(json!({"metadata": metadata, "spec": own}));
         let own = object_member(&mut pod, "spec");
         for member in OWN_MEMBERS {
             match own.get(member) {
@@ -115,45 +101,37 @@ impl NewPod {
     ///
     /// Upstream: `newStatefulSetPod`, which returns a typed object.
     fn of_template(&self, mut template: Value) -> Value {
+        // Go writes an empty status too.
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "status": {},
+            "metadata": {
+                "generateName": format!("{}-", self.set.name()),
+                "name": &*self.name,
+                "ownerReferences": [self.set.controller_reference()],
+            },
+            "spec": template.get_mut("spec").map(Value::take),
+        });
+        let metadata = object_member(&mut pod, "metadata");
         let recorded = object_member(&mut template, "metadata");
-        let mut metadata = Map::new();
         for member in ["labels", "annotations", "finalizers"] {
             match recorded.get_mut(member).map(Value::take) {
                 Some(Value::Object(map)) if map.is_empty() => {}
                 Some(Value::Array(list)) if list.is_empty() => {}
                 Some(Value::Null) | None => {}
-                Some(value) => drop(metadata.insert(member.to_owned(), value)),
+                Some(value) => metadata[member] = value,
             }
         }
-        metadata.insert(
-            "generateName".to_owned(),
-            Value::from(format!("{}-", self.set.name())),
-        );
-        metadata.insert("name".to_owned(), Value::from(&*self.name));
-        metadata.insert(
-            "ownerReferences".to_owned(),
-            json!([self.set.controller_reference()]),
-        );
-        let spec = template.get_mut("spec").map(Value::take);
-        // Go writes an empty status too.
-        let mut pod = json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {},
-        });
         update_identity(&mut pod, &self.set, &self.name, self.ordinal);
         let labels = object_member(object_member(&mut pod, "metadata"), "labels");
         labels[REVISION_LABEL] = Value::from(&*self.revision);
-        self.set_host_name(object_member(&mut pod, "spec"));
+        let service = &*self.set.spec.service_name;
+        let spec = object_member(&mut pod, "spec");
+        spec["hostname"] = Value::from(&*self.name);
+        match spec {
+            Value::Object(spec) if service.is_empty() => drop(spec.remove("subdomain")),
+            spec => spec["subdomain"] = Value::from(service),
+        }
         update_storage(&self.set, self.ordinal, &mut pod);
         pod
-    }
-
-    /// Overwrites the template's host name and subdomain.
-    fn set_host_name(&self, spec: &mut Value) {
-        spec["hostname"] = Value::from(&*self.name);
-        if let (Value::Object(spec), "") = (&mut *spec, &*self.set.spec.service_name) {
-            spec.remove("subdomain");
-        } else {
-            spec["subdomain"] = Value::from(&*self.set.spec.service_name);
-        }
     }
 }

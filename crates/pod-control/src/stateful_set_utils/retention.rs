@@ -1,5 +1,6 @@
 //! The retention policy as rules over a claim's owner references.
 
+use kube_apimachinery::json::{edit_list, object_member};
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde_json::{Value, json};
 use statefulset_controller_util::claim::Claim;
@@ -8,17 +9,13 @@ use statefulset_controller_util::stateful_set::{
     API_VERSION, ClaimRetentionPolicyType, KIND, StatefulSet,
 };
 
-use super::identity::object_member;
 use super::slot::PodSlot;
 
 #[cfg(test)]
 mod tests;
 
-const POD_KIND: &str = "Pod";
-const POD_API_VERSION: &str = "v1";
-
 /// A possible owner of a claim: the set or the pod.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Owner<'a> {
     api_version: &'a str,
     kind: &'a str,
@@ -38,8 +35,8 @@ impl<'a> Owner<'a> {
 
     pub(crate) fn pod(pod: &'a PodSlot) -> Self {
         Self {
-            api_version: POD_API_VERSION,
-            kind: POD_KIND,
+            api_version: "v1",
+            kind: "Pod",
             name: pod.name(),
             uid: pod.uid(),
         }
@@ -81,16 +78,16 @@ impl<'a> Owner<'a> {
     }
 }
 
-/// Returns whether the policy wants the set, and whether it wants the pod, as owner of the pod's
-/// claims. An unknown policy retains them.
-fn wanted_owners(set: &StatefulSet, pod: &PodSlot) -> (bool, bool) {
+/// Returns the owner that the policy wants for the pod's claims, if any. An unknown policy retains
+/// them.
+fn wanted_owner<'a>(set: &'a StatefulSet, pod: &'a PodSlot) -> Option<Owner<'a>> {
     use ClaimRetentionPolicyType::{Delete, Retain};
     let policy = set.spec.claim_retention_policy;
     let is_condemned = pod.ordinal().index_in(set).is_none();
     match (policy.when_scaled, policy.when_deleted) {
-        (Delete, Retain | Delete) if is_condemned => (false, true),
-        (Retain | Delete, Delete) => (true, false),
-        _ => (false, false),
+        (Delete, Retain | Delete) if is_condemned => Some(Owner::pod(pod)),
+        (Retain | Delete, Delete) => Some(Owner::set(set)),
+        _ => None,
     }
 }
 
@@ -138,20 +135,18 @@ pub fn has_non_controller_owner(claim: &Claim, set: &StatefulSet, pod: &PodSlot)
 pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
     // Most claims have no owner, and then nothing needs to be compared.
     if claim.owner_references.is_empty() {
-        return wanted_owners(set, pod) == (false, false);
+        return wanted_owner(set, pod).is_none();
     }
-    let (set_owner, pod_owner) = (Owner::set(set), Owner::pod(pod));
-    if set_owner.has_stale_owner_ref(claim) || pod_owner.has_stale_owner_ref(claim) {
+    let owners = [Owner::set(set), Owner::pod(pod)];
+    if owners.iter().any(|owner| owner.has_stale_owner_ref(claim)) {
         return true;
     }
-    let owns = (
-        set_owner.has_owner_ref(claim),
-        pod_owner.has_owner_ref(claim),
-    );
     if has_unexpected_controller(claim, set, pod) {
-        return owns == (false, false);
+        return !owners.iter().any(|owner| owner.has_owner_ref(claim));
     }
-    !has_non_controller_owner(claim, set, pod) && owns == wanted_owners(set, pod)
+    let wanted = wanted_owner(set, pod);
+    let is_right = |owner: &Owner<'_>| owner.has_owner_ref(claim) == (wanted == Some(*owner));
+    !has_non_controller_owner(claim, set, pod) && owners.iter().all(is_right)
 }
 
 /// Updates the owners in a claim's JSON: keeps owners of other kinds or names, removes every
@@ -165,17 +160,13 @@ pub(crate) fn update_claim_owner_ref_for_set_and_pod(
     pod: &PodSlot,
 ) -> bool {
     let (set_owner, pod_owner) = (Owner::set(set), Owner::pod(pod));
-    let mut wanted = match wanted_owners(set, pod) {
-        _ if has_unexpected_controller(&claim.object, set, pod) => None,
-        (true, _) => Some(set_owner),
-        (_, true) => Some(pod_owner),
-        _ => None,
-    };
+    let is_unexpected = has_unexpected_controller(&claim.object, set, pod);
+    let mut wanted = wanted_owner(set, pod).filter(|_| !is_unexpected);
     let is_kept = |reference: &Value| {
         serde_json::from_value::<OwnerReference>(reference.clone())
             .is_ok_and(|r| !set_owner.matches_ref(&r) && !pod_owner.matches_ref(&r))
     };
-    edit_owner_refs(&mut claim.json, |references| {
+    edit_owner_refs(claim, |references| {
         references.retain(is_kept);
         wanted = wanted.filter(|owner| !references.iter().any(|r| r["uid"] == *owner.uid));
         references.extend(wanted.map(|owner| json!(owner.reference())));
@@ -187,22 +178,12 @@ pub(crate) fn update_claim_owner_ref_for_set_and_pod(
 ///
 /// Upstream: `removeRefs`, which matches by name.
 pub(crate) fn remove_refs(claim: &mut Live<Claim>, uid: &str) {
-    edit_owner_refs(&mut claim.json, |references| {
+    edit_owner_refs(claim, |references| {
         references.retain(|reference| reference["uid"] != *uid);
     });
 }
 
-/// Edits the owners in an object's JSON, which has no empty list.
-fn edit_owner_refs(json: &mut Value, edit: impl FnOnce(&mut Vec<Value>)) {
-    let metadata = object_member(json, "metadata");
-    let mut references = match metadata.get_mut("ownerReferences").map(Value::take) {
-        Some(Value::Array(references)) => references,
-        _ => Vec::new(),
-    };
-    edit(&mut references);
-    if !references.is_empty() {
-        metadata["ownerReferences"] = Value::Array(references);
-    } else if let Value::Object(metadata) = metadata {
-        metadata.remove("ownerReferences");
-    }
+fn edit_owner_refs(claim: &mut Live<Claim>, edit: impl FnOnce(&mut Vec<Value>)) {
+    let metadata = object_member(&mut claim.json, "metadata");
+    edit_list(metadata, "ownerReferences", edit);
 }

@@ -34,14 +34,6 @@ impl PodSlot {
         }
     }
 
-    /// The namespace of the pod.
-    pub fn namespace(&self) -> &str {
-        match self {
-            Self::Existing(_, pod) => &pod.namespace,
-            Self::Missing(pod) => pod.namespace(),
-        }
-    }
-
     /// The pod's uid; empty for a missing pod, unless this sync created it outdated.
     pub fn uid(&self) -> &str {
         self.pod().map_or("", |pod| &pod.uid)
@@ -51,7 +43,7 @@ impl PodSlot {
     pub fn pod(&self) -> Option<&Arc<Pod>> {
         match self {
             Self::Existing(_, pod) => Some(pod),
-            Self::Missing(pod) => pod.created(),
+            Self::Missing(pod) => pod.created.get(),
         }
     }
 
@@ -96,7 +88,7 @@ mod tests {
             (existing(&pod.clone().unready()), "web-4-uid", "web-0", true),
         ] {
             assert_eq!((slot.ordinal(), slot.name()), (Ordinal::from(4), "web-4"));
-            assert_eq!((slot.namespace(), slot.uid()), ("ns", uid));
+            assert_eq!(slot.uid(), uid);
             assert_eq!(slot.revision(), revision);
             assert_eq!(slot.existing().is_none(), uid.is_empty());
             assert_eq!(slot.is_unavailable(0, Timestamp::MAX), unavailable);

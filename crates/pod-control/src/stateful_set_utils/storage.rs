@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube_apimachinery::json::{ParseError, to_go_string};
-use serde_json::{Map, Value, json};
+use kube_apimachinery::json::{edit_list, object_member, to_go_string};
+use serde_json::{Value, json};
+use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::controller_ref_manager::Membership;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimTemplate, StatefulSet};
 
-use super::identity::{Ordinal, membership, object_member, persistent_volume_claim_name};
+use super::identity::{Ordinal, membership, persistent_volume_claim_name};
 use super::slot::PodSlot;
 
 #[cfg(test)]
@@ -19,26 +20,30 @@ mod tests;
 const FEW: usize = 8;
 
 /// A claim before its creation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewClaim {
+#[derive(Clone, Debug)]
+pub struct NewClaim<'a> {
     /// Its name.
     pub name: String,
-    /// The object to POST, with the template's unknown members.
-    pub json: Value,
+    set: &'a StatefulSet,
+    template: &'a ClaimTemplate,
 }
 
-impl NewClaim {
-    pub(crate) fn new(
-        set: &StatefulSet,
-        template: &ClaimTemplate,
-        ordinal: Ordinal,
-    ) -> Result<Self, ParseError> {
-        let name = persistent_volume_claim_name(set, &template.name, ordinal);
-        let mut json = template.to_value()?;
+impl NewClaim<'_> {
+    /// Returns the object to POST, with the template's unknown members.
+    ///
+    /// # Errors
+    ///
+    /// The template can't be encoded as JSON.
+    pub fn to_value(&self) -> Result<Value, ApiError> {
+        let template = self.template.to_value();
+        let mut json = template.map_err(|error| {
+            let name = &self.template.name;
+            ApiError::InvalidRequest(format!("cannot read claim template {name}: {error}"))
+        })?;
         let metadata = object_member(&mut json, "metadata");
-        metadata["name"] = Value::from(name.as_str());
-        metadata["namespace"] = Value::from(set.namespace());
-        let selector_labels = set.spec.selector.match_labels();
+        metadata["name"] = Value::from(self.name.as_str());
+        metadata["namespace"] = Value::from(self.set.namespace());
+        let selector_labels = self.set.spec.selector.match_labels();
         if !selector_labels.is_empty() {
             let labels = object_member(metadata, "labels");
             for (key, value) in selector_labels {
@@ -50,26 +55,32 @@ impl NewClaim {
                 claim.entry(member).or_insert_with(|| Value::from(value));
             }
         }
-        Ok(Self { name, json })
+        Ok(json)
     }
 
     /// Returns the body to POST.
-    pub fn body(&self) -> String {
-        to_go_string(&self.json)
+    ///
+    /// # Errors
+    ///
+    /// The template can't be encoded as JSON.
+    pub fn body(&self) -> Result<String, ApiError> {
+        Ok(to_go_string(&self.to_value()?))
     }
 }
 
 /// Returns the claims of the set's pod with this ordinal, in the order of their templates.
 ///
-/// A template that can't be encoded as JSON gives an error.
-///
 /// Upstream: `getPersistentVolumeClaims`.
 pub fn persistent_volume_claims(
     set: &StatefulSet,
     ordinal: Ordinal,
-) -> impl Iterator<Item = Result<NewClaim, ParseError>> {
+) -> impl Iterator<Item = NewClaim<'_>> {
     let templates = set.spec.claim_templates.iter();
-    templates.map(move |template| NewClaim::new(set, template, ordinal))
+    templates.map(move |template| NewClaim {
+        name: persistent_volume_claim_name(set, &template.name, ordinal),
+        set,
+        template,
+    })
 }
 
 /// Returns the name of the claim from a template for a slot. A pod's volume normally has it already.
@@ -121,29 +132,14 @@ pub fn storage_matches(set: &StatefulSet, pod: &Pod) -> bool {
 ///
 /// Upstream: `updateStorage`.
 pub(crate) fn update_storage(set: &StatefulSet, ordinal: Ordinal, pod: &mut Value) {
-    let templates = &set.spec.claim_templates;
-    let mut volumes: Vec<Value> = templates
-        .iter()
-        .map(|template| {
-            let claim = persistent_volume_claim_name(set, &template.name, ordinal);
-            json!({"name": template.name, "persistentVolumeClaim": {"claimName": claim}})
-        })
-        .collect();
-    let spec = object_member(pod, "spec");
-    let existing = spec.get_mut("volumes").map(Value::take);
-    let names: BTreeSet<&str> = templates.iter().map(|template| &*template.name).collect();
-    let from_template = |name: &Value| name.as_str().is_some_and(|name| names.contains(name));
-    if let Some(Value::Array(existing)) = existing {
-        volumes.extend(
-            existing
-                .into_iter()
-                .filter(|volume| !from_template(&volume["name"])),
-        );
-    }
-    if volumes.is_empty() {
-        spec.as_object_mut()
-            .map(|spec: &mut Map<String, Value>| spec.remove("volumes"));
-    } else {
-        spec["volumes"] = Value::Array(volumes);
-    }
+    let templates = set.spec.claim_templates.iter();
+    let names: BTreeSet<&str> = templates.map(|template| &*template.name).collect();
+    let is_replaced = |name: &Value| name.as_str().is_some_and(|name| names.contains(name));
+    let claim_volumes = persistent_volume_claims(set, ordinal).map(|claim| {
+        json!({"name": claim.template.name, "persistentVolumeClaim": {"claimName": claim.name}})
+    });
+    edit_list(object_member(pod, "spec"), "volumes", |volumes| {
+        volumes.retain(|volume| !is_replaced(&volume["name"]));
+        volumes.splice(..0, claim_volumes);
+    });
 }

@@ -42,7 +42,7 @@ pub(super) fn misnamed_pod(set: &StatefulSet) -> Builder<Pod> {
 pub(super) fn claim(set: &StatefulSet) -> Builder<Claim> {
     let mut claims = persistent_volume_claims(set, Ordinal::from(0));
     let claim = claims.next().expect("there is a claim template");
-    Builder::from_json(claim.unwrap().json)
+    Builder::from_json(claim.to_value().unwrap())
 }
 
 /// Builds a slot with an existing pod of this name and uid.

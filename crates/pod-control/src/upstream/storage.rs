@@ -79,9 +79,9 @@ fn test_get_persistent_volume_claims() {
             .with("spec.volumeClaimTemplates.0.metadata.labels", template)
             .build();
         let claims = persistent_volume_claims(&set, Ordinal::from(0));
-        let claims: Vec<_> = claims.collect::<Result<_, _>>().unwrap();
+        let claims: Vec<_> = claims.collect();
         assert_eq!(claims.len(), 1);
-        let mut claim = claims[0].json.clone();
+        let mut claim = claims[0].to_value().unwrap();
         assert_eq!(claim["metadata"]["labels"].take(), expected);
         claim["metadata"].as_object_mut().unwrap().remove("labels");
         let wanted = json!({

@@ -110,7 +110,6 @@ fn check_pod(world: &World, pod: &Pod) -> Result<(), String> {
         return Err(format!("pod {name} has the wrong volumes"));
     }
     for claim in persistent_volume_claims(set, ordinal) {
-        let claim = claim.map_err(|error| error.to_string())?;
         let stored = world
             .objects
             .claims

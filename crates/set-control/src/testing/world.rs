@@ -105,7 +105,7 @@ impl World {
         let recorder = Arc::new(FakeRecorder::new());
         let manager: Arc<dyn ObjectManager> = Arc::<FakeObjectManager>::clone(&objects);
         let events: Arc<dyn EventRecorder> = Arc::<FakeRecorder>::clone(&recorder);
-        let pod_control = StatefulPodControl::new(manager, events, Arc::new(NoJitter));
+        let pod_control = StatefulPodControl::new(manager, events, Arc::new(NoJitter), gates);
         let pod_control = Arc::new(pod_control);
         let tracker = Arc::clone(&objects.tracker);
         let history = Arc::new(FakeHistory {

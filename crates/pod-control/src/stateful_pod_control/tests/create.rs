@@ -1,5 +1,7 @@
 //! Creation of claims, then the pod, then the claims' owners; and the events.
 
+use statefulset_client::feature_gates::KubeVersion;
+
 use super::*;
 
 async fn create(world: &World, set: &StatefulSet) -> Result<(), Error> {
@@ -224,8 +226,7 @@ async fn pending_pods_failed_claim_owner_gives_a_pod_event() {
 
 #[tokio::test]
 async fn event_messages_are_lower_case_before_1_35() {
-    let mut world = World::new();
-    world.control = world.control.with_lower_case_events(true);
+    let world = World::with_gates(FeatureGates::at(KubeVersion::v1(34)));
     let set = web().build();
     create(&world, &set).await.unwrap();
     world.fail(Call::CreateClaim, 0);

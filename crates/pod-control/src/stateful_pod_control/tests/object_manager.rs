@@ -138,14 +138,13 @@ async fn create_claim_posts_and_reports_the_version() {
     manager.answer(Verb::Create, "persistentvolumeclaims", "43");
     let claim = persistent_volume_claims(&manager.set, Ordinal::from(0))
         .next()
-        .unwrap()
         .unwrap();
     manager
         .objects
         .create_claim(&manager.set, &claim)
         .await
         .unwrap();
-    assert_eq!(manager.only_request().body, claim.body());
+    assert_eq!(manager.only_request().body, claim.body().unwrap());
     assert_eq!(
         manager.log.take(),
         ["ns/web web-uid persistentvolumeclaims 43"]
@@ -225,7 +224,6 @@ async fn failed_writes_are_returned_and_not_reported() {
     let pod = NewPod::new(set, "web-1", Ordinal::from(0));
     let claim = persistent_volume_claims(set, Ordinal::from(0))
         .next()
-        .unwrap()
         .unwrap();
     let live_pod = builders::pod(set, 0).live();
     let live_claim = builders::claim(set, "data", 0).live();

@@ -18,7 +18,6 @@ fn new_pod_is_its_template_with_identity_and_owner() {
     let set = builders::set("web").start(2).claim_template("data");
     let pod = NewPod::new(&set.build(), "web-1", Ordinal::from(2));
     assert_eq!((&*pod.name, &*pod.revision), ("web-2", "web-1"));
-    assert_eq!(pod.namespace(), "ns");
     let mut body = body(&set, 2);
     let container = body["spec"]["containers"][0].take();
     assert_eq!(container["image"], "registry.example/app:1");

@@ -12,19 +12,19 @@ fn web() -> Builder<StatefulSet> {
         .claim_template("logs")
 }
 
-fn one_claim(set: &Builder<StatefulSet>) -> NewClaim {
-    let claim = persistent_volume_claims(&set.build(), Ordinal::from(2))
-        .next()
-        .unwrap();
-    claim.unwrap()
+fn one_claim(set: &StatefulSet) -> NewClaim<'_> {
+    let mut claims = persistent_volume_claims(set, Ordinal::from(2));
+    claims.next().unwrap()
 }
 
 #[test]
 fn new_claim_is_its_template_with_identity_and_labels() {
-    let claim = one_claim(&web().with("spec.volumeClaimTemplates.0.spec.future", "<"));
+    let set = web().with("spec.volumeClaimTemplates.0.spec.future", "<");
+    let set = set.build();
+    let claim = one_claim(&set);
     assert_eq!(claim.name, "data-web-2");
     assert_eq!(
-        claim.json,
+        claim.to_value().unwrap(),
         json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
             "metadata": {"name": "data-web-2", "namespace": "ns", "labels": {"app": "web"}},
@@ -35,7 +35,7 @@ fn new_claim_is_its_template_with_identity_and_labels() {
             "status": {"phase": "Pending"},
         })
     );
-    assert!(claim.body().contains(r#""future":"\u003c""#));
+    assert!(claim.body().unwrap().contains(r#""future":"\u003c""#));
 }
 
 #[test]
@@ -52,13 +52,15 @@ fn match_labels_override_the_templates_labels() {
             "spec.selector.matchExpressions",
             json!([{"key": "tier", "operator": "In", "values": ["db"]}]),
         );
-    let metadata = &one_claim(&set).json["metadata"];
+    let claim = one_claim(&set.build()).to_value().unwrap();
+    let metadata = &claim["metadata"];
     assert_eq!(metadata["labels"], json!({"app": "web", "kept": "1"}));
     assert_eq!(metadata["annotations"], json!({"a": "b"}));
     assert_eq!(metadata["finalizers"], json!(["example.com/f"]));
 
-    let bare = web().without("spec.selector.matchLabels");
-    assert_eq!(one_claim(&bare).json["metadata"].get("labels"), None);
+    let bare = web().without("spec.selector.matchLabels").build();
+    let claim = one_claim(&bare).to_value().unwrap();
+    assert_eq!(claim["metadata"].get("labels"), None);
 }
 
 #[test]
@@ -66,7 +68,7 @@ fn template_without_kind_gets_one() {
     let set = web()
         .without("spec.volumeClaimTemplates.0.kind")
         .without("spec.volumeClaimTemplates.0.apiVersion");
-    let claim = one_claim(&set).json;
+    let claim = one_claim(&set.build()).to_value().unwrap();
     assert_eq!(claim["kind"], "PersistentVolumeClaim");
     assert_eq!(claim["apiVersion"], "v1");
 }
@@ -78,10 +80,11 @@ fn last_of_templates_with_one_name_counts() {
         .with("spec.volumeClaimTemplates.2.spec.storageClassName", "fast")
         .build();
     let claims = persistent_volume_claims(&set, Ordinal::from(0));
-    let claims: Vec<NewClaim> = claims.collect::<Result<_, _>>().unwrap();
+    let claims: Vec<NewClaim<'_>> = claims.collect();
     let names: Vec<&str> = claims.iter().map(|claim| &*claim.name).collect();
     assert_eq!(names, ["logs-web-0", "data-web-0"]);
-    assert_eq!(claims[1].json["spec"]["storageClassName"], "fast");
+    let last = claims[1].to_value().unwrap();
+    assert_eq!(last["spec"]["storageClassName"], "fast");
 }
 
 #[test]
