@@ -117,7 +117,7 @@ impl Error {
             .is_some_and(|status| status.is("Forbidden", 403))
     }
 
-    /// Returns true if the identity lacks a right. Excludes requests forbidden by a quota, a
+    /// Returns true if the identity lacks a permission. Excludes requests forbidden by a quota, a
     /// policy or a terminating namespace.
     pub fn is_missing_right(&self) -> bool {
         self.is_forbidden()
@@ -134,7 +134,7 @@ impl Error {
     }
 
     /// Returns true if the cause lies outside this request: the server is unreachable, rejects the
-    /// credentials, or denies a right. The
+    /// credentials, or denies a permission. The
     /// [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog), or the source of the credentials,
     /// logs such errors; callers don't.
     pub fn is_server_wide(&self) -> bool {

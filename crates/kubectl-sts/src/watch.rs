@@ -136,7 +136,7 @@ pub(crate) async fn status(
     Ok(status)
 }
 
-/// The zones of the nodes that run pods. Without the right to read nodes, the zones are missing.
+/// The zones of the nodes that run pods. Without permission to read nodes, the zones are missing.
 async fn zones(
     server: &Server,
     snapshot: &Snapshot,

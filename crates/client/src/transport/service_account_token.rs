@@ -95,9 +95,10 @@ struct Kept {
 }
 
 impl ServiceAccountToken {
-    /// Creates the token of an account, requested with this client. The client needs the rights to
-    /// get and create `serviceaccounts` and to create `serviceaccounts/token`. A token request is a
-    /// write: if writes need a lease, the client must have their [`Fence`](crate::fence::Fence).
+    /// Creates the token of an account, requested with this client. The client needs the
+    /// permissions to get and create `serviceaccounts` and to create `serviceaccounts/token`. A
+    /// token request is a write: if writes need a lease, the client must have their
+    /// [`Fence`](crate::fence::Fence).
     pub fn new(client: RestClient, account: ServiceAccountName, clock: Arc<dyn Clock>) -> Self {
         Self {
             client,

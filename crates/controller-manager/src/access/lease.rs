@@ -1,4 +1,4 @@
-//! Check of the right to read the lease.
+//! Check of the permission to read the lease.
 //!
 //! A replica that may not read its lease never takes over, so it must not report ready: otherwise a
 //! rollout with a wrong lease name, or without its role binding, would stop the last working
@@ -64,7 +64,7 @@ mod tests {
             advice,
         }) = checked(Ok(failure(403, "Forbidden", message))).await
         else {
-            panic!("no right is missing");
+            panic!("no permission is missing");
         };
         assert_eq!(
             missing,

@@ -74,7 +74,7 @@ async fn missing_rights_are_logged_once_until_granted() {
     assert_eq!(
         log,
         [
-            "WARN rights are missing, trying again; bind the ClusterRole \
+            "WARN permissions are missing, trying again; bind the ClusterRole \
              system:controller:statefulset-controller, or one with the same rules, to this user \
              missing=list pods, controllerrevisions.apps in all namespaces error=pods is \
              forbidden: User \"jane\" cannot list resource \"pods\"",
@@ -172,7 +172,7 @@ async fn forbidden_lease_is_logged_once_until_granted() {
     assert_eq!(begin.elapsed().as_secs(), 25);
     let log = log.take();
     assert_eq!(log.len(), 2, "{log:#?}");
-    let start = "WARN rights are missing, trying again; bind a Role to this user";
+    let start = "WARN permissions are missing, trying again; bind a Role to this user";
     assert!(log[0].starts_with(start), "{log:#?}");
     let end = "INFO the API server allows what the program needs after=25 s";
     assert_eq!(log[1], end);

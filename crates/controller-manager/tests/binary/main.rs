@@ -189,7 +189,7 @@ fn missing_rights_are_logged_once_until_granted() {
         let is_of_pods = request.path == "/api/v1/pods";
         is_of_pods.then(|| Answer::failure(403, "Forbidden", message))
     };
-    let log = wait_out(refuse, "rights are missing, trying again");
+    let log = wait_out(refuse, "permissions are missing, trying again");
     let warnings = warnings(&log);
     assert_eq!(warnings.len(), 1, "{log}");
     for part in [

@@ -124,7 +124,7 @@ fn program_becomes_ready_when_rights_are_granted() {
     let (mut program, address) = serving(&api, folder.path(), &[]);
     let certificate = folder.path().join("kube-controller-manager.crt");
     let ask = |path| ask(address, &certificate, path);
-    program.wait_for_line("rights are missing, trying again");
+    program.wait_for_line("permissions are missing, trying again");
     assert_eq!(ask("/livez").0, 200);
     let (code, body) = ask("/readyz?verbose");
     assert!(
@@ -145,7 +145,7 @@ fn readyz_fails_until_the_caches_are_filled() {
     let (release, released) = channel::<()>();
     let released = Mutex::new(released);
     let api = FakeApi::new(move |request| {
-        // The rights check lists one object; this list fills the cache.
+        // The permissions check lists one object; this list fills the cache.
         let is_of_cache = request.query.contains("limit=500");
         if request.path == "/api/v1/pods" && is_of_cache && !request.is_watch() {
             listed.send(()).unwrap();

@@ -81,7 +81,7 @@ impl Plan {
     fn end(&self) -> (Tone, String) {
         let seconds = self.seconds;
         let basis = match self.seconds_to_ready {
-            Some(ready) => format!("the present pods took {ready}s to get ready"),
+            Some(ready) => format!("the existing pods took {ready}s to become ready"),
             None => "no present pod shows how long a start takes".to_owned(),
         };
         match &self.ends_with {

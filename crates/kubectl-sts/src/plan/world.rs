@@ -79,8 +79,8 @@ struct Observed {
     end: Timestamp,
 }
 
-/// A control plane of the server's version. The server's gates are unknown, so a strategy that needs
-/// one is accepted: the dry run on the server decides.
+/// A control plane of the server's version. The server's gates are unknown, so a strategy that
+/// needs one is accepted: the dry run on the server decides.
 fn plane(situation: &Situation<'_>) -> TestControlPlaneBuilder {
     let builder = TestControlPlane::builder().seed(SEED);
     if situation.snapshot.gates.emulation_version < RECREATE_SINCE {
@@ -94,8 +94,8 @@ fn plane(situation: &Situation<'_>) -> TestControlPlaneBuilder {
     builder.emulated_version(version).feature_gates(gates)
 }
 
-/// The gates of the cluster's controller: a server that accepts the strategy `Recreate` has its gate
-/// enabled, and so has the controller.
+/// The gates of the cluster's controller: a server that accepts the strategy `Recreate` has its
+/// gate enabled, and so has the controller.
 fn gates(situation: &Situation<'_>, changed: &Value) -> FeatureGates {
     let gates = situation.snapshot.gates;
     let is_recreate = text(changed, "/spec/updateStrategy/type") == "Recreate";
@@ -187,7 +187,7 @@ pub(super) async fn run(situation: &Situation<'_>, changed: &Value) -> anyhow::R
     })
 }
 
-/// Median of the seconds that the present pods took to get ready.
+/// Median of the seconds that the existing pods took to become ready.
 fn seconds_to_ready(situation: &Situation<'_>) -> Option<i64> {
     let set = situation.snapshot.set.as_ref()?;
     median_start(situation.snapshot.pods_of(&set.object))

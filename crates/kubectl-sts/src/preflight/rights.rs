@@ -1,4 +1,4 @@
-//! The rights of the controller's account.
+//! The permissions of the controller's account.
 
 use serde_json::Value;
 

@@ -81,7 +81,7 @@ async fn missing_objects_and_rights_are_named() {
     assert_eq!(stage.sts("history db").await, missing);
     let jane = stage.plane.client_as(Identity::user("jane"));
     let refused = stage.sts_as(jane, "history web").await;
-    let advice = "needs the right to get statefulsets in namespace default: ";
+    let advice = "needs permission to get statefulsets in namespace default: ";
     assert!(refused.contains(advice), "{refused}");
     assert_eq!(refused.lines().count(), 1, "{refused}");
 }

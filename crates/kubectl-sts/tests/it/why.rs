@@ -96,10 +96,10 @@ async fn unreadable_evidence_is_named() {
         text.contains("kubectl -n default delete pod web-2"),
         "{text}"
     );
-    let events = "not seen: list events in namespace default: needs the right to list events";
+    let events = "not seen: list events in namespace default: needs permission to list events";
     assert!(text.contains(events), "{text}");
     assert!(
-        text.contains("not seen: list nodes: needs the right to list nodes"),
+        text.contains("not seen: list nodes: needs permission to list nodes"),
         "{text}"
     );
     let writes = stage
@@ -167,6 +167,6 @@ async fn missing_rights_are_named() {
     let jane = stage.plane.client_as(Identity::user("jane"));
     let text = stage.sts_as(jane, "why web").await;
     let start =
-        "error: read StatefulSet web: needs the right to get statefulsets in namespace default: ";
+        "error: read StatefulSet web: needs permission to get statefulsets in namespace default: ";
     assert!(text.starts_with(start), "{text}");
 }

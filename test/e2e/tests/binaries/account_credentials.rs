@@ -195,13 +195,13 @@ fn revoked_right_is_logged_once_until_restored() {
     delete(&plane, &path);
     delete(&plane, ACCOUNT_PATH);
     plane.api.create(Kind::Set, &set("later", 2));
-    let line = controller.logged("right is missing, trying again");
+    let line = controller.logged("permission is missing, trying again");
     assert!(line.contains("serviceaccounts"), "{line}");
 
     let metadata = binding["metadata"].as_object_mut().unwrap();
     metadata.retain(|member, _| member == "name");
     plane.api.post(BINDINGS, &binding);
-    controller.logged("right is granted");
+    controller.logged("permission is granted");
     history.until("the later set to be complete", |history| {
         history.is_complete("later")
     });

@@ -1,4 +1,5 @@
-//! Tests that the shipped manifests give the shipped controller the necessary rights and flags.
+//! Tests that the shipped manifests give the shipped controller the necessary permissions and
+//! flags.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};

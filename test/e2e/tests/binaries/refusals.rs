@@ -127,7 +127,7 @@ fn controller_starts_once_its_role_is_bound() {
     let plane = Plane::start(&programs(), "20ms");
     plane.create_account("default", "late");
     let kubeconfig = plane.kubeconfig_of_account("default", "late");
-    let expected = ["rights are missing", "list statefulsets.apps, pods"];
+    let expected = ["permissions are missing", "list statefulsets.apps, pods"];
     let mut controller = start_refused(&plane, &kubeconfig, &[], &expected);
     let mut history = History::begin(&plane.api);
     plane.api.create(Kind::Set, &set("web", 1));

@@ -1,4 +1,4 @@
-//! Harness: a cluster, a controller with the stock role alone, and its log.
+//! Harness: a cluster, a controller with only the default role, and its log.
 
 use std::io::{Error as IoError, ErrorKind};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The informer's log: one line when list or watch fails, and one when both work again.
 //!
 //! [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog) logs server faults and missing
-//! rights once for all caches.
+//! permissions once for all caches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

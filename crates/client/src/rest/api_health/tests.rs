@@ -104,9 +104,9 @@ async fn missing_right_is_logged_with_its_rule() {
     assert_eq!(
         log.take(),
         [
-            "WARN right is missing, trying again; grant this user a role with the rule \
+            "WARN permission is missing, trying again; grant this user a role with the rule \
           {apiGroups: [\"\"], resources: [\"pods\"], verbs: [\"create\"]} \
-          right=create pods in the namespace \"ns\" \
+          permission=create pods in the namespace \"ns\" \
           error=pods is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\" \
           in the namespace \"ns\""
         ]
@@ -115,7 +115,7 @@ async fn missing_right_is_logged_with_its_rule() {
     state.failed(&creates("ns"), &Error::api(409, "AlreadyExists", "there"));
     assert_eq!(
         log.take(),
-        ["INFO right is granted right=create pods in the namespace \"ns\" after=7 s"]
+        ["INFO permission is granted permission=create pods in the namespace \"ns\" after=7 s"]
     );
 }
 

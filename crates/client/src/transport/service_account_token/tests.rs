@@ -269,8 +269,8 @@ async fn missing_right_is_logged_once_with_its_rule() {
     assert_eq!(
         log.take(),
         [format!(
-            "WARN right is missing, trying again; grant this user a role with the rule {rule} \
-             right=create serviceaccounts/token in the namespace \"kube-system\" error={message}"
+            "WARN permission is missing, trying again; grant this user a role with the rule {rule} \
+             permission=create serviceaccounts/token in the namespace \"kube-system\" error={message}"
         )]
     );
 }

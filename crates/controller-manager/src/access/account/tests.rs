@@ -17,8 +17,8 @@ fn account() -> ServiceAccountName {
     }
 }
 
-/// Runs the checks on a server that answers with this code for the account and denies these rights,
-/// each `verb resource/subresource`, to every user. Returns the reviews.
+/// Runs the checks on a server that answers with this code for the account and denies these
+/// permissions, each `verb resource/subresource`, to every user. Returns the reviews.
 async fn checked(code: u16, denies: &'static [&'static str]) -> (Result<(), Obstacle>, Vec<Value>) {
     let reviews = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&reviews);
@@ -146,7 +146,7 @@ async fn missing_account_rights_are_logged() {
     assert_eq!(
         log.take(),
         [
-            "WARN the service account lacks rights; bind the ClusterRole \
+            "WARN the service account lacks permissions; bind the ClusterRole \
              system:controller:statefulset-controller to it \
              account=kube-system/statefulset-controller \
              missing=create pods, update statefulsets.apps/status"

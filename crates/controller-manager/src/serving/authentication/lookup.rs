@@ -45,7 +45,7 @@ pub(crate) enum LookupError {
 }
 
 impl LookupError {
-    /// Returns true if a right is missing.
+    /// Returns true if a permission is missing.
     pub(crate) fn is_forbidden(&self) -> bool {
         matches!(self, Self::Read(error) if error.is_forbidden())
     }

@@ -39,8 +39,8 @@ pub enum AccessError {
 }
 
 impl TestControlPlane {
-    /// Returns the API server as a service that sends requests as `identity`, with the rights of
-    /// its roles. Use it to run a whole test with only the role that a program ships with.
+    /// Returns the API server as a service that sends requests as `identity`, with the permissions
+    /// of its roles. Use it to run a whole test with only the role that a program ships with.
     pub fn service_as(&self, identity: Identity) -> ServiceAs {
         ServiceAs::new(self.service(), identity)
     }
