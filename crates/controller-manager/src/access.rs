@@ -82,7 +82,7 @@ pub(crate) async fn wait_for_access(client: &RestClient, state: &ApiHealthLog, n
     }
     if logged.is_some() {
         let after = format!("{} s", begin.elapsed().as_secs());
-        tracing::info!(%after, "the API server allows what the program needs");
+        tracing::info!(%after, "the API server grants the required access");
     }
     if let Some(account) = needs.account {
         account::warn_of_missing_rights(&client, account).await;

@@ -78,7 +78,7 @@ async fn missing_rights_are_logged_once_until_granted() {
              system:controller:statefulset-controller, or one with the same rules, to this user \
              missing=list pods, controllerrevisions.apps in all namespaces error=pods is \
              forbidden: User \"jane\" cannot list resource \"pods\"",
-            "INFO the API server allows what the program needs after=65 s",
+            "INFO the API server grants the required access after=65 s",
         ]
     );
     assert_eq!(after.as_secs(), 65);
@@ -143,7 +143,7 @@ async fn wait_continues_until_resources_are_served() {
         log,
         [
             "WARN cannot list statefulsets.apps: the server knows no such resource, trying again",
-            "INFO the API server allows what the program needs after=25 s",
+            "INFO the API server grants the required access after=25 s",
         ]
     );
 }
@@ -174,7 +174,7 @@ async fn forbidden_lease_is_logged_once_until_granted() {
     assert_eq!(log.len(), 2, "{log:#?}");
     let start = "WARN permissions are missing, trying again; bind a Role to this user";
     assert!(log[0].starts_with(start), "{log:#?}");
-    let end = "INFO the API server allows what the program needs after=25 s";
+    let end = "INFO the API server grants the required access after=25 s";
     assert_eq!(log[1], end);
 }
 
@@ -195,7 +195,7 @@ async fn slow_server_is_logged_once_until_it_answers() {
         [
             "WARN the first requests to the API server take longer than 10 s, waiting; it may \
              answer late, a credential plugin may hang, or --kube-api-qps may be low",
-            "INFO the API server allows what the program needs after=120 s",
+            "INFO the API server grants the required access after=120 s",
         ]
     );
 }

@@ -200,7 +200,7 @@ fn missing_rights_are_logged_once_until_granted() {
         assert!(warnings[0].contains(part), "{log}");
     }
     assert!(
-        log.contains("the API server allows what the program needs"),
+        log.contains("the API server grants the required access"),
         "{log}"
     );
 }

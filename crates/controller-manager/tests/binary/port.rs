@@ -132,7 +132,7 @@ fn program_becomes_ready_when_rights_are_granted() {
         "{body}"
     );
     granted.store(true, Ordering::Relaxed);
-    program.wait_for_line("the API server allows what the program needs");
+    program.wait_for_line("the API server grants the required access");
     program.wait_for_line("ready: caches are filled");
     assert_eq!(ask("/readyz").0, 200);
     program.signal("TERM");

@@ -144,7 +144,7 @@ fn controller_starts_once_its_role_is_bound() {
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
         &binding,
     );
-    controller.logged("the API server allows what the program needs");
+    controller.logged("the API server grants the required access");
     history.until("the set to be complete", |history| {
         history.is_complete("web")
     });
