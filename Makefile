@@ -164,7 +164,7 @@ generated-syncs: ## Compare product and model on more than 100,000 generated syn
 fuzz: ## Send malformed requests to the test control plane, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p kube-test-control-plane --example fuzz
 
-fuzz-controller: ## Serve odd objects and answers beside ordinary sets to the controller, for FUZZ_SECONDS (600)
+fuzz-controller: ## Serve odd objects and responses, along with ordinary sets, to the controller, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p conformance --example fuzz_controller
 
 # Finds tests that depend on each other. Needs cargo-nextest.

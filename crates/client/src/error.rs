@@ -29,7 +29,7 @@ pub enum Error {
         source: Box<dyn StdError + Send + Sync>,
     },
     /// No complete response within the time limit.
-    #[error("{action}: no answer from the API server within {} s", .after.as_secs())]
+    #[error("{action}: no response from the API server within {} s", .after.as_secs())]
     Timeout {
         /// The request.
         action: String,

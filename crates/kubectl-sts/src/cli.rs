@@ -78,7 +78,7 @@ pub enum Command {
         /// The set
         #[arg(value_parser = set_name)]
         name: String,
-        /// Shows the present state only
+        /// Shows the current state only
         #[arg(long)]
         once: bool,
     },
@@ -107,7 +107,7 @@ pub struct PlanArguments {
     /// The set
     #[arg(value_parser = set_name, required_unless_present = "file", conflicts_with = "file")]
     pub name: Option<String>,
-    /// A manifest with the set, which replaces the present one
+    /// A manifest with the set, which replaces the existing one
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Another number of pods

@@ -1,4 +1,4 @@
-//! The present state of a set, pod by pod.
+//! The current state of a set, pod by pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 

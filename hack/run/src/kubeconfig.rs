@@ -29,7 +29,7 @@ const ACCOUNT: &str = "statefulset-controller";
 /// Lifetime of its token: longer than any session.
 const TOKEN_SECONDS: u32 = 365 * 24 * 3600;
 
-/// Writes a kubeconfig with the controller's permissions beside the administrator's; returns its
+/// Writes a kubeconfig with the controller's permissions next to the administrator's; returns its
 /// path.
 pub(crate) async fn of_controller(client: &Client, admin: &Path) -> anyhow::Result<PathBuf> {
     let post = async |path: &str, object: Value| {

@@ -76,7 +76,7 @@ enum Form {
         #[command(flatten)]
         program: Server,
     },
-    /// Odd objects: their stored bytes are served to the real controller beside an ordinary set.
+    /// Odd objects: their stored bytes are served to the real controller alongside an ordinary set.
     Odd {
         /// Files with one case per line, plain or gzip.
         #[arg(required = true)]

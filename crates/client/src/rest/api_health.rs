@@ -166,7 +166,7 @@ impl State {
             TroubleKind::Unauthorized => tracing::warn!(
                 parent: None,
                 %error, withheld,
-                "API server does not accept the credentials, trying again; check the token or \
+                "API server rejects the credentials, trying again; check the token or \
                  client certificate, and when it expires"
             ),
         });
@@ -217,7 +217,7 @@ impl State {
             tracing::warn!(
                 parent: None,
                 request = %right, %error, withheld,
-                "API server fails to answer, trying again; see its log"
+                "API server returns errors, trying again; see its log"
             );
         });
     }
@@ -227,7 +227,7 @@ impl State {
         if self.failing.is_empty()
             && let Some(((), after)) = self.failure.end()
         {
-            self.log(|withheld| tracing::info!(parent: None, %after, withheld, "API server answers again"));
+            self.log(|withheld| tracing::info!(parent: None, %after, withheld, "API server responds again"));
         }
     }
 

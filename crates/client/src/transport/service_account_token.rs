@@ -233,7 +233,7 @@ impl ServiceAccountToken {
         }
         let account = &self.account;
         if state.kept.is_some() {
-            tracing::warn!(parent: None, %account, %error, "the token of the service account cannot be renewed, trying again; keeping the previous one");
+            tracing::warn!(parent: None, %account, %error, "cannot renew the token of the service account, trying again; keeping the previous one");
         } else {
             tracing::warn!(parent: None, %account, %error, "cannot get a token of the service account, trying again");
         }

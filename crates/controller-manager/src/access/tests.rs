@@ -117,10 +117,10 @@ async fn server_state_logs_outages() {
     assert_eq!(after.as_secs(), 65);
     let starts = [
         "WARN API server unreachable, trying again",
-        "WARN API server does not accept the credentials, trying again",
+        "WARN API server rejects the credentials, trying again",
         "INFO API server accepts the credentials again",
-        "WARN API server fails to answer, trying again",
-        "INFO API server answers again",
+        "WARN API server returns errors, trying again",
+        "INFO API server responds again",
     ];
     assert_eq!(log.len(), starts.len(), "{log:#?}");
     for (line, start) in log.iter().zip(starts) {

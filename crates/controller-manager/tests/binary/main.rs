@@ -173,7 +173,7 @@ fn rejected_credentials_are_logged_once_until_accepted() {
     let refuse = |_: &Request| Some(Answer::failure(401, "Unauthorized", "Unauthorized"));
     let log = wait_out(
         refuse,
-        "API server does not accept the credentials, trying again",
+        "API server rejects the credentials, trying again",
     );
     assert_eq!(warnings(&log).len(), 1, "{log}");
     assert!(

@@ -230,12 +230,12 @@ fn changed_certificates_apply_without_restart() {
     let (chain, key) = self_signed();
     std::fs::write(file("kube-controller-manager.crt"), chain).unwrap();
     std::fs::write(file("kube-controller-manager.key"), key).unwrap();
-    program.wait_for_line("the serving certificate has changed and is in use");
+    program.wait_for_line("the serving certificate was reloaded");
     // Only the new certificate is trusted.
     let certificate = file("kube-controller-manager.crt");
     assert_eq!(ask(address, &certificate, "/livez").0, 200);
     std::fs::write(file("ca"), self_signed().0).unwrap();
-    program.wait_for_line("the client CA has changed and is in use");
+    program.wait_for_line("the client CA was reloaded");
     program.signal("TERM");
     assert_eq!(program.wait().code, Some(0));
 }

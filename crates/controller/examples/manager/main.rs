@@ -1,4 +1,4 @@
-//! A complete custom controller manager: the StatefulSet controller beside a controller that is
+//! A complete custom controller manager: the StatefulSet controller alongside a controller that is
 //! written with `kube::runtime`, under one lease, with one metrics port and one shutdown.
 //!
 //! ```sh

@@ -15,7 +15,7 @@ pub struct Node {
     status: NodeStatus,
 }
 
-/// The wanted state of a node.
+/// The desired state of a node.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct NodeSpec {
@@ -59,7 +59,7 @@ pub struct Claim {
     pub status: ClaimStatus,
 }
 
-/// The wanted state of a claim.
+/// The desired state of a claim.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClaimSpec {

@@ -17,7 +17,7 @@ pub struct Pod {
     pub status: PodStatus,
 }
 
-/// The wanted state of a pod.
+/// The desired state of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodSpec {

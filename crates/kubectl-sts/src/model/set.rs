@@ -19,7 +19,7 @@ pub struct Set {
     pub status: SetStatus,
 }
 
-/// The wanted state of a set.
+/// The desired state of a set.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SetSpec {

@@ -48,7 +48,7 @@ const QUIET_MIN: Duration = Duration::from_secs(60);
 const PLAN_MAX: Duration = Duration::from_secs(24 * 3600);
 /// First version with the strategy `Recreate`.
 const RECREATE_SINCE: KubeVersion = KubeVersion::v1(37);
-/// Nodes beyond those of the present pods.
+/// Nodes beyond those of the existing pods.
 const SPARE_NODES: usize = 3;
 
 /// A question about a change.
@@ -193,7 +193,7 @@ fn seconds_to_ready(situation: &Situation<'_>) -> Option<i64> {
     median_start(situation.snapshot.pods_of(&set.object))
 }
 
-/// Nodes with ample room, and pods that behave as the present ones do.
+/// Nodes with ample room, and pods that behave like the existing ones.
 fn actors(situation: &Situation<'_>, estimate: Duration) -> ActorsConfig {
     let behaviour = PodBehaviour {
         start_delay: estimate.into(),
@@ -247,7 +247,7 @@ fn is_broken(pod: &Pod, now: Timestamp) -> bool {
     !pod.is_ready() && age >= BROKEN_SECONDS
 }
 
-/// The nodes of the present pods, and spare ones with the labels that the pods select.
+/// The nodes of the existing pods, and spare ones with the labels that the pods select.
 fn nodes(situation: &Situation<'_>) -> Vec<NodeConfig> {
     let set = situation.snapshot.set.as_ref().map(|set| &set.object);
     let pods = || {
@@ -452,7 +452,7 @@ fn ready(plane: &TestControlPlane, namespace: &str) -> usize {
     pods.iter().filter(|pod| is_ready(&pod.value())).count()
 }
 
-/// The present claims that a request deleted.
+/// The existing claims that a request deleted.
 fn claims_deleted(situation: &Situation<'_>, entries: &[AuditEntry]) -> Vec<DeletedClaim> {
     let Some(set) = situation.snapshot.set.as_ref() else {
         return Vec::new();

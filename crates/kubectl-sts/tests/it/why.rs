@@ -111,7 +111,7 @@ async fn unreadable_evidence_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn undecodable_pod_is_named_beside_other_answers() {
+async fn undecodable_pod_is_named_next_to_other_answers() {
     let stage = two_sets().await;
     let path = "/api/v1/namespaces/default/pods/db-0";
     let mut pod = stage

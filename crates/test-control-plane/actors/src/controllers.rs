@@ -1,4 +1,4 @@
-//! The controllers of workloads beside the pods.
+//! The controllers of workloads.
 
 use tokio::task::JoinSet;
 

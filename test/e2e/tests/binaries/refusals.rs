@@ -94,7 +94,7 @@ fn bad_credentials_and_missing_rights_are_distinguished() {
     let plane = Plane::start(programs, "0s");
     let wrong_token = plane.kubeconfig_of(&json!({"token": "wrong"}));
     let expected = [
-        "API server does not accept the credentials",
+        "API server rejects the credentials",
         "check the token",
     ];
     end_refused(start_refused(&plane, &wrong_token, &[], &expected));

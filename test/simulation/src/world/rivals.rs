@@ -23,8 +23,8 @@ pub(super) struct Rival {
 }
 
 impl Rival {
-    /// Changes an annotation of all objects of a resource, again and again: every change that others
-    /// are about to make meets a conflict.
+    /// Changes an annotation of all objects of a resource, again and again: every change that
+    /// others are about to make meets a conflict.
     pub(super) async fn storm(self, storage: &'static str) {
         let mut round = 0;
         loop {
@@ -101,7 +101,7 @@ const KINDS: [(&str, Change); 9] = [
     ),
 ];
 
-/// Name of the ConfigMap that owns claims beside the sets.
+/// Name of the ConfigMap that owns claims besides the sets.
 pub(super) const BACKUP: &str = "backup";
 
 /// Returns a reference to the backup as an owner.

@@ -83,7 +83,7 @@ async fn changed_outage_is_logged_again() {
     let begins = [
         "WARN API server unreachable",
         "WARN no secure connection to the API server",
-        "WARN API server does not accept the credentials",
+        "WARN API server rejects the credentials",
         "INFO API server accepts the credentials again after=30 s",
     ];
     assert_eq!(lines.len(), begins.len(), "{lines:#?}");
@@ -147,9 +147,9 @@ async fn failing_reads_are_logged_until_all_recover() {
     assert_eq!(
         log.take(),
         [
-            "WARN API server fails to answer, trying again; see its log \
+            "WARN API server returns errors, trying again; see its log \
              request=list pods in all namespaces error=etcd is gone",
-            "INFO API server answers again after=5 s",
+            "INFO API server responds again after=5 s",
         ]
     );
 }

@@ -292,7 +292,7 @@ async fn unrenewable_token_is_used_until_rejected() {
     assert_eq!(
         log.take(),
         [
-            "WARN the token of the service account cannot be renewed, trying again; keeping the \
+            "WARN cannot renew the token of the service account, trying again; keeping the \
              previous one account=kube-system/web error=no key to sign with"
         ]
     );

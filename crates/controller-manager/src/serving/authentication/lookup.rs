@@ -114,7 +114,7 @@ impl Lookup {
         match self.look().await {
             Ok(()) => {
                 if self.failure.end().is_some() {
-                    tracing::info!("the cluster's authentication settings are known");
+                    tracing::info!("read the cluster's authentication settings");
                 }
                 true
             }

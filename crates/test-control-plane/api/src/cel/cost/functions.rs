@@ -1,7 +1,7 @@
 //! Costs of functions.
 //!
-//! Upstream: `functionCost` of cel-go, `EstimateCallCost` of `k8s.io/apiserver`, and the estimates of
-//! the extensions for lists and sets
+//! Upstream: `functionCost` of cel-go, `EstimateCallCost` of `k8s.io/apiserver`, and the estimates
+//! of the extensions for lists and sets
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 
@@ -15,7 +15,7 @@ const PATTERN: f64 = 0.25;
 const PATTERN_OF_FORMATS: f64 = 128.0;
 
 impl Estimate<'_> {
-    /// Returns the cost of a function beside its arguments.
+    /// Returns the cost of a function besides its arguments.
     pub(super) fn function(
         &mut self,
         id: u64,
