@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use kube_apimachinery::hash::fnv1a_64;
 
-/// Number of ranges into which the hashes are divided. The hashes of names that differ only in
-/// their last characters lie close together, so each shard gets many ranges, far from each other.
+/// Number of ranges into which the hashes are divided. The hashes of names that differ only in their
+/// last characters lie close together, so each shard gets many ranges, far from each other.
 const RANGES: u32 = 64;
 /// Length of a range.
 const RANGE: u128 = (1 << 64) / RANGES as u128;

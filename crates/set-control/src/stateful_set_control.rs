@@ -200,13 +200,12 @@ impl DefaultStatefulSetControl {
         Ok(())
     }
 
-    /// Brings the pods one step closer to the desired state. Returns the status along with the
-    /// outcome.
+    /// Brings the pods one step closer to the desired state. Returns the status with the outcome.
     ///
     /// # Errors
     ///
     /// A revision can't be applied to the set, or its strategy is disabled. No status was computed
-    /// and no pod changed. Other failures are in the outcome, along with a valid status.
+    /// and no pod changed. Other failures are in the outcome, with a valid status.
     ///
     /// Upstream: `updateStatefulSet`.
     async fn update_stateful_set(
@@ -231,8 +230,7 @@ impl DefaultStatefulSetControl {
         let mut status = initial_status(set, revisions, self.gates);
         let replicas = Replicas::new(set, &current, &update, pods, now)?;
         let mut outcome = SyncOutcome::default();
-        // The garbage collector deletes the pods of a deleted set: no pod is created or deleted
-        // here.
+        // The garbage collector deletes the pods of a deleted set: no pod is created or deleted here.
         if set.is_deleting() {
             update_status(&mut status, set, pods.iter().map(|pod| &**pod), now);
             outcome.waiting = Some(Waiting::SetDeleted);
@@ -253,8 +251,7 @@ impl DefaultStatefulSetControl {
         Ok((status, outcome))
     }
 
-    /// Completes the update if it is due, and writes the status if it differs from the recorded
-    /// one.
+    /// Completes the update if it is due, and writes the status if it differs from the recorded one.
     ///
     /// # Errors
     ///
@@ -307,9 +304,9 @@ fn initial_status(
 }
 
 impl SetSync<'_> {
-    /// Processes the pods, phase by phase: wanted and condemned ones first, the update last, so
-    /// that scaling precedes updates. Returns the first reason to wait. `unavailable` gets the
-    /// number of unavailable pods, if counted.
+    /// Processes the pods, phase by phase: wanted and condemned ones first, the update last, so that
+    /// scaling precedes updates. Returns the first reason to wait. `unavailable` gets the number of
+    /// unavailable pods, if counted.
     ///
     /// # Errors
     ///
@@ -335,8 +332,7 @@ impl SetSync<'_> {
         if !replicas.is_complete {
             return Ok(waiting.or_else(|| replicas.last_created()));
         }
-        // An available pod of the update revision needs no update. The gate counts them for a
-        // metric.
+        // An available pod of the update revision needs no update. The gate counts them for a metric.
         let is_updated = status.updated_replicas == status.replicas;
         let is_settled = is_updated && replicas.first_unavailable.is_none();
         if is_settled && !self.gates.max_unavailable_stateful_set {

@@ -25,8 +25,8 @@ use crate::dry::{DrySync, dry_sync, texts};
 use crate::metrics::Verdict;
 use crate::set_aside::ensure_decoded;
 
-/// Earlier moments at which the shadow decides again to explain a write. More are rare: each needs
-/// a write by another program within the last seconds.
+/// Earlier moments at which the shadow decides again to explain a write. More are rare: each needs a
+/// write by another program within the last seconds.
 const MOMENTS_MAX: usize = 8;
 /// Pause before a set with an undecodable object is compared again.
 const SET_ASIDE_RETRY: Duration = Duration::from_secs(30);

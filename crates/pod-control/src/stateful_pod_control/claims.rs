@@ -160,8 +160,8 @@ impl SetPodControl<'_> {
         self.release(slot, |is_owner| is_owner || reads_all).await
     }
 
-    /// Completes [`Self::release_claims`] for a pod that is deleted next: the cache may lack an
-    /// owner if the response of its write was lost.
+    /// Completes [`Self::release_claims`] for a pod that is deleted next: the cache may lack an owner
+    /// if the response of its write was lost.
     pub(super) async fn release_unseen_claims(&self, slot: &PodSlot) -> Result<(), Error> {
         let reads_all = !self.retains_when_scaled();
         self.release(slot, |is_owner| !is_owner && reads_all).await
@@ -172,8 +172,8 @@ impl SetPodControl<'_> {
         policy.when_scaled == ClaimRetentionPolicyType::Retain
     }
 
-    /// Removes the pod from the owners of the claims that `reads` selects. Its argument is true if
-    /// the cache shows the pod as owner.
+    /// Removes the pod from the owners of the claims that `reads` selects. Its argument is true if the
+    /// cache shows the pod as owner.
     async fn release(&self, slot: &PodSlot, reads: impl Fn(bool) -> bool) -> Result<(), Error> {
         for claim in self.cached_claims(slot) {
             let released = match claim {

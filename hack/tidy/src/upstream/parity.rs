@@ -1,7 +1,7 @@
 //! Comparison of upstream's tests with the compiled tests of this workspace, row by row.
 //!
-//! Each home of ported tests has a test that calls [`assert_rows`], which lists the tests of its
-//! own program. So tests that macros generate count, and tests that are configured out don't.
+//! Each home of ported tests has a test that calls [`assert_rows`], which lists the tests of its own
+//! program. So tests that macros generate count, and tests that are configured out don't.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

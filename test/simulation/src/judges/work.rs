@@ -77,8 +77,8 @@ fn judge_hot_loops(case: &Case<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// Writes of the controllers for every two changes of a set's objects by others. A new pod alone
-/// has eight of these, of the scheduler and its kubelet.
+/// Writes of the controllers for every two changes of a set's objects by others. A new pod alone has
+/// eight of these, of the scheduler and its kubelet.
 const WRITES_FOR_CHANGES: usize = 3;
 
 /// Initial writes of the controllers: the first revision, claims and pods.

@@ -1,7 +1,7 @@
 //! Costs of functions.
 //!
-//! Upstream: `functionCost` of cel-go, `EstimateCallCost` of `k8s.io/apiserver`, and the estimates
-//! of the extensions for lists and sets
+//! Upstream: `functionCost` of cel-go, `EstimateCallCost` of `k8s.io/apiserver`, and the estimates of
+//! the extensions for lists and sets
 
 use cel::common::ast::{Expr, IdedExpr, LiteralValue};
 
