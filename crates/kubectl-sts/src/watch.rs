@@ -84,7 +84,7 @@ impl Progress {
     }
 }
 
-/// A wanted or present pod.
+/// A desired or existing pod.
 #[derive(Debug, Serialize)]
 struct Row {
     ordinal: Option<i64>,

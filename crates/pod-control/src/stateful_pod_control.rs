@@ -120,7 +120,7 @@ impl SetPodControl<'_> {
         if created.as_ref().is_err_and(ApiError::is_already_exists) {
             return Ok(created.map(drop)?);
         }
-        // As upstream, the claims get their owners even if the pod's creation failed.
+        // As in upstream, the claims get their owners even if the pod's creation failed.
         let owned = self.update_pod_claim_for_retention_policy(slot).await;
         owned.map_err(|error| self.failed(UPDATE, &pod.name, error))?;
         self.record_pod_event(CREATE, &pod.name, created.as_ref().err());
@@ -197,7 +197,7 @@ impl SetPodControl<'_> {
         }
         let (is_identity_right, has_storage) =
             (is_identity_right(&live.object), has_storage(&live.object));
-        // As upstream, a pod whose claims alone were wrong is written as well.
+        // As in upstream, a pod whose claims alone were wrong is written as well.
         if claims_match && is_identity_right && has_storage {
             return Ok(());
         }

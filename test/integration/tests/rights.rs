@@ -84,7 +84,7 @@ async fn everything(cluster: &NodeCluster) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn controller_uses_only_verbs_of_the_stock_role() {
+async fn controller_uses_only_verbs_of_the_default_role() {
     integration::embedded_only!("reads the audit log");
     let mut cluster = NodeCluster::start_without_controller(PodBehaviour::default()).await;
     cluster.start_recording_controller();

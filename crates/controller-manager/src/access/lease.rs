@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn forbidden_lease_reports_the_rights_to_grant() {
+    async fn forbidden_lease_reports_the_permissions_to_grant() {
         let message = "leases.coordination.k8s.io \"mine\" is forbidden: User \"jane\" cannot get";
         let Err(Obstacle::Rights {
             missing,

@@ -61,7 +61,7 @@ async fn lists_ask_for_one_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_rights_are_logged_once_until_granted() {
+async fn missing_permissions_are_logged_once_until_granted() {
     let (after, log) = waited(|seconds, path| {
         let is_missing = path.ends_with("pods") || path.ends_with("controllerrevisions");
         Ok(if is_missing && seconds < 60 {
@@ -85,7 +85,7 @@ async fn missing_rights_are_logged_once_until_granted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_change_of_missing_rights_is_logged() {
+async fn each_change_of_missing_permissions_is_logged() {
     let (_, log) = waited(|seconds, path| match path {
         "/api/v1/pods" if seconds < 5 => Ok(forbidden(path)),
         "/apis/apps/v1/statefulsets" if seconds < 10 => Ok(forbidden(path)),
@@ -179,7 +179,7 @@ async fn forbidden_lease_is_logged_once_until_granted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_server_is_logged_once_until_it_answers() {
+async fn slow_server_is_logged_once_until_it_responds() {
     let log = CapturedLog::at(Level::INFO);
     let begin = Instant::now();
     let slow = tower::service_fn(|_: http::Request<kube::client::Body>| async {

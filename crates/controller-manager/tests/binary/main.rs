@@ -137,7 +137,7 @@ fn proxy_credentials_never_appear_in_errors() {
 }
 
 #[test]
-fn unreachable_server_is_logged_once_until_it_answers() {
+fn unreachable_server_is_logged_once_until_it_responds() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -183,7 +183,7 @@ fn rejected_credentials_are_logged_once_until_accepted() {
 }
 
 #[test]
-fn missing_rights_are_logged_once_until_granted() {
+fn missing_permissions_are_logged_once_until_granted() {
     let refuse = |request: &Request| {
         let message = "pods is forbidden: User \"jane\" cannot list resource \"pods\"";
         let is_of_pods = request.path == "/api/v1/pods";

@@ -107,7 +107,7 @@ fn health_is_public_and_metrics_are_not() {
 }
 
 #[test]
-fn program_becomes_ready_when_rights_are_granted() {
+fn program_becomes_ready_when_permissions_are_granted() {
     let is_granted = Arc::new(AtomicBool::new(false));
     let granted = Arc::clone(&is_granted);
     let api = FakeApi::new(move |request| {

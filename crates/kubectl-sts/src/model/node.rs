@@ -10,7 +10,7 @@ use super::{Condition, Metadata};
 pub struct Node {
     /// Metadata.
     pub metadata: Metadata,
-    /// Wanted state.
+    /// Desired state.
     pub spec: NodeSpec,
     status: NodeStatus,
 }
@@ -53,7 +53,7 @@ impl Node {
 pub struct Claim {
     /// Metadata.
     pub metadata: Metadata,
-    /// Wanted state.
+    /// Desired state.
     pub spec: ClaimSpec,
     /// Status.
     pub status: ClaimStatus,

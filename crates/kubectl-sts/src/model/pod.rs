@@ -11,7 +11,7 @@ use super::{Metadata, time};
 pub struct Pod {
     /// Metadata.
     pub metadata: Metadata,
-    /// Wanted state.
+    /// Desired state.
     pub spec: PodSpec,
     /// Status.
     pub status: PodStatus,

@@ -13,7 +13,7 @@ use super::Metadata;
 pub struct Set {
     /// Metadata.
     pub metadata: Metadata,
-    /// Wanted state.
+    /// Desired state.
     pub spec: SetSpec,
     /// Status.
     pub status: SetStatus,

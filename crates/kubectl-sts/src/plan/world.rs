@@ -36,7 +36,7 @@ use crate::why::snapshot::Snapshot;
 
 /// Seed of new uids, which must not be those of the copied objects.
 const SEED: u64 = 0x706c_616e;
-/// Time in which a pod becomes ready if no present pod shows it.
+/// Time in which a pod becomes ready if no existing pod shows it.
 const READY_DEFAULT: Duration = Duration::from_secs(10);
 /// Time in which a deleted pod stops.
 const STOP: Duration = Duration::from_secs(1);

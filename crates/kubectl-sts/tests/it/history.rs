@@ -74,7 +74,7 @@ async fn set_without_controller_has_no_revisions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_objects_and_rights_are_named() {
+async fn missing_objects_and_permissions_are_named() {
     let stage = Stage::start().await;
     let missing =
         "error: StatefulSet db doesn't exist in namespace default; choose another with -n\n";

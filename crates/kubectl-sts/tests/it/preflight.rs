@@ -106,7 +106,7 @@ async fn cluster_without_open_points_may_switch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_rights_leave_points_open() {
+async fn missing_permissions_leave_points_open() {
     let stage = Stage::start().await;
     let jane = stage.plane.client_as(Identity::user("jane"));
     let text = stage.sts_as(jane, "preflight").await;

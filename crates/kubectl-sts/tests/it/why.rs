@@ -111,7 +111,7 @@ async fn unreadable_evidence_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn undecodable_pod_is_named_next_to_other_answers() {
+async fn undecodable_pod_does_not_affect_other_answers() {
     let stage = two_sets().await;
     let path = "/api/v1/namespaces/default/pods/db-0";
     let mut pod = stage
@@ -162,7 +162,7 @@ async fn exhausted_budgets_are_evidence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_rights_are_named() {
+async fn missing_permissions_are_named() {
     let stage = two_sets().await;
     let jane = stage.plane.client_as(Identity::user("jane"));
     let text = stage.sts_as(jane, "why web").await;

@@ -180,7 +180,7 @@ fn controller_reads_as_manager_and_writes_as_account() {
 }
 
 #[test]
-fn revoked_right_is_logged_once_until_restored() {
+fn revoked_permission_is_logged_once_until_restored() {
     let folder = tempfile::tempdir().unwrap();
     let (plane, mut controller) = start(folder.path(), &folder.path().join("audit"));
     controller.logged("ready: caches are filled");

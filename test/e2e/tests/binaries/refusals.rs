@@ -89,7 +89,7 @@ fn end_refused(controller: Process) {
 }
 
 #[test]
-fn bad_credentials_and_missing_rights_are_distinguished() {
+fn bad_credentials_and_missing_permissions_are_distinguished() {
     let programs = &programs();
     let plane = Plane::start(programs, "0s");
     let wrong_token = plane.kubeconfig_of(&json!({"token": "wrong"}));

@@ -44,7 +44,7 @@ fn without(role: &Value, resource: &str, verb: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_write_right_is_logged_with_its_rule() {
+async fn missing_write_permission_is_logged_with_its_rule() {
     for (resource, verb, right, rule) in [
         (
             "pods",
@@ -93,7 +93,7 @@ async fn missing_write_right_is_logged_with_its_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_read_right_is_logged_and_the_cache_recovers() {
+async fn missing_read_permission_is_logged_and_the_cache_recovers() {
     let outfit = Outfit::start().await;
     outfit.create(1).await;
     outfit.complete(1).await;
@@ -138,7 +138,7 @@ async fn missing_read_right_is_logged_and_the_cache_recovers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_event_right_does_not_block_syncs() {
+async fn missing_event_permission_does_not_block_syncs() {
     let outfit = Outfit::start().await;
     let whole = role(&outfit).await;
     put(&outfit, &without(&whole, "events", "create")).await;

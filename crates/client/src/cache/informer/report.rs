@@ -150,7 +150,7 @@ mod tests {
     use crate::resource::{PODS, STATEFUL_SETS};
 
     #[test]
-    fn log_line_names_resource_and_missing_right() {
+    fn log_line_names_resource_and_missing_permission() {
         let err = Error::api(403, "Forbidden", "statefulsets.apps is forbidden: no");
         assert_eq!(
             line(

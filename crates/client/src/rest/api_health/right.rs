@@ -99,7 +99,7 @@ mod tests {
     use crate::resource::{EVENTS, NAMESPACES, PODS, SERVICE_ACCOUNTS, STATEFUL_SETS};
 
     #[test]
-    fn requests_map_to_rights() {
+    fn requests_map_to_permissions() {
         let (pods, sets) = (PODS.group_resource(), STATEFUL_SETS.group_resource());
         for (method, resource, target, expected) in [
             (
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn right_maps_to_rule() {
+    fn permission_maps_to_rule() {
         let target = "/apis/apps/v1/namespaces/ns/statefulsets/web/status";
         let right = Right::of(&Method::PUT, &STATEFUL_SETS.group_resource(), target);
         assert_eq!(

@@ -94,7 +94,7 @@ async fn changed_outage_is_logged_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_right_is_logged_with_its_rule() {
+async fn missing_permission_is_logged_with_its_rule() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     for _ in 0..10 {
@@ -120,7 +120,7 @@ async fn missing_right_is_logged_with_its_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn exceeded_quota_is_not_a_missing_right() {
+async fn exceeded_quota_is_not_a_missing_permission() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     let quota = Error::api(
@@ -182,7 +182,7 @@ async fn unsent_request_is_ignored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn handle_without_rights_logs_only_outages() {
+async fn handle_without_permissions_logs_only_outages() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     let handle = state.without_rights();

@@ -255,7 +255,7 @@ async fn recovery_between_attempts_is_not_logged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_right_is_logged_once_with_its_rule() {
+async fn missing_permission_is_logged_once_with_its_rule() {
     let log = CapturedLog::at(Level::INFO);
     let (server, source) = fixture(None);
     let message = "serviceaccounts \"web\" is forbidden: User \"jane\" cannot create resource \

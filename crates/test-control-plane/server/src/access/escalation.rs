@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_rights_are_grouped_by_resource() {
+    fn missing_permissions_are_grouped_by_resource() {
         let owned = json!([
             {"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "secrets"]},
             {"verbs": ["*"], "apiGroups": ["apps"], "resources": ["*/scale"]},

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn stock_objects_are_managed_by_the_server() {
+    fn default_roles_are_managed_by_the_server() {
         let fields = |kind: &str, name: &str| {
             let is_it = |o: &&Value| o["kind"] == kind && o["metadata"]["name"] == name;
             let managed = &OBJECTS.iter().find(is_it).unwrap()["metadata"]["managedFields"];
