@@ -94,7 +94,10 @@ fn failed_live_read_lets_no_claim_be_deleted() {
         }
         prevented += usize::from(!writes.is_empty());
     }
-    assert!(prevented > 20, "only {prevented} cases let a claim be deleted");
+    assert!(
+        prevented > 20,
+        "only {prevented} cases let a claim be deleted"
+    );
 }
 
 /// Returns true if an object of this resource was updated.

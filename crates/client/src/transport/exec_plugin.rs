@@ -97,7 +97,9 @@ struct Credentials {
 enum PluginError {
     #[error("the credential plugin has no command")]
     NoCommand,
-    #[error("the credential plugin requires a terminal (interactiveMode: Always), but there is none")]
+    #[error(
+        "the credential plugin requires a terminal (interactiveMode: Always), but there is none"
+    )]
     Interactive,
     #[error("cannot run the credential plugin: {0}")]
     Start(String),

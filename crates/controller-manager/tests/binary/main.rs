@@ -171,10 +171,7 @@ fn missing_tls_is_logged_once_until_it_works() {
 #[test]
 fn rejected_credentials_are_logged_once_until_accepted() {
     let refuse = |_: &Request| Some(Answer::failure(401, "Unauthorized", "Unauthorized"));
-    let log = wait_out(
-        refuse,
-        "API server rejects the credentials, trying again",
-    );
+    let log = wait_out(refuse, "API server rejects the credentials, trying again");
     assert_eq!(warnings(&log).len(), 1, "{log}");
     assert!(
         log.contains("API server accepts the credentials again"),

@@ -93,10 +93,7 @@ fn bad_credentials_and_missing_permissions_are_distinguished() {
     let programs = &programs();
     let plane = Plane::start(programs, "0s");
     let wrong_token = plane.kubeconfig_of(&json!({"token": "wrong"}));
-    let expected = [
-        "API server rejects the credentials",
-        "check the token",
-    ];
+    let expected = ["API server rejects the credentials", "check the token"];
     end_refused(start_refused(&plane, &wrong_token, &[], &expected));
     // Without credentials the server responds, but allows nothing.
     let anonymous = plane.kubeconfig_of(&json!({}));

@@ -85,7 +85,9 @@ async fn missing_write_permission_is_logged_with_its_rule() {
         outfit.complete(2).await;
         assert_begin(
             &outfit.take_lines(),
-            &[&format!("INFO permission is granted permission={right} after=")],
+            &[&format!(
+                "INFO permission is granted permission={right} after="
+            )],
         );
         assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1"]);
         outfit.plane.invariants().expect_none();
