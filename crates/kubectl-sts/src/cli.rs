@@ -18,7 +18,7 @@ pub struct Cli {
     /// The namespace; by default that of the context
     #[arg(short, long, global = true, value_name = "NAME")]
     pub namespace: Option<String>,
-    /// The form of the answer
+    /// The output format
     #[arg(short, long, global = true, value_enum, default_value_t)]
     pub output: Output,
     /// Colours in text
@@ -62,7 +62,7 @@ pub enum Command {
     },
     /// Shows what a change would do, without making it
     ///
-    /// The exit code is 2 if data would be deleted or no pod would be ready at some moment.
+    /// The exit code is 2 if data would be deleted or no pod would be ready at some point.
     Plan(PlanArguments),
     /// Shows what happened to a set: revisions, pods, restarts, events and writers
     Timeline {

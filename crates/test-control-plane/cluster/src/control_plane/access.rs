@@ -68,9 +68,9 @@ impl TestControlPlane {
     /// extra values, such as a service account, gets a token instead, because a certificate can't
     /// carry them.
     ///
-    /// There is no port, or generating the certificate failed.
+    /// # Errors
     ///
-    /// There is no port, or no certificate can be made.
+    /// There is no port, or generating the certificate failed.
     pub fn kubeconfig_for(&self, identity: &Identity) -> Result<Value, AccessError> {
         let Endpoint { tls, .. } = self.endpoint.as_deref().ok_or(AccessError::NoPort)?;
         let url = self.url().ok_or(AccessError::NoPort)?;
