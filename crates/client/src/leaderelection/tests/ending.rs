@@ -198,7 +198,7 @@ async fn release_times_out_like_other_calls() {
         assert_eq!(
             log.take(),
             [
-                "WARN failed to release the lease: GET lease kube-system/lock: no answer from the \
+                "WARN failed to release the lease: GET lease kube-system/lock: no response from the \
               API server within 5 s lock=kube-system/lock"
             ]
         );
