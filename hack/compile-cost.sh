@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares a project that tests its operator on the control plane with one that has kube alone:
+# Compares a project that tests its operator on the control plane with one that depends only on kube:
 # processor time and wall time of a debug build of the tests from scratch, number of crates, and size
 # of the stripped test program.
 set -euo pipefail

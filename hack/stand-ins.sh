@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the suites with the test control plane as a stand-in for a real API server: once as the
-# kube-apiserver of KUBEBUILDER_ASSETS, once as an existing cluster. Both use real time, so only a few
-# of the e2e tests run, beside all integration tests. Exactly the tests that need the embedded control
+# kube-apiserver of KUBEBUILDER_ASSETS, once as an existing cluster. Both use real time, so all
+# integration tests run, but only a few e2e tests. Exactly the tests that need the embedded control
 # plane must skip themselves.
 #
 #   hack/stand-ins.sh    BINARIES=folder with the built programs, default: target/debug

@@ -146,7 +146,7 @@ pub enum ConfigError {
     },
     /// The server rejected the credentials.
     #[error(
-        "the API server at {server} does not accept the credentials: {source}; \
+        "the API server at {server} rejects the credentials: {source}; \
          check the token or client certificate"
     )]
     Unauthorized {

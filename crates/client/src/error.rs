@@ -31,7 +31,7 @@ pub enum Error {
         source: Box<dyn StdError + Send + Sync>,
     },
     /// No complete response within the time limit.
-    #[error("{action}: no answer from the API server within {} s", .after.as_secs())]
+    #[error("{action}: no response from the API server within {} s", .after.as_secs())]
     Timeout {
         /// The request.
         action: String,
@@ -127,7 +127,7 @@ impl Error {
             .is_some_and(|status| status.is("Forbidden", 403))
     }
 
-    /// Returns true if the identity lacks a right. Excludes requests forbidden by a quota, a
+    /// Returns true if the identity lacks a permission. Excludes requests forbidden by a quota, a
     /// policy or a terminating namespace.
     pub fn is_missing_right(&self) -> bool {
         self.is_forbidden()
@@ -144,7 +144,7 @@ impl Error {
     }
 
     /// Returns true if the cause lies outside this request: the server is unreachable, rejects the
-    /// credentials, or denies a right. The
+    /// credentials, or denies a permission. The
     /// [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog), or the source of the credentials,
     /// logs such errors; callers don't.
     pub fn is_server_wide(&self) -> bool {

@@ -1,4 +1,4 @@
-//! Shards: disjoint parts of a cluster's namespaces, for several controllers beside each other.
+//! Shards: disjoint parts of a cluster's namespaces, each served by one controller.
 
 use std::fmt;
 use std::str::FromStr;

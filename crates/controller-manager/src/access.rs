@@ -1,7 +1,7 @@
-//! Startup wait until the API server grants the rights that the program needs.
+//! Startup wait until the API server grants the permissions that the program needs.
 //!
-//! An unreachable or untrusted server, rejected credentials and missing rights can all be fixed
-//! while the program runs. Each is logged once, and the program keeps waiting.
+//! An unreachable or untrusted server, rejected credentials and missing permissions can all be
+//! fixed while the program runs. Each is logged once, and the program keeps waiting.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ enum Obstacle {
     AlreadyLogged,
     /// Rights are missing.
     Rights {
-        /// List of the missing rights.
+        /// List of the missing permissions.
         missing: String,
         /// First refusal; empty if an access review reported it.
         error: String,
@@ -64,7 +64,7 @@ pub(crate) struct Needs<'a> {
 
 /// Waits until the lists that fill the caches are allowed, the lease is readable and, with a
 /// service account, its tokens can be requested. [`ApiHealthLog`] logs outages and rejected
-/// credentials; this function logs missing rights, in one line that names the role.
+/// credentials; this function logs missing permissions, in one line that names the role.
 pub(crate) async fn wait_for_access(client: &RestClient, state: &ApiHealthLog, needs: Needs<'_>) {
     let client = client
         .clone()
@@ -82,7 +82,7 @@ pub(crate) async fn wait_for_access(client: &RestClient, state: &ApiHealthLog, n
     }
     if logged.is_some() {
         let after = format!("{} s", begin.elapsed().as_secs());
-        tracing::info!(%after, "the API server allows what the program needs");
+        tracing::info!(%after, "the API server grants the required access");
     }
     if let Some(account) = needs.account {
         account::warn_of_missing_rights(&client, account).await;
@@ -107,7 +107,7 @@ impl Obstacle {
                 advice,
             } => {
                 let error = Some(error).filter(|error| !error.is_empty());
-                tracing::warn!(%missing, error, "rights are missing, trying again; {advice}");
+                tracing::warn!(%missing, error, "permissions are missing, trying again; {advice}");
             }
             Self::Request(text) => tracing::warn!("{text}"),
         }

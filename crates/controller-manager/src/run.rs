@@ -33,8 +33,8 @@ pub(crate) struct Seeds {
     pub(crate) reviews: u64,
 }
 
-/// Runs until stopped: waits for an API server that grants the needed rights, then for the lease if
-/// leader election is on, and then runs the controller.
+/// Runs until stopped: waits for an API server that grants the needed permissions, then for the
+/// lease if leader election is on, and then runs the controller.
 ///
 /// # Errors
 ///

@@ -187,7 +187,7 @@ impl Served {
         self.stop.cancel();
         let ended = async { while self.tasks.join_next().await.is_some() {} };
         if timeout(CLOSING_MAX, ended).await.is_err() {
-            tracing::warn!("some requests to the program's own port were cut off");
+            tracing::warn!("some requests to the secure port were cut off");
         }
     }
 }

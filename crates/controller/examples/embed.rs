@@ -18,7 +18,7 @@ use statefulset_controller::{LeaderElection, StatefulSetController};
 async fn main() -> anyhow::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("embed".to_owned());
     let mut config = kube::Config::infer().await?;
-    config.default_retry = false; // the controller retries itself, behind its fence
+    config.default_retry = false; // the controller has its own retries, behind its fence
     let client = kube::Client::try_from(config)?;
     let lease = LeaseName {
         namespace: "default".to_owned(),

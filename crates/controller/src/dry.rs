@@ -1,5 +1,5 @@
-//! Dry syncs: one sync of a set whose requests are answered inside the process. Reads see the caches
-//! and the sync's own writes; no write reaches a server.
+//! Dry syncs: one sync of a set whose requests are answered inside the process. Reads see the
+//! caches and the sync's own writes; no write reaches a server.
 //!
 //! Tools use them to predict the controller's next step.
 
@@ -66,7 +66,7 @@ pub enum DryVerb {
 }
 
 impl DryVerb {
-    /// The verb as rules of rights and audit logs spell it.
+    /// The verb as RBAC rules and audit logs spell it.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",

@@ -59,7 +59,7 @@ pub enum RunError {
         message: String,
     },
     /// Shared informers stopped before the controller, so its caches no longer change.
-    #[error("an informer of the controller has ended")]
+    #[error("an informer of the controller has stopped")]
     InformerEnded,
     /// Syncs in progress did not finish in time.
     #[error("controller shutdown timeout reached")]

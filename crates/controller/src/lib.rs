@@ -5,7 +5,7 @@
 //! ```no_run
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut config = kube::Config::infer().await?;
-//! config.default_retry = false; // the controller retries itself, behind its fence
+//! config.default_retry = false; // the controller has its own retries, behind its fence
 //! let client = kube::Client::try_from(config)?;
 //! let shutdown = async { drop(tokio::signal::ctrl_c().await) };
 //! let controller = statefulset_controller::StatefulSetController::builder(client).build()?;

@@ -12,12 +12,12 @@ use crate::error::Error;
 /// Maximum of different failures of a set that are remembered.
 const TEXTS_MAX: usize = 16;
 
-/// Logs when a set starts moving to its wanted state and when it gets there, and each failure once
-/// until a sync succeeds again. Retries are not logged. A set in its wanted state takes no memory.
+/// Logs when a set starts moving to its desired state and when it reaches it, and each failure once
+/// until a sync succeeds again. Retries are not logged. A set in its desired state takes no memory.
 #[derive(Debug, Default)]
 pub(crate) struct SyncLog(Mutex<BTreeMap<ObjectKey, Progress>>);
 
-/// Logged state of a set that is not in its wanted state.
+/// Logged state of a set that is not in its desired state.
 #[derive(Debug, Default)]
 struct Progress {
     begun: Option<Instant>,
@@ -48,7 +48,7 @@ impl SyncLog {
             if progress.begun.is_none() {
                 progress.begun = Some(Instant::now());
                 let reason = synced.waiting.as_ref().map(tracing::field::display);
-                tracing::info!(reason, "bringing the set to its wanted state");
+                tracing::info!(reason, "bringing the set to its desired state");
             }
             sets.insert(key.clone(), progress);
             return;
@@ -58,7 +58,7 @@ impl SyncLog {
                 after = %seconds(begun),
                 pods = status.replicas,
                 revision = %status.update_revision,
-                "set is in its wanted state"
+                "set is in its desired state"
             );
         }
     }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(
             log.take(),
             [""; 0],
-            "a set in its wanted state is not logged"
+            "a set in its desired state is not logged"
         );
         for ready in 0..3 {
             sync_log.synced(&key(), &synced(ready, 3, Some(not_ready())));
@@ -181,10 +181,10 @@ mod tests {
         sync_log.synced(&key(), &synced(3, 3, None));
         let lines = log.take();
         assert_eq!(lines.len(), 2, "{lines:#?}");
-        assert!(lines[0].starts_with("INFO bringing the set to its wanted state reason="));
+        assert!(lines[0].starts_with("INFO bringing the set to its desired state reason="));
         assert_eq!(
             lines[1],
-            "INFO set is in its wanted state after=15 s pods=3 revision=web-1"
+            "INFO set is in its desired state after=15 s pods=3 revision=web-1"
         );
         assert!(sync_log.sets().is_empty());
     }

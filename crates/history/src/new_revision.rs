@@ -15,7 +15,7 @@ use crate::name::{controller_revision_name, hash_controller_revision};
 #[cfg(test)]
 mod tests;
 
-/// A revision of a set's present template.
+/// A revision of a set's current template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewRevision {
     /// Name of the set, the prefix of the revision's name.

@@ -10,7 +10,7 @@ use crate::{diff, history, plan, preflight, revisions, shadow_report, timeline, 
 ///
 /// # Errors
 ///
-/// The cluster can't be reached, a right is missing, or an object doesn't exist.
+/// The cluster can't be reached, a permission is missing, or an object doesn't exist.
 pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
     let server = Server::new(session.client.clone());
     let (mut has_objection, mut is_settled) = (false, false);

@@ -18,7 +18,7 @@ pub struct Cli {
     /// The namespace; by default that of the context
     #[arg(short, long, global = true, value_name = "NAME")]
     pub namespace: Option<String>,
-    /// The form of the answer
+    /// The output format
     #[arg(short, long, global = true, value_enum, default_value_t)]
     pub output: Output,
     /// Colours in text
@@ -62,7 +62,7 @@ pub enum Command {
     },
     /// Shows what a change would do, without making it
     ///
-    /// The exit code is 2 if data would be deleted or no pod would be ready at some moment.
+    /// The exit code is 2 if data would be deleted or no pod would be ready at some point.
     Plan(PlanArguments),
     /// Shows what happened to a set: revisions, pods, restarts, events and writers
     Timeline {
@@ -78,7 +78,7 @@ pub enum Command {
         /// The set
         #[arg(value_parser = set_name)]
         name: String,
-        /// Shows the present state only
+        /// Shows the current state only
         #[arg(long)]
         once: bool,
     },
@@ -107,7 +107,7 @@ pub struct PlanArguments {
     /// The set
     #[arg(value_parser = set_name, required_unless_present = "file", conflicts_with = "file")]
     pub name: Option<String>,
-    /// A manifest with the set, which replaces the present one
+    /// A manifest with the set, which replaces the existing one
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Another number of pods

@@ -44,7 +44,7 @@ pub(crate) struct Plan {
     ends_with: Option<String>,
     /// Estimated duration.
     seconds: i64,
-    /// Seconds that the present pods took to become ready; `None` without such pods.
+    /// Seconds that the existing pods took to become ready; `None` without such pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds_to_ready: Option<i64>,
 }
@@ -150,7 +150,7 @@ fn in_virtual_time<T: Send, F: Future<Output = anyhow::Result<T>>>(
     })
 }
 
-/// The changed set as the API server would store it, by a dry run. Without the right to change the
+/// The changed set as the API server would store it, by a dry run. Without permission to change the
 /// set, it stays as the embedded server stores it.
 async fn checked(
     server: &Server,

@@ -1,6 +1,7 @@
 //! The check whether a cluster may switch to this controller, or back.
 //!
-//! Each check judges a few objects and never writes. A check without the right to read them stays open.
+//! Each check judges a few objects and never writes. A check without permission to read them stays
+//! open.
 
 mod admission;
 mod check;

@@ -81,7 +81,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The right is missing, or the server doesn't answer.
+    /// The permission is missing, or the server doesn't answer.
     pub async fn get(
         &self,
         resource: &Resource,
@@ -103,7 +103,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The object can't be decoded, the right is missing, or the server doesn't answer.
+    /// The object can't be decoded, the permission is missing, or the server doesn't answer.
     pub async fn get_value(
         &self,
         resource: &Resource,
@@ -125,9 +125,9 @@ impl Server {
         serde_json::from_str(&text).context("decode the version")
     }
 
-    /// Sends a set as a dry run, which stores nothing: the changed state of the set of this name, or
-    /// a new set. Returns the state that the server would store; `None`, with a note, without the
-    /// right or if the set was changed meanwhile.
+    /// Sends a set as a dry run, which stores nothing: the changed state of the set of this name,
+    /// or a new set. Returns the state that the server would store; `None`, with a note, without
+    /// the right or if the set was changed meanwhile.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl Server {
             Err(kube::Error::Api(status)) if status.message.contains(&format!("cannot {verb}")) => {
                 let place = STATEFUL_SETS.place(Some(namespace));
                 self.note(format!(
-                    "the server's own check of the change (needs the right to {verb} {place})"
+                    "the server's own check of the change (needs permission to {verb} {place})"
                 ));
                 Ok(None)
             }
@@ -175,7 +175,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// The right is missing, or the pod doesn't answer.
+    /// The permission is missing, or the pod doesn't answer.
     pub async fn proxied(
         &self,
         namespace: &str,

@@ -5,7 +5,7 @@ use kube::Client;
 
 use crate::output::Style;
 
-/// Everything that an answer depends on beside the question.
+/// Everything that an answer depends on besides the question.
 pub struct Session {
     /// The cluster.
     pub client: Client,

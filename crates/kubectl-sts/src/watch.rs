@@ -1,4 +1,4 @@
-//! The present state of a set, pod by pod.
+//! The current state of a set, pod by pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +84,7 @@ impl Progress {
     }
 }
 
-/// A wanted or present pod.
+/// A desired or existing pod.
 #[derive(Debug, Serialize)]
 struct Row {
     ordinal: Option<i64>,
@@ -136,7 +136,7 @@ pub(crate) async fn status(
     Ok(status)
 }
 
-/// The zones of the nodes that run pods. Without the right to read nodes, the zones are missing.
+/// The zones of the nodes that run pods. Without permission to read nodes, the zones are missing.
 async fn zones(
     server: &Server,
     snapshot: &Snapshot,

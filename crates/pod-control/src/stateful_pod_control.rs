@@ -117,7 +117,7 @@ impl SetPodControl<'_> {
         if created.as_ref().is_err_and(ApiError::is_already_exists) {
             return Ok(created.map(drop)?);
         }
-        // As upstream, the claims get their owners even if the pod's creation failed.
+        // As in upstream, the claims get their owners even if the pod's creation failed.
         let owned = self.update_pod_claim_for_retention_policy(slot).await;
         owned.map_err(|error| self.failed(UPDATE, &pod.name, error))?;
         self.record_pod_event(CREATE, &pod.name, created.as_ref().err());
@@ -187,7 +187,7 @@ impl SetPodControl<'_> {
         let live = live.and_then(|live| live.with_uid(slot.uid(), Pods, "pod"));
         let mut live = live.inspect_err(|_| progress.wrote = true)?;
         let [has_identity, has_storage] = matches(&live.object);
-        // As upstream, a pod whose claims alone were wrong is written as well.
+        // As in upstream, a pod whose claims alone were wrong is written as well.
         if claims_match && has_identity && has_storage {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use crate::waiting::Waiting;
 pub struct SyncOutcome {
     /// The computed status, written or not.
     pub status: Option<StatefulSetStatus>,
-    /// The reason for stopping early; `None` if the set is as wanted.
+    /// The reason for stopping early; `None` if the set is in its desired state.
     pub waiting: Option<Waiting>,
     /// The failure, if any.
     pub error: Option<Error>,

@@ -65,7 +65,7 @@ pub(crate) async fn run_batch<'a, T, Fut: Future<Output = Step>>(
     step: impl Fn(&'a T) -> Fut,
 ) -> Step {
     consume_budget().await;
-    // As the reference, sends the last call first: a server that fails a single call then fails the
+    // Like the reference, sends the last call first: a server that fails a single call then fails the
     // same pod's.
     let (before, last) = batch.split_at(batch.len().saturating_sub(1));
     let mut results = join_all(last.iter().chain(before).map(step)).await;

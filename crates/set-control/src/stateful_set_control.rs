@@ -30,7 +30,7 @@ use crate::waiting::Waiting;
 #[cfg(test)]
 mod tests;
 
-/// Brings sets to their wanted state, step by step.
+/// Brings sets to their desired state, step by step.
 ///
 /// Upstream: `StatefulSetControlInterface`.
 #[cfg_attr(any(test, feature = "testing"), mockall::automock)]
@@ -197,12 +197,12 @@ impl DefaultStatefulSetControl {
         Ok(())
     }
 
-    /// Brings the pods one step closer to the wanted state. Returns the status beside the outcome.
+    /// Brings the pods one step closer to the desired state. Returns the status with the outcome.
     ///
     /// # Errors
     ///
     /// A revision can't be applied to the set, or its strategy is disabled. No status was computed
-    /// and no pod changed. Other failures are in the outcome, beside a valid status.
+    /// and no pod changed. Other failures are in the outcome, with a valid status.
     ///
     /// Upstream: `updateStatefulSet`.
     async fn update_stateful_set(

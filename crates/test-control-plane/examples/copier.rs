@@ -102,7 +102,7 @@ mod tests {
     /// immediately.
     const QUIET: Duration = Duration::from_secs(60);
 
-    /// A control plane, the controller in it with a separate role, and a client with all rights.
+    /// A control plane, the controller in it with a separate role, and a client with all permissions.
     struct Fixture {
         plane: TestControlPlane,
         maps: Api<ConfigMap>,

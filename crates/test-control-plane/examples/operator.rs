@@ -1,4 +1,4 @@
-//! An operator with a custom resource, and its test: an answer gets lost, and nothing stays behind.
+//! An operator with a custom resource, and its test: a response is lost, and no object remains.
 //!
 //! ```sh
 //! cargo test -p kube-test-control-plane --example operator   # the test

@@ -31,7 +31,7 @@ pub mod route {
     pub use kube_test_control_plane_api::kinds::Verb;
 }
 
-/// Users, their credentials and their rights.
+/// Users, their credentials and their permissions.
 pub mod auth {
     pub use kube_test_control_plane_server::auth::*;
     pub use kube_test_control_plane_server::in_process::ServiceAs;

@@ -86,7 +86,7 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Counts every piece of work beside its recorded count.
+/// Counts every piece of work next to its recorded count.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Times of the parts, each beside its alternative.
+//! Times of the parts, each with its alternative.
 
 use std::hint::black_box;
 use std::sync::Arc;

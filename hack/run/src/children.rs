@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ended_child_is_reported_with_its_last_words() {
+    async fn exited_child_is_reported_with_its_last_output() {
         let folder = tempfile::tempdir().expect("the folder is created");
         let arguments = ["-c", "echo first; echo last >&2; exit 3"].map(str::to_owned);
         let mut child = Process::start(

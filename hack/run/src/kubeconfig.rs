@@ -1,5 +1,5 @@
-//! Uses of the control plane's kubeconfig: a client, a kubeconfig with the controller's rights, and
-//! a curl command.
+//! Uses of the control plane's kubeconfig: a client, a kubeconfig with the controller's
+//! permissions, and a curl command.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,8 @@ const ACCOUNT: &str = "statefulset-controller";
 /// Lifetime of its token: longer than any session.
 const TOKEN_SECONDS: u32 = 365 * 24 * 3600;
 
-/// Writes a kubeconfig with the controller's rights beside the administrator's; returns its path.
+/// Writes a kubeconfig with the controller's permissions next to the administrator's; returns its
+/// path.
 pub(crate) async fn of_controller(client: &Client, admin: &Path) -> anyhow::Result<PathBuf> {
     let post = async |path: &str, object: Value| {
         let request = Request::post(path).header("content-type", "application/json");

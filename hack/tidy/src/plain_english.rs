@@ -91,6 +91,35 @@ const PHRASES: &[(&str, &str)] = &[
         "name the action: delete, drop, free",
     ),
     ("of which|whom * say|says|said that", "split the sentence"),
+    ("beside", "write `besides`, `alongside` or `next to`"),
+    (
+        "as upstream|client-go|kubectl|kube-apiserver|kube-controller-manager ,",
+        "write `like upstream`, or `as upstream does`",
+    ),
+    (
+        ", as upstream .",
+        "write `like upstream`, or `as upstream does`",
+    ),
+    ("stock role|roles|rights", "write `default role`"),
+    ("to the byte", "write `byte for byte`"),
+    ("wanted state", "write `desired state`"),
+    (
+        "present status|pods|pod|objects|answers",
+        "write `current` or `existing`",
+    ),
+    (
+        "user's|missing|all|no|the|with|needs rights",
+        "write `permissions`",
+    ),
+    (
+        "a|the|missing|every|no right to|is|of",
+        "write `permission`",
+    ),
+    (
+        "dooms|doomed|doom|dooming .|a|the|no|claim|claims|its|it",
+        "name the deletion by the garbage collector",
+    ),
+    ("gets lost", "write `is lost`"),
 ];
 
 /// Maximum length of a test's name.

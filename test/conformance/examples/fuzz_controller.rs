@@ -1,5 +1,5 @@
-//! Fuzzer that shows the real controller odd objects beside ordinary sets, in lists and in watches.
-//! It fails at the first panic, hang, or ordinary set that isn't served.
+//! Fuzzer that shows the real controller odd objects alongside ordinary sets, in lists and in
+//! watches. It fails at the first panic, hang, or ordinary set that isn't served.
 //!
 //! `FUZZ_SECONDS` is the duration (600). `FUZZ_SEED` is the seed of the first round, random by
 //! default; each round has its own control plane, and its seed determines everything that is

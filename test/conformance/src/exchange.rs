@@ -13,7 +13,7 @@ pub(crate) const CONTROLLER_TOKEN: &str = "stscontrollertoken";
 /// Credentials of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Credentials {
-    /// A user with all rights.
+    /// A user with all permissions.
     #[default]
     Administrator,
     /// None.

@@ -76,7 +76,7 @@ enum Form {
         #[command(flatten)]
         program: Server,
     },
-    /// Odd objects: their stored bytes are served to the real controller beside an ordinary set.
+    /// Odd objects: their stored bytes are served to the real controller alongside an ordinary set.
     Odd {
         /// Files with one case per line, plain or gzip.
         #[arg(required = true)]
@@ -95,8 +95,8 @@ struct Server {
     #[arg(long = "server", value_name = "URL", requires = "token")]
     url: Option<String>,
 
-    /// Bearer token for requests that specify no other: of a user with all rights; for a scraped
-    /// program, of a user who may read `/metrics`.
+    /// Bearer token for requests that specify no other: of a user with all permissions; for a
+    /// scraped program, of a user who may read `/metrics`.
     #[arg(long, value_name = "TOKEN", requires = "url")]
     token: Option<String>,
 

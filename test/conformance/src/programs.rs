@@ -53,7 +53,7 @@ pub struct Programs {
 }
 
 /// Builds the programs with the profile and target folder of the running program. Concurrent calls
-/// are safe: cargo serializes builds. Without sources, the programs are expected beside the running
+/// are safe: cargo serializes builds. Without sources, the programs are expected next to the running
 /// program; with the environment variable `TEST_PROGRAMS`, in the folder that it names.
 ///
 /// # Errors

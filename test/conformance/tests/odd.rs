@@ -38,7 +38,7 @@ fn serve(part: usize, passed: usize, rules: &[(&str, usize)]) {
 const PARTS: usize = 4;
 
 #[test]
-fn odd_objects_leave_the_controller_at_work_part_1() {
+fn controller_survives_odd_objects_part_1() {
     serve(
         0,
         78,
@@ -50,17 +50,17 @@ fn odd_objects_leave_the_controller_at_work_part_1() {
 }
 
 #[test]
-fn odd_objects_leave_the_controller_at_work_part_2() {
+fn controller_survives_odd_objects_part_2() {
     serve(1, 83, &[("empty-pod-phase", 1), ("record-cut-at-work", 1)]);
 }
 
 #[test]
-fn odd_objects_leave_the_controller_at_work_part_3() {
+fn controller_survives_odd_objects_part_3() {
     serve(2, 86, &[]);
 }
 
 #[test]
-fn odd_objects_leave_the_controller_at_work_part_4() {
+fn controller_survives_odd_objects_part_4() {
     serve(
         3,
         80,

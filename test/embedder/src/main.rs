@@ -10,7 +10,7 @@ use statefulset_controller::StatefulSetController;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = kube::Config::infer().await?;
-    config.default_retry = false; // the controller retries itself, behind its fence
+    config.default_retry = false; // the controller has its own retries, behind its fence
     let client = kube::Client::try_from(config)?;
     let shutdown = async { drop(tokio::signal::ctrl_c().await) };
     let controller = StatefulSetController::builder(client).build()?;

@@ -56,8 +56,8 @@ async fn program_runs_sets_until_interrupted() {
     assert!(output.status.success(), "{errors}");
 }
 
-/// The program of the documentation is this one, and needs one dependency beside kube, tokio and the
-/// crate that selects the Kubernetes version.
+/// The program of the documentation is this one, and needs one dependency besides kube, tokio and
+/// the crate that selects the Kubernetes version.
 #[test]
 fn program_is_the_documented_one_with_one_dependency() {
     let source = include_str!("../src/main.rs");

@@ -55,8 +55,8 @@ impl NodeCluster {
         cluster
     }
 
-    /// Like [`NodeCluster::start`], with a server newer than v1.36.2, which stores fields unknown to
-    /// this version.
+    /// Like [`NodeCluster::start`], with a server newer than v1.36.2, which stores fields unknown
+    /// to this version.
     pub async fn start_newer(pods: PodBehaviour) -> Self {
         let mut cluster = Self::start_server(pods, UnknownFields::Keep).await;
         cluster.start_controller();
@@ -84,7 +84,7 @@ impl NodeCluster {
         }
     }
 
-    /// Starts a new controller process with the rights of the stock role alone. Its events are
+    /// Starts a new controller process with only the default role. Its events are
     /// discarded.
     pub fn start_controller(&mut self) {
         let builder = self.controller_builder();
@@ -144,7 +144,7 @@ impl NodeCluster {
         plane.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// A client with the controller's rights: see [`server::controller_client`].
+    /// A client with the controller's permissions: see [`server::controller_client`].
     pub fn controller_client(&self) -> kube::Client {
         server::controller_client(&self.server)
     }

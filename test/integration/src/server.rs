@@ -17,7 +17,7 @@ use crate::turn::Turn;
 /// Start time of embedded clusters.
 const BEGIN: &str = "2026-03-01T12:00:00Z";
 
-/// Client with the controller's rights in a cluster: those of the stock role
+/// Client with the controller's permissions in a cluster: those of the default role
 /// `system:controller:statefulset-controller`, which every API server binds to this account.
 ///
 /// # Panics

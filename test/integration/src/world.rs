@@ -108,12 +108,12 @@ impl World {
         });
     }
 
-    /// Client with all rights.
+    /// Client with all permissions.
     pub fn client(&self) -> kube::Client {
         self.server.client()
     }
 
-    /// Client with the controller's rights: see [`server::controller_client`].
+    /// Client with the controller's permissions: see [`server::controller_client`].
     pub fn controller_client(&self) -> kube::Client {
         server::controller_client(&self.server)
     }

@@ -102,7 +102,7 @@ impl Contest {
         }
     }
 
-    /// Client with its own user agent in the audit log, and with the rights of the stock role and
+    /// Client with its own user agent in the audit log, and with the default role and
     /// the lease only.
     fn client(&self, user_agent: String, fence: Option<Fence>) -> RestClient {
         let client = self.cluster.controller_client();

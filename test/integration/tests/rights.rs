@@ -1,4 +1,4 @@
-//! Test that the stock role suffices for the controller and its events, and that the controller
+//! Test that the default role suffices for the controller and its events, and that the controller
 //! uses no more of it than upstream: statuses and claims are written by PUT, never patched.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use statefulset_client::resource::{PODS, STATEFUL_SETS};
 
 const USER: &str = "system:serviceaccount:kube-system:statefulset-controller";
 
-/// Rights of the stock role that the controller uses.
+/// Permissions of the default role that the controller uses.
 const USED: [(&str, &[&str]); 6] = [
     (
         "controllerrevisions",
@@ -84,7 +84,7 @@ async fn everything(cluster: &NodeCluster) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn controller_uses_only_verbs_of_the_stock_role() {
+async fn controller_uses_only_verbs_of_the_default_role() {
     integration::embedded_only!("reads the audit log");
     let mut cluster = NodeCluster::start_without_controller(PodBehaviour::default()).await;
     cluster.start_recording_controller();

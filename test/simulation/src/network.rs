@@ -38,9 +38,9 @@ pub enum Signal {
 /// The network of one process.
 #[derive(Clone)]
 pub struct Network {
-    /// The API server, with the rights of the stock role alone.
+    /// The API server, with only the default role.
     pub server: ServiceAs,
-    /// The API server for the lease, which the stock role doesn't allow.
+    /// The API server for the lease, which the default role doesn't allow.
     pub leases: ServiceAs,
     /// The process.
     pub process: Process,

@@ -192,7 +192,7 @@ pub struct Record {
     pub commits: Vec<Commit>,
     /// The times in which processes were suspended.
     pub suspensions: Vec<(Process, Duration, Duration)>,
-    /// Lines that the run logged beside: crashes, steps, ends of processes.
+    /// Log lines of the run: crashes, steps, ends of processes.
     pub notes: Vec<(Duration, String)>,
     /// Time at which all faults and users stopped.
     pub calm: Duration,

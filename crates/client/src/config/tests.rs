@@ -303,7 +303,7 @@ async fn rejected_credentials_have_their_own_error() {
     let client = layered(service, &ClientOptions::default());
     let server = Uri::from_static("https://example.test");
     let text = check(&client, &server).await.unwrap_err().to_string();
-    assert!(text.contains("does not accept the credentials"), "{text}");
+    assert!(text.contains("rejects the credentials"), "{text}");
 }
 
 #[derive(Default)]

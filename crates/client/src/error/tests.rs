@@ -116,7 +116,7 @@ fn tls_failures_are_distinguished() {
 }
 
 #[test]
-fn missing_right_differs_from_other_forbidden_errors() {
+fn missing_permission_differs_from_other_forbidden_errors() {
     let forbidden = |message: &str| Error::api(403, "Forbidden", message);
     let missing =
         "pods is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\"";

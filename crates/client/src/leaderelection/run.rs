@@ -144,7 +144,7 @@ impl LeaderElector {
         if self.fence.is_quiet_for(self.config.lease_duration) {
             self.release_in_time().await;
         } else {
-            tracing::info!(lock = %self.lock.at(), "leaving the lease to expire, as a write without a response, or with a 5xx, may still take effect");
+            tracing::info!(lock = %self.lock.at(), "letting the lease expire, because a write without a response, or with a 5xx, may still take effect");
         }
     }
 

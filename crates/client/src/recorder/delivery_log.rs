@@ -1,4 +1,4 @@
-//! Logs the delivery of events: one line when events get lost, and one on recovery.
+//! Logs the delivery of events: one line when events are lost, and one on recovery.
 
 use super::event::Event;
 use crate::error::Error;
@@ -147,7 +147,7 @@ mod tests {
             [
                 "WARN the server rejected an event event=web.1 error=a policy forbids it",
                 "WARN losing events: dropped one after the last attempt event=web.1 \
-                 error=POST /: no answer from the API server within 90 s",
+                 error=POST /: no response from the API server within 90 s",
                 "INFO events can be sent again lost=3",
             ]
         );

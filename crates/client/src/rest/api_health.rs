@@ -1,7 +1,7 @@
 //! Logs the API server's health: one line when it becomes unusable, and one when it recovers.
 //!
 //! Callers retry silently, with back-off. This log reports faults of the server, the credentials
-//! and the rights once for all clients of a process.
+//! and the permissions once for all clients of a process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -23,13 +23,13 @@ mod right;
 const LINES_BURST: u32 = 20;
 /// Sustained log rate while a fault flaps.
 const LINES_PER_SECOND: f64 = 1.0 / 30.0;
-/// Maximum number of missing rights tracked; each namespace has its own.
+/// Maximum number of missing permissions tracked; each namespace has its own.
 const MISSING_RIGHTS_MAX: usize = 1000;
 
 /// Logs faults that affect more than one request, detected from the results of requests.
 ///
 /// Logs the start and the end of each fault: the server is unreachable, rejects the credentials,
-/// fails lists and watches, or denies a right.
+/// fails lists and watches, or denies a permission.
 #[derive(Debug, Default)]
 pub struct ApiHealthLog {
     state: Arc<Mutex<State>>,
@@ -64,7 +64,7 @@ struct Lines {
 }
 
 impl ApiHealthLog {
-    /// Returns a handle with the same state for a client that logs missing rights itself. The
+    /// Returns a handle with the same state for a client that logs missing permissions itself. The
     /// handle records only faults of the server and the credentials.
     #[must_use]
     pub fn without_rights(&self) -> Self {
@@ -166,7 +166,7 @@ impl State {
             TroubleKind::Unauthorized => tracing::warn!(
                 parent: None,
                 %error, withheld,
-                "API server does not accept the credentials, trying again; check the token or \
+                "API server rejects the credentials, trying again; check the token or \
                  client certificate, and when it expires"
             ),
         });
@@ -194,8 +194,8 @@ impl State {
         self.log(|withheld| {
             tracing::warn!(
                 parent: None,
-                %right, %error, withheld,
-                "right is missing, trying again; grant this user a role with the rule {}",
+                permission = %right, %error, withheld,
+                "permission is missing, trying again; grant this user a role with the rule {}",
                 right.rule()
             );
         });
@@ -204,7 +204,7 @@ impl State {
     fn granted(&mut self, right: &Right) {
         let fault = self.missing.remove(right);
         if let Some(((), after)) = fault.and_then(|mut fault| fault.end()) {
-            self.log(|withheld| tracing::info!(parent: None, %right, %after, withheld, "right is granted"));
+            self.log(|withheld| tracing::info!(parent: None, permission = %right, %after, withheld, "permission is granted"));
         }
     }
 
@@ -217,7 +217,7 @@ impl State {
             tracing::warn!(
                 parent: None,
                 request = %right, %error, withheld,
-                "API server fails to answer, trying again; see its log"
+                "API server returns errors, trying again; see its log"
             );
         });
     }
@@ -227,7 +227,7 @@ impl State {
         if self.failing.is_empty()
             && let Some(((), after)) = self.failure.end()
         {
-            self.log(|withheld| tracing::info!(parent: None, %after, withheld, "API server answers again"));
+            self.log(|withheld| tracing::info!(parent: None, %after, withheld, "API server responds again"));
         }
     }
 

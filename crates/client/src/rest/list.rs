@@ -26,7 +26,7 @@ pub struct ListStream {
     right: Right,
 }
 
-/// The part of a page beside its items.
+/// The part of a page besides its items.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ListMetadata {
     /// Version of the collection.

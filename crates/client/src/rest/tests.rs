@@ -123,7 +123,7 @@ async fn request_without_response_times_out() {
     let err = client.get(&PODS, "ns", "x").await.unwrap_err();
     assert_eq!(
         err.to_string(),
-        "GET /api/v1/namespaces/ns/pods/x: no answer from the API server within 90 s"
+        "GET /api/v1/namespaces/ns/pods/x: no response from the API server within 90 s"
     );
     assert!(matches!(err, Error::Timeout { .. }));
 }
@@ -223,9 +223,9 @@ async fn pending_list_is_logged_after_a_minute() {
     assert_eq!(
         log.take(),
         [
-            "WARN API server fails to answer, trying again; see its log request=list pods in all \
+            "WARN API server returns errors, trying again; see its log request=list pods in all \
              namespaces error=no response, or only requests to wait, for 60 s",
-            "INFO API server answers again after=30 s",
+            "INFO API server responds again after=30 s",
         ]
     );
     // The write's caller logs its result.

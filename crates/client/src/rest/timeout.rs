@@ -14,7 +14,7 @@ use crate::rest::metrics::{ClientMetrics, is_watch};
 
 /// The response did not start in time. The server may or may not have applied the request.
 #[derive(Debug, thiserror::Error)]
-#[error("no answer from the API server within {} s", .after.as_secs())]
+#[error("no response from the API server within {} s", .after.as_secs())]
 pub struct ResponseTimeout {
     /// The time limit.
     pub after: Duration,

@@ -97,15 +97,17 @@ struct Credentials {
 enum PluginError {
     #[error("the credential plugin has no command")]
     NoCommand,
-    #[error("the credential plugin wants a terminal (interactiveMode: Always), and there is none")]
+    #[error(
+        "the credential plugin requires a terminal (interactiveMode: Always), but there is none"
+    )]
     Interactive,
     #[error("cannot run the credential plugin: {0}")]
     Start(String),
-    #[error("the credential plugin has not ended within {} s", RUN_MAX.as_secs())]
+    #[error("the credential plugin did not exit within {} s", RUN_MAX.as_secs())]
     Hangs,
-    #[error("the credential plugin ended with {0}")]
+    #[error("the credential plugin failed with {0}")]
     Failed(String),
-    #[error("the credential plugin gave no credentials that can be used")]
+    #[error("the credential plugin returned no usable credentials")]
     Unusable,
 }
 
@@ -224,7 +226,7 @@ impl State {
         match taken {
             Ok(kept) => {
                 if self.failure.take().is_some() {
-                    tracing::info!("the credential plugin gives credentials again");
+                    tracing::info!("the credential plugin returns credentials again");
                 }
                 self.kept = Some(kept);
                 self.refused = false;

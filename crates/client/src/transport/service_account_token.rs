@@ -95,9 +95,10 @@ struct Kept {
 }
 
 impl ServiceAccountToken {
-    /// Creates the token of an account, requested with this client. The client needs the rights to
-    /// get and create `serviceaccounts` and to create `serviceaccounts/token`. A token request is a
-    /// write: if writes need a lease, the client must have their [`Fence`](crate::fence::Fence).
+    /// Creates the token of an account, requested with this client. The client needs the
+    /// permissions to get and create `serviceaccounts` and to create `serviceaccounts/token`. A
+    /// token request is a write: if writes need a lease, the client must have their
+    /// [`Fence`](crate::fence::Fence).
     pub fn new(client: RestClient, account: ServiceAccountName, clock: Arc<dyn Clock>) -> Self {
         Self {
             client,
@@ -232,7 +233,7 @@ impl ServiceAccountToken {
         }
         let account = &self.account;
         if state.kept.is_some() {
-            tracing::warn!(parent: None, %account, %error, "the token of the service account cannot be renewed, trying again; keeping the previous one");
+            tracing::warn!(parent: None, %account, %error, "cannot renew the token of the service account, trying again; keeping the previous one");
         } else {
             tracing::warn!(parent: None, %account, %error, "cannot get a token of the service account, trying again");
         }

@@ -42,7 +42,7 @@ pub(super) enum TokenFileError {
     },
     #[error("the token file {} is empty", .0.display())]
     Empty(PathBuf),
-    #[error("the token file {} holds no token: {source}", .path.display())]
+    #[error("the token file {} contains no token: {source}", .path.display())]
     Invalid {
         path: PathBuf,
         #[source]

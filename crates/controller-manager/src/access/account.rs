@@ -1,5 +1,5 @@
-//! Rights for `--use-service-account-credentials`: the right to request the account's tokens, and
-//! the account's own rights.
+//! Permissions for `--use-service-account-credentials`: the permission to request the account's
+//! tokens, and the account's own permissions.
 //!
 //! These checks request no token: a program that waits for the lease needs none.
 
@@ -68,7 +68,8 @@ pub(super) async fn check_tokens(
     })
 }
 
-/// Warns if the account lacks rights of the controller. Forbidden requests would show it later.
+/// Warns if the account lacks permissions of the controller. Forbidden requests would show it
+/// later.
 pub(super) async fn warn_of_missing_rights(client: &RestClient, account: &ServiceAccountName) {
     let namespace = &account.namespace;
     let spec = |right: Object| {
@@ -86,7 +87,7 @@ pub(super) async fn warn_of_missing_rights(client: &RestClient, account: &Servic
     if !missing.is_empty() {
         tracing::warn!(
             %account, %missing,
-            "the service account lacks rights; bind the ClusterRole \
+            "the service account lacks permissions; bind the ClusterRole \
              system:controller:statefulset-controller to it"
         );
     }
@@ -94,8 +95,8 @@ pub(super) async fn warn_of_missing_rights(client: &RestClient, account: &Servic
 
 type Object = serde_json::Map<String, Value>;
 
-/// Returns, as text, the rights (verb, resource, subresource) that reviews deny. `spec` builds the
-/// spec of a review from the attributes of a right.
+/// Returns, as text, the permissions (verb, resource, subresource) that reviews deny. `spec` builds
+/// the spec of a review from the attributes of a permission.
 async fn denied(
     client: &RestClient,
     reviews: &Resource,
@@ -133,8 +134,8 @@ struct AnswerStatus {
     allowed: bool,
 }
 
-/// Returns true if a review denies the right. A review that fails counts as allowed; later requests
-/// will show missing rights.
+/// Returns true if a review denies the permission. A review that fails counts as allowed; later
+/// requests will show missing permissions.
 async fn is_denied(client: &RestClient, reviews: &Resource, spec: &Value) -> bool {
     let review = json!({
         "apiVersion": reviews.api_version(), "kind": reviews.kind, "spec": spec,

@@ -1,4 +1,4 @@
-//! Check of the right to read the lease.
+//! Check of the permission to read the lease.
 //!
 //! A replica that may not read its lease never takes over, so it must not report ready: otherwise a
 //! rollout with a wrong lease name, or without its role binding, would stop the last working
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn forbidden_lease_reports_the_rights_to_grant() {
+    async fn forbidden_lease_reports_the_permissions_to_grant() {
         let message = "leases.coordination.k8s.io \"mine\" is forbidden: User \"jane\" cannot get";
         let Err(Obstacle::Rights {
             missing,
@@ -64,7 +64,7 @@ mod tests {
             advice,
         }) = checked(Ok(failure(403, "Forbidden", message))).await
         else {
-            panic!("no right is missing");
+            panic!("no permission is missing");
         };
         assert_eq!(
             missing,

@@ -61,7 +61,7 @@ async fn lists_ask_for_one_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_rights_are_logged_once_until_granted() {
+async fn missing_permissions_are_logged_once_until_granted() {
     let (after, log) = waited(|seconds, path| {
         let is_missing = path.ends_with("pods") || path.ends_with("controllerrevisions");
         Ok(if is_missing && seconds < 60 {
@@ -74,18 +74,18 @@ async fn missing_rights_are_logged_once_until_granted() {
     assert_eq!(
         log,
         [
-            "WARN rights are missing, trying again; bind the ClusterRole \
+            "WARN permissions are missing, trying again; bind the ClusterRole \
              system:controller:statefulset-controller, or one with the same rules, to this user \
              missing=list pods, controllerrevisions.apps in all namespaces error=pods is \
              forbidden: User \"jane\" cannot list resource \"pods\"",
-            "INFO the API server allows what the program needs after=65 s",
+            "INFO the API server grants the required access after=65 s",
         ]
     );
     assert_eq!(after.as_secs(), 65);
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_change_of_missing_rights_is_logged() {
+async fn each_change_of_missing_permissions_is_logged() {
     let (_, log) = waited(|seconds, path| match path {
         "/api/v1/pods" if seconds < 5 => Ok(forbidden(path)),
         "/apis/apps/v1/statefulsets" if seconds < 10 => Ok(forbidden(path)),
@@ -117,10 +117,10 @@ async fn server_state_logs_outages() {
     assert_eq!(after.as_secs(), 65);
     let starts = [
         "WARN API server unreachable, trying again",
-        "WARN API server does not accept the credentials, trying again",
+        "WARN API server rejects the credentials, trying again",
         "INFO API server accepts the credentials again",
-        "WARN API server fails to answer, trying again",
-        "INFO API server answers again",
+        "WARN API server returns errors, trying again",
+        "INFO API server responds again",
     ];
     assert_eq!(log.len(), starts.len(), "{log:#?}");
     for (line, start) in log.iter().zip(starts) {
@@ -143,7 +143,7 @@ async fn wait_continues_until_resources_are_served() {
         log,
         [
             "WARN cannot list statefulsets.apps: the server knows no such resource, trying again",
-            "INFO the API server allows what the program needs after=25 s",
+            "INFO the API server grants the required access after=25 s",
         ]
     );
 }
@@ -172,14 +172,14 @@ async fn forbidden_lease_is_logged_once_until_granted() {
     assert_eq!(begin.elapsed().as_secs(), 25);
     let log = log.take();
     assert_eq!(log.len(), 2, "{log:#?}");
-    let start = "WARN rights are missing, trying again; bind a Role to this user";
+    let start = "WARN permissions are missing, trying again; bind a Role to this user";
     assert!(log[0].starts_with(start), "{log:#?}");
-    let end = "INFO the API server allows what the program needs after=25 s";
+    let end = "INFO the API server grants the required access after=25 s";
     assert_eq!(log[1], end);
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_server_is_logged_once_until_it_answers() {
+async fn slow_server_is_logged_once_until_it_responds() {
     let log = CapturedLog::at(Level::INFO);
     let begin = Instant::now();
     let slow = tower::service_fn(|_: http::Request<kube::client::Body>| async {
@@ -195,7 +195,7 @@ async fn slow_server_is_logged_once_until_it_answers() {
         [
             "WARN the first requests to the API server take longer than 10 s, waiting; it may \
              answer late, a credential plugin may hang, or --kube-api-qps may be low",
-            "INFO the API server allows what the program needs after=120 s",
+            "INFO the API server grants the required access after=120 s",
         ]
     );
 }

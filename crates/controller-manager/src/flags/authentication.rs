@@ -11,7 +11,7 @@ use super::values::{self, OptionalPath, Strings};
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Authentication flags")]
 pub(crate) struct AuthenticationFlags {
-    /// Kubeconfig with the right to create tokenreviews.authentication.k8s.io. Without it all
+    /// Kubeconfig with permission to create tokenreviews.authentication.k8s.io. Without it all
     /// tokens count as anonymous, and no client CA is looked up in the cluster
     #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
     pub(crate) authentication_kubeconfig: OptionalPath,

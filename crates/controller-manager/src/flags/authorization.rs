@@ -21,7 +21,7 @@ pub(crate) struct AuthorizationFlags {
     )]
     pub(crate) authorization_always_allow_paths: Strings,
 
-    /// Kubeconfig with the right to create subjectaccessreviews.authorization.k8s.io. Without it
+    /// Kubeconfig with permission to create subjectaccessreviews.authorization.k8s.io. Without it
     /// all other paths are forbidden
     #[arg(long, value_name = "string", default_value = "", value_parser = values::path)]
     pub(crate) authorization_kubeconfig: OptionalPath,

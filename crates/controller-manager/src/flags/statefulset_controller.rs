@@ -12,13 +12,13 @@ pub(crate) struct StatefulSetControllerFlags {
     #[arg(long, value_name = "int", default_value = "5", value_parser = values::int)]
     pub(crate) concurrent_statefulset_syncs: i32,
 
-    /// The shard of all namespaces to serve, as INDEX/COUNT: of several instances with the same count
-    /// each serves a part. The lease gets the suffix -shard-INDEX-of-COUNT. Without it all namespaces
-    /// are served. A flag of this program alone
+    /// The shard of all namespaces to serve, as INDEX/COUNT: of several instances with the same
+    /// count each serves a part. The lease gets the suffix -shard-INDEX-of-COUNT. Without it all
+    /// namespaces are served. A flag of this program alone
     #[arg(long, value_name = "string", default_value = "")]
     pub(crate) shard: String,
 
-    /// Run beside another StatefulSet controller: take no lease, write nothing, compare every
+    /// Run alongside another StatefulSet controller: take no lease, write nothing, compare every
     /// decision with the other controller's writes, and serve the result under /shadow
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]
     pub(crate) shadow: bool,

@@ -426,7 +426,7 @@ fn each_mistake_is_reported_in_one_line() {
 }
 
 #[test]
-fn stock_manifest_flags_are_accepted_or_explained() {
+fn default_manifest_flags_are_accepted_or_explained() {
     for (argument, taken) in [
         ("--allocate-node-cidrs=true", false),
         ("--authentication-kubeconfig=/etc/kubernetes/c.conf", true),

@@ -1,5 +1,5 @@
-//! Authorization: public paths, the group with all rights, and access reviews of the API server for
-//! everything else.
+//! Authorization: public paths, the group with all permissions, and access reviews of the API
+//! server for everything else.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

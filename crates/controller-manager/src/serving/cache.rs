@@ -1,4 +1,4 @@
-//! Cache of the API server's answers about users.
+//! Cache of token and access reviews.
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};

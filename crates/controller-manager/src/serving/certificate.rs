@@ -214,7 +214,7 @@ pub(crate) fn pair_in(folder: &Path, now: Timestamp) -> anyhow::Result<(PathBuf,
             tracing::info!(
                 certificate = %certificate.display(),
                 key = %key.display(),
-                "made a self-signed certificate"
+                "generated a self-signed certificate"
             );
         }
     }

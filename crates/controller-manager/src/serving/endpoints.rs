@@ -17,7 +17,7 @@ use super::zpages::{self, StatusPage};
 
 /// Content type of metrics.
 const METRICS: &str = text::CONTENT_TYPE;
-/// Paths that `/statusz` lists: top-level paths, as upstream.
+/// Paths that `/statusz` lists: top-level paths, like upstream.
 const LISTED: [&str; 6] = [
     "/configz", "/flagz", "/healthz", "/livez", "/metrics", "/readyz",
 ];

@@ -100,7 +100,7 @@ impl<T: Send + Sync> Refresh for FromFiles<T> {
         match self.try_refresh(&mut seen) {
             Ok(changed) => {
                 if changed || seen.trouble.is_some() {
-                    tracing::info!(file, "the {what} has changed and is in use");
+                    tracing::info!(file, "the {what} was reloaded");
                 }
                 seen.trouble = None;
             }
@@ -110,7 +110,7 @@ impl<T: Send + Sync> Refresh for FromFiles<T> {
                     tracing::warn!(
                         file,
                         error,
-                        "the new {what} can't be used, the old one stays"
+                        "cannot use the new {what}, keeping the old one"
                     );
                 }
                 seen.trouble = Some(error);

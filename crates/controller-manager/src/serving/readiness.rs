@@ -2,8 +2,8 @@
 //!
 //! It is ready when it leads and its caches are filled, and when it stands by for another leader:
 //! an unready standby would block rollouts of the program's own Deployment, and its disruption
-//! budget. It is not ready while it starts, including the wait for the right to read the lease,
-//! while it fills its caches, and while it shuts down.
+//! budget. It is not ready while it starts, including the wait for the permission to read the
+//! lease, while it fills its caches, and while it shuts down.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use super::health::{Health, HealthCheck};
 /// Phase of the process.
 #[derive(Clone, Default)]
 pub(crate) enum Phase {
-    /// Waiting for an API server that grants the needed rights.
+    /// Waiting for an API server that grants the needed permissions.
     #[default]
     Starting,
     /// Waiting for the lease.

@@ -88,7 +88,7 @@ impl Reviewer {
         };
         match &answer {
             Ok(_) if self.failure().end().is_some() => {
-                tracing::info!("the API server answers about users again");
+                tracing::info!("token and access reviews work again");
             }
             // `ApiHealthLog` logs the other failures.
             Err(error) if !error.is_server_wide() => self.log_once(error),
@@ -103,7 +103,7 @@ impl Reviewer {
 
     fn log_once(&self, error: &Error) {
         if self.failure().begin(()) {
-            tracing::warn!(%error, "cannot ask the API server about users, retrying for each request");
+            tracing::warn!(%error, "cannot send token and access reviews, retrying for each request");
         }
     }
 }

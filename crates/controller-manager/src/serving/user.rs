@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::cache::HeapSize;
 
-/// Group with all rights.
+/// Group with all permissions.
 pub(crate) const MASTERS: &str = "system:masters";
 /// Group of all authenticated users.
 const AUTHENTICATED: &str = "system:authenticated";

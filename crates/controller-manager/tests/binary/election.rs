@@ -108,7 +108,7 @@ fn forbidden_lease_is_logged_and_blocks_readiness() {
         Answer::empty_list_or_watch(request)
     });
     let mut program = started(&api);
-    program.wait_for_line("rights are missing, trying again");
+    program.wait_for_line("permissions are missing, trying again");
     let log = crate::end(program);
     assert!(
         log.contains("get leases.coordination.k8s.io \\\"kube-controller-manager\\\""),

@@ -137,7 +137,7 @@ fn proxy_credentials_never_appear_in_errors() {
 }
 
 #[test]
-fn unreachable_server_is_logged_once_until_it_answers() {
+fn unreachable_server_is_logged_once_until_it_responds() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -171,10 +171,7 @@ fn missing_tls_is_logged_once_until_it_works() {
 #[test]
 fn rejected_credentials_are_logged_once_until_accepted() {
     let refuse = |_: &Request| Some(Answer::failure(401, "Unauthorized", "Unauthorized"));
-    let log = wait_out(
-        refuse,
-        "API server does not accept the credentials, trying again",
-    );
+    let log = wait_out(refuse, "API server rejects the credentials, trying again");
     assert_eq!(warnings(&log).len(), 1, "{log}");
     assert!(
         log.contains("API server accepts the credentials again"),
@@ -183,13 +180,13 @@ fn rejected_credentials_are_logged_once_until_accepted() {
 }
 
 #[test]
-fn missing_rights_are_logged_once_until_granted() {
+fn missing_permissions_are_logged_once_until_granted() {
     let refuse = |request: &Request| {
         let message = "pods is forbidden: User \"jane\" cannot list resource \"pods\"";
         let is_of_pods = request.path == "/api/v1/pods";
         is_of_pods.then(|| Answer::failure(403, "Forbidden", message))
     };
-    let log = wait_out(refuse, "rights are missing, trying again");
+    let log = wait_out(refuse, "permissions are missing, trying again");
     let warnings = warnings(&log);
     assert_eq!(warnings.len(), 1, "{log}");
     for part in [
@@ -200,7 +197,7 @@ fn missing_rights_are_logged_once_until_granted() {
         assert!(warnings[0].contains(part), "{log}");
     }
     assert!(
-        log.contains("the API server allows what the program needs"),
+        log.contains("the API server grants the required access"),
         "{log}"
     );
 }

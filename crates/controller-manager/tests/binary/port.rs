@@ -107,7 +107,7 @@ fn health_is_public_and_metrics_are_not() {
 }
 
 #[test]
-fn program_becomes_ready_when_rights_are_granted() {
+fn program_becomes_ready_when_permissions_are_granted() {
     let is_granted = Arc::new(AtomicBool::new(false));
     let granted = Arc::clone(&is_granted);
     let api = FakeApi::new(move |request| {
@@ -124,7 +124,7 @@ fn program_becomes_ready_when_rights_are_granted() {
     let (mut program, address) = serving(&api, folder.path(), &[]);
     let certificate = folder.path().join("kube-controller-manager.crt");
     let ask = |path| ask(address, &certificate, path);
-    program.wait_for_line("rights are missing, trying again");
+    program.wait_for_line("permissions are missing, trying again");
     assert_eq!(ask("/livez").0, 200);
     let (code, body) = ask("/readyz?verbose");
     assert!(
@@ -132,7 +132,7 @@ fn program_becomes_ready_when_rights_are_granted() {
         "{body}"
     );
     granted.store(true, Ordering::Relaxed);
-    program.wait_for_line("the API server allows what the program needs");
+    program.wait_for_line("the API server grants the required access");
     program.wait_for_line("ready: caches are filled");
     assert_eq!(ask("/readyz").0, 200);
     program.signal("TERM");
@@ -145,7 +145,7 @@ fn readyz_fails_until_the_caches_are_filled() {
     let (release, released) = channel::<()>();
     let released = Mutex::new(released);
     let api = FakeApi::new(move |request| {
-        // The rights check lists one object; this list fills the cache.
+        // The permissions check lists one object; this list fills the cache.
         let is_of_cache = request.query.contains("limit=500");
         if request.path == "/api/v1/pods" && is_of_cache && !request.is_watch() {
             listed.send(()).unwrap();
@@ -230,12 +230,12 @@ fn changed_certificates_apply_without_restart() {
     let (chain, key) = self_signed();
     std::fs::write(file("kube-controller-manager.crt"), chain).unwrap();
     std::fs::write(file("kube-controller-manager.key"), key).unwrap();
-    program.wait_for_line("the serving certificate has changed and is in use");
+    program.wait_for_line("the serving certificate was reloaded");
     // Only the new certificate is trusted.
     let certificate = file("kube-controller-manager.crt");
     assert_eq!(ask(address, &certificate, "/livez").0, 200);
     std::fs::write(file("ca"), self_signed().0).unwrap();
-    program.wait_for_line("the client CA has changed and is in use");
+    program.wait_for_line("the client CA was reloaded");
     program.signal("TERM");
     assert_eq!(program.wait().code, Some(0));
 }

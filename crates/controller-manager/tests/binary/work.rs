@@ -132,7 +132,7 @@ fn request_rate_follows_the_flags() {
         Answer::empty_list_or_watch(request)
     });
     let _program = started(&api, &["--kube-api-qps=10", "--kube-api-burst=1"]);
-    // All come from the caches' client: four lists check the rights, four fill the caches.
+    // All come from the caches' client: four lists check the permissions, four fill the caches.
     let times: Vec<Instant> = (0..8).map(|_| next(&lists, "a list")).collect();
     let elapsed = times[7].duration_since(times[0]);
     // They are sent over 700 ms; the first may have been in flight longer than the last.

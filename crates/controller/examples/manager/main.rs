@@ -1,4 +1,4 @@
-//! A complete custom controller manager: the StatefulSet controller beside a controller that is
+//! A complete custom controller manager: the StatefulSet controller alongside a controller that is
 //! written with `kube::runtime`, under one lease, with one metrics port and one shutdown.
 //!
 //! ```sh
@@ -6,8 +6,8 @@
 //! cargo test -p statefulset-controller --features prometheus --example manager # its tests
 //! ```
 //!
-//! The other controller creates the headless Services that StatefulSets name: replace it with yours.
-//! No other StatefulSet controller may run on the cluster at the same time.
+//! The other controller creates the headless Services that StatefulSets name: replace it with
+//! yours. No other StatefulSet controller may run on the cluster at the same time.
 
 use std::net::Ipv4Addr;
 use std::process;
@@ -40,7 +40,7 @@ const PROGRAM: &str = "my-controller-manager";
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let mut config = kube::Config::infer().await?;
-    config.default_retry = false; // the controller retries itself, behind its fence
+    config.default_retry = false; // the controller has its own retries, behind its fence
     let manager = Manager {
         server: config.cluster_url.to_string(),
         client: kube::Client::try_from(config)?,
@@ -119,8 +119,8 @@ impl Manager {
         }
     }
 
-    /// The election of the whole process. Its client has separate limits, so renewals wait for no other
-    /// request, and no fence, because the election opens it.
+    /// The election of the whole process. Its client has separate limits, so renewals wait for no
+    /// other request, and no fence, because the election opens it.
     fn elector(
         &self,
         registry: &Registry,

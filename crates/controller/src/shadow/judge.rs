@@ -176,7 +176,7 @@ impl Judge {
         }
     }
 
-    /// Judges the matters that stayed open.
+    /// Decides the comparisons that are still open.
     async fn close(&self, set: &Arc<StatefulSet>, overdue: Vec<Open>, present: &Decision) {
         if overdue.is_empty() {
             return;

@@ -69,7 +69,7 @@ pub(super) struct Ledger {
     next_number: u64,
 }
 
-/// The matters of a set that only its events can settle.
+/// The open comparisons of a set that only its events can settle.
 pub(super) enum Open {
     /// A write without a decision, and the time of an explained one of the same kind before it.
     Unexplained(Seen, Option<Timestamp>),
@@ -163,7 +163,7 @@ impl Ledger {
         verdicts
     }
 
-    /// Records the decisions on the present objects.
+    /// Records the decisions on the current objects.
     pub(super) fn decide(&mut self, decisions: BTreeSet<Deed>, now: Timestamp) {
         let mut earlier = std::mem::take(&mut self.decided);
         for deed in decisions {
@@ -189,8 +189,8 @@ impl Ledger {
         }
     }
 
-    /// Removes and returns the matters that have been open for too long. `is_ahead` reports a write
-    /// that is newer than a cache on which a decision depends.
+    /// Removes and returns the comparisons that have been open for too long. `is_ahead` reports a
+    /// write that is newer than a cache on which a decision depends.
     pub(super) fn overdue(&mut self, now: Timestamp, is_ahead: impl Fn(&str) -> bool) -> Vec<Open> {
         let excess = self.seen.len().saturating_sub(UNEXPLAINED_MAX);
         let mut open = std::mem::take(&mut self.skipped);
@@ -218,7 +218,7 @@ impl Ledger {
         open
     }
 
-    /// Time until the next matter is overdue.
+    /// Time until the next open comparison is overdue.
     pub(super) fn next_check(&self, now: Timestamp) -> Option<Duration> {
         let seen = self.seen.iter().map(|seen| {
             let first = left(seen.at, GRACE, now);

@@ -10,8 +10,7 @@ use statefulset_controller_util::index::{controller_index_key, orphan_pods_index
 use statefulset_controller_util::pod::{Pod, split_name};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
-/// Wanted pods beyond the present ones whose names and claims are read: the number that one sync
-/// creates at most.
+/// Number of missing pods whose names and claims are read: the most that one sync creates.
 const MISSING_MAX: usize = 500;
 
 /// The state of an object before a write; `None` if it didn't exist.

@@ -79,7 +79,7 @@ mod test_stateful_set_controller_blocks_scaling {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_running_pod_on_its_way_out_is_waited_for_before_the_set_grows() {
+    async fn terminating_pod_delays_the_scale_up() {
         let created = scale_past(|controller| drop(controller.add_terminating_pod(0))).await;
         assert_eq!(created, 3);
     }
@@ -138,7 +138,7 @@ mod test_stateful_set_controller_deletion_timestamp_race {
 
     /// With an orphaned revision, the sync doesn't reach the pods.
     #[tokio::test(start_paused = true)]
-    async fn a_pod_is_not_adopted_for_a_set_whose_deletion_the_cache_hasnt_seen() {
+    async fn unseen_deletion_of_the_set_prevents_pod_adoption() {
         let mut controller = with_deletion_unseen();
         let error = controller.sync().await.unwrap_err().to_string();
         let refused =

@@ -1,4 +1,4 @@
-//! A shadow beside a leading controller, on the embedded control plane in paused time.
+//! A shadow alongside a leading controller, on the embedded control plane in paused time.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -10,12 +10,12 @@ use super::{Condition, Metadata};
 pub struct Node {
     /// Metadata.
     pub metadata: Metadata,
-    /// Wanted state.
+    /// Desired state.
     pub spec: NodeSpec,
     status: NodeStatus,
 }
 
-/// The wanted state of a node.
+/// The desired state of a node.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct NodeSpec {
@@ -53,13 +53,13 @@ impl Node {
 pub struct Claim {
     /// Metadata.
     pub metadata: Metadata,
-    /// Wanted state.
+    /// Desired state.
     pub spec: ClaimSpec,
     /// Status.
     pub status: ClaimStatus,
 }
 
-/// The wanted state of a claim.
+/// The desired state of a claim.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClaimSpec {

@@ -11,13 +11,13 @@ use super::{Metadata, time};
 pub struct Pod {
     /// Metadata.
     pub metadata: Metadata,
-    /// Wanted state.
+    /// Desired state.
     pub spec: PodSpec,
     /// Status.
     pub status: PodStatus,
 }
 
-/// The wanted state of a pod.
+/// The desired state of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodSpec {

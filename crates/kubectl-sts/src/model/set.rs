@@ -13,13 +13,13 @@ use super::Metadata;
 pub struct Set {
     /// Metadata.
     pub metadata: Metadata,
-    /// Wanted state.
+    /// Desired state.
     pub spec: SetSpec,
     /// Status.
     pub status: SetStatus,
 }
 
-/// The wanted state of a set.
+/// The desired state of a set.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SetSpec {

@@ -34,8 +34,8 @@ fn parse(text: &str) -> anyhow::Result<Value> {
     let mut sets = documents.into_iter().filter(is_set);
     match (sets.next(), sets.next()) {
         (Some(set), None) => Ok(set),
-        (None, _) => bail!("it holds no StatefulSet of apps/v1"),
-        (Some(_), Some(_)) => bail!("it holds several StatefulSets: plan them one by one"),
+        (None, _) => bail!("it contains no StatefulSet of apps/v1"),
+        (Some(_), Some(_)) => bail!("it contains several StatefulSets: plan them one by one"),
     }
 }
 
@@ -250,7 +250,7 @@ mod tests {
         let set = parse(text).expect("the manifest holds a set");
         assert_eq!(super::text(&set, "/metadata/name"), "web");
         let error = parse("kind: Service\n").expect_err("it holds no set");
-        assert_eq!(error.to_string(), "it holds no StatefulSet of apps/v1");
+        assert_eq!(error.to_string(), "it contains no StatefulSet of apps/v1");
     }
 
     #[test]

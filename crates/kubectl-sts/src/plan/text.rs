@@ -26,7 +26,7 @@ impl Plan {
             text.push_str(&(style.paint(Tone::Bad, &line) + "\n"));
         }
         if self.all_at_once {
-            let line = "OUTAGE: at some moment no pod would be ready";
+            let line = "OUTAGE: at some point no pod would be ready";
             text.push_str(&(style.paint(Tone::Bad, line) + "\n"));
         }
         for budget in &self.budgets {
@@ -36,9 +36,9 @@ impl Plan {
                 is_broken,
             } = budget;
             let (tone, end) = if *is_broken {
-                (Tone::Bad, "the controller doesn't ask it")
+                (Tone::Bad, "the plan violates it")
             } else {
-                (Tone::Good, "it is kept")
+                (Tone::Good, "the plan respects it")
             };
             let least = self.least_ready;
             let line = format!(
@@ -81,8 +81,8 @@ impl Plan {
     fn end(&self) -> (Tone, String) {
         let seconds = self.seconds;
         let basis = match self.seconds_to_ready {
-            Some(ready) => format!("the present pods took {ready}s to get ready"),
-            None => "no present pod shows how long a start takes".to_owned(),
+            Some(ready) => format!("the existing pods took {ready}s to become ready"),
+            None => "no existing pod shows how long startup takes".to_owned(),
         };
         match &self.ends_with {
             None if self.is_complete => (

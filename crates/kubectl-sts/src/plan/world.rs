@@ -36,7 +36,7 @@ use crate::why::snapshot::Snapshot;
 
 /// Seed of new uids, which must not be those of the copied objects.
 const SEED: u64 = 0x706c_616e;
-/// Time in which a pod becomes ready if no present pod shows it.
+/// Time in which a pod becomes ready if no existing pod shows it.
 const READY_DEFAULT: Duration = Duration::from_secs(10);
 /// Time in which a deleted pod stops.
 const STOP: Duration = Duration::from_secs(1);
@@ -48,7 +48,7 @@ const QUIET_MIN: Duration = Duration::from_secs(60);
 const PLAN_MAX: Duration = Duration::from_secs(24 * 3600);
 /// First version with the strategy `Recreate`.
 const RECREATE_SINCE: KubeVersion = KubeVersion::v1(37);
-/// Nodes beyond those of the present pods.
+/// Nodes beyond those of the existing pods.
 const SPARE_NODES: usize = 3;
 
 /// A question about a change.
@@ -79,8 +79,8 @@ struct Observed {
     end: Timestamp,
 }
 
-/// A control plane of the server's version. The server's gates are unknown, so a strategy that needs
-/// one is accepted: the dry run on the server decides.
+/// A control plane of the server's version. The server's gates are unknown, so a strategy that
+/// needs one is accepted: the dry run on the server decides.
 fn plane(situation: &Situation<'_>) -> TestControlPlaneBuilder {
     let builder = TestControlPlane::builder().seed(SEED);
     if situation.snapshot.gates.emulation_version < RECREATE_SINCE {
@@ -94,8 +94,8 @@ fn plane(situation: &Situation<'_>) -> TestControlPlaneBuilder {
     builder.emulated_version(version).feature_gates(gates)
 }
 
-/// The gates of the cluster's controller: a server that accepts the strategy `Recreate` has its gate
-/// enabled, and so has the controller.
+/// The gates of the cluster's controller: a server that accepts the strategy `Recreate` has its
+/// gate enabled, and so has the controller.
 fn gates(situation: &Situation<'_>, changed: &Value) -> FeatureGates {
     let gates = situation.snapshot.gates;
     let is_recreate = text(changed, "/spec/updateStrategy/type") == "Recreate";
@@ -187,13 +187,13 @@ pub(super) async fn run(situation: &Situation<'_>, changed: &Value) -> anyhow::R
     })
 }
 
-/// Median of the seconds that the present pods took to get ready.
+/// Median of the seconds that the existing pods took to become ready.
 fn seconds_to_ready(situation: &Situation<'_>) -> Option<i64> {
     let set = situation.snapshot.set.as_ref()?;
     median_start(situation.snapshot.pods_of(&set.object))
 }
 
-/// Nodes with ample room, and pods that behave as the present ones do.
+/// Nodes with ample room, and pods that behave like the existing ones.
 fn actors(situation: &Situation<'_>, estimate: Duration) -> ActorsConfig {
     let behaviour = PodBehaviour {
         start_delay: estimate.into(),
@@ -247,7 +247,7 @@ fn is_broken(pod: &Pod, now: Timestamp) -> bool {
     !pod.is_ready() && age >= BROKEN_SECONDS
 }
 
-/// The nodes of the present pods, and spare ones with the labels that the pods select.
+/// The nodes of the existing pods, and spare ones with the labels that the pods select.
 fn nodes(situation: &Situation<'_>) -> Vec<NodeConfig> {
     let set = situation.snapshot.set.as_ref().map(|set| &set.object);
     let pods = || {
@@ -452,7 +452,7 @@ fn ready(plane: &TestControlPlane, namespace: &str) -> usize {
     pods.iter().filter(|pod| is_ready(&pod.value())).count()
 }
 
-/// The present claims that a request deleted.
+/// The existing claims that a request deleted.
 fn claims_deleted(situation: &Situation<'_>, entries: &[AuditEntry]) -> Vec<DeletedClaim> {
     let Some(set) = situation.snapshot.set.as_ref() else {
         return Vec::new();

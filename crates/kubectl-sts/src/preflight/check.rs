@@ -17,7 +17,7 @@ const NAME_WIDTH: usize = 14;
 pub(super) enum Verdict {
     /// The switch needs no change here.
     Ok,
-    /// A right is missing, so that the objects couldn't be read.
+    /// A permission is missing, so that the objects couldn't be read.
     Unseen,
     /// Something is left to do.
     Todo,

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn two_controllers_at_work_stop_the_switch() {
+    fn two_running_controllers_block_the_switch() {
         let (enabled, disabled) = (
             pod(&["--kube-api-qps=40", "--leader-elect=true"]),
             pod(&["--controllers=*,bootstrapsigner,-statefulset-controller"]),

@@ -1,4 +1,4 @@
-//! The rights of the controller's account.
+//! The permissions of the controller's account.
 
 use serde_json::Value;
 
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn account_needs_the_stock_role() {
+    fn account_needs_the_default_role() {
         let role = json!({});
         assert_eq!(judge(None, None).verdict, Verdict::Stop);
         assert_eq!(judge(Some(&role), None).verdict, Verdict::Todo);

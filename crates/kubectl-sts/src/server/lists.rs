@@ -96,7 +96,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// A right is missing, or the server doesn't answer.
+    /// A permission is missing, or the server doesn't answer.
     pub async fn list<T>(
         &self,
         resource: &Resource,
@@ -114,7 +114,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// A right is missing, or the server doesn't answer.
+    /// A permission is missing, or the server doesn't answer.
     pub async fn list_all<T, C: Default + Extend<T>>(
         &self,
         resource: &Resource,

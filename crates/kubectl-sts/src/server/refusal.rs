@@ -1,4 +1,4 @@
-//! Errors of requests, with the missing right if that is the cause.
+//! Errors of requests, with the missing permission if that is the cause.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// The error of a request, with the missing right if that is the cause.
+/// The error of a request, with the missing permission if that is the cause.
 pub(super) fn explained(
     error: kube::Error,
     verb: &str,
@@ -36,7 +36,7 @@ pub(super) fn explained(
     match status.code {
         403 => {
             let place = resource.place(namespace);
-            refusal.context(format!("needs the right to {verb} {place}"))
+            refusal.context(format!("needs permission to {verb} {place}"))
         }
         _ => refusal,
     }

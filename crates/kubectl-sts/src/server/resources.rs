@@ -5,7 +5,7 @@
 pub struct Resource {
     /// Path of the group and version.
     base: &'static str,
-    /// Name in paths and in rules of rights.
+    /// Name in paths and in RBAC rules.
     plural: &'static str,
     /// Name of one object.
     pub(super) kind: &'static str,

@@ -108,7 +108,7 @@ fn undo(case: Case<'_>, pod: &Pod, finding: Finding) -> Finding {
         finding.resolved_by(case.kubectl(&undo))
     } else if is_running {
         finding.but(format!(
-            "look at kubectl logs {name} first: the new pod may fail as well"
+            "check kubectl logs {name} first: the new pod may fail as well"
         ))
     } else {
         let container = pod
@@ -119,7 +119,7 @@ fn undo(case: Case<'_>, pod: &Pod, finding: Finding) -> Finding {
         let command = format!("set image statefulset/{set_name} {container}=IMAGE");
         finding
             .resolved_by(case.kubectl(&command))
-            .but("the set has no earlier revision: mend the template")
+            .but("the set has no earlier revision: fix the template")
     };
     finding.resolved_by(case.delete_pod(name))
 }

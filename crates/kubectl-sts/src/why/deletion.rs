@@ -47,7 +47,7 @@ pub(super) fn pod(case: Case<'_>, pod: &Pod) -> Finding {
         return Finding::waiting("terminating", text);
     }
     let text =
-        format!("pod {name} is still there after its grace period: its kubelet doesn't stop it");
+        format!("pod {name} still exists after its grace period: its kubelet doesn't stop it");
     Finding::stuck("pod-hangs", text)
         .since(deadline)
         .resolved_by(case.kubectl(&format!("delete pod {name} --grace-period=0 --force")))
@@ -73,7 +73,7 @@ pub(super) fn claim(case: Case<'_>, pod: &str, claim: &str) -> Finding {
     Finding::stuck("claim-finalizer", text)
         .since(deleted)
         .resolved_by(case.kubectl(&without_finalizers(&format!("pvc {claim}"))))
-        .but("the volume's data may go with the claim")
+        .but("the volume's data may be deleted with the claim")
 }
 
 fn without_finalizers(object: &str) -> String {

@@ -80,7 +80,7 @@ impl Case<'_> {
             Some(Waiting::InvalidSelector(reason)) => {
                 let text = format!("the selector can't be used: {reason}");
                 Finding::stuck("bad-selector", text)
-                    .but("a selector is immutable: create the set anew")
+                    .but("a selector is immutable: delete and recreate the set")
             }
             Some(Waiting::PodDeletionByUser(..)) => self.on_delete(),
             Some(Waiting::StaleClaim { pod, claim }) => deletion::claim(self, pod, claim),
@@ -172,7 +172,7 @@ impl Case<'_> {
                 set.status.current_revision, set.status.update_revision
             )])
             .resolved_by(self.set_partition(0))
-            .but("a partition may be wanted, for a canary")
+            .but("the partition may be intended, for example for a canary")
     }
 
     /// The command that changes the partition.

@@ -140,7 +140,7 @@ async fn groups<T: DeserializeOwned + Member>(
     Ok(listed.kept)
 }
 
-/// Reads the objects of a kind. Without the right, the answers lack this evidence.
+/// Reads the objects of a kind. Without the permission, the answers lack this evidence.
 async fn optional<T: DeserializeOwned>(
     server: &Server,
     resource: &Resource,
@@ -155,7 +155,7 @@ async fn optional<T: DeserializeOwned>(
     })
 }
 
-/// Reads the warnings about these objects. Without the right, the answers lack this evidence.
+/// Reads the warnings about these objects. Without the permission, the answers lack this evidence.
 async fn warnings(
     server: &Server,
     namespace: &str,

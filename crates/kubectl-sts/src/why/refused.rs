@@ -53,7 +53,7 @@ fn taken_name(case: Case<'_>, write: &Write) -> Option<Finding> {
         .shown_by([format!("pod {name} has {owner}")])
         .since(pod.metadata.creation_timestamp)
         .resolved_by(case.delete_pod(name))
-        .but("look at the pod first: somebody else created it");
+        .but("check the pod first: another user or controller created it");
     Some(finding)
 }
 
@@ -89,7 +89,7 @@ fn is_overdue(case: Case<'_>) -> bool {
 /// The cause if nothing acts on the set.
 pub(super) fn no_controller(case: Case<'_>) -> Finding {
     let set = case.set;
-    Finding::stuck("no-controller", "no controller acts on the set")
+    Finding::stuck("no-controller", "no controller manages the set")
         .shown_by([format!(
             "generation {}, status of generation {}",
             set.metadata.generation, set.status.observed_generation
@@ -130,7 +130,7 @@ fn refusal(case: Case<'_>, next: &Write, event: &Event) -> Finding {
             .resolved_by(format!(
                 "kubectl label namespace {namespace} {label} --overwrite"
             ))
-            .but("mending the template's security context is better")
+            .but("fixing the template's security context is better")
     } else if let Some(hook) = after(message, "webhook \"", &['"']) {
         let text = format!("the webhook {hook} refuses to {verb} {name}");
         Finding::stuck("webhook", text).but(format!(

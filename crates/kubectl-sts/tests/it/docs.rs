@@ -110,6 +110,6 @@ async fn example_of_the_shadow_report_is_true() {
     // The command needs the pods of the namespace.
     let jane = stage.plane.client_as(Identity::user("jane"));
     let refused = stage.sts_as(jane, command).await;
-    let start = "error: list pods in namespace kube-system: needs the right to list pods";
+    let start = "error: list pods in namespace kube-system: needs permission to list pods";
     assert!(refused.starts_with(start), "{refused}");
 }

@@ -74,14 +74,14 @@ async fn set_without_controller_has_no_revisions() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_objects_and_rights_are_named() {
+async fn missing_objects_and_permissions_are_named() {
     let stage = Stage::start().await;
     let missing =
         "error: StatefulSet db doesn't exist in namespace default; choose another with -n\n";
     assert_eq!(stage.sts("history db").await, missing);
     let jane = stage.plane.client_as(Identity::user("jane"));
     let refused = stage.sts_as(jane, "history web").await;
-    let advice = "needs the right to get statefulsets in namespace default: ";
+    let advice = "needs permission to get statefulsets in namespace default: ";
     assert!(refused.contains(advice), "{refused}");
     assert_eq!(refused.lines().count(), 1, "{refused}");
 }

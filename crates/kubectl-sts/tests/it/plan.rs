@@ -53,7 +53,7 @@ async fn rollout_is_planned_pod_by_pod() {
         "+3s  delete pod web-0",
         "wait until web-0 is gone",
         "+4s  create pod web-0 (revision web-74c9548cf9)",
-        "complete after about 6s (the present pods took 2s to get ready)",
+        "complete after about 6s (the existing pods took 2s to become ready)",
     ];
     assert_eq!(lines, wanted);
     let writes = stage

@@ -106,12 +106,11 @@ async fn cluster_without_open_points_may_switch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_rights_leave_points_open() {
+async fn missing_permissions_leave_points_open() {
     let stage = Stage::start().await;
     let jane = stage.plane.client_as(Identity::user("jane"));
     let text = stage.sts_as(jane, "preflight").await;
-    let unseen =
-        "unseen  sets          not seen: list statefulsets: needs the right to list statefulsets: ";
+    let unseen = "unseen  sets          not seen: list statefulsets: needs permission to list statefulsets: ";
     assert!(text.contains(unseen), "{text}");
     assert!(text.ends_with("exit code 2\n"), "{text}");
     let writes = stage

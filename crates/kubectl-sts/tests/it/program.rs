@@ -73,7 +73,7 @@ async fn program_answers_over_a_port() {
     let written = plane.write_kubeconfig_for(&Identity::user("jane"), &jane.0);
     written.expect("the kubeconfig is written");
     let refused = jane.sts("why -n db").await;
-    let needed = "needs the right to list statefulsets in namespace db";
+    let needed = "needs permission to list statefulsets in namespace db";
     assert!(
         text(&refused.stderr).contains(needed),
         "{}",

@@ -96,7 +96,7 @@ impl Stage {
         }
     }
 
-    /// Starts the shipped controller with the stock rights.
+    /// Starts the shipped controller with only the default role.
     pub(crate) fn start_controller(&mut self) {
         self.start_controller_with(FeatureGates::default());
     }

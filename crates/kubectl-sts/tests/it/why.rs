@@ -96,10 +96,10 @@ async fn unreadable_evidence_is_named() {
         text.contains("kubectl -n default delete pod web-2"),
         "{text}"
     );
-    let events = "not seen: list events in namespace default: needs the right to list events";
+    let events = "not seen: list events in namespace default: needs permission to list events";
     assert!(text.contains(events), "{text}");
     assert!(
-        text.contains("not seen: list nodes: needs the right to list nodes"),
+        text.contains("not seen: list nodes: needs permission to list nodes"),
         "{text}"
     );
     let writes = stage
@@ -111,7 +111,7 @@ async fn unreadable_evidence_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn undecodable_pod_is_named_beside_other_answers() {
+async fn undecodable_pod_does_not_affect_other_answers() {
     let stage = two_sets().await;
     let path = "/api/v1/namespaces/default/pods/db-0";
     let mut pod = stage
@@ -162,11 +162,11 @@ async fn exhausted_budgets_are_evidence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_rights_are_named() {
+async fn missing_permissions_are_named() {
     let stage = two_sets().await;
     let jane = stage.plane.client_as(Identity::user("jane"));
     let text = stage.sts_as(jane, "why web").await;
     let start =
-        "error: read StatefulSet web: needs the right to get statefulsets in namespace default: ";
+        "error: read StatefulSet web: needs permission to get statefulsets in namespace default: ";
     assert!(text.starts_with(start), "{text}");
 }

@@ -65,7 +65,7 @@ impl SetPodControl<'_> {
         })
     }
 
-    /// True if the pod's cached claims have the owners that the retention policy wants. Ignores
+    /// True if the pod's cached claims have the owners that the retention policy requires. Ignores
     /// missing claims.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl SetPodControl<'_> {
         Ok(true)
     }
 
-    /// Sets the owners of the pod's claims as the retention policy wants.
+    /// Sets the owners of the pod's claims as the retention policy requires.
     ///
     /// # Errors
     ///

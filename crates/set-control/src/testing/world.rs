@@ -189,7 +189,7 @@ impl World {
         self.store();
     }
 
-    /// Stores another set of this name with the present status.
+    /// Stores another set of this name with the current status.
     pub fn apply(&mut self, set: &Builder<StatefulSet>) {
         let status = Arc::clone(&self.set.status);
         self.set = set.build();

@@ -121,7 +121,7 @@ pub(super) enum Failure {
     Sync(String),
     #[error("an invariant is violated: {0}")]
     Violated(String),
-    #[error("the set doesn't reach its wanted state")]
+    #[error("the set doesn't reach its desired state")]
     Stuck,
 }
 

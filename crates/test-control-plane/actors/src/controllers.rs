@@ -1,4 +1,4 @@
-//! The controllers of workloads beside the pods.
+//! The workload controllers.
 
 use tokio::task::JoinSet;
 
@@ -10,14 +10,14 @@ use crate::replica_set_controller::ReplicaSetController;
 use crate::runner::spawn;
 use crate::server::ActorServer;
 
-/// A controller of workloads.
+/// A workload controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Controller {
-    /// Makes replica sets for deployments, and rolls them out.
+    /// Creates replica sets for deployments, and rolls them out.
     Deployments,
-    /// Makes the pods of replica sets.
+    /// Creates the pods of replica sets.
     ReplicaSets,
-    /// Keeps the addresses of the pods behind services in slices.
+    /// Keeps the addresses of services' pods in slices.
     EndpointSlices,
     /// Runs the pods of jobs.
     Jobs,

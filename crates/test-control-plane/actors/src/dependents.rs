@@ -1,4 +1,4 @@
-//! The objects of a kind by their owners: what a controller's objects have made.
+//! The objects of one kind by owner: the dependents of a controller's objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 //! deletion and orphaning.
 //!
 //! It decides on the newest state of the server, so a missing owner is really gone. The index of
-//! dependents needs only the uids that the store keeps beside each object. A dependent's
+//! dependents needs only the uids that the store keeps alongside each object. A dependent's
 //! `blockOwnerDeletion` is read only while an owner waits for it.
 
 mod references;

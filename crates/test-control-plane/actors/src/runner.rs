@@ -27,7 +27,7 @@ pub(super) use incarnations::{Incarnations, identity};
 /// Limit of events in one read.
 const BATCH_MAX: usize = 500;
 
-/// Requests that run beside the actor; `None` if they failed.
+/// Requests that run alongside the actor; `None` if they failed.
 pub(super) type Work<T> = BoxFuture<'static, Option<T>>;
 
 /// An actor observes every write and acts on due objects. Its work runs concurrently, one task per

@@ -39,7 +39,7 @@ pub struct ActorsConfig {
     pub pod_collector: Option<PodCollectorConfig>,
     /// Counts the evictions that each disruption budget allows.
     pub disruption_controller: bool,
-    /// The controllers of workloads beside the pods.
+    /// The workload controllers.
     pub controllers: BTreeSet<Controller>,
     /// Binds claims and provisions volumes for them.
     pub volume_binder: Option<VolumeBinderConfig>,

@@ -70,7 +70,7 @@ pub fn normalize(
     if kind.has(Trait::RawData)
         && let Some(map) = draft.value.as_object_mut()
     {
-        // Raw data is kept as text beside the value.
+        // Raw data is kept as text alongside the value.
         map.remove("data");
     }
     Ok(())

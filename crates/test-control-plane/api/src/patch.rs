@@ -20,7 +20,7 @@ pub fn is_apply(content_type: &str) -> bool {
     decode::media_type(content_type) == "application/apply-patch+yaml"
 }
 
-/// The formats of patches for custom resources, beside that of server-side apply.
+/// The formats of patches for custom resources, besides that of server-side apply.
 const CUSTOM_FORMATS: [&str; 2] = [
     "application/json-patch+json",
     "application/merge-patch+json",

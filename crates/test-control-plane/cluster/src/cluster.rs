@@ -66,7 +66,7 @@ impl TestCluster {
         TestClusterBuilder::default()
     }
 
-    /// Returns a client with all rights, in the namespace `default`, or that of an existing
+    /// Returns a client with all permissions, in the namespace `default`, or that of an existing
     /// cluster's kubeconfig.
     pub fn client(&self) -> kube::Client {
         match self {
@@ -75,7 +75,7 @@ impl TestCluster {
         }
     }
 
-    /// Returns a client with the rights of another user. A real server impersonates the user.
+    /// Returns a client with the permissions of another user. A real server impersonates the user.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl TestCluster {
         }
     }
 
-    /// Returns a kubeconfig with the rights of another user.
+    /// Returns a kubeconfig with the permissions of another user.
     ///
     /// # Errors
     ///

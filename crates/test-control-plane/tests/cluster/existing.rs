@@ -38,7 +38,7 @@ async fn existing_cluster_is_left_unchanged() {
     let written = config(&cluster.kubeconfig().unwrap()).await;
     assert_eq!(code(&kube::Client::try_from(written).unwrap()).await, 200);
 
-    // Users have only their roles' rights, and the server identifies them.
+    // Users have only their roles' permissions, and the server identifies them.
     let user = Identity::user("jane")
         .uid("7")
         .group("developers")

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// A script that runs until it is stopped.
 pub(crate) const RUNS: &str = "exec sleep 600";
 
-/// A folder with scripts. Each first writes its process id and its flags to files beside itself.
+/// A folder with scripts. Each first writes its process id and its flags to files next to itself.
 pub(crate) struct StandIns {
     folder: TempDir,
 }

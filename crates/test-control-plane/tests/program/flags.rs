@@ -25,7 +25,7 @@ fn program_reports_readiness_and_stops_on_a_signal() {
 }
 
 #[tokio::test]
-async fn token_has_the_rights_of_its_roles() {
+async fn token_has_the_permissions_of_its_roles() {
     let folder = tempfile::tempdir().unwrap();
     let kubeconfig = folder.path().join("kubeconfig");
     let tokens = folder.path().join("tokens");

@@ -548,7 +548,7 @@ async fn ephemeral_containers_answer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn connections_need_a_container_and_rights() {
+async fn connections_need_a_container_and_permissions() {
     let (plane, pods) = running(KubeletConfig::default(), one()).await;
     let params = AttachParams::default().container("x");
     let error = pods.exec("p", ["true"], &params).await.err().unwrap();

@@ -298,7 +298,7 @@ async fn replaced_rows_are_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn loser_of_a_name_gets_it_when_the_winner_goes() {
+async fn waiting_definition_gets_the_name_of_a_deleted_one() {
     let plane = plane().await;
     let mut second = definition();
     second["metadata"]["name"] = json!("gadgets.example.com");
@@ -486,7 +486,7 @@ async fn metadata_of_embedded_resources_has_its_own_type() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn choice_of_integer_and_text_goes_with_its_extension() {
+async fn int_or_string_union_needs_its_extension() {
     let choice = json!([{"type": "integer"}, {"type": "string"}]);
     let reversed = json!([{"type": "string"}, {"type": "integer"}]);
     for (validation, refused) in [

@@ -1,4 +1,4 @@
-//! The groups beside those of workloads: defaults, validation and tables of their kinds.
+//! The groups besides those of workloads: defaults, validation and tables of their kinds.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -120,7 +120,7 @@ async fn administrator_may_impersonate_anyone() {
 }
 
 #[tokio::test]
-async fn rejection_names_the_first_missing_right() {
+async fn rejection_names_the_first_missing_permission() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let bob = [("Impersonate-User", "bob")];

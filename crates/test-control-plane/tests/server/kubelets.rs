@@ -98,7 +98,7 @@ async fn kubelets_answer_on_their_port() {
 }
 
 #[tokio::test]
-async fn kubelets_require_rights_to_nodes() {
+async fn kubelets_require_permission_for_nodes() {
     let plane = plane(true).await;
     let mut anonymous = plane.0.kubeconfig().unwrap();
     anonymous["users"][0]["user"] = json!({});

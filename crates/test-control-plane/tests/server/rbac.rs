@@ -185,7 +185,7 @@ async fn aggregated_roles_grant_the_selected_rules() {
 }
 
 #[tokio::test]
-async fn users_can_grant_only_the_rights_they_hold() {
+async fn users_can_grant_only_the_permissions_they_hold() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice").group("devs");
     let bindings = &format!("{RBAC}/namespaces/default/rolebindings");
@@ -275,7 +275,7 @@ async fn users_can_grant_only_the_rights_they_hold() {
 }
 
 #[tokio::test]
-async fn create_by_put_needs_both_rights() {
+async fn create_by_put_needs_both_permissions() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let roles = &format!("{RBAC}/namespaces/default/roles");
@@ -306,7 +306,7 @@ async fn create_by_put_needs_both_rights() {
 }
 
 #[tokio::test]
-async fn create_by_apply_needs_both_rights() {
+async fn create_by_apply_needs_both_permissions() {
     let plane = TestControlPlane::builder().start().await;
     let alice = Identity::user("alice");
     let roles = &format!("{RBAC}/namespaces/default/roles");

@@ -78,7 +78,7 @@ async fn self_review_returns_decision_and_reason() {
 }
 
 #[tokio::test]
-async fn review_of_others_needs_a_right() {
+async fn review_of_others_needs_a_permission() {
     let plane = TestControlPlane::builder().start().await;
     bind_view(&plane, "alice").await;
     let (admin, alice) = (Identity::admin(), Identity::user("alice"));

@@ -223,7 +223,7 @@ async fn pod_spec_is_mostly_immutable() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn revision_data_is_immutable_to_the_byte() {
+async fn every_byte_of_revision_data_is_immutable() {
     let plane = plane().await;
     let post = |data: &str| {
         let text = format!(r#"{{"metadata":{{"name":"a"}},"revision":1,"data":{data}}}"#);

@@ -16,7 +16,7 @@ use crate::report::{Report, Row};
 const WATCHERS: usize = 1_000;
 /// Number of events per watch.
 const EVENTS: usize = 500;
-/// Number of timed creates beside a watch without a reader.
+/// Number of timed creates while a watch has no reader.
 const CREATES: usize = 5_000;
 /// Number of repetitions of both; the fastest ones count.
 const ROUNDS: usize = 5;

@@ -12,7 +12,7 @@ use super::REPETITIONS;
 use super::work::runtime;
 use crate::cluster::{PODS_PER_SET, Recorded, SetName, filled, renamed_pod, renamed_set};
 
-/// Returns the event of a new pod that a set selects and that has no controller. Beside the set, the
+/// Returns the event of a new pod that a set selects and that has no controller. Besides the set, the
 /// caches hold this number of pods, with their sets, each in a separate namespace.
 pub(super) fn orphan(others: usize) -> anyhow::Result<Box<dyn FnMut() -> bool>> {
     let recorded = Recorded::read()?;

@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PID", requires = "kubeconfig")]
     pub(crate) api_server_pid: Option<u32>,
 
-    /// Command that runs the controller; by default the one beside this program.
+    /// Command that runs the controller; by default the one next to this program.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) controller: Option<String>,
 
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     pub(crate) idle_seconds: u64,
 
     /// Keep a hot set, whose pod changes its readiness without pause, and a wedged one, whose first
-    /// pod never becomes ready, beside the others. CPU then counts until the goal of a phase.
+    /// pod never becomes ready, alongside the others. CPU then counts until the goal of a phase.
     #[arg(long)]
     pub(crate) disturb: bool,
 

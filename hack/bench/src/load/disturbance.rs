@@ -1,4 +1,4 @@
-//! A hot set and a wedged one beside the sets under load.
+//! A hot set and a wedged one alongside the sets under load.
 
 use std::sync::Arc;
 

@@ -170,7 +170,7 @@ impl<'a> Round<'a> {
         Ok(time)
     }
 
-    /// Waits until the controller rests, which it never does beside a hot set.
+    /// Waits until the controller rests, which it never does with a hot set.
     async fn rest(&self, controller: &Program) -> anyhow::Result<Instant> {
         if self.args.disturb {
             return Ok(Instant::now());

@@ -69,6 +69,17 @@ fn examples_of_the_fault_are_rejected() {
             "Members of which the comment says that\nthey are old.",
             "of which the comment says that",
         ),
+        ("A test beside the others.", "beside"),
+        ("As upstream, it waits.", "as upstream ,"),
+        ("It waits, as upstream.", ", as upstream ."),
+        ("Runs with the stock role.", "stock role"),
+        ("Equal to the byte.", "to the byte"),
+        ("It reaches the wanted state.", "wanted state"),
+        ("Reads the present pods.", "present pods"),
+        ("A client with all rights.", "all rights"),
+        ("It lacks the right to list pods.", "the right to"),
+        ("The write dooms a claim.", "dooms a"),
+        ("The response gets lost.", "gets lost"),
     ] {
         assert_eq!(found("x.md", text), [expected], "{text}");
         let comment = text.replace('\n', "\n# ");
@@ -83,6 +94,7 @@ fn plain_sentences_and_quotes_pass() {
         "The log says `API server told anew`, and \"whoever asks\".",
         "Is there a leader? See [the list](whatever/anew.md).",
         "It goes to the queue, takes more than one, and says so: look at the log.",
+        "As upstream does, it waits. The lanes go from left to right. The right list wins.",
     ] {
         assert_eq!(found("x.md", text), [""; 0], "{text}");
     }

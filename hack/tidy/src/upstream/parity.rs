@@ -78,7 +78,7 @@ fn check(rows: &[&Row<'_>], tests: &Tests) -> Findings {
         let Some(at) = path.iter().position(|part| is_ported_name(part)) else {
             let is_here = tests.is_upstream || path.contains(&"upstream");
             if is_here && !path.contains(&"fixtures") && path.last() != Some(&OWN_TEST) {
-                findings.push(format!("{test} is beside ported tests, but is no row"));
+                findings.push(format!("{test} is among ported tests, but has no row"));
             }
             continue;
         };
@@ -215,13 +215,13 @@ mod tests {
     fn tests_without_rows_are_found() {
         assert_eq!(
             renamed(0, "upstream::y::works"),
-            ["upstream::y::works is beside ported tests, but is no row"]
+            ["upstream::y::works is among ported tests, but has no row"]
         );
         assert_eq!(renamed(0, "upstream::fixtures::works"), Findings::new());
         let others = found(&WHOLE, &[], true);
         assert_eq!(
             others,
-            ["other::works is beside ported tests, but is no row"]
+            ["other::works is among ported tests, but has no row"]
         );
         assert_eq!(
             renamed(0, "test_should_exec"),

@@ -68,7 +68,7 @@ impl Server {
 }
 
 /// Runs a case against its own server, which is configured like the recorded one: no controllers,
-/// unknown fields dropped, RBAC on with the stock roles bound.
+/// unknown fields dropped, RBAC on with the default roles bound.
 pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
     let mut tokens = Tokens::default();
     tokens.insert(

@@ -14,7 +14,7 @@ const RECORDED_WITH: &str = "kubectl.1.32";
 const MINOR_MIN: u32 = 30;
 
 /// Returns the given kubectl, else `$KUBECTL`, else `kubectl.1.32`, else a `kubectl` that is new
-/// enough. A bare program name is searched in `$PATH`, and beside the `kubectl` found there.
+/// enough. A bare program name is searched in `$PATH`, and next to the `kubectl` found there.
 ///
 /// # Errors
 ///

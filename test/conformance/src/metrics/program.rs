@@ -167,7 +167,7 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-/// Binds the stock role to the controller's user.
+/// Binds the default role to the controller's user.
 fn binding() -> Value {
     let group = "rbac.authorization.k8s.io";
     json!({

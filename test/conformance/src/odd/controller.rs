@@ -1,4 +1,4 @@
-//! Run of the real controller on the stored objects of a case, beside ordinary sets.
+//! Run of the real controller on the stored objects of a case, alongside ordinary sets.
 
 mod left;
 mod rules;

@@ -1,4 +1,4 @@
-//! Random odd objects and answers, shown to the real controller beside ordinary sets.
+//! Random odd objects and answers, shown to the real controller alongside ordinary sets.
 
 mod answers;
 mod mutate;

@@ -180,7 +180,7 @@ fn controller_reads_as_manager_and_writes_as_account() {
 }
 
 #[test]
-fn revoked_right_is_logged_once_until_restored() {
+fn revoked_permission_is_logged_once_until_restored() {
     let folder = tempfile::tempdir().unwrap();
     let (plane, mut controller) = start(folder.path(), &folder.path().join("audit"));
     controller.logged("ready: caches are filled");
@@ -195,13 +195,13 @@ fn revoked_right_is_logged_once_until_restored() {
     delete(&plane, &path);
     delete(&plane, ACCOUNT_PATH);
     plane.api.create(Kind::Set, &set("later", 2));
-    let line = controller.logged("right is missing, trying again");
+    let line = controller.logged("permission is missing, trying again");
     assert!(line.contains("serviceaccounts"), "{line}");
 
     let metadata = binding["metadata"].as_object_mut().unwrap();
     metadata.retain(|member, _| member == "name");
     plane.api.post(BINDINGS, &binding);
-    controller.logged("right is granted");
+    controller.logged("permission is granted");
     history.until("the later set to be complete", |history| {
         history.is_complete("later")
     });

@@ -1,4 +1,5 @@
-//! Tests that the shipped manifests give the shipped controller the necessary rights and flags.
+//! Tests that the shipped manifests give the shipped controller the necessary permissions and
+//! flags.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -125,7 +126,7 @@ fn assert_waits(plane: &Plane, controller: &mut Process, port: &Api) {
 /// Checks that the log describes the start, the wait for the lease and the first three pods in a
 /// few lines.
 fn assert_short(log: &[String]) {
-    let complete = |line: &String| line.contains("set is in its wanted state");
+    let complete = |line: &String| line.contains("set is in its desired state");
     let lines = log.iter().position(complete).unwrap() + 1;
     assert!(lines <= 20, "{:#?}", &log[..lines]);
 }

@@ -262,7 +262,7 @@ impl Contest {
     }
 }
 
-/// Grants all instances the rights that the shipped manifests grant the controller's account.
+/// Grants all instances the permissions that the shipped manifests grant the controller's account.
 fn grant_shipped_rights(plane: &Plane) {
     let mut bound = 0;
     for mut object in build(&kustomization("overlays/self-managed")) {
@@ -277,7 +277,7 @@ fn grant_shipped_rights(plane: &Plane) {
         }
         plane.api.post(&collection(&object), &object);
     }
-    assert!(bound >= 2, "the stock role and the lease");
+    assert!(bound >= 2, "the default role and the lease");
 }
 
 /// Checks that a process exited because it lost its lease.

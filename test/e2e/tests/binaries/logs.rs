@@ -21,7 +21,7 @@ fn log_of_a_roll_out(
     history.until("the set to be complete", |history| {
         history.is_complete("web")
     });
-    controller.logged("set is in its wanted state");
+    controller.logged("set is in its desired state");
     controller.signal(Signal::TERM);
     let finished = controller.wait();
     assert_eq!(finished.code, Some(0), "{finished:#?}");

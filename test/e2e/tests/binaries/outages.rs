@@ -32,7 +32,7 @@ fn outages_are_logged_once_and_lose_nothing() {
         proxy.lead_to(Way::Open);
         controller.logged("API server reachable again");
         // The controller must be idle before the next outage.
-        controller.logged("set is in its wanted state");
+        controller.logged("set is in its desired state");
         history.until("the set to be complete", |history| {
             history.is_complete(&name)
         });

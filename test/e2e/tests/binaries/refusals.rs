@@ -89,14 +89,11 @@ fn end_refused(controller: Process) {
 }
 
 #[test]
-fn bad_credentials_and_missing_rights_are_distinguished() {
+fn bad_credentials_and_missing_permissions_are_distinguished() {
     let programs = &programs();
     let plane = Plane::start(programs, "0s");
     let wrong_token = plane.kubeconfig_of(&json!({"token": "wrong"}));
-    let expected = [
-        "API server does not accept the credentials",
-        "check the token",
-    ];
+    let expected = ["API server rejects the credentials", "check the token"];
     end_refused(start_refused(&plane, &wrong_token, &[], &expected));
     // Without credentials the server responds, but allows nothing.
     let anonymous = plane.kubeconfig_of(&json!({}));
@@ -127,7 +124,7 @@ fn controller_starts_once_its_role_is_bound() {
     let plane = Plane::start(&programs(), "20ms");
     plane.create_account("default", "late");
     let kubeconfig = plane.kubeconfig_of_account("default", "late");
-    let expected = ["rights are missing", "list statefulsets.apps, pods"];
+    let expected = ["permissions are missing", "list statefulsets.apps, pods"];
     let mut controller = start_refused(&plane, &kubeconfig, &[], &expected);
     let mut history = History::begin(&plane.api);
     plane.api.create(Kind::Set, &set("web", 1));
@@ -144,7 +141,7 @@ fn controller_starts_once_its_role_is_bound() {
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
         &binding,
     );
-    controller.logged("the API server allows what the program needs");
+    controller.logged("the API server grants the required access");
     history.until("the set to be complete", |history| {
         history.is_complete("web")
     });

@@ -1,4 +1,4 @@
-//! Takeover test: the shipped controller, with the rights of the stock role alone, writes nothing
+//! Takeover test: the shipped controller, with only the default role, writes nothing
 //! to settled sets of the reference until a user scales them or changes their templates.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -72,8 +72,8 @@ async fn failing_server_is_logged_once() {
         assert_begin(
             &server,
             &[
-                "WARN API server fails to answer, trying again; see its log request=",
-                "INFO API server answers again after=",
+                "WARN API server returns errors, trying again; see its log request=",
+                "INFO API server responds again after=",
             ],
         );
         // The set's own failures are few, each logged once.
@@ -92,8 +92,8 @@ async fn retry_after_is_honoured() {
 
 /// Start of the log lines about a server that responds 429 to everything, and later recovers.
 const OVERLOADED: [&str; 2] = [
-    "WARN API server fails to answer, trying again; see its log request=watch ",
-    "INFO API server answers again after=1",
+    "WARN API server returns errors, trying again; see its log request=watch ",
+    "INFO API server responds again after=1",
 ];
 
 #[tokio::test(start_paused = true)]
@@ -118,7 +118,7 @@ async fn rejected_credentials_are_logged_once() {
     assert_begin(
         &lines,
         &[
-            "WARN API server does not accept the credentials, trying again; check the token",
+            "WARN API server rejects the credentials, trying again; check the token",
             "INFO API server accepts the credentials again after=",
         ],
     );

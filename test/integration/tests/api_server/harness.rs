@@ -1,4 +1,4 @@
-//! Harness: a cluster, a controller with the stock role alone, and its log.
+//! Harness: a cluster, a controller with only the default role, and its log.
 
 use std::io::{Error as IoError, ErrorKind};
 use std::sync::Arc;
@@ -39,8 +39,8 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// Log lines about a set's progress, as opposed to the server.
 const STORY: [&str; 4] = [
     "INFO Event occurred",
-    "INFO bringing the set to its wanted state",
-    "INFO set is in its wanted state",
+    "INFO bringing the set to its desired state",
+    "INFO set is in its desired state",
     "INFO ready: caches are filled",
 ];
 

@@ -1,4 +1,4 @@
-//! Tests of rights that are revoked and granted while the controller runs.
+//! Tests of permissions that are revoked and granted while the controller runs.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ fn without(role: &Value, resource: &str, verb: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_write_right_is_logged_with_its_rule() {
+async fn missing_write_permission_is_logged_with_its_rule() {
     for (resource, verb, right, rule) in [
         (
             "pods",
@@ -74,8 +74,8 @@ async fn missing_write_right_is_logged_with_its_rule() {
         sleep(Duration::from_secs(600)).await;
         let lines = outfit.take_lines();
         let begin = format!(
-            "WARN right is missing, trying again; grant this user a role with the rule {rule} \
-             right={right} error="
+            "WARN permission is missing, trying again; grant this user a role with the rule {rule} \
+             permission={right} error="
         );
         assert_begin(&lines, &[&begin]);
         let user = "User \"system:serviceaccount:kube-system:statefulset-controller\" cannot";
@@ -85,7 +85,9 @@ async fn missing_write_right_is_logged_with_its_rule() {
         outfit.complete(2).await;
         assert_begin(
             &outfit.take_lines(),
-            &[&format!("INFO right is granted right={right} after=")],
+            &[&format!(
+                "INFO permission is granted permission={right} after="
+            )],
         );
         assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1"]);
         outfit.plane.invariants().expect_none();
@@ -93,7 +95,7 @@ async fn missing_write_right_is_logged_with_its_rule() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_read_right_is_logged_and_the_cache_recovers() {
+async fn missing_read_permission_is_logged_and_the_cache_recovers() {
     let outfit = Outfit::start().await;
     outfit.create(1).await;
     outfit.complete(1).await;
@@ -101,7 +103,7 @@ async fn missing_read_right_is_logged_and_the_cache_recovers() {
     let less = without(&without(&whole, "pods", "list"), "pods", "watch");
     put(&outfit, &less).await;
     outfit.take_lines();
-    // An open watch continues without the right.
+    // An open watch continues without the permission.
     outfit
         .faults()
         .strike_open_watches(RequestMatcher::any().resource("pods"), WatchAction::Close);
@@ -117,9 +119,9 @@ async fn missing_read_right_is_logged_and_the_cache_recovers() {
     let lines = outfit.take_lines();
     let begin = |verb: &str| {
         format!(
-            "WARN right is missing, trying again; grant this user a role with the rule \
+            "WARN permission is missing, trying again; grant this user a role with the rule \
              {{apiGroups: [\"\"], resources: [\"pods\"], verbs: [\"{verb}\"]}} \
-             right={verb} pods in all namespaces error="
+             permission={verb} pods in all namespaces error="
         )
     };
     assert_begin(&lines, &[&begin("watch"), &begin("list")]);
@@ -129,8 +131,8 @@ async fn missing_read_right_is_logged_and_the_cache_recovers() {
     assert_begin(
         &outfit.take_lines(),
         &[
-            "INFO right is granted right=list pods in all namespaces after=",
-            "INFO right is granted right=watch pods in all namespaces after=",
+            "INFO permission is granted permission=list pods in all namespaces after=",
+            "INFO permission is granted permission=watch pods in all namespaces after=",
         ],
     );
     assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1", "web-2"]);
@@ -138,7 +140,7 @@ async fn missing_read_right_is_logged_and_the_cache_recovers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_event_right_does_not_block_syncs() {
+async fn missing_event_permission_does_not_block_syncs() {
     let outfit = Outfit::start().await;
     let whole = role(&outfit).await;
     put(&outfit, &without(&whole, "events", "create")).await;
@@ -148,5 +150,5 @@ async fn missing_event_right_does_not_block_syncs() {
     outfit.complete(3).await;
     let lines = outfit.take_lines();
     assert_eq!(lines.len(), 1, "{lines:#?}");
-    assert!(lines[0].contains("right=create events in the namespace \"default\""));
+    assert!(lines[0].contains("permission=create events in the namespace \"default\""));
 }

@@ -1,4 +1,4 @@
-//! Tests of controllers beside each other, each with a shard of the namespaces.
+//! Tests of concurrent controllers, each with a shard of the namespaces.
 
 mod handover;
 

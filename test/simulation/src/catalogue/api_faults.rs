@@ -44,7 +44,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 30,
-        name: "the answers to all kinds of writes are lost",
+        name: "the responses to all kinds of writes are lost",
         origin: &[],
         plans: || {
             let spec = SetSpec {
@@ -115,7 +115,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 32,
-        name: "a condemned pod fills the quota that a wanted one needs",
+        name: "a condemned pod uses the quota that a desired one needs",
         origin: &[140_858, 141_057],
         plans: || {
             let spec = SetSpec {
@@ -151,7 +151,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 33,
-        name: "admission denies the pods of a new template until it is taken back",
+        name: "admission denies the pods of a new template until it is reverted",
         origin: &[],
         plans: || {
             both(|parallel| {
@@ -232,7 +232,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 36,
-        name: "an outage of 20 minutes during a roll",
+        name: "an outage of 20 minutes during a rollout",
         origin: &[],
         plans: || {
             let plan = begin(settings(), &SetSpec::default()).at(60_000, Action::image("b"));

@@ -33,7 +33,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 15,
-        name: "a crash after the creation of a pod, whose answer is lost",
+        name: "a crash after the creation of a pod whose response is lost",
         origin: &[],
         plans: || vec![crash_after(begin(crashing(), &SetSpec::default()), 2)],
         expect: |it, check| {
@@ -196,7 +196,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 22,
-        name: "crashes after every kth write",
+        name: "crashes after every k-th write",
         origin: &[],
         plans: || {
             let every = |k: u64| (1..=20).fold(workload(), |plan, nth| crash_after(plan, k * nth));

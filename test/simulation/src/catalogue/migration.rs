@@ -56,7 +56,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 74,
-        name: "an upgraded API server sets a further member of templates",
+        name: "an upgraded API server adds a field to templates",
         origin: &[134_773],
         plans: || {
             let upgrade = Action::fault(Fault::NewDefaults, 120_000);

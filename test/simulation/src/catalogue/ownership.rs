@@ -74,7 +74,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 64,
-        name: "orphaned pods are adopted by a set with a further claim",
+        name: "orphaned pods are adopted by a set with an additional claim",
         origin: &[141_876],
         plans: || {
             let new = SetSpec {

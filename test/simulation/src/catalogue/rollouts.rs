@@ -70,7 +70,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 40,
-        name: "updated pods become unready during a roll of two at a time",
+        name: "updated pods become unready during a rollout of two at a time",
         origin: &[],
         plans: || {
             let spec = SetSpec {

@@ -18,7 +18,7 @@ const PODS: u32 = 40;
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         number: 77,
-        name: "one of many sets is wedged, another one changes every second",
+        name: "one of many sets is stuck, another one changes every second",
         origin: &[],
         plans: || {
             let plan = Plan::new(1, settings());
@@ -66,7 +66,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 78,
-        name: "a burst of creations of which some fail",
+        name: "some creations of a burst fail",
         origin: &[],
         plans: || {
             let spec = SetSpec {

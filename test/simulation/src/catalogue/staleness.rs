@@ -103,7 +103,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 5,
-        name: "a claim exists that neither the cache nor an answer showed",
+        name: "a claim exists whose creation got no response and no event",
         origin: &[],
         plans: || {
             let spec = SetSpec {
@@ -157,7 +157,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 7,
-        name: "a takeover during a roll, by a reader of a frozen replica",
+        name: "a takeover during a rollout, with a cache from a frozen replica",
         origin: &[59848],
         plans: || {
             let plan = begin(slow_restart(), &SetSpec::default()).at(30_000, Action::image("b"));
@@ -173,7 +173,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 8,
-        name: "a takeover by a reader that still knows fewer replicas",
+        name: "a takeover with a cache that still shows fewer replicas",
         origin: &[],
         plans: || {
             let spec = SetSpec {
@@ -197,7 +197,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 9,
-        name: "a takeover by a reader that still knows the deleted set",
+        name: "a takeover with a cache that still shows the deleted set",
         origin: &[],
         plans: || {
             let plan = begin(slow_restart(), &SetSpec::default())
@@ -221,7 +221,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 10,
-        name: "a takeover by a reader that still knows the old template",
+        name: "a takeover with a cache that still shows the old template",
         origin: &[],
         plans: || {
             let plan = begin(slow_restart(), &SetSpec::default()).at(30_000, Action::image("b"));
@@ -280,7 +280,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 13,
-        name: "events of one kind are ahead of the other's, and nothing but events wakes",
+        name: "events of one kind arrive ahead of another's, without resyncs",
         origin: &[],
         plans: || {
             let late = |resource| {

@@ -9,7 +9,7 @@ use crate::plan::{Action, ClaimRetention, SetSpec, WatchFault};
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         number: 23,
-        name: "a pod is unready for a moment that the cache doesn't show",
+        name: "a pod is briefly unready, which the cache doesn't show",
         origin: &[],
         plans: || {
             both(|parallel| {
@@ -39,7 +39,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 24,
-        name: "somebody else replaces a pod while its events are lost",
+        name: "another writer replaces a pod while its events are lost",
         origin: &[],
         plans: || {
             let stranger = json!({
@@ -75,7 +75,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 25,
-        name: "a scale-up is taken back before it is seen",
+        name: "a scale-up is reverted before the controller sees it",
         origin: &[],
         plans: || {
             let spec = SetSpec {
@@ -102,7 +102,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 26,
-        name: "a template is taken back before it is seen",
+        name: "a template change is reverted before the controller sees it",
         origin: &[],
         plans: || {
             vec![
@@ -121,7 +121,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 27,
-        name: "pods vanish without a time of stopping that the cache showed",
+        name: "pods disappear before the cache shows them terminating",
         origin: &[],
         plans: || {
             vec![

@@ -68,7 +68,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 56,
-        name: "the retention changes back and forth around a scale-down and a deletion",
+        name: "the retention policy changes back and forth around a scale-down and a deletion",
         origin: &[],
         plans: || {
             let keep = ClaimRetention::default();
@@ -147,7 +147,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 58,
-        name: "a set is scaled up onto a claim that is about to go",
+        name: "a scale-up needs a claim that is about to be deleted",
         origin: &[],
         // As version 1.36: the end of a claim wakes no set. The resync does.
         plans: || {

@@ -268,7 +268,7 @@ pub fn belongs(set: &Set, pod: &Pod) -> bool {
 }
 
 /// Returns the revision that a controller of this version takes for the set's template: the one that
-/// records it to the byte, or the latest one if that is equal in its known members; of others, only
+/// records it byte for byte, or the latest one if that is equal in its known members; of others, only
 /// one that lacks a member of a newer API server, or has it in addition.
 pub(super) fn update_revision<'a>(
     set: &Set,

@@ -1,4 +1,4 @@
-//! Claims: no write dooms a claim without a live read of the set.
+//! Claims: no write lets a claim be deleted without a live read of the set.
 
 use std::time::Duration;
 

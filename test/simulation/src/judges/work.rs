@@ -81,7 +81,7 @@ fn judge_hot_loops(case: &Case<'_>, verdict: &mut Verdict) {
 /// eight of these, of the scheduler and its kubelet.
 const WRITES_FOR_CHANGES: usize = 3;
 
-/// Writes of the controllers beside: the first revision, claims and pods.
+/// Initial writes of the controllers: the first revision, claims and pods.
 const WRITES_BESIDE: usize = 20;
 
 /// P-6: the number of successful writes is bounded by the changes of others. Writes that fail are

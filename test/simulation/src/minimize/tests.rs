@@ -72,7 +72,7 @@ fn large_plan() -> Plan {
 }
 
 #[test]
-fn classes_go_first_the_largest_before() {
+fn whole_classes_are_dropped_before_single_steps() {
     let plan = large_plan();
     let found = Pass::Classes.candidates(&plan);
     let sizes: Vec<usize> = found.iter().map(|it| it.steps.len()).collect();
@@ -139,7 +139,7 @@ fn two_steps_that_belong_together_are_left() {
 }
 
 #[test]
-fn values_keep_what_matters() {
+fn values_are_simplified_while_the_violation_remains() {
     let (found, _) = minimal(&large_plan(), |plan| {
         let slow = plan.settings.lag.1 >= 20_000 && plan.settings.instances >= 2;
         let fault = plan.steps.iter().any(|step| match &step.action {

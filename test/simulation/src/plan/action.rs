@@ -148,7 +148,7 @@ pub enum Action {
         /// The claim.
         claim: String,
     },
-    /// Another object becomes an owner of a claim, beside others.
+    /// Another object becomes an owner of a claim, besides others.
     ShareClaim {
         /// The claim.
         claim: String,
@@ -265,8 +265,8 @@ pub enum Fault {
         /// The effect on them.
         watch: WatchFault,
     },
-    /// An instance stops: it does nothing and learns nothing, then goes on as if no time had passed.
-    /// At a write, once its answer has arrived.
+    /// An instance stops: it does nothing and learns nothing, then goes on as if no time had
+    /// passed. At a write, once its answer has arrived.
     Suspend {
         /// The instance; the leader if none.
         instance: Option<usize>,

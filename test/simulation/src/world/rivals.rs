@@ -101,7 +101,7 @@ const KINDS: [(&str, Change); 9] = [
     ),
 ];
 
-/// Name of the ConfigMap that owns claims beside the sets.
+/// Name of the ConfigMap that owns claims besides the sets.
 pub(super) const BACKUP: &str = "backup";
 
 /// Returns a reference to the backup as an owner.

@@ -18,7 +18,7 @@ pub(super) const HOLD: &str = "example.com/hold";
 /// Content type of a JSON merge patch.
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// A user with all rights.
+/// A user with all permissions.
 #[derive(Clone)]
 pub(super) struct User {
     server: ServiceAs,

@@ -1,7 +1,7 @@
 //! The informer's log: one line when list or watch fails, and one when both work again.
 //!
 //! [`ApiHealthLog`](crate::rest::api_health::ApiHealthLog) logs server faults and missing
-//! rights once for all caches.
+//! permissions once for all caches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ mod tests {
     use crate::resource::{PODS, STATEFUL_SETS};
 
     #[test]
-    fn log_line_names_resource_and_missing_right() {
+    fn log_line_names_resource_and_missing_permission() {
         let err = Error::api(403, "Forbidden", "statefulsets.apps is forbidden: no");
         assert_eq!(
             line(

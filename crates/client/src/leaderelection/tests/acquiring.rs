@@ -258,7 +258,7 @@ async fn only_api_health_log_reports_rejected_credentials() {
     let failures: Vec<_> = lines.iter().filter(|it| it.starts_with("WARN")).collect();
     assert_eq!(failures.len(), 2, "{lines:#?}");
     assert!(
-        failures[0].contains("does not accept the credentials"),
+        failures[0].contains("rejects the credentials"),
         "{lines:#?}"
     );
     assert!(

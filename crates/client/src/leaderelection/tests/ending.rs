@@ -198,7 +198,7 @@ async fn release_times_out_like_other_calls() {
         assert_eq!(
             log.take(),
             [
-                "WARN failed to release the lease: GET lease kube-system/lock: no answer from the \
+                "WARN failed to release the lease: GET lease kube-system/lock: no response from the \
               API server within 5 s lock=kube-system/lock"
             ]
         );
@@ -274,7 +274,7 @@ async fn lease_is_not_released_while_write_may_arrive() {
     assert_eq!(holder, "a");
     assert_eq!(
         log.last().unwrap(),
-        "INFO leaving the lease to expire, as a write without a response, or with a 5xx, may \
+        "INFO letting the lease expire, because a write without a response, or with a 5xx, may \
          still take effect lock=kube-system/lock"
     );
     let (holder, log) = holder_after_silence(15 * SECOND).await;

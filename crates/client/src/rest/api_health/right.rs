@@ -1,4 +1,4 @@
-//! The RBAC right that a request requires.
+//! The RBAC permission that a request requires.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub(crate) struct Right {
 }
 
 impl Right {
-    /// Returns the right that a request with this method, path and query requires.
+    /// Returns the permission that a request with this method, path and query requires.
     pub(crate) fn of(method: &Method, resource: &GroupResource, target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut segments = path.split('/').skip_while(|segment| {
@@ -63,7 +63,7 @@ impl Right {
         matches!(self.verb, "list" | "watch") && self.is_of_resource()
     }
 
-    /// Returns the role's rule that grants the right.
+    /// Returns the role's rule that grants the permission.
     pub(super) fn rule(&self) -> String {
         let Self {
             verb,
@@ -99,7 +99,7 @@ mod tests {
     use crate::resource::{EVENTS, NAMESPACES, PODS, SERVICE_ACCOUNTS, STATEFUL_SETS};
 
     #[test]
-    fn requests_map_to_rights() {
+    fn requests_map_to_permissions() {
         let (pods, sets) = (PODS.group_resource(), STATEFUL_SETS.group_resource());
         for (method, resource, target, expected) in [
             (
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn right_maps_to_rule() {
+    fn permission_maps_to_rule() {
         let target = "/apis/apps/v1/namespaces/ns/statefulsets/web/status";
         let right = Right::of(&Method::PUT, &STATEFUL_SETS.group_resource(), target);
         assert_eq!(

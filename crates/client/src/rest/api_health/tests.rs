@@ -83,7 +83,7 @@ async fn changed_outage_is_logged_again() {
     let begins = [
         "WARN API server unreachable",
         "WARN no secure connection to the API server",
-        "WARN API server does not accept the credentials",
+        "WARN API server rejects the credentials",
         "INFO API server accepts the credentials again after=30 s",
     ];
     assert_eq!(lines.len(), begins.len(), "{lines:#?}");
@@ -94,7 +94,7 @@ async fn changed_outage_is_logged_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_right_is_logged_with_its_rule() {
+async fn missing_permission_is_logged_with_its_rule() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     for _ in 0..10 {
@@ -104,9 +104,9 @@ async fn missing_right_is_logged_with_its_rule() {
     assert_eq!(
         log.take(),
         [
-            "WARN right is missing, trying again; grant this user a role with the rule \
+            "WARN permission is missing, trying again; grant this user a role with the rule \
           {apiGroups: [\"\"], resources: [\"pods\"], verbs: [\"create\"]} \
-          right=create pods in the namespace \"ns\" \
+          permission=create pods in the namespace \"ns\" \
           error=pods is forbidden: User \"jane\" cannot create resource \"pods\" in API group \"\" \
           in the namespace \"ns\""
         ]
@@ -115,12 +115,12 @@ async fn missing_right_is_logged_with_its_rule() {
     state.failed(&creates("ns"), &Error::api(409, "AlreadyExists", "there"));
     assert_eq!(
         log.take(),
-        ["INFO right is granted right=create pods in the namespace \"ns\" after=7 s"]
+        ["INFO permission is granted permission=create pods in the namespace \"ns\" after=7 s"]
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn exceeded_quota_is_not_a_missing_right() {
+async fn exceeded_quota_is_not_a_missing_permission() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     let quota = Error::api(
@@ -147,9 +147,9 @@ async fn failing_reads_are_logged_until_all_recover() {
     assert_eq!(
         log.take(),
         [
-            "WARN API server fails to answer, trying again; see its log \
+            "WARN API server returns errors, trying again; see its log \
              request=list pods in all namespaces error=etcd is gone",
-            "INFO API server answers again after=5 s",
+            "INFO API server responds again after=5 s",
         ]
     );
 }
@@ -182,7 +182,7 @@ async fn unsent_request_is_ignored() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn handle_without_rights_logs_only_outages() {
+async fn handle_without_permissions_logs_only_outages() {
     let log = CapturedLog::at(Level::INFO);
     let state = ApiHealthLog::default();
     let handle = state.without_rights();

@@ -134,7 +134,7 @@ async fn requests_do_not_wait_while_credentials_are_valid() {
     let exec = transport.0.plugin.as_ref().unwrap();
     let run = exec.state().running.clone();
     tokio::time::pause();
-    let given_up = run.expect("a run beside the requests").await;
+    let given_up = run.expect("a run alongside the requests").await;
     tokio::time::resume();
     assert_eq!(given_up.result.err(), Some(PluginError::Hangs));
     plugin.script("cat $1");
@@ -160,7 +160,7 @@ async fn token_from_background_run_is_used() {
     pass(INTERVAL_MIN).await;
     assert!(renew().now_or_never().is_some(), "waits for the plugin");
     let run = exec.state().running.clone();
-    run.expect("a run beside the requests").await;
+    run.expect("a run alongside the requests").await;
     assert_eq!(ask(&transport).await, 200);
     assert_eq!(plugin.runs(), 2);
 }
@@ -185,7 +185,7 @@ async fn failed_plugin_is_logged_once_without_output() {
     let (uri, _server) = server_that_accepts("three").await;
     let plugin = Plugin::new();
     let transport = Transport::new(plugin.config(uri), None).unwrap();
-    let unusable = "the credential plugin gave no credentials that can be used";
+    let unusable = "the credential plugin returned no usable credentials";
     for printed in ["{token: SECRET, [", "SECRET", "{}"] {
         plugin.prints(printed);
         assert_eq!(fails(&transport).await, unusable, "{printed}");
@@ -205,8 +205,8 @@ async fn failed_plugin_is_logged_once_without_output() {
         log.take(),
         [
             "WARN no credentials from the credential plugin, trying again error=the credential \
-             plugin gave no credentials that can be used",
-            "INFO the credential plugin gives credentials again",
+             plugin returned no usable credentials",
+            "INFO the credential plugin returns credentials again",
         ]
     );
 }
@@ -232,7 +232,7 @@ async fn failure_includes_last_line_of_standard_error() {
     let transport = Transport::new(config, None).unwrap();
     assert_eq!(
         fails(&transport).await,
-        "the credential plugin ended with exit status: 7"
+        "the credential plugin failed with exit status: 7"
     );
     let loud = plugin.folder.path().join("loud");
     std::fs::write(&loud, "cat $1 >&2; exit 3").unwrap();
@@ -240,7 +240,7 @@ async fn failure_includes_last_line_of_standard_error() {
     let transport = Transport::new(config, None).unwrap();
     assert_eq!(
         fails(&transport).await,
-        "the credential plugin ended with exit status: 3: log in again"
+        "the credential plugin failed with exit status: 3: log in again"
     );
     assert_eq!(
         last_line("x".repeat(1000).as_bytes()).len(),
@@ -274,7 +274,7 @@ async fn hanging_plugin_times_out() {
     let begin = Instant::now();
     assert_eq!(
         fails(&transport).await,
-        "the credential plugin has not ended within 60 s"
+        "the credential plugin did not exit within 60 s"
     );
     assert_eq!(begin.elapsed(), RUN_MAX);
 }
@@ -319,7 +319,7 @@ async fn hanging_plugin_is_killed_with_its_children() {
         pid
     };
     let (error, pid) = tokio::join!(fails(&transport), given_up);
-    assert!(error.contains("has not ended within 60 s"), "{error}");
+    assert!(error.contains("did not exit within 60 s"), "{error}");
     is_gone(pid).await;
 }
 

@@ -255,7 +255,7 @@ async fn recovery_between_attempts_is_not_logged() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_right_is_logged_once_with_its_rule() {
+async fn missing_permission_is_logged_once_with_its_rule() {
     let log = CapturedLog::at(Level::INFO);
     let (server, source) = fixture(None);
     let message = "serviceaccounts \"web\" is forbidden: User \"jane\" cannot create resource \
@@ -269,8 +269,8 @@ async fn missing_right_is_logged_once_with_its_rule() {
     assert_eq!(
         log.take(),
         [format!(
-            "WARN right is missing, trying again; grant this user a role with the rule {rule} \
-             right=create serviceaccounts/token in the namespace \"kube-system\" error={message}"
+            "WARN permission is missing, trying again; grant this user a role with the rule {rule} \
+             permission=create serviceaccounts/token in the namespace \"kube-system\" error={message}"
         )]
     );
 }
@@ -292,7 +292,7 @@ async fn unrenewable_token_is_used_until_rejected() {
     assert_eq!(
         log.take(),
         [
-            "WARN the token of the service account cannot be renewed, trying again; keeping the \
+            "WARN cannot renew the token of the service account, trying again; keeping the \
              previous one account=kube-system/web error=no key to sign with"
         ]
     );

@@ -17,8 +17,8 @@ fn account() -> ServiceAccountName {
     }
 }
 
-/// Runs the checks on a server that answers with this code for the account and denies these rights,
-/// each `verb resource/subresource`, to every user. Returns the reviews.
+/// Runs the checks on a server that answers with this code for the account and denies these
+/// permissions, each `verb resource/subresource`, to every user. Returns the reviews.
 async fn checked(code: u16, denies: &'static [&'static str]) -> (Result<(), Obstacle>, Vec<Value>) {
     let reviews = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&reviews);
@@ -51,7 +51,7 @@ async fn checked(code: u16, denies: &'static [&'static str]) -> (Result<(), Obst
 }
 
 #[tokio::test(start_paused = true)]
-async fn token_rights_pass_the_check() {
+async fn token_permissions_pass_the_check() {
     let log = CapturedLog::at(Level::INFO);
     let (result, reviews) =
         checked(200, &["create serviceaccounts/", "get serviceaccounts/"]).await;
@@ -90,7 +90,7 @@ async fn token_rights_pass_the_check() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_token_rights_are_reported() {
+async fn missing_token_permissions_are_reported() {
     for (code, missing) in [
         (200, "create serviceaccounts/token"),
         (403, "get serviceaccounts, create serviceaccounts/token"),
@@ -139,14 +139,14 @@ async fn server_failure_is_an_obstacle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn missing_account_rights_are_logged() {
+async fn missing_account_permissions_are_logged() {
     let log = CapturedLog::at(Level::INFO);
     let (result, _) = checked(200, &["create pods/", "update statefulsets/status"]).await;
     assert_eq!(result, Ok(()));
     assert_eq!(
         log.take(),
         [
-            "WARN the service account lacks rights; bind the ClusterRole \
+            "WARN the service account lacks permissions; bind the ClusterRole \
              system:controller:statefulset-controller to it \
              account=kube-system/statefulset-controller \
              missing=create pods, update statefulsets.apps/status"

@@ -45,7 +45,7 @@ pub(crate) enum LookupError {
 }
 
 impl LookupError {
-    /// Returns true if a right is missing.
+    /// Returns true if a permission is missing.
     pub(crate) fn is_forbidden(&self) -> bool {
         matches!(self, Self::Read(error) if error.is_forbidden())
     }
@@ -114,7 +114,7 @@ impl Lookup {
         match self.look().await {
             Ok(()) => {
                 if self.failure.end().is_some() {
-                    tracing::info!("the cluster's authentication settings are known");
+                    tracing::info!("read the cluster's authentication settings");
                 }
                 true
             }

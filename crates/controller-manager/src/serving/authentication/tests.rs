@@ -399,6 +399,6 @@ async fn recovered_settings_are_logged_and_applied() {
     assert!(
         log.last()
             .unwrap()
-            .contains("the cluster's authentication settings are known")
+            .contains("read the cluster's authentication settings")
     );
 }

@@ -83,6 +83,6 @@ async fn failing_reviews_are_logged_once() {
     ask().await.unwrap();
     let lines = log.take();
     assert_eq!(lines.len(), 2, "{lines:#?}");
-    assert!(lines[0].contains("cannot ask the API server about users"));
-    assert!(lines[1].contains("answers about users again"));
+    assert!(lines[0].contains("cannot send token and access reviews"));
+    assert!(lines[1].contains("token and access reviews work again"));
 }

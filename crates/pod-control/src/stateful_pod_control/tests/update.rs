@@ -91,7 +91,7 @@ async fn claims_are_created_once_until_the_pod_is_written() {
     assert_eq!(world.requests(), requests);
 }
 
-/// As upstream. If the cache is stale, the claim's name is taken.
+/// As in upstream. If the cache is stale, the claim's name is taken.
 #[tokio::test(start_paused = true)]
 async fn claims_are_created_again_after_a_conflict_on_the_pod() {
     let (world, set) = (ApiWorld::new(), web().build());

@@ -130,7 +130,7 @@ async fn terminating_terminal_pod_is_not_deleted_again() {
 }
 
 #[tokio::test]
-async fn parallel_set_creates_pods_beside_a_terminal_pod() {
+async fn parallel_set_creates_pods_despite_a_terminal_pod() {
     let set = web().parallel();
     let mut world = world(&set);
     world.put_pod(&pod(&set, 0).phase("Failed"));

@@ -47,7 +47,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn open_questions_have_their_present_answers() {
+async fn open_questions_have_their_current_answers() {
     let set = web().recreate();
     let mut world = at_1_37(&set);
     world.settle().await;

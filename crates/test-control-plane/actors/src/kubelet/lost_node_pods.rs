@@ -13,7 +13,7 @@ use super::run::PodRun;
 pub(super) struct LostNodePods {
     /// Their uids.
     uids: BTreeMap<Key, BTreeSet<Box<str>>>,
-    /// Reported pairs: the uid of a deleted pod and of the pod beside which it runs.
+    /// Reported pairs: the uid of a deleted pod and of the pod alongside which it runs.
     reported: BTreeSet<(Box<str>, Box<str>)>,
 }
 
@@ -36,7 +36,7 @@ impl LostNodePods {
 }
 
 impl Kubelet {
-    /// Records a violation if a pod runs beside another one with its name.
+    /// Records a violation if a pod runs alongside another one with its name.
     pub(super) fn check_duplicate_runs(&mut self, uid: &str) {
         let runs = |run: &&PodRun| run.containers.iter().any(Container::is_running);
         let Some(run) = self.runs.get(uid).filter(runs) else {

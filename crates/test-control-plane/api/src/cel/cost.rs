@@ -17,7 +17,7 @@ use super::types::Type;
 /// The cost of a name or a member.
 const ACCESS: u64 = 1;
 
-/// The cost of a list, or a map, beside its elements.
+/// The cost of a list, or a map, besides its elements.
 const LIST: u64 = 10;
 const MAP: u64 = 30;
 

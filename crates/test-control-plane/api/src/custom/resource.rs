@@ -19,7 +19,7 @@ pub struct CustomResource {
     pub stored_version: String,
     /// The paths of `/scale`, if the version has it.
     pub scale: Option<Scale>,
-    /// The columns of tables beside the name.
+    /// The columns of tables besides the name.
     pub columns: Vec<Column>,
     /// The warning of a deprecated version.
     pub warning: Option<String>,

@@ -1,4 +1,4 @@
-//! Defaults of kinds beside those in the table.
+//! Defaults of kinds besides those in the table.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

@@ -6,7 +6,7 @@ use crate::members::object_mut;
 
 /// Removes the settings of an affinity that the service lacks.
 ///
-/// Upstream: `SetDefaults_Service`, beside the table
+/// Upstream: `SetDefaults_Service`, besides the table
 pub(super) fn set_defaults(service: &mut Value) {
     if let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut)
         && text(spec, "sessionAffinity") != "ClientIP"

@@ -39,7 +39,7 @@ struct Condition {
 enum Source {
     /// This value.
     Value(Value),
-    /// A copy of the member beside it.
+    /// A copy of the member next to it.
     Beside(&'static str),
 }
 

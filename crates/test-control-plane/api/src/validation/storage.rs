@@ -50,7 +50,7 @@ pub(super) fn parameter_names(parameters: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Rejects other access modes beside `ReadWriteOncePod`.
+/// Rejects other access modes besides `ReadWriteOncePod`.
 pub(super) fn one_pod_only(modes: &Place<'_>, errors: &mut Errors) {
     let is_only = |mode: Place<'_>| mode.text() == "ReadWriteOncePod";
     if modes.values().any(is_only) && !modes.values().all(is_only) {

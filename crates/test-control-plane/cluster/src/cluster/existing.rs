@@ -9,10 +9,10 @@ use tokio::time::timeout;
 use super::error::{ClusterError, in_one_line};
 use super::real::{Origin, RealControlPlane, ask};
 
-/// The timeout of the cluster's answers.
+/// The timeout of the cluster's responses.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// Finds the cluster as kube-rs does and checks that it answers.
+/// Finds the cluster as kube-rs does and checks that it responds.
 pub(super) async fn find(actors: ActorsConfig) -> Result<RealControlPlane, ClusterError> {
     let config = Config::infer()
         .await
@@ -20,7 +20,7 @@ pub(super) async fn find(actors: ActorsConfig) -> Result<RealControlPlane, Clust
     Box::pin(connect(config, actors)).await
 }
 
-/// Checks that a cluster answers and accepts our credentials.
+/// Checks that a cluster responds and accepts our credentials.
 pub(super) async fn connect(
     config: Config,
     actors: ActorsConfig,

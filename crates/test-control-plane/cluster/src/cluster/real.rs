@@ -100,12 +100,12 @@ impl RealControlPlane {
         Ok(simulated.nodes())
     }
 
-    /// Returns a client with the rights of the administrator, or of the kubeconfig's user.
+    /// Returns a client with the permissions of the administrator, or of the kubeconfig's user.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// Returns a client with the rights of another user. The server impersonates the user.
+    /// Returns a client with the permissions of another user. The server impersonates the user.
     ///
     /// # Errors
     ///
@@ -131,12 +131,12 @@ impl RealControlPlane {
             .to_owned()
     }
 
-    /// Returns a kubeconfig with the rights of [`client`](Self::client).
+    /// Returns a kubeconfig with the permissions of [`client`](Self::client).
     pub fn kubeconfig(&self) -> Value {
         self.kubeconfig_of("admin", &json!({}))
     }
 
-    /// Returns a kubeconfig with the rights of another user. The server impersonates the user.
+    /// Returns a kubeconfig with the permissions of another user. The server impersonates the user.
     pub fn kubeconfig_for(&self, identity: &Identity) -> Value {
         let mut user = json!({"as": identity.name, "as-groups": identity.groups});
         if !identity.uid.is_empty() {

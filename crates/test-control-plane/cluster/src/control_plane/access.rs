@@ -39,8 +39,8 @@ pub enum AccessError {
 }
 
 impl TestControlPlane {
-    /// Returns the API server as a service that sends requests as `identity`, with the rights of
-    /// its roles. Use it to run a whole test with only the role that a program ships with.
+    /// Returns the API server as a service that sends requests as `identity`, with the permissions
+    /// of its roles. Use it to run a whole test with only the role that a program ships with.
     pub fn service_as(&self, identity: Identity) -> ServiceAs {
         ServiceAs::new(self.service(), identity)
     }
@@ -68,9 +68,9 @@ impl TestControlPlane {
     /// extra values, such as a service account, gets a token instead, because a certificate can't
     /// carry them.
     ///
-    /// There is no port, or generating the certificate failed.
+    /// # Errors
     ///
-    /// There is no port, or no certificate can be made.
+    /// There is no port, or generating the certificate failed.
     pub fn kubeconfig_for(&self, identity: &Identity) -> Result<Value, AccessError> {
         let Endpoint { tls, .. } = self.endpoint.as_deref().ok_or(AccessError::NoPort)?;
         let url = self.url().ok_or(AccessError::NoPort)?;

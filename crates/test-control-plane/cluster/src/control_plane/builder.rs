@@ -114,8 +114,8 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Sets the treatment of members outside the schema of the emulated version: prune them, as the reference
-    /// does, or keep them.
+    /// Sets the treatment of members outside the schema of the emulated version: prune them, as the
+    /// reference does, or keep them.
     #[must_use]
     pub fn unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {
         self.config.unknown_fields = unknown_fields;
@@ -254,7 +254,7 @@ impl TestControlPlaneBuilder {
 
     /// Also opens a loopback port for the kubelets of all nodes, with the paths of a kubelet's
     /// server: `/containerLogs`, `/exec`, `/attach`, `/portForward`, `/pods` and `/healthz`.
-    /// Port 0 selects a free one. Senders need rights to `nodes/proxy`.
+    /// Port 0 selects a free one. Senders need permissions for `nodes/proxy`.
     #[must_use]
     pub fn listen_kubelets(mut self, address: SocketAddr) -> Self {
         self.listen_kubelets = Some(address);

@@ -51,7 +51,7 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// 401 for invalid credentials, 403 for missing rights or a forbidden impersonation.
+    /// 401 for invalid credentials, 403 for missing permissions or a forbidden impersonation.
     pub(crate) fn admit(&self, admission: &Admission, incoming: &Incoming) -> ApiResult<()> {
         if let Some(error) = &admission.refusal {
             return Err(error.clone());

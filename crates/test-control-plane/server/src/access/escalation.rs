@@ -1,6 +1,6 @@
-//! Privilege escalation checks: users can grant only the rights they hold. A write of a role needs
-//! every right in it, and a write of a binding every right of its role, or else the verbs
-//! `escalate` and `bind`.
+//! Privilege escalation checks: users can grant only the permissions they hold. A write of a role
+//! needs every permission in it, and a write of a binding every permission of its role, or else the
+//! verbs `escalate` and `bind`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ impl ApiServer {
     ///
     /// # Errors
     ///
-    /// 403 with the rights that the sender lacks, 404 for a binding to a missing role.
+    /// 403 with the permissions that the sender lacks, 404 for a binding to a missing role.
     ///
     /// Upstream: the `policybased` storages.
     pub(crate) fn check_escalation(
@@ -51,7 +51,7 @@ impl ApiServer {
             let rules = self.policy_index().rules_of(&role, &request.namespace)?;
             return self.confirm(user, request, name, &rules);
         }
-        // The URL of a create lacks the name, and the right is checked with the URL's name.
+        // The URL of a create lacks the name, and the permission is checked with the URL's name.
         let named = match request.verb {
             Verb::Create => "",
             _ => request.name.as_str(),
@@ -90,7 +90,7 @@ impl ApiServer {
         self.decide(user, &wanted).is_allowed()
     }
 
-    /// Rejects a grant of rights that the user lacks.
+    /// Rejects a grant of permissions that the user lacks.
     ///
     /// Upstream: `ConfirmNoEscalation`.
     fn confirm(
@@ -174,8 +174,8 @@ fn differs_for_deletion_only(new: &Draft, old: &Draft) -> bool {
     rest(new) == rest(old)
 }
 
-/// Returns the rights in `wanted` that no rule in `owned` covers, with the verbs on each resource
-/// merged into one rule.
+/// Returns the permissions in `wanted` that no rule in `owned` covers, with the verbs on each
+/// resource merged into one rule.
 ///
 /// Upstream: `Covers`, `BreakdownRule` and `CompactRules`.
 fn missing(owned: &[&PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyRule> {
@@ -234,7 +234,7 @@ fn single_rights(rule: &PolicyRule) -> Vec<PolicyRule> {
     rights
 }
 
-/// Reports whether a rule covers a right returned by [`single_rights`].
+/// Reports whether a rule covers a permission returned by [`single_rights`].
 fn covers(rule: &PolicyRule, right: &PolicyRule) -> bool {
     let has = |list: &[String], wanted: &[String]| {
         list.iter().any(|l| l == ALL) || wanted.iter().all(|w| list.contains(w))
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_rights_are_grouped_by_resource() {
+    fn missing_permissions_are_grouped_by_resource() {
         let owned = json!([
             {"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "secrets"]},
             {"verbs": ["*"], "apiGroups": ["apps"], "resources": ["*/scale"]},

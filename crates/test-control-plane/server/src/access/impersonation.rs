@@ -28,7 +28,7 @@ const EXTRA_PREFIX: &str = "impersonate-extra-";
 /// The extra key with the node of the pod to which a service account token is bound.
 const NODE_OF_TOKEN: &str = "authentication.kubernetes.io/node-name";
 
-/// Number of groups or extra values from which the right to all of them is checked first.
+/// Number of groups or extra values from which the permission for all of them is checked first.
 const MANY: usize = 4;
 
 /// A mode of impersonation.
@@ -135,7 +135,7 @@ impl ApiServer {
         Err(refusal.unwrap_or_else(|| ApiError::internal("all impersonation modes failed")))
     }
 
-    /// Checks all rights that a mode needs.
+    /// Checks all permissions that a mode needs.
     fn check(
         &self,
         mode: Mode,

@@ -10,8 +10,8 @@ use crate::faults::RequestMatcher;
 
 impl AuditLog {
     /// Returns the rules of the smallest role that allows all matching requests in the log, except
-    /// those rejected for missing rights. The rules have no object names. Server-side apply needs
-    /// `patch`, and `create` where it created the object, just as PUT needs `create` besides
+    /// those rejected for missing permissions. The rules have no object names. Server-side apply
+    /// needs `patch`, and `create` where it created the object, just as PUT needs `create` besides
     /// `update`.
     pub fn minimal_rules(&self, client: &RequestMatcher) -> Vec<PolicyRule> {
         let entries = self.matching(|e| e.code != 403 && client.matches(&e.facts(), &e.body));

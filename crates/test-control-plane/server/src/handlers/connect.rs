@@ -80,7 +80,7 @@ impl ApiServer {
         Ok(handshake.accept(self, serve))
     }
 
-    /// Requires the right to create the connection, also of a WebSocket, whose verb is `get`.
+    /// Requires the permission to create the connection, also of a WebSocket, whose verb is `get`.
     fn authorize_connection(
         &self,
         request: &ResourceRequest,

@@ -75,7 +75,7 @@ impl<'a> Asked<'a> {
         Some(Self::Pod { what, pod })
     }
 
-    /// Returns the subresource of `nodes` that the sender needs a right for.
+    /// Returns the subresource of `nodes` that the sender needs permission for.
     ///
     /// Upstream: `NodeRequestAttributesGetter`
     fn subresources(&self) -> &'static [&'static str] {
@@ -143,7 +143,7 @@ impl ApiServer {
         Ok(answered.await.unwrap_or_else(|refusal| as_text(&refusal)))
     }
 
-    /// Requires a right to one of the subresources.
+    /// Requires permission for one of the subresources.
     fn authorize_for_node(
         &self,
         user: &Identity,

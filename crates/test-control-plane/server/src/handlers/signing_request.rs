@@ -1,4 +1,4 @@
-//! Requests for certificates: their user, their conditions, and the right to approve them.
+//! Requests for certificates: their user, their conditions, and the permission to approve them.
 
 use kube_test_control_plane_api::kinds::{Subresource, Target};
 use kube_test_control_plane_api::members::{list_at, object_mut, text};
@@ -76,7 +76,7 @@ impl ApiServer {
         object_mut(&mut new.value, "status").insert("conditions".to_owned(), json!(conditions));
     }
 
-    /// Rejects an approval by a user without the right to approve for the signer.
+    /// Rejects an approval by a user without permission to approve for the signer.
     ///
     /// Upstream: the admission plugin `CertificateApproval`
     pub(crate) fn check_approval(&self, request: &ResourceRequest, old: &Draft) -> ApiResult<()> {

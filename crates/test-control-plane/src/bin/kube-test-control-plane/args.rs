@@ -31,8 +31,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     pub(crate) bind_address: IpAddr,
 
-    /// Port of the kubelets of all nodes, for clients that talk to nodes; 0 for a free one. The program
-    /// then prints "kubelets URL" before "ready URL".
+    /// Port of the kubelets of all nodes, for clients that talk to nodes; 0 for a free one. The
+    /// program then prints "kubelets URL" before "ready URL".
     #[arg(long, value_name = "N")]
     pub(crate) kubelet_port: Option<u16>,
 
@@ -58,8 +58,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) token_auth_file: Option<PathBuf>,
 
-    /// Authorizers: a list of RBAC, Node, AlwaysAllow and AlwaysDeny. The first that allows a request
-    /// decides. Members of system:masters have every right.
+    /// Authorizers: a list of RBAC, Node, AlwaysAllow and AlwaysDeny. The first that allows a
+    /// request decides. Members of system:masters have every permission.
     #[arg(long, value_name = "LIST", default_value = "RBAC")]
     pub(crate) authorization_mode: Authorization,
 
@@ -88,8 +88,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     pub(crate) ready_delay: Duration,
 
-    /// Fields unknown to Kubernetes v1.36.2: prune drops them, as v1.36.2 does; keep stores them, as a
-    /// newer server does.
+    /// Fields unknown to Kubernetes v1.36.2: prune drops them, as v1.36.2 does; keep stores them,
+    /// as a newer server does.
     #[arg(long, value_name = "POLICY", default_value = "prune")]
     pub(crate) unknown_fields: UnknownFields,
 
@@ -99,7 +99,8 @@ pub(crate) struct Args {
     pub(crate) emulated_version: EmulatedVersion,
 
     /// Feature gates of the storage: MaxUnavailableStatefulSet=true|false (on since 1.37),
-    /// StatefulSetRecreateStrategy=true|false (off, since 1.37), ShardedListAndWatch=true|false (off).
+    /// StatefulSetRecreateStrategy=true|false (off, since 1.37), ShardedListAndWatch=true|false
+    /// (off).
     #[arg(long, value_name = "GATES", default_value = "")]
     pub(crate) feature_gates: String,
 

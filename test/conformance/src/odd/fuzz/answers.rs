@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn some_answers_are_odd_and_the_election_survives_them() {
+    async fn election_survives_odd_responses() {
         let stage = Stage::with_namespace(NAMESPACE).await.unwrap();
         let rng = Arc::new(Mutex::new(StdRng::seed_from_u64(1)));
         let path = format!("/api/v1/namespaces/{NAMESPACE}");

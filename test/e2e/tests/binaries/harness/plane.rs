@@ -10,9 +10,9 @@ use tempfile::TempDir;
 
 use super::{Api, Process, Programs};
 
-/// Namespace of the service accounts with stock roles.
+/// Namespace of the service accounts with default roles.
 const SYSTEM: &str = "kube-system";
-/// Service account with the controller's stock role.
+/// Service account with the controller's default role.
 const ACCOUNT: &str = "statefulset-controller";
 
 /// A control plane that serves until dropped.
@@ -58,7 +58,7 @@ impl Plane {
         plane
     }
 
-    /// Starts a controller with the rights of the stock role alone.
+    /// Starts a controller with only the default role.
     pub(crate) fn controller(&self) -> Process {
         self.controller_with(&controller_arguments(&self.controller_kubeconfig))
     }
@@ -107,7 +107,7 @@ impl Plane {
         self.controller_with(&flags)
     }
 
-    /// Path of a kubeconfig with the rights of the stock role alone.
+    /// Path of a kubeconfig with only the default role.
     pub(crate) fn controller_kubeconfig(&self) -> &Path {
         &self.controller_kubeconfig
     }
@@ -117,7 +117,7 @@ impl Plane {
         &self.kubeconfig
     }
 
-    /// Writes a changed copy of the kubeconfig with the rights of the stock role alone.
+    /// Writes a changed copy of the kubeconfig with only the default role.
     pub(crate) fn kubeconfig_with(&self, change: impl FnOnce(&mut Value)) -> PathBuf {
         let text = std::fs::read_to_string(&self.controller_kubeconfig).unwrap();
         let mut kubeconfig = serde_json::from_str(&text).unwrap();

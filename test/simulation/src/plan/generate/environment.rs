@@ -23,7 +23,7 @@ const LEASES: [(u64, u64, u64); 8] = [
     (60, 40, 24),
 ];
 
-/// Minor versions that an instance may emulate beside another one.
+/// Minor versions that an instance may emulate alongside another one.
 const VERSIONS: [u32; 4] = [33, 34, 35, 36];
 
 /// The version whose updates complete under every strategy: no run mixes it with others.

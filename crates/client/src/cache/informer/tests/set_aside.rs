@@ -1,4 +1,4 @@
-//! Tests of undecodable objects and the objects beside them.
+//! Tests of undecodable objects and their neighbours.
 
 use tracing::Level;
 

@@ -95,7 +95,7 @@ pub(super) fn is_incomplete(script: &str) -> bool {
     matches!(parse(script), Err(message) if message == unexpected(None) || message == UNTERMINATED)
 }
 
-/// Reports whether a script starts commands that run beside the next ones.
+/// Reports whether a script starts commands that run alongside the next ones.
 pub(super) fn starts_jobs(script: &str) -> bool {
     let starts_one = |token: &Token| matches!(token, Token::Operator("&"));
     tokens(script).is_ok_and(|tokens| tokens.iter().any(starts_one))

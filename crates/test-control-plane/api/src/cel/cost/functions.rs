@@ -15,7 +15,7 @@ const PATTERN: f64 = 0.25;
 const PATTERN_OF_FORMATS: f64 = 128.0;
 
 impl Estimate<'_> {
-    /// Returns the cost of a function beside its arguments.
+    /// Returns the cost of a function besides its arguments.
     pub(super) fn function(
         &mut self,
         id: u64,

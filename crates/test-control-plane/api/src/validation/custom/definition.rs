@@ -22,7 +22,7 @@ const APPROVAL_FIELD: &str = "metadata.annotations[api-approved.kubernetes.io]";
 /// The proposal that explains the approval of protected groups.
 const APPROVAL_GUIDE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/// Returns the errors of a definition, beside those of its metadata. `old` is the one before an
+/// Returns the errors of a definition, besides those of its metadata. `old` is the one before an
 /// update.
 pub(in crate::validation) fn validate(value: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let definition = Definition(value);

@@ -1,4 +1,4 @@
-//! `SelfSubjectRulesReview`: the sender's rights in a namespace.
+//! `SelfSubjectRulesReview`: the sender's permissions in a namespace.
 
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};

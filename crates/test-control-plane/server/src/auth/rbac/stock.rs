@@ -1,4 +1,4 @@
-//! Stock roles and bindings, which every cluster has from its start.
+//! Default roles and bindings of every cluster.
 //!
 //! Upstream: `bootstrappolicy`, with the default feature gates. `stock.json` lacks the roles of
 //! components and controllers that do nothing here, such as those of cloud providers.
@@ -26,8 +26,8 @@ static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     objects
 });
 
-/// Records the server as the manager of a stock object's fields; the time is set when the object is
-/// stored.
+/// Records the server as the manager of a default object's fields; the time is set when the object
+/// is stored.
 fn track(object: &mut Value) {
     let Some(kind) = kind_of(object) else {
         return;
@@ -69,7 +69,7 @@ pub(crate) fn allows_node(attributes: &Attributes<'_>) -> bool {
     NODE_RULES.iter().any(|rule| rule.allows(attributes))
 }
 
-/// The stock roles and bindings, without uids and times.
+/// The default roles and bindings, without uids and times.
 pub(crate) fn objects() -> impl Iterator<Item = (&'static Arc<Kind>, Draft)> {
     OBJECTS.iter().filter_map(|object| {
         let draft = Draft {
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn stock_objects_are_managed_by_the_server() {
+    fn default_roles_are_managed_by_the_server() {
         let fields = |kind: &str, name: &str| {
             let is_it = |o: &&Value| o["kind"] == kind && o["metadata"]["name"] == name;
             let managed = &OBJECTS.iter().find(is_it).unwrap()["metadata"]["managedFields"];
