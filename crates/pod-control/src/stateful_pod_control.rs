@@ -291,7 +291,7 @@ impl SetPodControl<'_> {
 
     /// Upstream: `recordClaimEvent`.
     fn record_claim_event(&self, pod: &str, claim: &str, error: Option<&ApiError>) {
-        // As upstream, only the text of a failure has this word.
+        // As in upstream, only the text of a failure has this word.
         let link = error.map_or("", |_| " for");
         let subject = format!("Claim {claim}{link} Pod {pod}");
         self.record(CREATE, &subject, "success", error);

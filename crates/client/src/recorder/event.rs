@@ -40,7 +40,7 @@ impl Event {
     #[expect(clippy::expect_used, reason = "texts and numbers always form JSON")]
     pub(super) fn to_json(&self) -> String {
         let regarding = &*self.regarding;
-        let object = Object {
+        let body = Body {
             api_version: "v1",
             count: self.count,
             event_time: None,
@@ -68,7 +68,7 @@ impl Event {
             },
             severity: self.severity.as_str(),
         };
-        serde_json::to_string(&object).expect("texts and numbers always form JSON")
+        serde_json::to_string(&body).expect("texts and numbers always form JSON")
     }
 
     /// Returns the patch that updates an earlier event to this one.
@@ -85,7 +85,7 @@ impl Event {
 /// An event's JSON, with its members in alphabetical order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Object<'a> {
+struct Body<'a> {
     api_version: &'a str,
     count: u32,
     event_time: Option<&'a str>,
