@@ -6,7 +6,7 @@ use kube_apimachinery::owner_reference::OwnerReference;
 use serde::Deserialize;
 use statefulset_client::cache::indexer::{CachedObject, IndexKey};
 
-use crate::decode::RawMeta;
+use crate::decode::{RawMeta, null_managed_fields};
 
 /// A stored claim, reduced to the members that decisions need.
 ///
@@ -57,7 +57,7 @@ impl CachedObject for Claim {
     }
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
-        let RawClaim { metadata } = serde_json::from_str(json)?;
+        let RawClaim { metadata } = serde_json::from_str(&null_managed_fields(json))?;
         Ok(Self {
             name: metadata.name,
             namespace: metadata.namespace,

@@ -30,7 +30,8 @@ impl Aggregate {
         Err(Self(errors.collect()).into())
     }
 
-    /// Appends the distinct texts of the errors.
+    /// Appends the distinct texts of the errors. An error that holds an aggregate counts as its
+    /// members, so it must not add a text of its own.
     fn add_texts(&self, texts: &mut Vec<String>) {
         for error in &self.0 {
             let error: &(dyn Error + 'static) = &**error;

@@ -7,7 +7,7 @@ use statefulset_client::cache::indexer::CachedObject;
 use statefulset_client::error::Error;
 
 use crate::consistency::TrackedResource;
-use crate::decode::without_managed_fields;
+use crate::decode::{null_managed_fields, without_managed_fields};
 
 /// A live object: the compact view for decisions, and the complete JSON for edits.
 ///
@@ -28,9 +28,10 @@ impl<K: CachedObject> Live<K> {
     ///
     /// The text is not an object of this kind.
     pub fn decode(text: &str) -> Result<Self, serde_json::Error> {
-        let object = without_managed_fields(text)?;
+        let text = null_managed_fields(text);
+        let object = without_managed_fields(&text)?;
         Ok(Self {
-            object: K::decode(text)?,
+            object: K::decode(&text)?,
             json: parse(&object.to_string()).map_err(serde_json::Error::custom)?,
         })
     }

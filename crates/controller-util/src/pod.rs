@@ -8,7 +8,7 @@ use kube_apimachinery::pod::{PodPhase, Readiness};
 use serde::Deserialize;
 use statefulset_client::cache::indexer::{CachedObject, IndexKey};
 
-use crate::decode::{RawMeta, or_default, time};
+use crate::decode::{RawMeta, null_managed_fields, or_default, time};
 use crate::index::{controller_index_key, orphan_pods_index_key};
 
 mod name;
@@ -214,7 +214,7 @@ impl CachedObject for Pod {
     }
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str::<RawPod>(json).map(Self::from)
+        serde_json::from_str::<RawPod>(&null_managed_fields(json)).map(Self::from)
     }
 
     fn index_values(&self, out: &mut Vec<IndexKey>) {

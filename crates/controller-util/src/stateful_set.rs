@@ -24,7 +24,7 @@ use serde_json::value::RawValue;
 use statefulset_client::cache::indexer::{CachedObject, IndexKey, SharedText, TextPool};
 use statefulset_client::recorder::ObjectReference;
 
-use crate::decode::{RawMeta, or_default, without_managed_fields};
+use crate::decode::{RawMeta, null_managed_fields, or_default, without_managed_fields};
 
 pub use conditions::{Condition, Conditions, RecreateProgress};
 pub use memo::{AppliedRevision, TemplateMemo};
@@ -260,7 +260,7 @@ impl CachedObject for StatefulSet {
     }
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
-        Parts::of(json)?.with_spec()
+        Parts::of(&null_managed_fields(json))?.with_spec()
     }
 
     /// Takes an unchanged spec, and results of syncs about an unchanged template, from the last
@@ -271,7 +271,8 @@ impl CachedObject for StatefulSet {
         texts: &TextPool,
         last: &dyn Fn(&str, &str) -> Option<Arc<Self>>,
     ) -> Result<Self, serde_json::Error> {
-        let parts = Parts::of(json)?;
+        let json = null_managed_fields(json);
+        let parts = Parts::of(&json)?;
         let last = last(&parts.metadata.namespace, &parts.metadata.name);
         let is_same = |last: &Arc<Self>| {
             let spec = parts.spec.get();

@@ -53,6 +53,22 @@ fn unused_members_take_no_memory() {
 }
 
 #[test]
+fn only_the_managed_fields_of_the_set_itself_are_left_out() {
+    let fields = json!([{"manager": "a", "fieldsV1": {"f:x": {"\"]}": {}}}}]);
+    let plain = builders::set("web").with("spec.template.metadata.managedFields", fields.clone());
+    let set = plain.clone().with("metadata.managedFields", fields).build();
+    let expected = plain.build();
+    let template = set.spec.template.to_value().unwrap();
+    assert!(template["metadata"]["managedFields"][0]["fieldsV1"].is_object());
+    assert_eq!(template, expected.spec.template.to_value().unwrap());
+    let status = &set.status;
+    assert_eq!(
+        set.with_status(status).unwrap(),
+        expected.with_status(status).unwrap()
+    );
+}
+
+#[test]
 fn copies_of_a_set_share_large_parts() {
     let set = builders::set("web").claim_template("data").build();
     let copy = set.clone();
