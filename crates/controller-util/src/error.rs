@@ -31,7 +31,7 @@ impl Aggregate {
     }
 
     /// Appends the distinct texts of the errors. An error that holds an aggregate counts as its
-    /// members, so it must not add a text of its own.
+    /// members, so it adds no text to theirs.
     fn add_texts(&self, texts: &mut Vec<String>) {
         for error in &self.0 {
             let error: &(dyn Error + 'static) = &**error;

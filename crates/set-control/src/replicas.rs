@@ -47,10 +47,11 @@ impl<'a> SetRevision<'a> {
         set: &'a StatefulSet,
         revision: &'a Arc<ControllerRevision>,
     ) -> Result<Self, Error> {
+        let applied = OnceLock::new();
         let it = Self {
             set,
             revision,
-            applied: OnceLock::new(),
+            applied,
         };
         if !set.spec.template.memo().is_applicable(revision) {
             it.applied()?;

@@ -80,9 +80,8 @@ pub(crate) async fn get_stateful_set_revisions(
                 None => {
                     let revision = NewRevision::new(set, &data, next, collision_count);
                     let count = &mut collision_count;
-                    let created = history
-                        .create_controller_revision(set, &revision, count)
-                        .await?;
+                    let created = history.create_controller_revision(set, &revision, count);
+                    let created = created.await?;
                     // The next sync finds it at the end of the history.
                     if is_exact(&data, &created) {
                         let sorted = revisions.iter().chain([&created]);
@@ -94,9 +93,7 @@ pub(crate) async fn get_stateful_set_revisions(
         }
     };
     let recorded = &*set.status.current_revision;
-    let current = revisions
-        .iter()
-        .find(|revision| *revision.name == *recorded);
+    let current = revisions.iter().find(|it| *it.name == *recorded);
     // Without a current revision, the history begins with the update revision.
     Ok(CurrentAndUpdate {
         current: Arc::clone(current.unwrap_or(&update)),

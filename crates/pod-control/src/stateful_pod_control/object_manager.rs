@@ -126,10 +126,8 @@ impl ObjectManager for RealObjectManager {
             Error::InvalidRequest(format!("cannot read the pod template: {error}"))
         })?;
         let created = self.client.create(set, Pods, body).await?;
-        if !pod.is_outdated {
-            return Ok(None);
-        }
-        Ok(Pod::decode(&created).ok().map(Arc::new))
+        let needed = Some(created).filter(|_| pod.is_outdated);
+        Ok(needed.and_then(|pod| Some(Arc::new(Pod::decode(&pod).ok()?))))
     }
 
     async fn read_pod(&self, namespace: &str, name: &str) -> Result<Live<Pod>, Error> {
