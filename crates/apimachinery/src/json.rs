@@ -8,7 +8,6 @@ mod deep;
 mod document;
 mod edit;
 mod encode;
-mod find;
 mod number;
 mod raw_object;
 
@@ -19,7 +18,6 @@ pub use encode::to_go_string;
 pub use encode::to_raw;
 pub use encode::write_go;
 pub use encode::write_go_str;
-pub use find::find_value;
 pub use number::equal_as_doubles;
 pub use number::go_number;
 pub use number::numbers_as_doubles;

@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use kube_apimachinery::json::{RawObject, find_value};
 use kube_apimachinery::labels::Labels;
 use kube_apimachinery::owner_reference::OwnerReference;
 use kube_apimachinery::time::parse_saturating;
 use serde::{Deserialize, Deserializer};
+
+mod managed_fields;
+
+pub(crate) use managed_fields::{null_managed_fields, without_managed_fields};
 
 #[cfg(test)]
 mod tests;
@@ -32,30 +35,6 @@ pub(crate) struct RawMeta {
     pub(crate) labels: Labels,
     #[serde(deserialize_with = "or_default")]
     pub(crate) owner_references: Box<[OwnerReference]>,
-}
-
-/// Returns an object's text with `null` for the `managedFields` in its metadata, often half of the
-/// text and of the time to decode it; every other value keeps its bytes. The whole text if they are
-/// not where an API server writes them.
-pub(crate) fn null_managed_fields(json: &str) -> Cow<'_, str> {
-    let fields = find_value(json, &["metadata", "managedFields"]);
-    let around =
-        fields.and_then(|fields| Some((json.get(..fields.start)?, json.get(fields.end..)?)));
-    around.map_or(Cow::Borrowed(json), |(before, after)| {
-        Cow::Owned([before, "null", after].concat())
-    })
-}
-
-/// Takes an object apart, without `managedFields` in its metadata; every other value keeps its bytes.
-/// A PUT without them leaves the server's unchanged; altered ones would replace them.
-///
-/// # Errors
-///
-/// The object or its metadata is not an object.
-pub(crate) fn without_managed_fields(json: &str) -> Result<RawObject<'_>, serde_json::Error> {
-    RawObject::parse_edited(json, "metadata", |metadata| {
-        metadata.remove("managedFields");
-    })
 }
 
 /// Deserializes `null` as the default value.
