@@ -133,6 +133,7 @@ impl Recorded {
         revision["revision"] = json!(number);
         if !name.is_empty() {
             revision["metadata"]["name"] = json!(name);
+            revision["metadata"]["uid"] = json!(format!("{name}-uid"));
         }
         Ok(ControllerRevision::decode(&revision.to_string())?)
     }
@@ -306,6 +307,7 @@ pub(crate) fn renamed_set(set: &StatefulSet, name: &SetName) -> StatefulSet {
 fn renamed_revision(revision: &ControllerRevision, owner: &SetName) -> ControllerRevision {
     let mut revision = revision.clone();
     revision.name = revision_name(&revision.name, owner).into();
+    revision.uid = format!("{}-uid", revision.name).into();
     revision.controller = Some(owner.reference());
     revision
 }

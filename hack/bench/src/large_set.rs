@@ -203,6 +203,7 @@ fn filled<K: CachedObject>(
         let mut object: Value = serde_json::from_str(&text)?;
         let name = object["metadata"]["name"].as_str().context("a name")?;
         object["metadata"]["uid"] = json!(format!("{name}-uid"));
+        object["metadata"]["resourceVersion"] = json!("1");
         change(&mut object);
         objects.push(Arc::new(K::decode(&object.to_string())?));
     }

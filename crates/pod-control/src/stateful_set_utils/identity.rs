@@ -72,14 +72,14 @@ pub fn ordinal(pod_name: &PodName) -> Option<Ordinal> {
 ///
 /// Upstream: `getPodName`.
 pub fn pod_name(set: &StatefulSet, ordinal: Ordinal) -> String {
-    format!("{}-{ordinal}", set.name())
+    [set.name(), "-", &ordinal.0.to_string()].concat()
 }
 
 /// Returns the name of the claim from a template for the set's pod with this ordinal.
 ///
 /// Upstream: `getPersistentVolumeClaimName`.
 pub fn persistent_volume_claim_name(set: &StatefulSet, template: &str, ordinal: Ordinal) -> String {
-    format!("{template}-{}-{ordinal}", set.name())
+    [template, "-", set.name(), "-", &ordinal.0.to_string()].concat()
 }
 
 /// Relation of a pod's name to the set. A member's name is the set's name, a dash, and the ordinal
