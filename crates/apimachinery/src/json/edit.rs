@@ -16,17 +16,18 @@ pub fn object_member<'a>(value: &'a mut Value, member: &str) -> &'a mut Value {
 }
 
 /// Edits the list in an object's member. An absent list is empty, and an empty one is removed, as
-/// Go's encoder omits it.
+/// Go's encoder omits it. A value that isn't an object stays as it is.
 pub fn edit_list(object: &mut Value, member: &str, edit: impl FnOnce(&mut Vec<Value>)) {
-    let mut list = match object.get_mut(member).map(Value::take) {
+    let Value::Object(members) = object else {
+        return;
+    };
+    let mut list = match members.remove(member) {
         Some(Value::Array(list)) => list,
         _ => Vec::new(),
     };
     edit(&mut list);
     if !list.is_empty() {
-        object[member] = Value::Array(list);
-    } else if let Value::Object(members) = object {
-        members.remove(member);
+        members.insert(member.to_owned(), Value::Array(list));
     }
 }
 
@@ -52,5 +53,8 @@ mod tests {
             edit_list(&mut object, "a", Vec::clear);
             assert_eq!(object, json!({}));
         }
+        let mut number = json!(1);
+        edit_list(&mut number, "a", |list| list.push(json!(3)));
+        assert_eq!(number, 1);
     }
 }
