@@ -26,6 +26,7 @@ pub mod labels;
 pub mod object_key;
 pub mod owner_reference;
 pub mod pod;
+pub mod protobuf;
 pub mod quantity;
 pub mod resource_version;
 pub mod schema;

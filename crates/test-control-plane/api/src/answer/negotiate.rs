@@ -36,7 +36,7 @@ pub enum Format {
     Json,
     /// YAML.
     Yaml,
-    /// Kubernetes' protobuf, for clients that accept nothing else.
+    /// Kubernetes' protobuf, for clients that prefer it by its quality.
     Protobuf,
 }
 
@@ -53,15 +53,24 @@ pub struct Wanted {
 
 /// Negotiates the format of errors and of other answers without forms: YAML on request, else JSON.
 pub fn plain(accept: &str) -> Wanted {
-    let in_protobuf = || {
-        let clauses = clauses(accept);
-        clauses
-            .iter()
-            .find_map(|clause| protobuf(clause, Representation::Whole))
-    };
-    plain_clause(accept)
-        .or_else(in_protobuf)
-        .unwrap_or_default()
+    let whole = |clause: &Clause<'_>| is_unconverted(clause).then_some(Representation::Whole);
+    best(&clauses(accept), whole).unwrap_or_default()
+}
+
+/// Returns the best clause whose form is known. Of formats with the same quality, JSON and YAML win
+/// over protobuf, because the store keeps JSON.
+fn best(
+    clauses: &[Clause<'_>],
+    form: impl Fn(&Clause<'_>) -> Option<Representation>,
+) -> Option<Wanted> {
+    let is_alike = |a: &Clause<'_>, b: &Clause<'_>| a.quality().total_cmp(&b.quality()).is_eq();
+    clauses.chunk_by(is_alike).find_map(|alike| {
+        let find = |wanted: fn(&Clause<'_>, Representation) -> Option<Wanted>| {
+            let mut clauses = alike.iter();
+            clauses.find_map(|clause| wanted(clause, form(clause)?))
+        };
+        find(wanted).or_else(|| find(protobuf))
+    })
 }
 
 fn plain_clause(accept: &str) -> Option<Wanted> {
@@ -70,8 +79,7 @@ fn plain_clause(accept: &str) -> Option<Wanted> {
     plain.find_map(|clause| wanted(clause, Representation::Whole))
 }
 
-/// Negotiates the format and form of an answer with objects. JSON and YAML win over protobuf,
-/// because the store keeps JSON.
+/// Negotiates the format and form of an answer with objects.
 ///
 /// # Errors
 ///
@@ -84,12 +92,7 @@ pub fn objects(kind: &Kind, accept: &str, verb: Verb, query: &Query) -> ApiResul
     if kind.custom.is_none() {
         check_route(accept, matches!(verb, Verb::List | Verb::Watch))?;
     }
-    let clauses = clauses(accept);
-    let find = |wanted: fn(&Clause<'_>, Representation) -> Option<Wanted>| {
-        let mut clauses = clauses.iter();
-        clauses.find_map(|clause| wanted(clause, form(clause)?))
-    };
-    let found = find(wanted).or_else(|| find(protobuf));
+    let found = best(&clauses(accept), form);
     let mut found = found.ok_or_else(|| only_accepted(MEDIA_TYPES))?;
     if let Representation::Table { include, .. } = &mut found.representation {
         *include = IncludeObject::parse(query.get("includeObject"))?;
@@ -281,11 +284,16 @@ mod tests {
     }
 
     #[test]
-    fn protobuf_is_used_only_without_alternative() {
+    fn protobuf_wins_only_with_higher_quality() {
         let accept = "application/vnd.kubernetes.protobuf,application/json";
         assert_eq!(asked(accept, Verb::Get).unwrap(), Wanted::default());
+        assert_eq!(plain(accept), Wanted::default());
         for (accept, verb) in [
             ("application/vnd.kubernetes.protobuf", Verb::Get),
+            (
+                "application/json;q=0.9,application/vnd.kubernetes.protobuf",
+                Verb::Watch,
+            ),
             (
                 "application/vnd.kubernetes.protobuf;stream=watch",
                 Verb::Watch,

@@ -34,6 +34,11 @@ impl<'a> Clause<'a> {
         Some(clause)
     }
 
+    /// Returns the quality, from 0 to 1; 1 by default.
+    pub(crate) fn quality(&self) -> f32 {
+        self.quality
+    }
+
     /// Returns a parameter's value; the last one wins.
     pub(crate) fn parameter(&self, wanted: &str) -> Option<&'a str> {
         let mut values = self.parameters.iter().rev();

@@ -8,12 +8,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use kube_apimachinery::protobuf::PREFIX;
 use kube_apimachinery::schema::{Field, Kind, Shape, Type, TypeName, Version};
 use kube_apimachinery::time;
 use serde_json::value::RawValue;
-
-/// The prefix of all whole messages.
-const PREFIX: [u8; 4] = *b"k8s\0";
 
 const VARINT: u64 = 0;
 const BYTES: u64 = 2;

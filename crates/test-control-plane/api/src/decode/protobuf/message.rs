@@ -4,7 +4,7 @@ use kube_apimachinery::schema::{Field, Kind, Shape, Tag, Type};
 use serde_json::{Map, Value, json};
 
 use super::scalar;
-use super::wire::{BYTES, FieldTag, Reader, VARINT, WireError};
+use kube_apimachinery::protobuf::{BYTES, FieldTag, Reader, VARINT, WireError};
 
 /// Maximum nesting of messages. The schema's types nest far less.
 const MAX_DEPTH: usize = 64;
@@ -35,7 +35,7 @@ fn read_at(
     if depth > MAX_DEPTH {
         return Err(WireError::Value("proto: messages nested too deep".into()));
     }
-    let mut reader = Reader(bytes);
+    let mut reader = Reader::new(bytes);
     while let Some(tag) = reader.tag(found.go_name())? {
         let number = tag.number;
         let wanted = Tag { outer, number };
@@ -78,8 +78,8 @@ fn read_field(
                 return Ok(());
             };
             if tag.wire == BYTES && scalar::wire_type(field.kind) == VARINT {
-                let mut packed = Reader(reader.bytes()?);
-                while !packed.0.is_empty() {
+                let mut packed = Reader::new(reader.bytes()?);
+                while !packed.is_empty() {
                     list.push(scalar::number(field.kind, packed.varint()?));
                 }
             } else {
@@ -126,7 +126,7 @@ fn read_value(
 
 /// Decodes a map entry: a message with the key and the value.
 fn read_entry(field: &Field, entry: &[u8], depth: usize) -> Result<(String, Value), WireError> {
-    let mut reader = Reader(entry);
+    let mut reader = Reader::new(entry);
     let (mut key, mut value) = (String::new(), None);
     while let Some(tag) = reader.tag(field.name)? {
         match tag.number {

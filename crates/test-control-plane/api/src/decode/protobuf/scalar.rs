@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use kube_apimachinery::schema::Kind;
 use serde_json::{Value, json};
 
-use super::wire::{BYTES, Reader, VARINT, WireError};
+use kube_apimachinery::protobuf::{BYTES, Reader, VARINT, WireError};
 
 /// Returns the wire type of a kind's values.
 pub(super) fn wire_type(kind: Kind) -> u8 {
@@ -147,7 +147,7 @@ fn each_field<'a>(
     name: &str,
     mut found: impl FnMut(u32, Field<'a>),
 ) -> Result<(), WireError> {
-    let mut reader = Reader(message);
+    let mut reader = Reader::new(message);
     while let Some(tag) = reader.tag(name)? {
         match tag.wire {
             VARINT => found(tag.number, Field::Varint(reader.varint()?)),

@@ -3,6 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use kube_apimachinery::protobuf::PREFIX;
+
 use super::*;
 use crate::kinds;
 

@@ -1,8 +1,72 @@
-//! The wire format: tags, varints, and skipped fields.
+//! The wire format of protobuf messages: tags, varints, skipped fields, and the envelope of whole
+//! objects.
+
+use std::borrow::Cow;
+
+/// Media type of Kubernetes objects as protobuf messages.
+pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
+/// The prefix of all envelopes.
+pub const PREFIX: [u8; 4] = *b"k8s\0";
+
+/// The envelope of a whole object, which names its kind.
+///
+/// Upstream: `runtime.Unknown`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Envelope<'a> {
+    /// API version of the object; may be empty.
+    pub api_version: Cow<'a, str>,
+    /// Kind of the object; may be empty.
+    pub kind: Cow<'a, str>,
+    /// The object's message.
+    pub raw: &'a [u8],
+}
+
+impl<'a> Envelope<'a> {
+    /// Reads an envelope.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no envelope.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, WireError> {
+        if bytes.is_empty() {
+            return Err(WireError::Value("empty data".to_owned()));
+        }
+        let Some(rest) = bytes.strip_prefix(&PREFIX) else {
+            return Err(WireError::Value(
+                "provided data does not appear to be a protobuf message, expected prefix \
+                 [107 56 115 0]"
+                    .to_owned(),
+            ));
+        };
+        if rest.is_empty() {
+            return Err(WireError::Value("empty body".to_owned()));
+        }
+        let mut envelope = Self::default();
+        for field in fields(rest, "Unknown") {
+            match field? {
+                (1, Value::Bytes(type_meta)) => envelope.read_type_meta(type_meta)?,
+                (2, Value::Bytes(raw)) => envelope.raw = raw,
+                _ => {}
+            }
+        }
+        Ok(envelope)
+    }
+
+    fn read_type_meta(&mut self, message: &'a [u8]) -> Result<(), WireError> {
+        for field in fields(message, "TypeMeta") {
+            match field? {
+                (1, Value::Bytes(text)) => self.api_version = String::from_utf8_lossy(text),
+                (2, Value::Bytes(text)) => self.kind = String::from_utf8_lossy(text),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
 
 /// A reason why a message can't be decoded. The texts match Go's generated decoders.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum WireError {
+pub enum WireError {
     /// The message ends in the middle of a field.
     #[error("unexpected EOF")]
     UnexpectedEnd,
@@ -21,13 +85,21 @@ pub(crate) enum WireError {
     /// A field number is zero or too large.
     #[error("proto: {message}: illegal tag {number} (wire type {wire})")]
     IllegalTag {
+        /// The message's type.
         message: String,
+        /// The field number.
         number: u64,
+        /// The wire type.
         wire: u8,
     },
     /// A field's wire type differs from its declaration.
     #[error("proto: wrong wireType = {wire} for field {field}")]
-    WrongWireType { wire: u8, field: String },
+    WrongWireType {
+        /// The wire type.
+        wire: u8,
+        /// The field's name.
+        field: String,
+    },
     /// The wire type does not exist.
     #[error("proto: illegal wireType {0}")]
     IllegalWireType(u8),
@@ -38,25 +110,34 @@ pub(crate) enum WireError {
 
 /// A field's tag: its number and wire type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FieldTag {
-    pub(super) number: u32,
-    pub(super) wire: u8,
+pub struct FieldTag {
+    /// The field number, at least 1.
+    pub number: u32,
+    /// The wire type, at most 7.
+    pub wire: u8,
 }
 
-pub(super) const VARINT: u8 = 0;
-pub(super) const FIXED64: u8 = 1;
-pub(super) const BYTES: u8 = 2;
-pub(super) const START_GROUP: u8 = 3;
-pub(super) const END_GROUP: u8 = 4;
-pub(super) const FIXED32: u8 = 5;
+/// Wire type of a varint.
+pub const VARINT: u8 = 0;
+const FIXED64: u8 = 1;
+/// Wire type of bytes with a length prefix: strings, messages.
+pub const BYTES: u8 = 2;
+const START_GROUP: u8 = 3;
+const END_GROUP: u8 = 4;
+const FIXED32: u8 = 5;
 
 /// Reads the bytes of a message in order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
+    /// Starts at the beginning of a message.
+    pub fn new(message: &'a [u8]) -> Self {
+        Self(message)
+    }
+
     /// Reads the next field's tag; `None` at the end. `message` names the message in errors.
-    pub(super) fn tag(&mut self, message: &str) -> Result<Option<FieldTag>, WireError> {
+    pub fn tag(&mut self, message: &str) -> Result<Option<FieldTag>, WireError> {
         if self.0.is_empty() {
             return Ok(None);
         }
@@ -79,7 +160,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a varint of at most 64 bits.
-    pub(super) fn varint(&mut self) -> Result<u64, WireError> {
+    pub fn varint(&mut self) -> Result<u64, WireError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let (byte, rest) = self.0.split_first().ok_or(WireError::UnexpectedEnd)?;
@@ -93,7 +174,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads bytes with a length prefix.
-    pub(super) fn bytes(&mut self) -> Result<&'a [u8], WireError> {
+    pub fn bytes(&mut self) -> Result<&'a [u8], WireError> {
         let length = self.varint()?;
         if i64::try_from(length).is_err() {
             return Err(WireError::NegativeLength);
@@ -102,8 +183,29 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
+    /// Reads the next field; `None` at the end.
+    fn field(&mut self, message: &str) -> Result<Option<(u32, Value<'a>)>, WireError> {
+        let Some(FieldTag { number, wire }) = self.tag(message)? else {
+            return Ok(None);
+        };
+        let value = match wire {
+            VARINT => Value::Varint(self.varint()?),
+            BYTES => Value::Bytes(self.bytes()?),
+            other => {
+                self.skip(other)?;
+                Value::Other
+            }
+        };
+        Ok(Some((number, value)))
+    }
+
+    /// Returns true at the end of the message.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Skips the value of an unknown field.
-    pub(super) fn skip(&mut self, wire: u8) -> Result<(), WireError> {
+    pub fn skip(&mut self, wire: u8) -> Result<(), WireError> {
         let mut open_groups = 0_usize;
         let mut wire = wire;
         loop {
@@ -134,6 +236,69 @@ impl<'a> Reader<'a> {
             .ok_or(WireError::UnexpectedEnd)?;
         self.0 = rest;
         Ok(taken)
+    }
+}
+
+/// Returns the numbers and values of a message's fields in order, up to the first error. `name`
+/// names the message in errors.
+///
+/// ```
+/// use kube_apimachinery::protobuf::{Value, fields};
+///
+/// let message = [0x0a, 1, b'a', 0x10, 7];
+/// let fields: Vec<_> = fields(&message, "Pair").collect::<Result<_, _>>().unwrap();
+/// assert_eq!(fields, [(1, Value::Bytes(b"a")), (2, Value::Varint(7))]);
+/// ```
+pub fn fields<'a>(
+    message: &'a [u8],
+    name: &str,
+) -> impl Iterator<Item = Result<(u32, Value<'a>), WireError>> {
+    let mut reader = Reader(message);
+    std::iter::from_fn(move || {
+        let field = reader.field(name).transpose()?;
+        if field.is_err() {
+            reader = Reader(&[]);
+        }
+        Some(field)
+    })
+}
+
+/// The value of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    /// A number, or a boolean.
+    Varint(u64),
+    /// A string, or a message.
+    Bytes(&'a [u8]),
+    /// A value of a wire type that Kubernetes doesn't use.
+    Other,
+}
+
+impl<'a> Value<'a> {
+    /// Returns the bytes of a string or a message; empty for other values.
+    pub fn bytes(self) -> &'a [u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Varint(_) | Self::Other => &[],
+        }
+    }
+
+    /// Returns the text of a string; empty for other values.
+    ///
+    /// # Errors
+    ///
+    /// The string is invalid UTF-8, which Go doesn't check.
+    pub fn text(self) -> Result<&'a str, WireError> {
+        let text = std::str::from_utf8(self.bytes());
+        text.map_err(|_| WireError::Value("invalid UTF-8".to_owned()))
+    }
+
+    /// Returns a number; 0 for other values.
+    pub fn number(self) -> i64 {
+        match self {
+            Self::Varint(number) => number.cast_signed(),
+            Self::Bytes(_) | Self::Other => 0,
+        }
     }
 }
 
