@@ -20,7 +20,7 @@ use crate::rest::flowcontrol::RateLimitLayer;
 use crate::rest::metrics::{ClientMetrics, NoopClientMetrics, RequestMetricsLayer};
 use crate::rest::retry::RetryLayer;
 use crate::rest::timeout::TimeoutLayer;
-use crate::rest::{ReadOnlyLayer, RestClient, service_of};
+use crate::rest::{MediaType, ReadOnlyLayer, RestClient, service_of};
 use crate::transport::{ServiceAccountToken, Transport};
 
 pub use proxy::ProxyConfig;
@@ -53,6 +53,8 @@ pub struct ClientOptions {
     pub user_agent: String,
     /// Time limit for the start of a response.
     pub response_timeout: Duration,
+    /// Preferred format of watched objects. Everything else is JSON.
+    pub media_type: MediaType,
     /// Receives the client's metrics.
     pub metrics: Arc<dyn ClientMetrics>,
     /// Blocks writes while this process isn't the leader; none allows all writes.
@@ -71,6 +73,7 @@ impl Default for ClientOptions {
             burst: 30,
             user_agent: "statefulset-controller".to_owned(),
             response_timeout: RESPONSE_TIMEOUT_DEFAULT,
+            media_type: MediaType::Protobuf,
             metrics: Arc::new(NoopClientMetrics),
             fence: None,
             is_read_only: false,
@@ -315,6 +318,7 @@ where
         RestClient::from_service(whole.layer(retry.layer(timed)))
     };
     client
+        .with_media_type(options.media_type)
         .with_api_health(Arc::clone(&options.api_health))
         .with_fence(options.fence.clone())
 }

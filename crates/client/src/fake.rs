@@ -31,6 +31,8 @@ mod fault;
 mod log;
 mod merge;
 #[cfg(test)]
+pub(crate) mod message;
+#[cfg(test)]
 mod test_object;
 mod tracker;
 

@@ -21,10 +21,10 @@ use api_health::{ApiHealthLog, Right};
 use call::{AtOnce, Call, object_target, transport_error};
 
 pub use list::{ListMetadata, ListStream};
-pub use options::{ListOptions, PatchType, WatchOptions};
+pub use options::{ListOptions, MediaType, PatchType, WatchOptions};
 pub use read_only::OnlyReads;
 pub(crate) use read_only::ReadOnlyLayer;
-pub use watch::{WatchEvent, WatchObject, WatchStream};
+pub use watch::{JsonObject, WatchEvent, WatchObject, WatchStream};
 
 pub mod api_health;
 mod call;
@@ -49,6 +49,7 @@ pub const BODY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
 pub struct RestClient {
     service: RequestService,
     body_timeout: Duration,
+    media_type: MediaType,
     health: Arc<ApiHealthLog>,
     fence: Option<Fence>,
     at_once: Option<AtOnce>,
@@ -73,6 +74,7 @@ impl RestClient {
         Self {
             service: boxed_service(service),
             body_timeout: BODY_TIMEOUT_DEFAULT,
+            media_type: MediaType::Protobuf,
             health: Arc::default(),
             fence: None,
             at_once: None,
@@ -95,6 +97,18 @@ impl RestClient {
     pub fn with_api_health(mut self, health: Arc<ApiHealthLog>) -> Self {
         self.health = health;
         self
+    }
+
+    /// Sets the preferred format of watched objects. The default is protobuf.
+    #[must_use]
+    pub fn with_media_type(mut self, media_type: MediaType) -> Self {
+        self.media_type = media_type;
+        self
+    }
+
+    /// Returns the preferred format of watched objects.
+    pub fn media_type(&self) -> MediaType {
+        self.media_type
     }
 
     /// Sets the fence inside the client's retry layer.
@@ -263,10 +277,13 @@ impl RestClient {
         resource: &Resource,
         options: &WatchOptions,
     ) -> Result<WatchStream, Error> {
-        let call = Call::new(Method::GET, resource, "", options.target(resource));
+        let call = Call {
+            accept: options.media_type.accept(),
+            ..Call::new(Method::GET, resource, "", options.target(resource))
+        };
         let action = call.action();
         let response = self.send(call).await?;
-        Ok(WatchStream::new(response.into_body(), action))
+        Ok(WatchStream::new(response, action))
     }
 
     /// Gets any path of the server, such as `/version`.

@@ -94,6 +94,7 @@ impl<'a> Clients<'a> {
             qps: self.options.qps,
             burst: self.options.burst,
             user_agent: user_agent(part),
+            media_type: self.options.media_type,
             metrics: Arc::clone(&self.metrics),
             api_health: Arc::clone(&self.api_health),
             ..ClientOptions::default()

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use kube_apimachinery::{go_duration, protobuf};
+use statefulset_client::rest::MediaType;
+
+use crate::flags::generic::JSON;
 use crate::options::Options;
-use kube_apimachinery::go_duration;
 
 /// API group of the configuration. Upstream: `ConfigzName`.
 const GROUP: &str = "kubecontrollermanager.config.k8s.io";
@@ -16,6 +19,10 @@ const GROUP: &str = "kubecontrollermanager.config.k8s.io";
 pub(crate) fn configz(options: &Options) -> Value {
     let duration = |duration: Duration| json!(go_duration::format(duration));
     let optional = |given: Option<Duration>| duration(given.unwrap_or_default());
+    let content_type = match options.media_type {
+        MediaType::Json => JSON,
+        MediaType::Protobuf => protobuf::MEDIA_TYPE,
+    };
     let election = &options.leader_election;
     let config = json!({
         "kind": "KubeControllerManagerConfiguration",
@@ -23,7 +30,7 @@ pub(crate) fn configz(options: &Options) -> Value {
         "Generic": {
             "MinResyncPeriod": optional(options.resync_period),
             "ClientConnection": {
-                "contentType": "application/json",
+                "contentType": content_type,
                 "qps": options.qps,
                 "burst": options.burst,
             },
@@ -64,6 +71,7 @@ mod tests {
             "--leader-elect=false",
             "--concurrent-statefulset-syncs=7",
             "--kube-api-qps=2.5",
+            "--kube-api-content-type=application/json",
             "--use-service-account-credentials",
         ];
         let Invocation::Run(flags) = parse(arguments.iter()).unwrap() else {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use statefulset_client::config::{ProxyConfig, Source};
 use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::rest::MediaType;
 use statefulset_client::shard::Shard;
 
 use crate::controllers;
@@ -15,7 +16,6 @@ use crate::flags::Flags;
 use crate::flags::authentication::AuthenticationFlags;
 use crate::flags::authorization::AuthorizationFlags;
 use crate::flags::debugging::DebuggingFlags;
-use crate::flags::generic::PROTOBUF;
 use crate::flags::leader_election::LeaderElectionFlags;
 use crate::flags::metrics::MetricsFlags;
 use crate::flags::secure_serving::SecureServingFlags;
@@ -39,6 +39,8 @@ pub(crate) struct Options {
     pub(crate) concurrent_syncs: NonZeroUsize,
     /// The namespaces to serve; `None` for all.
     pub(crate) shard: Option<Shard>,
+    /// Preferred format of watched objects.
+    pub(crate) media_type: MediaType,
     /// Average requests per second of each client; negative for no limit.
     pub(crate) qps: f64,
     /// Largest burst of requests of each client.
@@ -99,16 +101,11 @@ impl Options {
         let feature_gates = FeatureGates::parse(&gates, version).map_err(|err| {
             anyhow!("invalid argument {gates:?} for \"--feature-gates\" flag: {err}")
         })?;
-        let mut warnings = Vec::from_iter(controllers::check(&generic.controllers)?);
+        let warnings = Vec::from_iter(controllers::check(&generic.controllers)?);
         flags.leader_election.validate()?;
         flags.secure_serving.validate()?;
         flags.authentication.validate()?;
         flags.metrics.validate()?;
-        if generic.kube_api_content_type == PROTOBUF {
-            warnings.push(format!(
-                "--kube-api-content-type={PROTOBUF}: this program speaks JSON with the API server"
-            ));
-        }
         let not_zero = |duration: Duration| Some(duration).filter(|it| !it.is_zero());
         Ok(Self {
             source: Source {
@@ -120,6 +117,7 @@ impl Options {
             use_service_account_credentials: generic.use_service_account_credentials,
             concurrent_syncs,
             shard,
+            media_type: generic.kube_api_content_type,
             qps: if generic.kube_api_qps == 0.0 {
                 QPS_OF_ZERO
             } else {

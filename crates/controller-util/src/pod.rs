@@ -6,12 +6,13 @@ use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
 use kube_apimachinery::pod::{PodPhase, Readiness};
 use serde::Deserialize;
-use statefulset_client::cache::indexer::{CachedObject, IndexKey};
+use statefulset_client::cache::indexer::{CachedObject, FromProtobuf, IndexKey};
 
 use crate::decode::{RawMeta, null_managed_fields, or_default, time};
 use crate::index::{controller_index_key, orphan_pods_index_key};
 
 mod name;
+mod protobuf;
 
 pub use name::{PodName, split_name};
 
@@ -212,6 +213,8 @@ impl CachedObject for Pod {
     fn resource_version(&self) -> &str {
         &self.resource_version
     }
+
+    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = Some(protobuf::decode);
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<RawPod>(&null_managed_fields(json)).map(Self::from)

@@ -16,6 +16,7 @@ use statefulset_client::leaderelection::{LeaderElectionConfig, LeaseName};
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
 };
+use statefulset_client::rest::MediaType;
 use statefulset_controller::metrics::{ControllerMetrics, SetMetrics};
 use statefulset_controller::{Informers, LeaderElection, StatefulSetController};
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
@@ -86,12 +87,17 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         sets: Arc::new(SyncProbe { process, recorder }),
         ..ControllerMetrics::default()
     };
+    let seed = seed::derived(seed, &format!("controller {process}"));
     let options = ClientOptions {
         qps: settings.qps.into(),
         burst: settings.qps,
+        media_type: if seed.is_multiple_of(2) {
+            MediaType::Protobuf
+        } else {
+            MediaType::Json
+        },
         ..ClientOptions::default()
     };
-    let seed = seed::derived(seed, &format!("controller {process}"));
     let client = kube::Client::new(network, "default");
     let builder = StatefulSetController::builder(client.clone())
         .client_options(options.clone())

@@ -6,6 +6,7 @@
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kube_apimachinery::json::Document;
+use kube_apimachinery::protobuf::WireError;
 
 pub use key::IndexKey;
 use set_aside::SetAsides;
@@ -18,6 +19,9 @@ mod set_aside;
 mod shared_text;
 mod store;
 
+/// A decoder of protobuf messages.
+pub type FromProtobuf<K> = fn(&[u8]) -> Result<K, WireError>;
+
 /// An object that can be cached: a compact type with only the fields that the controller reads.
 pub trait CachedObject: Send + Sync + Sized + 'static {
     /// The namespace; empty for an object without one.
@@ -28,6 +32,9 @@ pub trait CachedObject: Send + Sync + Sized + 'static {
     fn uid(&self) -> &str;
     /// The resource version that the server assigned.
     fn resource_version(&self) -> &str;
+    /// Decodes the object from a protobuf message of its kind; `None` for types that read only JSON.
+    /// After an error, the object is requested as JSON.
+    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = None;
     /// Reads the object from the server's JSON. Items of a list carry no `kind` or `apiVersion`.
     fn decode(json: &str) -> Result<Self, serde_json::Error>;
     /// Decodes the object from `json`, a part of a document. Types that need the original bytes

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cache::indexer::{CachedObject, Indexer, TextPool};
 use crate::error::Error;
 use crate::resource::Resource;
-use crate::rest::{RestClient, WatchOptions, WatchStream};
+use crate::rest::{MediaType, RestClient, WatchOptions, WatchStream};
 use crate::shard::Shard;
 
 pub use metrics::{
@@ -107,6 +107,10 @@ pub struct Informer<K> {
     resource: Resource,
     scope: Scope,
     page_size: u32,
+    /// Preferred format of watches.
+    preferred: MediaType,
+    /// Format of the next watch.
+    media_type: MediaType,
     resync: Option<Resync>,
     indexer: Arc<Indexer<K>>,
     texts: Arc<TextPool>,
@@ -150,9 +154,15 @@ impl<K: CachedObject> Informer<K> {
                 next: Instant::now() + period,
             }
         });
+        let preferred = match K::FROM_PROTOBUF {
+            Some(_) => client.media_type(),
+            None => MediaType::Json,
+        };
         Self {
             client,
             resource,
+            preferred,
+            media_type: preferred,
             scope: Scope {
                 namespace: config.namespace.clone(),
                 shard: config.shard,
@@ -274,10 +284,17 @@ impl<K: CachedObject> Informer<K> {
     }
 
     /// Watches from a version until a new list is necessary.
+    ///
+    /// The watch after a broken one is JSON, in which even odd objects can be read one by one.
     async fn watch(&mut self, mut resource_version: String) {
         loop {
             let opened = Instant::now();
-            match self.watch_once(&mut resource_version).await {
+            let ended = self.watch_once(&mut resource_version).await;
+            self.media_type = match ended {
+                Ended::Broken(_) => MediaType::Json,
+                Ended::Closed { .. } | Ended::Silent | Ended::Lost(_) => self.preferred,
+            };
+            match ended {
                 Ended::Closed { events } => {
                     self.reporter.recovered();
                     if events > 0 || opened.elapsed() >= SHORT_WATCH {
@@ -316,6 +333,7 @@ impl<K: CachedObject> Informer<K> {
             timeout_seconds,
             allow_bookmarks: true,
             shard_selector: self.scope.shard_selector(),
+            media_type: self.media_type,
         };
         let opening = self.client.watch(&self.resource, &options);
         match timeout(WATCH_SILENCE_MAX, opening).await {
@@ -349,8 +367,7 @@ impl<K: CachedObject> Informer<K> {
             };
             let event = match event {
                 None => return Ended::Closed { events },
-                Some(Err(err @ Error::Decode { .. })) => return Ended::Lost(err),
-                Some(Err(err)) => return Ended::Broken(err),
+                Some(Err(err)) => return stream_error(err, stream.media_type()),
                 Some(Ok(event)) => event,
             };
             let begun = Instant::now();
@@ -422,6 +439,15 @@ impl Turn {
             *self = Self::default();
             tokio::task::yield_now().await;
         }
+    }
+}
+
+/// Returns the end of a watch that failed. The next watch would send an unusable event again, unless
+/// that was protobuf: the next one is JSON.
+fn stream_error(err: Error, media_type: MediaType) -> Ended {
+    match (&err, media_type) {
+        (Error::Decode { .. }, MediaType::Json) => Ended::Lost(err),
+        _ => Ended::Broken(err),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Messages for a response without a `Status` object, as proxies and broken servers send it.
 
+use kube_apimachinery::protobuf::{self, Envelope};
+
 use super::{Error, Status};
 use crate::resource::GroupResource;
 
@@ -18,9 +20,7 @@ impl Error {
         resource: GroupResource,
         name: &str,
     ) -> Self {
-        if let Ok(kind) = serde_json::from_slice::<Kind<'_>>(body)
-            && kind.kind == "Status"
-            && let Ok(status) = serde_json::from_slice::<Status>(body)
+        if let Some(status) = status(body)
             && status.status != "Success"
         {
             return Self::Api(Box::new(Status {
@@ -39,6 +39,20 @@ impl Error {
             format!("{sentence} ({verb} {resource}{separator}{name})"),
         )
     }
+}
+
+/// Reads a `Status`, in JSON or protobuf.
+fn status(body: &[u8]) -> Option<Status> {
+    if body.starts_with(&protobuf::PREFIX) {
+        let envelope = Envelope::read(body).ok()?;
+        let is_status = envelope.kind == "Status";
+        return Status::from_protobuf(envelope.raw)
+            .ok()
+            .filter(|_| is_status);
+    }
+    let kind: Kind<'_> = serde_json::from_slice(body).ok()?;
+    let status = serde_json::from_slice(body).ok();
+    status.filter(|_| kind.kind == "Status")
 }
 
 /// The member that distinguishes a `Status` from other objects.

@@ -1,6 +1,8 @@
 //! The API server's `Status` object.
 
+use kube_apimachinery::protobuf::{Value, WireError, fields};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
 
 /// The standard reasons of API servers. For any other reason, the code decides.
 const STANDARD_REASONS: [&str; 19] = [
@@ -54,6 +56,22 @@ impl Status {
         }
     }
 
+    /// Decodes a protobuf message.
+    pub(crate) fn from_protobuf(message: &[u8]) -> Result<Self, WireError> {
+        let mut status = Self::default();
+        for field in fields(message, "Status") {
+            match field? {
+                (2, value) => value.text()?.clone_into(&mut status.status),
+                (3, value) => value.text()?.clone_into(&mut status.message),
+                (4, value) => value.text()?.clone_into(&mut status.reason),
+                (5, Value::Bytes(details)) => status.details = Some(details_of(details)?),
+                (6, value) => status.code = u16::try_from(value.number()).unwrap_or_default(),
+                _ => {}
+            }
+        }
+        Ok(status)
+    }
+
     /// Returns true if this is the reason, or if the reason isn't a standard one and this is the
     /// code.
     pub(super) fn is(&self, reason: &str, code: u16) -> bool {
@@ -75,4 +93,47 @@ impl Status {
                 })
             })
     }
+}
+
+/// Returns details as in JSON. Upstream: `metav1.StatusDetails`.
+fn details_of(message: &[u8]) -> Result<serde_json::Value, WireError> {
+    let mut details = Map::new();
+    let mut causes: Vec<serde_json::Value> = Vec::new();
+    for field in fields(message, "StatusDetails") {
+        match field? {
+            (4, Value::Bytes(cause)) => {
+                let names = [(1, "reason"), (2, "message"), (3, "field")];
+                causes.push(texts_of(cause, "StatusCause", &names)?.into());
+            }
+            (5, value) if value.number() != 0 => {
+                details.insert("retryAfterSeconds".to_owned(), json!(value.number()));
+            }
+            _ => {}
+        }
+    }
+    let names = [(1, "name"), (2, "group"), (3, "kind"), (6, "uid")];
+    details.append(&mut texts_of(message, "StatusDetails", &names)?);
+    if !causes.is_empty() {
+        details.insert("causes".to_owned(), causes.into());
+    }
+    Ok(details.into())
+}
+
+/// Returns the members with these field numbers that aren't empty.
+fn texts_of(
+    message: &[u8],
+    name: &str,
+    names: &[(u32, &str)],
+) -> Result<Map<String, serde_json::Value>, WireError> {
+    let mut members = Map::new();
+    for field in fields(message, name) {
+        let (number, value) = field?;
+        let member = names.iter().find(|(found, _)| *found == number);
+        if let Some((_, member)) = member
+            && !value.bytes().is_empty()
+        {
+            members.insert((*member).to_owned(), json!(value.text()?));
+        }
+    }
+    Ok(members)
 }

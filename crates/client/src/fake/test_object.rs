@@ -1,8 +1,9 @@
 //! A minimal object for cache tests.
 
+use kube_apimachinery::protobuf::{WireError, fields};
 use serde::Deserialize;
 
-use crate::cache::indexer::{CachedObject, IndexKey};
+use crate::cache::indexer::{CachedObject, FromProtobuf, IndexKey};
 
 /// An object with a name, a version, and an owner's uid.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -60,6 +61,8 @@ impl CachedObject for TestObject {
         &self.metadata.resource_version
     }
 
+    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = Some(from_protobuf);
+
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(json)
     }
@@ -74,4 +77,19 @@ impl CachedObject for TestObject {
             IndexKey::controller(namespace, "StatefulSet", "web", owner)
         });
     }
+}
+
+fn from_protobuf(message: &[u8]) -> Result<TestObject, WireError> {
+    let mut metadata = Metadata::default();
+    for field in fields(message, "TestObject") {
+        for field in fields(field?.1.bytes(), "ObjectMeta") {
+            match field? {
+                (1, name) => name.text()?.clone_into(&mut metadata.name),
+                (3, namespace) => namespace.text()?.clone_into(&mut metadata.namespace),
+                (6, version) => version.text()?.clone_into(&mut metadata.resource_version),
+                _ => {}
+            }
+        }
+    }
+    Ok(TestObject { metadata })
 }

@@ -27,6 +27,8 @@ pub(super) struct Call<'a> {
     pub(super) target: String,
     pub(super) body: Vec<u8>,
     pub(super) content_type: &'static str,
+    /// The accepted media types.
+    pub(super) accept: &'static str,
 }
 
 impl<'a> Call<'a> {
@@ -43,6 +45,7 @@ impl<'a> Call<'a> {
             target,
             body: Vec::new(),
             content_type: JSON,
+            accept: JSON,
         }
     }
 
@@ -61,7 +64,7 @@ impl<'a> Call<'a> {
         let mut builder = Request::builder()
             .method(self.method)
             .uri(self.target)
-            .header(header::ACCEPT, JSON);
+            .header(header::ACCEPT, self.accept);
         if !self.body.is_empty() {
             builder = builder.header(header::CONTENT_TYPE, self.content_type);
         }

@@ -2,6 +2,26 @@
 
 use crate::resource::Resource;
 
+/// The format of a watch's objects.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MediaType {
+    /// JSON.
+    #[default]
+    Json,
+    /// Protobuf; JSON from a server that doesn't offer it.
+    Protobuf,
+}
+
+impl MediaType {
+    /// Returns the `Accept` header. Servers that weigh both formats alike may answer with either.
+    pub(super) const fn accept(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Protobuf => "application/vnd.kubernetes.protobuf,application/json;q=0.9",
+        }
+    }
+}
+
 /// The kind of a PATCH body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchType {
@@ -63,6 +83,8 @@ pub struct WatchOptions {
     pub allow_bookmarks: bool,
     /// See [`Shard::selector`](crate::shard::Shard::selector); empty for all objects.
     pub shard_selector: String,
+    /// The preferred format.
+    pub media_type: MediaType,
 }
 
 impl WatchOptions {

@@ -128,6 +128,13 @@ async fn request_without_response_times_out() {
     assert!(matches!(err, Error::Timeout { .. }));
 }
 
+fn json(object: &WatchObject) -> &str {
+    match object {
+        WatchObject::Json(object) => object.text(),
+        WatchObject::Protobuf(message) => panic!("protobuf: {message:?}"),
+    }
+}
+
 #[tokio::test]
 async fn watch_events_keep_object_text() {
     let (client, _) = client(
@@ -151,10 +158,10 @@ async fn watch_events_keep_object_text() {
     let texts: Vec<_> = events
         .iter()
         .map(|event| match event {
-            WatchEvent::Added(object) => format!("+{object}"),
-            WatchEvent::Modified(object) => format!("*{object}"),
-            WatchEvent::Deleted(object) => format!("-{object}"),
-            WatchEvent::Bookmark(object) => format!("={object}"),
+            WatchEvent::Added(object) => format!("+{}", json(object)),
+            WatchEvent::Modified(object) => format!("*{}", json(object)),
+            WatchEvent::Deleted(object) => format!("-{}", json(object)),
+            WatchEvent::Bookmark(object) => format!("={}", json(object)),
             WatchEvent::Error(status) => format!("!{}", status.code),
         })
         .collect();

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use clap::ArgAction;
+use kube_apimachinery::protobuf;
+use statefulset_client::rest::MediaType;
 
 use super::values::{self, Strings};
 
@@ -15,10 +17,10 @@ pub(crate) struct GenericFlags {
     #[arg(long, value_name = "duration", default_value = "12h0m0s", value_parser = values::duration)]
     pub(crate) min_resync_period: Duration,
 
-    /// Content type of requests to the API server. This program sends JSON; the value
-    /// application/vnd.kubernetes.protobuf is accepted, with a warning
-    #[arg(long, value_name = "string", default_value = "application/json", value_parser = content_type)]
-    pub(crate) kube_api_content_type: String,
+    /// Preferred content type of watched pods: application/vnd.kubernetes.protobuf or
+    /// application/json. All other requests and responses are JSON
+    #[arg(long, value_name = "string", default_value = protobuf::MEDIA_TYPE, value_parser = content_type)]
+    pub(crate) kube_api_content_type: MediaType,
 
     /// Average requests per second to the API server, per client: informers have one client, the
     /// controller and its events another. Negative for no limit
@@ -49,15 +51,13 @@ pub(crate) struct GenericFlags {
     pub(crate) use_service_account_credentials: bool,
 }
 
-/// Default content type of kube-controller-manager.
-pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-/// Content type of this program.
-const JSON: &str = "application/json";
+/// Media type of JSON.
+pub(crate) const JSON: &str = "application/json";
 
-fn content_type(text: &str) -> Result<String, &'static str> {
+fn content_type(text: &str) -> Result<MediaType, &'static str> {
     match text {
-        "" => Ok(JSON.to_owned()),
-        JSON | PROTOBUF => Ok(text.to_owned()),
-        _ => Err("must be application/json"),
+        "" | JSON => Ok(MediaType::Json),
+        protobuf::MEDIA_TYPE => Ok(MediaType::Protobuf),
+        _ => Err("must be application/vnd.kubernetes.protobuf or application/json"),
     }
 }

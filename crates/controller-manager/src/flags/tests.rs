@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use rustls::{CipherSuite, NamedGroup, ProtocolVersion};
+use statefulset_client::rest::MediaType;
 
 use super::*;
 use crate::flags::secure_serving::SniCertKey;
@@ -47,7 +48,7 @@ fn defaults_match_the_reference() {
         generic: generic::GenericFlags {
             min_resync_period: Duration::from_secs(43_200),
             // The only default that differs.
-            kube_api_content_type: "application/json".to_owned(),
+            kube_api_content_type: MediaType::Protobuf,
             kube_api_qps: 20.0,
             kube_api_burst: 30,
             controller_start_interval: Duration::ZERO,
@@ -400,7 +401,7 @@ fn each_mistake_is_reported_in_one_line() {
         (
             &["--kube-api-content-type=text/plain"],
             "invalid argument \"text/plain\" for \"--kube-api-content-type\" flag: \
-             must be application/json",
+             must be application/vnd.kubernetes.protobuf or application/json",
         ),
         (
             &["--allocate_node_cidrs=true"],

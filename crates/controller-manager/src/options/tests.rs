@@ -27,6 +27,7 @@ fn default_options() -> Options {
         shard: None,
         qps: 20.0,
         burst: 30,
+        media_type: MediaType::Protobuf,
         resync_period: Some(Duration::from_secs(43_200)),
         start_interval: Duration::ZERO,
         shutdown_timeout: Some(Duration::from_secs(10)),
@@ -121,18 +122,15 @@ fn arguments_resolve_to_options() {
         ),
         (
             &["--kube-api-content-type=application/json"],
-            default_options(),
+            with(|options| options.media_type = MediaType::Json),
         ),
-        (&["--kube-api-content-type="], default_options()),
+        (
+            &["--kube-api-content-type="],
+            with(|options| options.media_type = MediaType::Json),
+        ),
         (
             &["--kube-api-content-type=application/vnd.kubernetes.protobuf"],
-            with(|options| {
-                options.warnings = vec![
-                    "--kube-api-content-type=application/vnd.kubernetes.protobuf: \
-                     this program speaks JSON with the API server"
-                        .to_owned(),
-                ];
-            }),
+            default_options(),
         ),
     ];
     for (arguments, expected) in table {

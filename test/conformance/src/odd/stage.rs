@@ -234,7 +234,10 @@ impl Stage {
 /// Returns true if an object has a name with this prefix.
 fn has_name(object: &WatchObject, prefix: &str) -> bool {
     let name = || {
-        let object = RawObject::parse(object.json()).ok()?;
+        let WatchObject::Json(object) = object else {
+            return None;
+        };
+        let object = RawObject::parse(object.text()).ok()?;
         let metadata = RawObject::parse(object.get("metadata")?.get()).ok()?;
         serde_json::from_str(metadata.get("name")?.get()).ok()
     };

@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use kube_apimachinery::protobuf::WireError;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::{Ended, Informer, list};
 use crate::cache::indexer::{CachedObject, SetAside};
 use crate::error::Error;
-use crate::rest::{WatchEvent, WatchObject};
+use crate::rest::{JsonObject, WatchEvent, WatchObject};
 
 /// The object of a watch event.
 enum Read<K> {
@@ -41,10 +42,7 @@ impl<K: CachedObject> Informer<K> {
                 Read::Nameless => String::new(),
             },
             WatchEvent::Bookmark(object) => {
-                let version = list::bookmark_version(object.json()).map_or_else(
-                    |source| ControlFlow::Break(self.undecodable(source)),
-                    ControlFlow::Continue,
-                )?;
+                let version = self.bookmark_version(&object)?;
                 self.passed(version)
             }
             WatchEvent::Error(status) => {
@@ -64,23 +62,64 @@ impl<K: CachedObject> Informer<K> {
         ControlFlow::Continue(())
     }
 
-    /// Decodes an event's object. If it is no JSON, the watch is broken rather than the object.
-    fn read(&self, json: &WatchObject) -> ControlFlow<Ended, Read<K>> {
-        let source = match self.decoding().decode(json.document(), json.json()) {
-            Ok(object) => {
-                let is_own = self.scope.contains(object.namespace());
-                return ControlFlow::Continue(if is_own {
-                    Read::Object(Ok(object))
-                } else {
-                    Read::OutOfScope(object.resource_version().to_owned())
-                });
+    /// Decodes an event's object.
+    fn read(&self, object: &WatchObject) -> ControlFlow<Ended, Read<K>> {
+        match object {
+            WatchObject::Json(json) => self.read_json(json),
+            WatchObject::Protobuf(message) => self
+                .read_protobuf(message)
+                .map_continue(|object| self.in_scope(object)),
+        }
+    }
+
+    /// Decodes a message. After an error, the watch continues in JSON.
+    fn read_protobuf(&self, message: &[u8]) -> ControlFlow<Ended, K> {
+        let decoded = match K::FROM_PROTOBUF {
+            Some(decode) => decode(message),
+            None => Err(WireError::Value(
+                "protobuf without a request for it".to_owned(),
+            )),
+        };
+        match decoded {
+            Ok(object) => ControlFlow::Continue(object),
+            Err(err) => {
+                let source = serde::de::Error::custom(err);
+                ControlFlow::Break(Ended::Broken(self.decode_error(source)))
             }
+        }
+    }
+
+    fn bookmark_version(&self, object: &WatchObject) -> ControlFlow<Ended, String> {
+        match object {
+            WatchObject::Json(json) => match list::bookmark_version(json.text()) {
+                Ok(version) => ControlFlow::Continue(version),
+                Err(source) => ControlFlow::Break(self.undecodable(source)),
+            },
+            WatchObject::Protobuf(message) => {
+                let object = self.read_protobuf(message)?;
+                ControlFlow::Continue(object.resource_version().to_owned())
+            }
+        }
+    }
+
+    fn in_scope(&self, object: K) -> Read<K> {
+        if self.scope.contains(object.namespace()) {
+            Read::Object(Ok(object))
+        } else {
+            Read::OutOfScope(object.resource_version().to_owned())
+        }
+    }
+
+    /// Decodes JSON. If it is none, the watch is broken rather than the object.
+    fn read_json(&self, json: &JsonObject) -> ControlFlow<Ended, Read<K>> {
+        let source = match self.decoding().decode(json.document(), json.text()) {
+            Ok(object) => return ControlFlow::Continue(self.in_scope(object)),
             Err(source) => source,
         };
-        if let Err(source) = serde_json::from_str::<&RawValue>(json.json()) {
+        if let Err(source) = serde_json::from_str::<&RawValue>(json.text()) {
             return ControlFlow::Break(self.undecodable(source));
         }
-        ControlFlow::Continue(match SetAside::read(json.json(), &source) {
+        ControlFlow::Continue(match SetAside::read(json.text(), &source) {
             Some(object) if self.scope.contains(&object.namespace) => Read::Object(Err(object)),
             Some(object) => Read::OutOfScope(object.resource_version),
             None => {
@@ -165,7 +204,11 @@ impl<K: CachedObject> Informer<K> {
     }
 
     fn undecodable(&self, source: serde_json::Error) -> Ended {
+        Ended::Lost(self.decode_error(source))
+    }
+
+    fn decode_error(&self, source: serde_json::Error) -> Error {
         let action = format!("watch {}", self.resource.group_resource());
-        Ended::Lost(Error::Decode { action, source })
+        Error::Decode { action, source }
     }
 }

@@ -10,6 +10,7 @@ use super::*;
 use script::{Answer, ScriptedApi, Step, event, list, object, page};
 
 mod paging;
+mod protobuf;
 mod relisting;
 mod script;
 mod set_aside;

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, BoxStream, StreamExt as _};
-use http::{Request, Response};
+use http::{Request, Response, header};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use kube::client::Body;
+use kube_apimachinery::protobuf;
 use serde_json::json;
 use tower::{BoxError, service_fn};
 
@@ -27,8 +28,10 @@ pub(super) enum Answer {
     Refuse(u16, &'static str),
     /// A lost connection.
     Reset,
-    /// A stream.
+    /// A stream of lines.
     Watch(Vec<Step>),
+    /// A stream of protobuf messages.
+    ProtobufWatch(Vec<Step>),
 }
 
 /// One step of a watch stream.
@@ -70,6 +73,7 @@ pub(super) fn event(event_type: &str, object: &str) -> Step {
 pub(super) struct ScriptedApi {
     answers: Arc<Mutex<VecDeque<Answer>>>,
     asked: Arc<Mutex<Vec<String>>>,
+    accepted: Arc<Mutex<Vec<String>>>,
 }
 
 type Stream = BoxStream<'static, Result<Frame<Bytes>, IoError>>;
@@ -79,6 +83,7 @@ impl ScriptedApi {
         Self {
             answers: Arc::new(Mutex::new(script.into())),
             asked: Arc::default(),
+            accepted: Arc::default(),
         }
     }
 
@@ -92,10 +97,17 @@ impl ScriptedApi {
         self.asked.lock().unwrap().clone()
     }
 
+    /// Returns the `Accept` headers of the requests so far.
+    pub(super) fn accepted(&self) -> Vec<String> {
+        self.accepted.lock().unwrap().clone()
+    }
+
     pub(super) fn client(&self) -> RestClient {
         let this = self.clone();
         let service = service_fn(move |request: Request<Body>| {
             this.note(&request.uri().to_string());
+            let accept = request.headers()[header::ACCEPT].to_str().unwrap();
+            this.accepted.lock().unwrap().push(accept.to_owned());
             let answer = this.answers.lock().unwrap().pop_front();
             async move { respond(answer).await }
         });
@@ -112,6 +124,10 @@ impl ScriptedApi {
 }
 
 async fn respond(answer: Option<Answer>) -> Result<Response<StreamBody<Stream>>, BoxError> {
+    let mut response = Response::builder();
+    if let Some(Answer::ProtobufWatch(_)) = answer {
+        response = response.header(header::CONTENT_TYPE, protobuf::MEDIA_TYPE);
+    }
     let (code, body): (u16, Stream) = match answer {
         None => std::future::pending().await,
         Some(Answer::Text(text)) => (200, text_stream(text)),
@@ -124,15 +140,13 @@ async fn respond(answer: Option<Answer>) -> Result<Response<StreamBody<Stream>>,
             (code, text_stream(status.to_string()))
         }
         Some(Answer::Reset) => return Err(IoError::from(ErrorKind::ConnectionReset).into()),
-        Some(Answer::Watch(steps)) => {
+        Some(Answer::Watch(steps) | Answer::ProtobufWatch(steps)) => {
             let ends = |step: &Step| matches!(step, Step::End);
             let steps: Vec<_> = steps.into_iter().take_while(|step| !ends(step)).collect();
             (200, stream::iter(steps).then(play).boxed())
         }
     };
-    Ok(Response::builder()
-        .status(code)
-        .body(StreamBody::new(body))?)
+    Ok(response.status(code).body(StreamBody::new(body))?)
 }
 
 fn text_stream(text: String) -> Stream {
