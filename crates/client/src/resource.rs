@@ -77,18 +77,14 @@ impl Resource {
 
     /// Returns the collection's URL path; an empty `namespace` selects all namespaces.
     pub fn collection_path(&self, namespace: &str) -> String {
-        let root = if self.group.is_empty() {
-            "/api"
-        } else {
-            "/apis"
-        };
-        let api_version = self.api_version();
-        let plural = self.plural;
-        if namespace.is_empty() {
-            format!("{root}/{api_version}/{plural}")
-        } else {
-            format!("{root}/{api_version}/namespaces/{namespace}/{plural}")
+        let is_core = self.group.is_empty();
+        let mut path = String::from(if is_core { "/api" } else { "/apis/" });
+        path.extend([self.group, "/", self.version]);
+        if !namespace.is_empty() {
+            path.extend(["/namespaces/", namespace]);
         }
+        path.extend(["/", self.plural]);
+        path
     }
 
     /// Returns an object's URL path.

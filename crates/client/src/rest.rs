@@ -262,7 +262,7 @@ impl RestClient {
     ) -> Result<ListStream, Error> {
         let call = Call::new(Method::GET, resource, "", options.target(resource));
         let (action, right) = (call.action(), call.right());
-        let response = self.send(call).await?;
+        let response = self.send(call, &action, &right).await?;
         Ok(ListStream::new(
             response.into_body(),
             self.clone(),
@@ -281,8 +281,8 @@ impl RestClient {
             accept: options.media_type.accept(),
             ..Call::new(Method::GET, resource, "", options.target(resource))
         };
-        let action = call.action();
-        let response = self.send(call).await?;
+        let (action, right) = (call.action(), call.right());
+        let response = self.send(call, &action, &right).await?;
         Ok(WatchStream::new(response, action))
     }
 
@@ -304,7 +304,7 @@ impl RestClient {
 
     async fn document(&self, call: Call<'_>) -> Result<Document, Error> {
         let (action, right) = (call.action(), call.right());
-        let response = self.send(call).await?;
+        let response = self.send(call, &action, &right).await?;
         let body = self.read_body(response, &action).await;
         let body = body.inspect_err(|err| self.failed(&right, err))?;
         Ok(Document::new(body.into()))
@@ -327,19 +327,23 @@ impl RestClient {
     }
 
     /// Sends a request and returns the response if it succeeds.
-    async fn send(&self, call: Call<'_>) -> Result<Response<AnswerBody>, Error> {
-        let right = call.right();
-        let mut sending = pin!(self.send_unreported(call));
+    async fn send(
+        &self,
+        call: Call<'_>,
+        action: &str,
+        right: &Right,
+    ) -> Result<Response<AnswerBody>, Error> {
+        let mut sending = pin!(self.send_unreported(call, action));
         let answered = tokio::time::timeout(UNANSWERED_MAX, &mut sending).await;
         let sent = if let Ok(sent) = answered {
             sent
         } else {
-            self.health.unanswered(&right, UNANSWERED_MAX);
+            self.health.unanswered(right, UNANSWERED_MAX);
             sending.await
         };
         match &sent {
-            Ok(_) => self.health.succeeded(&right),
-            Err(err) => self.failed(&right, err),
+            Ok(_) => self.health.succeeded(right),
+            Err(err) => self.failed(right, err),
         }
         sent
     }
@@ -353,20 +357,23 @@ impl RestClient {
         }
     }
 
-    async fn send_unreported(&self, call: Call<'_>) -> Result<Response<AnswerBody>, Error> {
-        let action = call.action();
+    async fn send_unreported(
+        &self,
+        call: Call<'_>,
+        action: &str,
+    ) -> Result<Response<AnswerBody>, Error> {
         let (method, resource, name) = (call.method.clone(), call.resource, call.name);
-        let mut request = call.into_request()?;
+        let mut request = call.into_request(action)?;
         if let Some(mark) = self.at_once {
             request.extensions_mut().insert(mark);
         }
         let sent = self.service.clone().oneshot(request).await;
-        let response = sent.map_err(|err| transport_error(&action, err))?;
+        let response = sent.map_err(|err| transport_error(action, err))?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
-        let body = self.read_body(response, &action).await?;
+        let body = self.read_body(response, action).await?;
         let (code, group_resource) = (status.as_u16(), resource.group_resource());
         Err(Error::from_response(
             code,

@@ -52,15 +52,14 @@ impl<'a> Call<'a> {
     /// Returns the method and the path without its query, for errors.
     pub(super) fn action(&self) -> String {
         let path = self.target.split('?').next().unwrap_or_default();
-        format!("{} {path}", self.method)
+        [self.method.as_str(), path].join(" ")
     }
 
     pub(super) fn right(&self) -> Right {
         Right::of(&self.method, &self.resource.group_resource(), &self.target)
     }
 
-    pub(super) fn into_request(self) -> Result<Request<Body>, Error> {
-        let action = self.action();
+    pub(super) fn into_request(self, action: &str) -> Result<Request<Body>, Error> {
         let mut builder = Request::builder()
             .method(self.method)
             .uri(self.target)
