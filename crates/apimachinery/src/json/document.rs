@@ -172,6 +172,9 @@ impl From<String> for Document {
 /// Offsets of the escapes of unpaired surrogates.
 fn lone_surrogates(text: &[u8]) -> Vec<usize> {
     let mut found = Vec::new();
+    if memchr::memmem::find(text, br"\u").is_none() {
+        return found;
+    }
     let mut at = 0;
     while let Some(offset) = text.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
         at += offset;

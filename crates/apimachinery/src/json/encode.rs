@@ -61,34 +61,40 @@ pub fn write_go(value: &Value, out: &mut String) {
 ///
 /// Beyond what JSON demands, Go escapes `<`, `>`, `&`, U+2028 and U+2029. Everything else, U+007F
 /// and characters outside the basic plane included, is written as UTF-8.
-#[expect(
-    clippy::string_slice,
-    reason = "the text is cut at character boundaries"
-)]
 pub fn write_go_str(text: &str, out: &mut String) {
     out.push('"');
-    let mut plain = 0;
-    for (at, character) in text.char_indices() {
-        let escape = match character {
-            '"' => "\\\"",
-            '\\' => "\\\\",
-            '\u{8}' => "\\b",
-            '\u{c}' => "\\f",
-            '\n' => "\\n",
-            '\r' => "\\r",
-            '\t' => "\\t",
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => "",
-            _ => continue,
-        };
-        out.push_str(&text[plain..at]);
-        plain = at + character.len_utf8();
-        if escape.is_empty() {
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(may_need_escape) {
+        let (plain, tail) = rest.split_at(at);
+        out.push_str(plain);
+        let mut characters = tail.chars();
+        if let Some(character) = characters.next() {
+            write_go_char(character, out);
+        }
+        rest = characters.as_str();
+    }
+    out.push_str(rest);
+    out.push('"');
+}
+
+/// Returns true for the first byte of each character that may need an escape.
+fn may_need_escape(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | b'<' | b'>' | b'&' | 0..=0x1f | 0xe2)
+}
+
+fn write_go_char(character: char, out: &mut String) {
+    match character {
+        '"' => out.push_str("\\\""),
+        '\\' => out.push_str("\\\\"),
+        '\u{8}' => out.push_str("\\b"),
+        '\u{c}' => out.push_str("\\f"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' => {
             // Writing to a string can't fail.
             let _ = write!(out, "\\u{:04x}", u32::from(character));
-        } else {
-            out.push_str(escape);
         }
+        _ => out.push(character),
     }
-    out.push_str(&text[plain..]);
-    out.push('"');
 }

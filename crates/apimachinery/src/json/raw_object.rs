@@ -58,6 +58,15 @@ impl<'a> RawObject<'a> {
         Ok(object)
     }
 
+    /// Returns the same members, borrowed from this object.
+    pub fn borrowed(&self) -> RawObject<'_> {
+        let members = self.iter();
+        let members = members.map(|(name, value)| (Cow::Borrowed(name), Cow::Borrowed(value)));
+        RawObject {
+            members: members.collect(),
+        }
+    }
+
     /// Copies the members, which no longer borrow from the text then.
     pub fn into_owned(self) -> RawObject<'static> {
         let members = self.members.into_iter().map(|(name, value)| {
