@@ -34,7 +34,7 @@ pub use spec::{
     StatefulSetSpec, UpdateStrategy, UpdateStrategyType,
 };
 pub use status::StatefulSetStatus;
-pub use template::{ClaimTemplate, PodTemplate};
+pub use template::{ClaimTemplate, PodTemplate, TemplateMembers};
 
 /// The controller's kind.
 pub const KIND: &str = "StatefulSet";

@@ -8,7 +8,7 @@ use kube_apimachinery::schema::{
     DecodeError, TypeName, UnknownMembers, drop_unknown_members, normalize, unknown_members_agree,
     with_null_creation_times,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::stateful_set::PodTemplate;
 
@@ -177,5 +177,6 @@ pub(crate) fn get_patch(mut template: Value) -> Arc<str> {
     if let Value::Object(members) = &mut template {
         members.insert(DIRECTIVE.to_owned(), Value::from("replace"));
     }
-    to_go_string(&json!({"spec": {"template": template}})).into()
+    let template = to_go_string(&template);
+    format!(r#"{{"spec":{{"template":{template}}}}}"#).into()
 }

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use kube_apimachinery::json::ParseError;
 use statefulset_client::feature_gates::FeatureGates;
 
-use super::{PodTemplate, StatefulSet, UpdateStrategy};
+use super::{PodTemplate, StatefulSet, TemplateMembers, UpdateStrategy};
 use crate::controller_revision::ControllerRevision;
 
 #[cfg(test)]
@@ -21,6 +22,8 @@ struct Known {
     latest_equal: Option<(FeatureGates, Box<[RevisionState]>)>,
     /// Revisions that could be applied, the newest last, each with its kept parts, if any.
     applicable: Vec<(RevisionState, Option<AppliedRevision>)>,
+    /// The template's members.
+    members: Option<Arc<TemplateMembers>>,
 }
 
 /// Identifies one state of a revision: the response to its creation and the copy in the cache show
@@ -139,9 +142,25 @@ impl TemplateMemo {
         Ok(applied)
     }
 
+    /// Returns the template's members: the kept ones, or those from `parse`, which are kept then.
+    pub(super) fn members(
+        &self,
+        parse: impl FnOnce() -> Result<TemplateMembers, ParseError>,
+    ) -> Result<Arc<TemplateMembers>, ParseError> {
+        let mut known = self.lock();
+        if let Some(members) = &known.members {
+            return Ok(Arc::clone(members));
+        }
+        let members = Arc::new(parse()?);
+        known.members = Some(Arc::clone(&members));
+        Ok(members)
+    }
+
     /// Frees the kept results: a complete set needs none.
     pub fn forget_applied(&self) {
-        for (_, applied) in &mut self.lock().applicable {
+        let mut known = self.lock();
+        known.members = None;
+        for (_, applied) in &mut known.applicable {
             *applied = None;
         }
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kube_apimachinery::json::{ParseError, parse, to_go_string};
+use kube_apimachinery::json::{ParseError, RawObject, parse, to_go_string};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -63,6 +63,16 @@ impl PodTemplate {
         Ok(to_go_string(&self.to_value()?).into())
     }
 
+    /// Returns the members that pods need, parsed once while syncs need them.
+    ///
+    /// # Errors
+    ///
+    /// As of [`PodTemplate::to_value`].
+    pub fn members(&self) -> Result<Arc<TemplateMembers>, ParseError> {
+        self.memo
+            .members(|| TemplateMembers::parse(&self.encoded()?))
+    }
+
     /// Length of the JSON text in bytes.
     pub fn json_len(&self) -> usize {
         self.json.len()
@@ -102,6 +112,27 @@ impl Default for PodTemplate {
     /// The empty template.
     fn default() -> Self {
         Part::whole("{}").into()
+    }
+}
+
+/// Members of a template as Go encodes them.
+#[derive(Debug)]
+pub struct TemplateMembers {
+    /// The metadata.
+    pub metadata: Option<Value>,
+    /// The spec, with the text of its members; empty if it is no object.
+    pub spec: RawObject<'static>,
+}
+
+impl TemplateMembers {
+    fn parse(template: &str) -> Result<Self, ParseError> {
+        let template = RawObject::parse(template)?;
+        let spec = template.get("spec");
+        let spec = spec.and_then(|spec| RawObject::parse(spec.get()).ok());
+        Ok(Self {
+            metadata: template.get_parsed("metadata")?,
+            spec: spec.unwrap_or_default().into_owned(),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use kube_apimachinery::json::{ParseError, RawObject, object_member, to_go_string, to_raw};
+use kube_apimachinery::json::{ParseError, object_member, to_go_string, to_raw};
 use serde_json::{Map, Value, json};
 use statefulset_controller_util::pod::{Pod, REVISION_LABEL};
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -61,19 +61,15 @@ impl NewPod {
     ///
     /// The template can't be encoded as JSON.
     pub fn body(&self) -> Result<String, ParseError> {
-        let template = self.set.spec.template.encoded()?;
-        let template = RawObject::parse(&template)?;
-        let spec = template
-            .get("spec")
-            .map(|spec| RawObject::parse(spec.get()));
-        let mut spec = spec.and_then(Result::ok).unwrap_or_default();
+        let template = self.set.spec.template.members()?;
+        let mut spec = template.spec.borrowed();
         let mut own = Map::new();
         for member in OWN_MEMBERS {
             let value = spec.get_parsed(member)?;
             own.extend(value.map(|value| (member.to_owned(), value)));
         }
-        let metadata = template.get_parsed("metadata")?;
-        let mut pod = self.of_template(json!({"metadata": metadata, "spec": own}));
+        let metadata = template.metadata.clone();
+        let mut pod = self.of_template(metadata, Some(own.into()));
         let own = object_member(&mut pod, "spec");
         for member in OWN_MEMBERS {
             match own.get(member) {
@@ -94,13 +90,15 @@ impl NewPod {
     ///
     /// The template can't be encoded as JSON.
     pub fn to_value(&self) -> Result<Value, ParseError> {
-        Ok(self.of_template(self.set.spec.template.to_value()?))
+        let mut template = self.set.spec.template.to_value()?;
+        let mut member = |name| template.get_mut(name).map(Value::take);
+        Ok(self.of_template(member("metadata"), member("spec")))
     }
 
     /// Returns the pod with the members of a template.
     ///
     /// Upstream: `newStatefulSetPod`, which returns a typed object.
-    fn of_template(&self, mut template: Value) -> Value {
+    fn of_template(&self, recorded: Option<Value>, spec: Option<Value>) -> Value {
         // Go writes an empty status too.
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod", "status": {},
@@ -109,10 +107,10 @@ impl NewPod {
                 "name": &*self.name,
                 "ownerReferences": [self.set.controller_reference()],
             },
-            "spec": template.get_mut("spec").map(Value::take),
         });
+        *object_member(&mut pod, "spec") = spec.unwrap_or_default();
         let metadata = object_member(&mut pod, "metadata");
-        let recorded = object_member(&mut template, "metadata");
+        let mut recorded = recorded.unwrap_or_default();
         for member in ["labels", "annotations", "finalizers"] {
             match recorded.get_mut(member).map(Value::take) {
                 Some(Value::Object(map)) if map.is_empty() => {}
