@@ -118,8 +118,7 @@ impl Default for PodTemplate {
 /// Members of a template as Go encodes them.
 #[derive(Debug)]
 pub struct TemplateMembers {
-    /// The metadata.
-    pub metadata: Option<Value>,
+    metadata: Option<Box<RawValue>>,
     /// The spec, with the text of its members; empty if it is no object.
     pub spec: RawObject<'static>,
 }
@@ -130,9 +129,19 @@ impl TemplateMembers {
         let spec = template.get("spec");
         let spec = spec.and_then(|spec| RawObject::parse(spec.get()).ok());
         Ok(Self {
-            metadata: template.get_parsed("metadata")?,
+            metadata: template.get("metadata").map(RawValue::to_owned),
             spec: spec.unwrap_or_default().into_owned(),
         })
+    }
+
+    /// The metadata; null without any.
+    ///
+    /// # Errors
+    ///
+    /// As of [`PodTemplate::to_value`].
+    pub fn metadata(&self) -> Result<Value, ParseError> {
+        let metadata = self.metadata.as_ref();
+        metadata.map_or(Ok(Value::Null), |metadata| parse(metadata.get()))
     }
 }
 

@@ -68,8 +68,7 @@ impl NewPod {
             let value = spec.get_parsed(member)?;
             own.extend(value.map(|value| (member.to_owned(), value)));
         }
-        let metadata = template.metadata.clone();
-        let mut pod = self.of_template(metadata, Some(own.into()));
+        let mut pod = self.of_template(template.metadata()?, own.into());
         let own = object_member(&mut pod, "spec");
         for member in OWN_MEMBERS {
             match own.get(member) {
@@ -91,14 +90,14 @@ impl NewPod {
     /// The template can't be encoded as JSON.
     pub fn to_value(&self) -> Result<Value, ParseError> {
         let mut template = self.set.spec.template.to_value()?;
-        let mut member = |name| template.get_mut(name).map(Value::take);
+        let mut member = |name| template.get_mut(name).map(Value::take).unwrap_or_default();
         Ok(self.of_template(member("metadata"), member("spec")))
     }
 
     /// Returns the pod with the members of a template.
     ///
     /// Upstream: `newStatefulSetPod`, which returns a typed object.
-    fn of_template(&self, recorded: Option<Value>, spec: Option<Value>) -> Value {
+    fn of_template(&self, mut recorded: Value, spec: Value) -> Value {
         // Go writes an empty status too.
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod", "status": {},
@@ -108,9 +107,8 @@ impl NewPod {
                 "ownerReferences": [self.set.controller_reference()],
             },
         });
-        *object_member(&mut pod, "spec") = spec.unwrap_or_default();
+        *object_member(&mut pod, "spec") = spec;
         let metadata = object_member(&mut pod, "metadata");
-        let mut recorded = recorded.unwrap_or_default();
         for member in ["labels", "annotations", "finalizers"] {
             match recorded.get_mut(member).map(Value::take) {
                 Some(Value::Object(map)) if map.is_empty() => {}
