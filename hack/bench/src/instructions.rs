@@ -1,6 +1,7 @@
 //! Costs in instructions, counted by callgrind.
 
 mod event;
+mod message;
 mod work;
 mod writing;
 

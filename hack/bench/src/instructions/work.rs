@@ -15,6 +15,7 @@ use statefulset_controller_util::stateful_set::PodTemplate;
 use statefulset_history::{RevisionData, hash_controller_revision};
 use tokio::runtime::Runtime;
 
+use super::message::PodMessage;
 use super::{event, writing};
 use crate::cluster::{Recorded, SyncedSet};
 use crate::large_set;
@@ -52,6 +53,8 @@ pub(crate) enum Work {
     Rolled,
     /// A pod's event, from JSON to the cached object.
     Decode,
+    /// The same from protobuf.
+    DecodeProtobuf,
     /// The event of a pod without controller, from the decoded pod to the queue.
     Orphan {
         /// Pods of sets in other namespaces.
@@ -63,7 +66,7 @@ pub(crate) enum Work {
 
 impl Work {
     /// Everything that has a recorded count.
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         settled(1, OTHERS),
         settled(5, OTHERS),
         settled(10, OTHERS),
@@ -78,6 +81,7 @@ impl Work {
         Self::Created,
         Self::Rolled,
         Self::Decode,
+        Self::DecodeProtobuf,
         Self::Orphan { others: 50_000 },
         Self::Queue,
     ];
@@ -111,6 +115,10 @@ impl Work {
             Self::Decode => {
                 let text = Recorded::read()?.numbered_pod_json(0);
                 Box::new(move || black_box(Pod::decode(&text)).is_ok())
+            }
+            Self::DecodeProtobuf => {
+                let message = PodMessage::new(&Recorded::read()?.numbered_pod_json(0))?;
+                Box::new(move || black_box(message.decode()).is_ok())
             }
             Self::Orphan { others } => event::orphan(others)?,
             Self::Queue => {
@@ -189,6 +197,7 @@ impl fmt::Display for Work {
             Self::Created => f.write_str("create a pod"),
             Self::Rolled => f.write_str("replace a pod"),
             Self::Decode => f.write_str("decode a pod"),
+            Self::DecodeProtobuf => f.write_str("decode a pod from protobuf"),
             Self::Orphan { others } => write!(f, "an orphan's event among {others} other pods"),
             Self::Queue => f.write_str("work queue: add, get and done of a key"),
         }

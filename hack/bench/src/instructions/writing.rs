@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use serde_json::json;
-use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::fake::Verb;
 use statefulset_client::resource::PODS;
 use statefulset_controller_util::pod::Pod;
 use tokio::runtime::Runtime;
 
+use super::message::PodMessage;
 use super::work::{OTHERS, runtime};
 use crate::cluster::{Recorded, SyncedSet};
 
@@ -55,8 +55,8 @@ pub(super) fn rolled() -> anyhow::Result<Repeated> {
 struct Cluster {
     runtime: Runtime,
     world: SyncedSet,
-    /// The JSON of the pod.
-    pod: String,
+    /// The pod as its events show it.
+    pod: PodMessage,
     /// True if each sync must make exactly the expected request.
     is_checked: bool,
 }
@@ -85,13 +85,13 @@ impl Cluster {
         Ok(Self {
             runtime,
             world,
-            pod,
+            pod: PodMessage::new(&pod)?,
             is_checked: false,
         })
     }
 
     fn pod(&self) -> anyhow::Result<Arc<Pod>> {
-        Ok(Arc::new(Pod::decode(&self.pod)?))
+        Ok(Arc::new(self.pod.decode()?))
     }
 
     /// Runs a sync that sends this request for the pod, and applies the pod's event to the cache.
