@@ -13,7 +13,7 @@ pub const MARKER: &str = "<!-- code lines: written by `make fmt`, checked by hac
 /// Code lines of upstream's two packages without their controller and its metrics.
 const UPSTREAM: usize = 1_967;
 /// Code lines that the crates may have together: a rise needs a reason.
-const LINES_MAX: usize = 2_760;
+const LINES_MAX: usize = 2_754;
 
 /// Returns the line of the page that states the figures.
 pub fn line(files: &[SourceFile]) -> String {
@@ -144,7 +144,7 @@ mod inner {
         ];
         assert_eq!(
             line(&files),
-            "They have 2760 lines of code (history 1000, pod-control 1700, set-control 60), 1.4 \
+            "They have 2754 lines of code (history 1000, pod-control 1700, set-control 54), 1.4 \
              times upstream's 1967."
         );
         assert_eq!(check(&files), Findings::new());
@@ -153,7 +153,7 @@ mod inner {
         assert_eq!(
             found,
             [
-                "history, pod-control, set-control have 2761 code lines, more than 2760; simplify them"
+                "history, pod-control, set-control have 2755 code lines, more than 2754; simplify them"
             ]
         );
     }

@@ -81,7 +81,7 @@ pub fn run(line: &str) -> anyhow::Result<Verdict> {
         "names": names,
         "labels": new.labels,
         "annotations": new.annotations,
-        "pod0": comparable_pod(pod.to_value()?),
+        "pod0": comparable_pod(serde_json::from_str(&pod.body()?)?),
         "claims0": claims,
     });
     let or_empty = |value: Value| if value.is_null() { json!({}) } else { value };

@@ -83,17 +83,6 @@ impl NewPod {
         ))
     }
 
-    /// Returns the object to POST as a value.
-    ///
-    /// # Errors
-    ///
-    /// The template can't be encoded as JSON.
-    pub fn to_value(&self) -> Result<Value, ParseError> {
-        let mut template = self.set.spec.template.to_value()?;
-        let mut member = |name| template.get_mut(name).map(Value::take).unwrap_or_default();
-        Ok(self.of_template(member("metadata"), member("spec")))
-    }
-
     /// Returns the pod with the members of a template.
     ///
     /// Upstream: `newStatefulSetPod`, which returns a typed object.

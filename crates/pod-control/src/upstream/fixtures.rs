@@ -30,7 +30,8 @@ pub(super) fn new_pod(set: &StatefulSet, ordinal: i32) -> NewPod {
 ///
 /// Upstream: `newStatefulSetPod`.
 pub(super) fn pod(set: &StatefulSet, ordinal: i32) -> Builder<Pod> {
-    Builder::from_json(new_pod(set, ordinal).to_value().unwrap()).without_label(REVISION_LABEL)
+    Builder::from_json(serde_json::from_str(&new_pod(set, ordinal).body().unwrap()).unwrap())
+        .without_label(REVISION_LABEL)
 }
 
 /// Builds the first pod with another pod's name in its name label.

@@ -1,6 +1,6 @@
 //! Slots of pods, and revisions of missing pods.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use statefulset_controller_util::testing::builders::{self, Builder};
 use statefulset_history::RevisionData;
 
@@ -142,7 +142,8 @@ fn revisions(set: &Builder<StatefulSet>) -> Vec<String> {
         let PodSlot::Missing(pod) = slot else {
             panic!("{slot:?}")
         };
-        let image = &pod.to_value().unwrap()["spec"]["containers"][0]["image"];
+        let body: Value = serde_json::from_str(&pod.body().unwrap()).unwrap();
+        let image = &body["spec"]["containers"][0]["image"];
         let is_current = image == "registry.example/app:old";
         assert_eq!(
             is_current,
