@@ -137,6 +137,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the next field's tag; `None` at the end. `message` names the message in errors.
+    ///
+    /// # Errors
+    ///
+    /// The number is zero or has more than 32 bits, a group ends, or the message ends in the tag.
     pub fn tag(&mut self, message: &str) -> Result<Option<FieldTag>, WireError> {
         if self.0.is_empty() {
             return Ok(None);
@@ -160,6 +164,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a varint of at most 64 bits.
+    ///
+    /// # Errors
+    ///
+    /// It is longer than 10 bytes, or the message ends in it.
     pub fn varint(&mut self) -> Result<u64, WireError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -174,6 +182,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads bytes with a length prefix.
+    ///
+    /// # Errors
+    ///
+    /// The length is invalid, or beyond the end of the message.
     pub fn bytes(&mut self) -> Result<&'a [u8], WireError> {
         let length = self.varint()?;
         if i64::try_from(length).is_err() {
@@ -205,6 +217,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips the value of an unknown field.
+    ///
+    /// # Errors
+    ///
+    /// The wire type doesn't exist, or the message ends in the value.
     pub fn skip(&mut self, wire: u8) -> Result<(), WireError> {
         let mut open_groups = 0_usize;
         let mut wire = wire;

@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
+use kube_apimachinery::go_duration;
 use serde_json::{Value, json};
 
-use kube_apimachinery::{go_duration, protobuf};
-use statefulset_client::rest::MediaType;
-
-use crate::flags::generic::JSON;
 use crate::options::Options;
 
 /// API group of the configuration. Upstream: `ConfigzName`.
@@ -19,10 +16,6 @@ const GROUP: &str = "kubecontrollermanager.config.k8s.io";
 pub(crate) fn configz(options: &Options) -> Value {
     let duration = |duration: Duration| json!(go_duration::format(duration));
     let optional = |given: Option<Duration>| duration(given.unwrap_or_default());
-    let content_type = match options.media_type {
-        MediaType::Json => JSON,
-        MediaType::Protobuf => protobuf::MEDIA_TYPE,
-    };
     let election = &options.leader_election;
     let config = json!({
         "kind": "KubeControllerManagerConfiguration",
@@ -30,7 +23,7 @@ pub(crate) fn configz(options: &Options) -> Value {
         "Generic": {
             "MinResyncPeriod": optional(options.resync_period),
             "ClientConnection": {
-                "contentType": content_type,
+                "contentType": options.media_type.name(),
                 "qps": options.qps,
                 "burst": options.burst,
             },

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use kube_apimachinery::json;
+use kube_apimachinery::json::parse;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_client::cache::indexer::Indexer;
@@ -85,7 +85,7 @@ impl ObjectManager for FakeObjectManager {
         if stored.is_some_and(|stored| !stored.is_created()) {
             self.pods.delete(set.namespace(), &pod.name)?;
         }
-        let body = pod.body().and_then(|body| json::parse(&body));
+        let body = pod.body().and_then(|body| parse(&body));
         let json = body.map_err(|error| {
             Error::InvalidRequest(format!("cannot read the pod template: {error}"))
         })?;

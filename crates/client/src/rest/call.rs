@@ -5,6 +5,7 @@ use std::error::Error as StdError;
 use http::{Method, Request, header};
 use kube::client::Body;
 
+use super::MediaType;
 use super::api_health::Right;
 use super::timeout::ResponseTimeout;
 use crate::error::{Error, NoToken, causes};
@@ -12,7 +13,7 @@ use crate::fence::NotLeading;
 use crate::resource::Resource;
 
 /// The content type of every body except a patch.
-const JSON: &str = "application/json";
+const JSON: &str = MediaType::Json.name();
 
 /// Mark of a request that no layer delays or sends again.
 #[derive(Clone, Copy, Debug)]

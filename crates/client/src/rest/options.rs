@@ -1,5 +1,7 @@
 //! Options of lists, watches and patches.
 
+use kube_apimachinery::protobuf;
+
 use crate::resource::Resource;
 
 /// The format of a watch's objects.
@@ -13,10 +15,18 @@ pub enum MediaType {
 }
 
 impl MediaType {
+    /// Returns its name in headers and flags.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Protobuf => protobuf::MEDIA_TYPE,
+        }
+    }
+
     /// Returns the `Accept` header. Servers that weigh both formats alike may answer with either.
     pub(super) const fn accept(self) -> &'static str {
         match self {
-            Self::Json => "application/json",
+            Self::Json => self.name(),
             Self::Protobuf => "application/vnd.kubernetes.protobuf,application/json;q=0.9",
         }
     }

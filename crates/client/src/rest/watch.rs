@@ -92,11 +92,8 @@ struct Frame<'a> {
 impl WatchStream {
     pub(super) fn new(response: Response<AnswerBody>, action: String) -> Self {
         let content_type = response.headers().get(header::CONTENT_TYPE);
-        let is_protobuf = content_type.is_some_and(|value| {
-            value
-                .as_bytes()
-                .starts_with(protobuf::MEDIA_TYPE.as_bytes())
-        });
+        let name = MediaType::Protobuf.name().as_bytes();
+        let is_protobuf = content_type.is_some_and(|value| value.as_bytes().starts_with(name));
         Self {
             body: response.into_body(),
             media_type: if is_protobuf {

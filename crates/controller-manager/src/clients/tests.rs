@@ -1,8 +1,9 @@
-//! Tests of the clients: fence, rates and user agents.
+//! Tests of the clients: fence, rates, formats and user agents.
 
 use statefulset_client::clock::{SystemClock, TokioClock};
 use statefulset_client::error::Error;
 use statefulset_client::resource::PODS;
+use statefulset_client::rest::MediaType;
 use statefulset_client::rest::metrics::NoopClientMetrics;
 
 use super::*;
@@ -43,11 +44,13 @@ async fn closed_fence_stops_every_controller_write() {
 }
 
 #[test]
-fn clients_take_rate_and_user_agent_from_the_flags() {
-    let options = options(&["--kube-api-qps=3", "--kube-api-burst=4"]);
+fn clients_take_rate_format_and_user_agent_from_the_flags() {
+    let json = "--kube-api-content-type=application/json";
+    let options = options(&["--kube-api-qps=3", "--kube-api-burst=4", json]);
     with_clients(&options, |clients| {
         let client = clients.options_of("part");
         assert_eq!((client.qps, client.burst), (3.0, 4));
+        assert_eq!(client.media_type, MediaType::Json);
         assert_eq!(client.user_agent, user_agent("part"));
         assert!(Arc::ptr_eq(&client.metrics, &clients.metrics));
         assert!(Arc::ptr_eq(&client.api_health, &clients.api_health));

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use clap::ArgAction;
-use kube_apimachinery::protobuf;
 use statefulset_client::rest::MediaType;
 
 use super::values::{self, Strings};
@@ -19,7 +18,7 @@ pub(crate) struct GenericFlags {
 
     /// Preferred content type of watched pods: application/vnd.kubernetes.protobuf or
     /// application/json. All other requests and responses are JSON
-    #[arg(long, value_name = "string", default_value = protobuf::MEDIA_TYPE, value_parser = content_type)]
+    #[arg(long, value_name = "string", default_value = MediaType::Protobuf.name(), value_parser = content_type)]
     pub(crate) kube_api_content_type: MediaType,
 
     /// Average requests per second to the API server, per client: informers have one client, the
@@ -51,13 +50,12 @@ pub(crate) struct GenericFlags {
     pub(crate) use_service_account_credentials: bool,
 }
 
-/// Media type of JSON.
-pub(crate) const JSON: &str = "application/json";
-
 fn content_type(text: &str) -> Result<MediaType, &'static str> {
-    match text {
-        "" | JSON => Ok(MediaType::Json),
-        protobuf::MEDIA_TYPE => Ok(MediaType::Protobuf),
-        _ => Err("must be application/vnd.kubernetes.protobuf or application/json"),
+    if text.is_empty() {
+        return Ok(MediaType::Json);
     }
+    [MediaType::Json, MediaType::Protobuf]
+        .into_iter()
+        .find(|known| known.name() == text)
+        .ok_or("must be application/vnd.kubernetes.protobuf or application/json")
 }

@@ -14,6 +14,8 @@ pub(crate) struct Request {
     pub(crate) path: String,
     pub(crate) body: String,
     pub(crate) query: String,
+    /// The `Accept` header, in lower case.
+    pub(crate) accept: String,
 }
 
 impl Request {
@@ -208,6 +210,7 @@ fn read_request(reader: &mut BufReader<impl Read + Write>) -> std::io::Result<Op
         path: path.to_owned(),
         body: String::new(),
         query: query.to_owned(),
+        accept: String::new(),
     };
     let mut length = 0;
     loop {
@@ -219,6 +222,9 @@ fn read_request(reader: &mut BufReader<impl Read + Write>) -> std::io::Result<Op
         }
         if let Some(value) = header.strip_prefix("content-length:") {
             length = value.trim().parse().unwrap_or(0);
+        }
+        if let Some(value) = header.strip_prefix("accept:") {
+            value.trim().clone_into(&mut request.accept);
         }
     }
     let mut body = vec![0; length];

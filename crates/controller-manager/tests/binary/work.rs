@@ -122,6 +122,35 @@ fn objects_are_resynced_after_the_resync_period() {
 }
 
 #[test]
+fn format_of_watched_pods_follows_the_flag() {
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json;q=0.9";
+    const JSON: &str = "application/json";
+    for (flag, of_pods) in [
+        ("--v=0", PROTOBUF),
+        ("--kube-api-content-type=application/json", JSON),
+    ] {
+        let (watched, watches) = channel();
+        let api = FakeApi::new(move |request| {
+            if request.is_watch() {
+                // The test may have ended.
+                let _ = watched.send((request.path.clone(), request.accept.clone()));
+            }
+            Answer::empty_list_or_watch(request)
+        });
+        let _program = started(&api, &[flag]);
+        for _ in 0..4 {
+            let (path, accept) = next(&watches, "a watch");
+            let expected = if path == "/api/v1/pods" {
+                of_pods
+            } else {
+                JSON
+            };
+            assert_eq!(accept, expected, "{path} with {flag}");
+        }
+    }
+}
+
+#[test]
 fn request_rate_follows_the_flags() {
     let (listed, lists) = channel();
     let api = FakeApi::new(move |request| {

@@ -83,10 +83,10 @@ impl NewPod {
         ))
     }
 
-    /// Returns the pod with the members of a template.
+    /// Returns the pod with a template's metadata and spec.
     ///
     /// Upstream: `newStatefulSetPod`, which returns a typed object.
-    fn of_template(&self, mut recorded: Value, spec: Value) -> Value {
+    fn of_template(&self, mut template_metadata: Value, spec: Value) -> Value {
         // Go writes an empty status too.
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod", "status": {},
@@ -99,7 +99,7 @@ impl NewPod {
         *object_member(&mut pod, "spec") = spec;
         let metadata = object_member(&mut pod, "metadata");
         for member in ["labels", "annotations", "finalizers"] {
-            match recorded.get_mut(member).map(Value::take) {
+            match template_metadata.get_mut(member).map(Value::take) {
                 Some(Value::Object(map)) if map.is_empty() => {}
                 Some(Value::Array(list)) if list.is_empty() => {}
                 Some(Value::Null) | None => {}

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube_apimachinery::json as go_json;
+use kube_apimachinery::json::parse;
 use kube_apimachinery::time::format_seconds;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
@@ -391,7 +391,7 @@ impl World {
 /// Upstream: `newStatefulSetPod`.
 pub fn stateful_set_pod(set: &StatefulSet, ordinal: i32) -> Builder<Pod> {
     let body = NewPod::new(set, "", ordinal.into()).body();
-    let pod = body.and_then(|body| go_json::parse(&body));
+    let pod = body.and_then(|body| parse(&body));
     Builder::from_json(pod.expect("a test's template is JSON")).without_label(REVISION_LABEL)
 }
 

@@ -6,7 +6,7 @@
 mod message;
 mod scalar;
 
-use kube_apimachinery::protobuf::{BYTES, Envelope, Reader, WireError};
+use kube_apimachinery::protobuf::{Envelope, Value as Field, WireError, fields};
 use kube_apimachinery::schema::{self, Type, UnknownMembers, Version};
 use serde_json::{Map, Value, json};
 
@@ -64,17 +64,14 @@ pub(super) fn value(body: &[u8]) -> Result<Value, WireError> {
 /// Returns the metadata of the object in a body, if it can be found.
 pub fn metadata(body: &[u8]) -> Option<Value> {
     let envelope = Envelope::read(body).ok()?;
-    let mut reader = Reader::new(envelope.raw);
-    while let Ok(Some(tag)) = reader.tag("") {
-        if (tag.number, tag.wire) == (1, BYTES) {
-            let mut metadata = Map::new();
-            let found = schema::find_type("ObjectMeta")?;
-            message::read(found, reader.bytes().ok()?, &mut metadata).ok()?;
-            return Some(Value::Object(metadata));
-        }
-        reader.skip(tag.wire).ok()?;
-    }
-    None
+    let mut fields = fields(envelope.raw, "").map_while(Result::ok);
+    let bytes = fields.find_map(|field| match field {
+        (1, Field::Bytes(bytes)) => Some(bytes),
+        _ => None,
+    });
+    let mut metadata = Map::new();
+    message::read(schema::find_type("ObjectMeta")?, bytes?, &mut metadata).ok()?;
+    Some(Value::Object(metadata))
 }
 
 /// Converts the object to Go's canonical JSON, without omitted zero values. An unknown kind keeps
@@ -100,13 +97,12 @@ fn raw_text(envelope: &Envelope<'_>) -> Option<String> {
     let found: &Type = Version::NEWEST.type_of_kind(&envelope.api_version, &envelope.kind)?;
     let raw = found.fields.iter().find(|f| f.kind == schema::Kind::Raw)?;
     let mut text = None;
-    let mut reader = Reader::new(envelope.raw);
-    while let Ok(Some(tag)) = reader.tag("") {
-        if (Some(tag.number), tag.wire) == (raw.tag.map(|tag| tag.number), BYTES) {
-            let bytes = scalar::raw_bytes(reader.bytes().ok()?).ok()?;
+    for field in fields(envelope.raw, "").map_while(Result::ok) {
+        if let (number, Field::Bytes(bytes)) = field
+            && Some(number) == raw.tag.map(|tag| tag.number)
+        {
+            let bytes = scalar::raw_bytes(bytes).ok()?;
             text = Some(String::from_utf8_lossy(bytes).into_owned());
-        } else {
-            reader.skip(tag.wire).ok()?;
         }
     }
     text.filter(|text| !text.is_empty())

@@ -5,10 +5,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use kube_apimachinery::protobuf::{BYTES, VARINT, Value as Field, WireError, fields};
 use kube_apimachinery::schema::Kind;
 use serde_json::{Value, json};
-
-use kube_apimachinery::protobuf::{BYTES, Reader, VARINT, WireError};
 
 /// Returns the wire type of a kind's values.
 pub(super) fn wire_type(kind: Kind) -> u8 {
@@ -63,11 +62,11 @@ pub(super) fn text(bytes: &[u8]) -> Value {
 /// Returns the bytes of a message whose first field holds JSON text.
 pub(super) fn raw_bytes(message: &[u8]) -> Result<&[u8], WireError> {
     let mut found: &[u8] = &[];
-    each_field(message, "RawExtension", |number, value| {
-        if let (1, Field::Bytes(bytes)) = (number, value) {
+    for field in fields(message, "RawExtension") {
+        if let (1, Field::Bytes(bytes)) = field? {
             found = bytes;
         }
-    })?;
+    }
     Ok(found)
 }
 
@@ -82,34 +81,34 @@ fn raw(bytes: &[u8]) -> Result<Value, WireError> {
 /// Decodes a quantity: a message with a string.
 fn text_of(message: &[u8]) -> Result<Value, WireError> {
     let mut found = json!("0");
-    each_field(message, "Quantity", |number, value| {
-        if let (1, Field::Bytes(bytes)) = (number, value) {
+    for field in fields(message, "Quantity") {
+        if let (1, Field::Bytes(bytes)) = field? {
             found = text(bytes);
         }
-    })?;
+    }
     Ok(found)
 }
 
 fn texts(message: &[u8]) -> Result<Value, WireError> {
     let mut found = Vec::new();
-    each_field(message, "ExtraValue", |number, value| {
-        if let (1, Field::Bytes(bytes)) = (number, value) {
+    for field in fields(message, "ExtraValue") {
+        if let (1, Field::Bytes(bytes)) = field? {
             found.push(text(bytes));
         }
-    })?;
+    }
     Ok(Value::Array(found))
 }
 
 fn int_or_string(message: &[u8]) -> Result<Value, WireError> {
     let (mut kind, mut int, mut string) = (0, json!(0), json!(""));
-    each_field(message, "IntOrString", |number_of, value| {
-        match (number_of, value) {
+    for field in fields(message, "IntOrString") {
+        match field? {
             (1, Field::Varint(varint)) => kind = varint,
             (2, Field::Varint(varint)) => int = number(Kind::Int32, varint),
             (3, Field::Bytes(bytes)) => string = text(bytes),
             _ => {}
         }
-    })?;
+    }
     match kind {
         0 => Ok(int),
         1 => Ok(string),
@@ -120,11 +119,13 @@ fn int_or_string(message: &[u8]) -> Result<Value, WireError> {
 /// Decodes a time. The zero message is Go's zero time, which JSON writes as null.
 fn time(message: &[u8], format: &str) -> Result<Value, WireError> {
     let (mut seconds, mut nanos) = (0_i64, 0_i32);
-    each_field(message, "Time", |number, value| match (number, value) {
-        (1, Field::Varint(varint)) => seconds = varint.cast_signed(),
-        (2, Field::Varint(varint)) => nanos = low_half(varint),
-        _ => {}
-    })?;
+    for field in fields(message, "Time") {
+        match field? {
+            (1, Field::Varint(varint)) => seconds = varint.cast_signed(),
+            (2, Field::Varint(varint)) => nanos = low_half(varint),
+            _ => {}
+        }
+    }
     if (seconds, nanos) == (0, 0) {
         return Ok(Value::Null);
     }
@@ -135,27 +136,6 @@ fn time(message: &[u8], format: &str) -> Result<Value, WireError> {
         return Err(out_of_range());
     }
     Ok(json!(time.strftime(format).to_string()))
-}
-
-enum Field<'a> {
-    Varint(u64),
-    Bytes(&'a [u8]),
-}
-
-fn each_field<'a>(
-    message: &'a [u8],
-    name: &str,
-    mut found: impl FnMut(u32, Field<'a>),
-) -> Result<(), WireError> {
-    let mut reader = Reader::new(message);
-    while let Some(tag) = reader.tag(name)? {
-        match tag.wire {
-            VARINT => found(tag.number, Field::Varint(reader.varint()?)),
-            BYTES => found(tag.number, Field::Bytes(reader.bytes()?)),
-            other => reader.skip(other)?,
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
