@@ -2,6 +2,7 @@
 
 use futures::future::join_all;
 use statefulset_controller_util::error::Aggregate;
+use tokio::sync::Semaphore;
 use tokio::task::coop::consume_budget;
 
 use crate::error::Error;
@@ -14,6 +15,10 @@ pub(crate) type Step = Result<Option<Waiting>, Error>;
 ///
 /// Upstream: `MaxBatchSize`.
 pub(crate) const MAX_BATCH_SIZE: usize = 500;
+
+/// Maximum of steps in flight. Each keeps its requests in memory, about 16 kB, and an API server
+/// handles 100 requests of a connection at once.
+const MAX_IN_FLIGHT: usize = 50;
 
 /// Runs a step for every item and returns the first reason to wait. A monotonic run stops at that
 /// reason; otherwise all steps run, in batches.
@@ -59,7 +64,7 @@ async fn slow_start_batch<'a, T, Fut: Future<Output = Step>>(
     Ok(waiting)
 }
 
-/// Runs a step for every item in parallel, in no guaranteed order.
+/// Runs a step for every item, up to [`MAX_IN_FLIGHT`] at once, in no guaranteed order.
 pub(crate) async fn run_batch<'a, T, Fut: Future<Output = Step>>(
     batch: &'a [T],
     step: impl Fn(&'a T) -> Fut,
@@ -68,46 +73,72 @@ pub(crate) async fn run_batch<'a, T, Fut: Future<Output = Step>>(
     // Like the reference, sends the last call first: a server that fails a single call then fails the
     // same pod's.
     let (before, last) = batch.split_at(batch.len().saturating_sub(1));
-    let mut results = join_all(last.iter().chain(before).map(step)).await;
+    let slots = Semaphore::new(MAX_IN_FLIGHT);
+    let in_slot = async |item| {
+        let _slot = slots.acquire().await;
+        step(item).await
+    };
+    let mut results = join_all(last.iter().chain(before).map(in_slot)).await;
     results.rotate_left(last.len());
-    let (mut waiting, mut errors) = (None, Vec::new());
-    for result in results {
-        match result {
-            Ok(reason) => waiting = waiting.or(reason),
-            Err(error) => errors.push(error),
-        }
-    }
+    let waiting = results.iter().flatten().find_map(Clone::clone);
+    let errors = results.into_iter().filter_map(Step::err).collect();
     Aggregate::join(errors).map(|()| waiting)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::{Arc, Mutex};
+
+    use kube_apimachinery::object_key::ObjectKey;
 
     use super::*;
 
     #[tokio::test]
     async fn batch_size_doubles_up_to_the_maximum() {
         let items: Vec<usize> = (0..1600).collect();
-        let running = Mutex::new((0_usize, Vec::new()));
-        let step = async |_item: &usize| {
-            running.lock().unwrap().0 += 1;
+        // A failure ends the run with the batch.
+        for (failing, expected) in [
+            (0, 1),
+            (1, 3),
+            (3, 7),
+            (6, 7),
+            (7, 15),
+            (254, 255),
+            (255, 511),
+            (511, 1011),
+            (1010, 1011),
+            (1011, 1511),
+            (1511, 1600),
+        ] {
+            let calls = AtomicUsize::new(0);
+            let step = async |item: &usize| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                if *item == failing {
+                    return Err(Error::RecreateDisabled(ObjectKey::new("ns", "web")));
+                }
+                Ok(None)
+            };
+            run_for_all(&items, false, step).await.unwrap_err();
+            assert_eq!(calls.into_inner(), expected, "{failing}");
+        }
+    }
+
+    #[tokio::test]
+    async fn few_steps_are_in_flight() {
+        let items = vec![(); 1600];
+        let (running, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let step = async |_item: &()| {
+            most.fetch_max(
+                running.fetch_add(1, Ordering::Relaxed) + 1,
+                Ordering::Relaxed,
+            );
             tokio::task::yield_now().await;
-            let mut running = running.lock().unwrap();
-            let width = running.0;
-            if width > 0 {
-                running.1.push(width);
-                running.0 = 0;
-            }
+            running.fetch_sub(1, Ordering::Relaxed);
             Ok(None)
         };
-        let waiting = run_for_all(&items, false, step).await.unwrap();
-        assert_eq!(waiting, None);
-        assert_eq!(
-            running.into_inner().unwrap().1,
-            [1, 2, 4, 8, 16, 32, 64, 128, 256, 500, 500, 89]
-        );
+        run_for_all(&items, false, step).await.unwrap();
+        assert_eq!(most.into_inner(), MAX_IN_FLIGHT);
     }
 
     #[tokio::test]

@@ -44,11 +44,11 @@ mod test_parallel_scale {
 
     #[tokio::test]
     async fn scale_down_to_0() {
-        scales(501, 0, (501, 245), (1002, 246)).await;
+        scales(501, 0, (501, 50), (1002, 50)).await;
     }
 
     #[tokio::test]
     async fn scale_up_from_0() {
-        scales(0, 1000, (1000, 489), (0, 0)).await;
+        scales(0, 1000, (1000, 50), (0, 0)).await;
     }
 }
