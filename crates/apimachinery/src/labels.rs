@@ -14,43 +14,80 @@ pub trait LabelSet {
 /// The largest number of labels that are searched one by one.
 const FEW: usize = 8;
 
-/// A compact label map: sorted pairs in one allocation.
+/// A compact label map: the sorted pairs in one text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels(Box<[(Box<str>, Box<str>)]>);
+pub struct Labels {
+    /// Each key with its value behind it.
+    text: Box<str>,
+    /// Starts of each key and of its value in the text.
+    starts: Box<[[u32; 2]]>,
+}
 
 impl Labels {
     /// The value of the label `key`, if present.
     pub fn get(&self, key: &str) -> Option<&str> {
-        if self.0.len() <= FEW {
+        let index = if self.starts.len() <= FEW {
             // Keys mostly differ in length, so that few are compared.
-            let found = self.0.iter().find(|(k, _)| **k == *key);
-            return found.map(|(_, value)| &**value);
-        }
-        let index = self.0.binary_search_by(|(k, _)| k.as_ref().cmp(key)).ok()?;
-        self.0.get(index).map(|(_, value)| &**value)
+            self.starts
+                .iter()
+                .position(|&starts| self.key(starts) == key)
+        } else {
+            let found = self
+                .starts
+                .binary_search_by(|&starts| self.key(starts).cmp(key));
+            found.ok()
+        };
+        Some(self.value(index?))
     }
 
     /// Returns true if the map is empty.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.starts.is_empty()
     }
 
     /// The pairs, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0
-            .iter()
-            .map(|(key, value)| (key.as_ref(), value.as_ref()))
+        let pairs = self.starts.iter().enumerate();
+        pairs.map(|(index, &starts)| (self.key(starts), self.value(index)))
+    }
+
+    fn key(&self, [key, value]: [u32; 2]) -> &str {
+        self.part(key, Some(value))
+    }
+
+    fn value(&self, index: usize) -> &str {
+        let [_, start] = self.starts.get(index).copied().unwrap_or_default();
+        let next = self.starts.get(index + 1);
+        self.part(start, next.map(|&[key, _]| key))
+    }
+
+    fn part(&self, start: u32, end: Option<u32>) -> &str {
+        let end = end.map_or(self.text.len(), |end| end as usize);
+        self.text.get(start as usize..end).unwrap_or_default()
     }
 }
 
-impl<K: Into<Box<str>>, V: Into<Box<str>>> FromIterator<(K, V)> for Labels {
-    /// Collects pairs; of equal keys the last one wins.
+impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for Labels {
+    /// Collects pairs; of equal keys the last one wins. Texts beyond 4 GiB become empty.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
-        let map: BTreeMap<Box<str>, Box<str>> = pairs
-            .into_iter()
-            .map(|(key, value)| (key.into(), value.into()))
-            .collect();
-        Self(map.into_iter().collect())
+        let mut pairs: Vec<(K, V)> = pairs.into_iter().collect();
+        pairs.sort_by(|(one, _), (other, _)| one.as_ref().cmp(other.as_ref()));
+        let (mut text, mut starts) = (String::new(), Vec::with_capacity(pairs.len()));
+        for same in pairs.chunk_by(|(one, _), (other, _)| one.as_ref() == other.as_ref()) {
+            let Some((key, value)) = same.last() else {
+                continue;
+            };
+            let mut append = |part: &str| {
+                let start = u32::try_from(text.len()).unwrap_or(u32::MAX);
+                text.push_str(part);
+                start
+            };
+            starts.push([append(key.as_ref()), append(value.as_ref())]);
+        }
+        Self {
+            text: text.into(),
+            starts: starts.into(),
+        }
     }
 }
 
@@ -95,7 +132,7 @@ impl<'de> Deserialize<'de> for Labels {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
                 let mut pairs = Vec::new();
-                while let Some((key, value)) = map.next_entry::<Box<str>, Option<Box<str>>>()? {
+                while let Some((key, value)) = map.next_entry::<String, Option<String>>()? {
                     pairs.push((key, value.unwrap_or_default()));
                 }
                 Ok(pairs.into_iter().collect())
@@ -120,6 +157,26 @@ mod tests {
             serde_json::to_string(&labels).unwrap(),
             r#"{"a":"1","b":"2","c":""}"#
         );
+    }
+
+    #[test]
+    fn last_of_equal_keys_wins_among_few_and_many() {
+        for count in [1, FEW, FEW + 1, 100] {
+            let pairs = |value: &'static str| {
+                (0..count)
+                    .rev()
+                    .map(move |number| (format!("kä{number}"), value))
+            };
+            let labels: Labels = pairs("old").chain(pairs("new")).collect();
+            assert_eq!(labels.iter().count(), count);
+            assert!(labels.iter().is_sorted());
+            for (key, value) in labels.iter() {
+                assert_eq!((labels.get(key), value), (Some("new"), "new"));
+            }
+            assert_eq!(labels.get("kä"), None);
+            assert_eq!(labels, pairs("new").collect());
+            assert_ne!(labels, pairs("old").collect());
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Serializes its members in Go's order, and omits unset ones.
 ///
 /// Upstream: `metav1.OwnerReference`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OwnerReference {
     /// API version of the owner, such as `apps/v1`.

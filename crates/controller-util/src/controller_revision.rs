@@ -8,7 +8,7 @@ use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
 use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::value::RawValue;
-use statefulset_client::cache::indexer::{CachedObject, IndexKey, SharedText, TextPool};
+use statefulset_client::cache::indexer::{CachedObject, IndexKey, SharedParts, SharedText};
 
 use crate::decode::{RawMeta, or_default};
 use crate::index::controller_index_key;
@@ -121,8 +121,8 @@ impl CachedObject for ControllerRevision {
         })
     }
 
-    fn share_texts(&mut self, pool: &TextPool) {
-        if let Some(data) = self.data.shared(pool) {
+    fn share_parts(&mut self, parts: &SharedParts) {
+        if let Some(data) = self.data.shared(&parts.texts) {
             self.data = data;
         }
     }
@@ -188,10 +188,10 @@ mod tests {
         let json = format!(r#"{{"metadata":{{"name":"web-1"}},"data":{data}}}"#);
         let whole = ControllerRevision::decode(&json).unwrap();
         let (mut one, mut other) = (whole.clone(), whole.clone());
-        let pool = TextPool::default();
-        one.share_texts(&pool);
+        let pool = SharedParts::default();
+        one.share_parts(&pool);
         assert!(!one.data.is_same(&whole.data));
-        other.share_texts(&pool);
+        other.share_parts(&pool);
         assert!(one.data.is_same(&other.data));
         assert_eq!(one, whole);
         assert!(one.records(&data));

@@ -1,12 +1,14 @@
 //! Pods as cached, with the members that the controller reads.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kube_apimachinery::labels::Labels;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
 use kube_apimachinery::pod::{PodPhase, Readiness};
 use serde::Deserialize;
-use statefulset_client::cache::indexer::{CachedObject, FromProtobuf, IndexKey};
+use statefulset_client::cache::indexer::{CachedObject, FromProtobuf, IndexKey, SharedParts};
 
 use crate::decode::{RawMeta, null_managed_fields, or_default, time};
 use crate::index::{controller_index_key, orphan_pods_index_key};
@@ -39,7 +41,7 @@ pub struct Pod {
     /// All labels.
     pub labels: Labels,
     /// The controlling owner reference, if any.
-    pub controller: Option<Box<OwnerReference>>,
+    pub controller: Option<Arc<OwnerReference>>,
     /// End of graceful deletion, for a terminating pod.
     pub deletion_timestamp: Option<Timestamp>,
     /// Volumes backed by a claim, in the pod's order.
@@ -180,7 +182,7 @@ impl From<RawPod> for Pod {
         Self {
             controller: controller_of(&raw.metadata.owner_references)
                 .cloned()
-                .map(Box::new),
+                .map(Arc::new),
             name: raw.metadata.name.into(),
             namespace: raw.metadata.namespace,
             uid: raw.metadata.uid,
@@ -218,6 +220,12 @@ impl CachedObject for Pod {
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<RawPod>(&null_managed_fields(json)).map(Self::from)
+    }
+
+    fn share_parts(&mut self, parts: &SharedParts) {
+        if let Some(owner) = &mut self.controller {
+            parts.owners.share(owner);
+        }
     }
 
     fn index_values(&self, out: &mut Vec<IndexKey>) {

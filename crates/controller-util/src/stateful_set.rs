@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use statefulset_client::cache::indexer::{CachedObject, IndexKey, SharedText, TextPool};
+use statefulset_client::cache::indexer::{CachedObject, IndexKey, SharedParts, SharedText};
 use statefulset_client::recorder::ObjectReference;
 
 use crate::decode::{RawMeta, null_managed_fields, or_default, without_managed_fields};
@@ -268,7 +268,7 @@ impl CachedObject for StatefulSet {
     fn decode_next(
         _: &Document,
         json: &str,
-        texts: &TextPool,
+        shared: &SharedParts,
         last: &dyn Fn(&str, &str) -> Option<Arc<Self>>,
     ) -> Result<Self, serde_json::Error> {
         let json = null_managed_fields(json);
@@ -285,12 +285,12 @@ impl CachedObject for StatefulSet {
         if let Some(last) = last {
             set.spec.template.succeed(&last.spec.template);
         }
-        set.share_texts(texts);
+        set.share_parts(shared);
         Ok(set)
     }
 
-    fn share_texts(&mut self, texts: &TextPool) {
-        if let Some(form) = self.spec_text.shared(texts) {
+    fn share_parts(&mut self, parts: &SharedParts) {
+        if let Some(form) = self.spec_text.shared(&parts.texts) {
             self.spec.move_templates(&self.spec_text, &form);
             self.spec_text = form;
         }

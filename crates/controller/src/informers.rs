@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use statefulset_client::cache::indexer::TextPool;
+use statefulset_client::cache::indexer::SharedParts;
 use statefulset_client::cache::informer::{Informer, InformerConfig, Relister};
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
@@ -61,11 +61,11 @@ impl Informers {
     ) -> Self {
         let client = || client.clone();
         // A set and its revisions hold nearly the same template.
-        let texts: Arc<TextPool> = Arc::default();
+        let shared_parts: Arc<SharedParts> = Arc::default();
         let settings = |stream: u64| InformerConfig {
             namespace: settings.namespace.to_owned(),
             shard: settings.shard,
-            texts: Arc::clone(&texts),
+            shared_parts: Arc::clone(&shared_parts),
             resync_period: settings.resync_period,
             seed: settings.seed.wrapping_add(stream),
             ..InformerConfig::default()

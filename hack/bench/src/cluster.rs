@@ -336,7 +336,7 @@ pub(crate) fn renamed_pod(pod: &Pod, number: usize) -> Pod {
         labels: labels.collect(),
         claim_volumes: volumes.collect(),
         uid: uid(number).into(),
-        controller: Some(Box::new(owner.reference())),
+        controller: Some(Arc::new(owner.reference())),
         name: name.into(),
         ..pod.clone()
     }

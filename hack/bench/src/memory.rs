@@ -11,7 +11,7 @@ use rand::distr::Alphanumeric;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::json;
-use statefulset_client::cache::indexer::{CachedObject, Indexer, TextPool};
+use statefulset_client::cache::indexer::{CachedObject, Indexer, SharedParts};
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -36,7 +36,7 @@ const BYTES_PER_TEMPLATE_BYTE_MAX: f64 = 1.2;
 /// Number of pods.
 const PODS: u32 = 10_000;
 /// Maximum memory of a cached pod.
-const BYTES_PER_POD_MAX: f64 = 4_000.0;
+const BYTES_PER_POD_MAX: f64 = 2_000.0;
 
 /// Caches the same pods in both forms, and sets.
 pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
@@ -90,7 +90,7 @@ pub(crate) fn child(kind: &str) -> anyhow::Result<()> {
 }
 
 fn fill_with_large_sets() -> anyhow::Result<u64> {
-    let (sets, revisions, texts) = (Indexer::new(), Indexer::new(), TextPool::default());
+    let (sets, revisions, shared) = (Indexer::new(), Indexer::new(), SharedParts::default());
     let before = resident_bytes()?;
     let mut random = StdRng::seed_from_u64(1);
     for number in 0..SETS {
@@ -104,13 +104,13 @@ fn fill_with_large_sets() -> anyhow::Result<u64> {
         let mut set = StatefulSet::decode(
             &json!({"metadata": metadata, "spec": {"template": template}}).to_string(),
         )?;
-        set.share_texts(&texts);
+        set.share_parts(&shared);
         sets.add(set);
         let data = json!({"spec": {"template": template}});
         let mut revision = ControllerRevision::decode(
             &json!({"data": data, "metadata": metadata, "revision": 1}).to_string(),
         )?;
-        revision.share_texts(&texts);
+        revision.share_parts(&shared);
         revisions.add(revision);
     }
     let grown = resident_bytes()?.saturating_sub(before);
@@ -128,9 +128,11 @@ fn fill_with_pods(kind: &str) -> anyhow::Result<u64> {
     let before = resident_bytes()?;
     let grown = match kind {
         COMPACT => {
-            let cache = Indexer::new();
+            let (cache, shared) = (Indexer::new(), SharedParts::default());
             for text in texts() {
-                cache.add(Pod::decode(&text)?);
+                let mut pod = Pod::decode(&text)?;
+                pod.share_parts(&shared);
+                cache.add(pod);
             }
             let grown = resident_bytes()?.saturating_sub(before);
             ensure!(cache.len() == PODS as usize, "some pods have the same name");

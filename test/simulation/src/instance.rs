@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_client::cache::indexer::TextPool;
+use statefulset_client::cache::indexer::SharedParts;
 use statefulset_client::cache::informer::{Informer, InformerConfig};
 use statefulset_client::clock::TokioClock;
 use statefulset_client::config::{self, ClientOptions};
@@ -148,10 +148,10 @@ fn informers(
     seed: u64,
 ) -> Informers {
     let client = config::around(client, options);
-    let texts: Arc<TextPool> = Arc::default();
+    let shared_parts: Arc<SharedParts> = Arc::default();
     let config = |stream| InformerConfig {
         page_size: pages,
-        texts: Arc::clone(&texts),
+        shared_parts: Arc::clone(&shared_parts),
         resync_period: resync.map(Duration::from_secs),
         seed: seed.wrapping_add(stream),
         ..InformerConfig::default()

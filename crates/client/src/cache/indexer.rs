@@ -11,11 +11,13 @@ use kube_apimachinery::protobuf::WireError;
 pub use key::IndexKey;
 use set_aside::SetAsides;
 pub use set_aside::{SetAside, SetAsideOwner};
+pub use shared_parts::{OwnerPool, SharedParts};
 pub use shared_text::{SharedText, TextPool};
 use store::Store;
 
 mod key;
 mod set_aside;
+mod shared_parts;
 mod shared_text;
 mod store;
 
@@ -43,22 +45,22 @@ pub trait CachedObject: Send + Sync + Sized + 'static {
         let _ = document;
         Self::decode(json)
     }
-    /// Moves the object's long texts into the pool. Types with such texts override it.
-    fn share_texts(&mut self, pool: &TextPool) {
-        let _ = pool;
+    /// Shares parts of the object with other objects. Types with such parts override it.
+    fn share_parts(&mut self, parts: &SharedParts) {
+        let _ = parts;
     }
-    /// Decodes the next state of an object from `json`, a part of a document, and shares its long
-    /// texts. `last` returns the object's last state by namespace and name; types with large parts
+    /// Decodes the next state of an object from `json`, a part of a document, and shares its
+    /// parts. `last` returns the object's last state by namespace and name; types with large parts
     /// that rarely change override this to take them from there.
     fn decode_next(
         document: &Document,
         json: &str,
-        texts: &TextPool,
+        parts: &SharedParts,
         last: &dyn Fn(&str, &str) -> Option<Arc<Self>>,
     ) -> Result<Self, serde_json::Error> {
         let _ = last;
         let mut object = Self::decode_part(document, json)?;
-        object.share_texts(texts);
+        object.share_parts(parts);
         Ok(object)
     }
     /// Adds the object's index keys to `out`, each at most once. Every key belongs to the object's

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::cache::indexer::{CachedObject, Indexer, TextPool};
+use crate::cache::indexer::{CachedObject, Indexer, SharedParts};
 use crate::error::Error;
 use crate::resource::Resource;
 use crate::rest::{MediaType, RestClient, WatchOptions, WatchStream};
@@ -79,8 +79,8 @@ pub struct InformerConfig {
     pub resync_period: Option<Duration>,
     /// Seed of the random delays.
     pub seed: u64,
-    /// Pool for the objects' long texts. Informers with the same pool share common texts.
-    pub texts: Arc<TextPool>,
+    /// The parts that objects share, also with those of other informers.
+    pub shared_parts: Arc<SharedParts>,
 }
 
 impl Default for InformerConfig {
@@ -91,7 +91,7 @@ impl Default for InformerConfig {
             page_size: 500,
             resync_period: None,
             seed: 0,
-            texts: Arc::default(),
+            shared_parts: Arc::default(),
         }
     }
 }
@@ -113,7 +113,7 @@ pub struct Informer<K> {
     media_type: MediaType,
     resync: Option<Resync>,
     indexer: Arc<Indexer<K>>,
-    texts: Arc<TextPool>,
+    shared_parts: Arc<SharedParts>,
     handlers: Vec<Arc<dyn EventHandler<K>>>,
     synced: watch::Sender<bool>,
     lists: Lists,
@@ -170,7 +170,7 @@ impl<K: CachedObject> Informer<K> {
             page_size: config.page_size,
             resync,
             indexer: Arc::new(Indexer::new()),
-            texts: Arc::clone(&config.texts),
+            shared_parts: Arc::clone(&config.shared_parts),
             handlers: Vec::new(),
             synced: watch::Sender::new(false),
             lists: Lists::default(),
@@ -382,7 +382,7 @@ impl<K: CachedObject> Informer<K> {
 
     fn decoding(&self) -> Decoding<'_, K> {
         Decoding {
-            texts: &self.texts,
+            parts: &self.shared_parts,
             indexer: &self.indexer,
         }
     }

@@ -1,5 +1,7 @@
 //! Pods as protobuf messages, which servers and this program read faster than JSON.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use kube_apimachinery::owner_reference::OwnerReference;
 use kube_apimachinery::pod::{PodPhase, Readiness};
@@ -40,7 +42,7 @@ fn read_metadata(message: &[u8], pod: &mut Pod) -> Result<(), WireError> {
             (11, Value::Bytes(entry)) => labels.push(pair(entry, "LabelsEntry")?),
             (13, Value::Bytes(owner)) if pod.controller.is_none() => {
                 let owner = owner_reference(owner)?;
-                pod.controller = owner.is_controller().then(|| Box::new(owner));
+                pod.controller = owner.is_controller().then(|| Arc::new(owner));
             }
             _ => {}
         }

@@ -192,8 +192,8 @@ fn sharing_text_does_not_change_a_large_set() {
     );
     let whole = StatefulSet::decode(&text).unwrap();
     let mut shared = whole.clone();
-    let pool = TextPool::default();
-    shared.share_texts(&pool);
+    let pool = SharedParts::default();
+    shared.share_parts(&pool);
     assert!(!shared.spec_text.is_same(&whole.spec_text));
     let (spec, expected) = (&shared.spec, &whole.spec);
     assert_eq!(spec.template.to_json(), expected.template.to_json());
@@ -205,7 +205,7 @@ fn sharing_text_does_not_change_a_large_set() {
     drop(whole);
     assert!(shared.text_len() > 100_000);
     // All `x` except at the ends.
-    assert!((2..20).contains(&pool.len()), "{}", pool.len());
+    assert!((2..20).contains(&pool.texts.len()), "{}", pool.texts.len());
 }
 
 #[test]
@@ -213,6 +213,6 @@ fn set_without_a_template_can_share_its_text() {
     let odd = "x".repeat(100_000);
     let text = format!(r#"{{"metadata":{{"name":"web"}},"spec":{{"future":"{odd}"}}}}"#);
     let mut set = StatefulSet::decode(&text).unwrap();
-    set.share_texts(&TextPool::default());
+    set.share_parts(&SharedParts::default());
     assert_eq!(set.spec.template.to_json(), "{}");
 }

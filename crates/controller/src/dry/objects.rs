@@ -51,7 +51,7 @@ fn pod(pod: &Pod) -> String {
     metadata.insert("labels".to_owned(), json!(pod.labels));
     metadata.insert(
         "ownerReferences".to_owned(),
-        json!(pod.controller.as_slice()),
+        json!(pod.controller.as_deref().as_slice()),
     );
     let volumes = pod.claim_volumes.iter().map(|volume| {
         json!({"name": volume.name, "persistentVolumeClaim": {"claimName": volume.claim_name}})

@@ -1,5 +1,7 @@
 //! Adoption and release of pods and revisions by a sync, and failures that stop it.
 
+use std::sync::Arc;
+
 use statefulset_controller_util::pod::Pod;
 
 use crate::fixture::{Fixture, at, internal_error, not_found, orphan, owned, set, unlabelled};
@@ -47,7 +49,7 @@ async fn pods_of_other_owners_are_ignored() {
     let fixture = Fixture::default();
     fixture.add_set(|_| {});
     let mut stranger = owned("web-0");
-    stranger.controller.as_mut().unwrap().uid = "earlier".into();
+    Arc::make_mut(stranger.controller.as_mut().unwrap()).uid = "earlier".into();
     fixture.add_pod(stranger);
     fixture.add_pod(Pod {
         namespace: "elsewhere".into(),

@@ -202,7 +202,7 @@ pub(crate) fn orphan(name: &str) -> Pod {
 /// The same pod, controlled by the set.
 pub(crate) fn owned(name: &str) -> Pod {
     Pod {
-        controller: Some(Box::new(reference())),
+        controller: Some(Arc::new(reference())),
         ..orphan(name)
     }
 }

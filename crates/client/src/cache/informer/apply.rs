@@ -81,7 +81,10 @@ impl<K: CachedObject> Informer<K> {
             )),
         };
         match decoded {
-            Ok(object) => ControlFlow::Continue(object),
+            Ok(mut object) => {
+                object.share_parts(&self.shared_parts);
+                ControlFlow::Continue(object)
+            }
             Err(err) => {
                 let source = serde::de::Error::custom(err);
                 ControlFlow::Break(Ended::Broken(self.decode_error(source)))

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::scope::Scope;
-use crate::cache::indexer::{CachedObject, Indexer, SetAside, TextPool};
+use crate::cache::indexer::{CachedObject, Indexer, SetAside, SharedParts};
 use crate::error::Error;
 use crate::resource::Resource;
 use crate::rest::{ListMetadata, ListOptions, ListStream, RestClient};
@@ -44,7 +44,7 @@ impl<K> Default for List<K> {
 
 /// The decoding of objects that share memory with others.
 pub(super) struct Decoding<'a, K> {
-    pub(super) texts: &'a TextPool,
+    pub(super) parts: &'a SharedParts,
     /// The objects' last states.
     pub(super) indexer: &'a Indexer<K>,
 }
@@ -53,7 +53,7 @@ impl<K: CachedObject> Decoding<'_, K> {
     /// Decodes an object, a part of the document.
     pub(super) fn decode(&self, document: &Document, json: &str) -> Result<K, serde_json::Error> {
         let last = |namespace: &str, name: &str| self.indexer.get(namespace, name);
-        K::decode_next(document, json, self.texts, &last)
+        K::decode_next(document, json, self.parts, &last)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Lifetime and scope of remembered results.
 
 use kube_apimachinery::json::Document;
-use statefulset_client::cache::indexer::{CachedObject as _, TextPool};
+use statefulset_client::cache::indexer::{CachedObject as _, SharedParts};
 use statefulset_client::feature_gates::KubeVersion;
 
 use super::*;
@@ -80,7 +80,7 @@ fn next_state_of_a_set_shares_the_memo_of_the_same_template() {
     let first = Arc::new(web.build());
     let next = |set: Builder<StatefulSet>| {
         let last = |_: &str, _: &str| Some(Arc::clone(&first));
-        let (document, texts) = (Document::default(), TextPool::default());
+        let (document, texts) = (Document::default(), SharedParts::default());
         StatefulSet::decode_next(&document, &set.text(), &texts, &last).unwrap()
     };
     let known = revision("1");

@@ -38,7 +38,7 @@ fn orphan(resource_version: &str) -> Pod {
 fn owned(resource_version: &str, set: &str) -> Pod {
     let reference = OwnerReference::new_controller("apps/v1", KIND, set, &format!("{set}-uid"));
     Pod {
-        controller: Some(Box::new(reference)),
+        controller: Some(Arc::new(reference)),
         ..orphan(resource_version)
     }
 }
@@ -200,7 +200,7 @@ async fn reference_matches_by_kind_name_and_uid() {
     let handlers = handlers([set("web", "web")]);
     let with = |change: fn(&mut OwnerReference)| {
         let mut pod = owned("1", "web");
-        change(pod.controller.as_mut().unwrap());
+        change(Arc::make_mut(pod.controller.as_mut().unwrap()));
         pod
     };
     assert_eq!(
@@ -281,7 +281,7 @@ async fn controller_change_enqueues_former_set_first() {
     );
     // Any difference in the reference is a change.
     let mut before = owned("1", "web");
-    before.controller.as_mut().unwrap().block_owner_deletion = None;
+    Arc::make_mut(before.controller.as_mut().unwrap()).block_owner_deletion = None;
     assert_eq!(handlers.updated(before, owned("2", "web")), ["ns/web"]);
 }
 
