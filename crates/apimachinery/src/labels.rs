@@ -19,74 +19,94 @@ const FEW: usize = 8;
 pub struct Labels {
     /// Each key with its value behind it.
     text: Box<str>,
-    /// Starts of each key and of its value in the text.
-    starts: Box<[[u32; 2]]>,
+    places: Box<[Place]>,
+}
+
+/// The place of a label in the text, in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    start: u32,
+    key_len: u32,
+    value_len: u32,
 }
 
 impl Labels {
     /// The value of the label `key`, if present.
+    #[inline]
     pub fn get(&self, key: &str) -> Option<&str> {
-        let index = if self.starts.len() <= FEW {
-            // Keys mostly differ in length, so that few are compared.
-            self.starts
-                .iter()
-                .position(|&starts| self.key(starts) == key)
-        } else {
-            let found = self
-                .starts
-                .binary_search_by(|&starts| self.key(starts).cmp(key));
-            found.ok()
-        };
-        Some(self.value(index?))
+        if self.places.len() > FEW {
+            return self.get_among_many(key);
+        }
+        // Keys mostly differ in length, so that few are compared.
+        let mut same_length = self
+            .places
+            .iter()
+            .filter(|it| it.key_len as usize == key.len());
+        let place = same_length.find(|place| self.key(place) == key.as_bytes())?;
+        Some(self.value(place))
+    }
+
+    #[cold]
+    fn get_among_many(&self, key: &str) -> Option<&str> {
+        let order = |place: &Place| self.key(place).cmp(key.as_bytes());
+        let index = self.places.binary_search_by(order).ok()?;
+        Some(self.value(self.places.get(index)?))
     }
 
     /// Returns true if the map is empty.
     pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
+        self.places.is_empty()
     }
 
     /// The pairs, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let pairs = self.starts.iter().enumerate();
-        pairs.map(|(index, &starts)| (self.key(starts), self.value(index)))
+        self.places.iter().map(|place| {
+            let key = place.start as usize..place.value_start();
+            (self.text.get(key).unwrap_or_default(), self.value(place))
+        })
     }
 
-    fn key(&self, [key, value]: [u32; 2]) -> &str {
-        self.part(key, Some(value))
+    fn key(&self, place: &Place) -> &[u8] {
+        let range = place.start as usize..place.value_start();
+        self.text.as_bytes().get(range).unwrap_or_default()
     }
 
-    fn value(&self, index: usize) -> &str {
-        let [_, start] = self.starts.get(index).copied().unwrap_or_default();
-        let next = self.starts.get(index + 1);
-        self.part(start, next.map(|&[key, _]| key))
+    fn value(&self, place: &Place) -> &str {
+        let start = place.value_start();
+        let range = start..start + place.value_len as usize;
+        self.text.get(range).unwrap_or_default()
     }
+}
 
-    fn part(&self, start: u32, end: Option<u32>) -> &str {
-        let end = end.map_or(self.text.len(), |end| end as usize);
-        self.text.get(start as usize..end).unwrap_or_default()
+impl Place {
+    fn value_start(&self) -> usize {
+        self.start as usize + self.key_len as usize
     }
 }
 
 impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for Labels {
-    /// Collects pairs; of equal keys the last one wins. Texts beyond 4 GiB become empty.
+    /// Collects pairs; of equal keys the last one wins. Labels beyond 4 GiB become empty.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let mut pairs: Vec<(K, V)> = pairs.into_iter().collect();
         pairs.sort_by(|(one, _), (other, _)| one.as_ref().cmp(other.as_ref()));
-        let (mut text, mut starts) = (String::new(), Vec::with_capacity(pairs.len()));
+        let (mut text, mut places) = (String::new(), Vec::with_capacity(pairs.len()));
         for same in pairs.chunk_by(|(one, _), (other, _)| one.as_ref() == other.as_ref()) {
             let Some((key, value)) = same.last() else {
                 continue;
             };
-            let mut append = |part: &str| {
-                let start = u32::try_from(text.len()).unwrap_or(u32::MAX);
-                text.push_str(part);
-                start
-            };
-            starts.push([append(key.as_ref()), append(value.as_ref())]);
+            let (key, value) = (key.as_ref(), value.as_ref());
+            let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+            places.push(Place {
+                start: number(text.len()),
+                key_len: number(key.len()),
+                value_len: number(value.len()),
+            });
+            text.push_str(key);
+            text.push_str(value);
         }
         Self {
             text: text.into(),
-            starts: starts.into(),
+            places: places.into(),
         }
     }
 }

@@ -226,10 +226,9 @@ impl Requirement {
 
     fn matches(&self, labels: &impl LabelSet) -> bool {
         let value = labels.label(&self.key);
-        let listed = |value: &str| {
-            self.values
-                .binary_search_by(|v| v.as_str().cmp(value))
-                .is_ok()
+        let listed = |value: &str| match &self.values[..] {
+            [only] => only == value,
+            values => values.binary_search_by(|it| it.as_str().cmp(value)).is_ok(),
         };
         match self.operator {
             Operator::In | Operator::Equals => value.is_some_and(listed),
