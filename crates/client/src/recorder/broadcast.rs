@@ -95,13 +95,16 @@ impl EventRecorder for BroadcastRecorder {
     ) {
         self.log.log(regarding, event_type, reason, message);
         let now = self.clock.now();
+        let mut object = regarding.clone();
+        let resource_version = std::mem::take(&mut object.resource_version);
         let event = Event {
             name: event_name(&regarding.name, self.moment_for_a_name(now)),
-            regarding: Arc::new(regarding.clone()),
+            object: Arc::new(object),
+            resource_version,
             component: Arc::clone(&self.component),
             severity: event_type,
             reason: reason.to_owned(),
-            message: message.to_owned(),
+            message: message.into(),
             first_timestamp: now,
             last_timestamp: now,
             count: 1,

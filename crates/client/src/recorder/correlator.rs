@@ -22,8 +22,7 @@ const COMBINED_PREFIX: &str = "(combined from similar events): ";
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct GroupKey {
     component: Arc<str>,
-    /// Without its resource version.
-    regarding: Arc<ObjectReference>,
+    object: Arc<ObjectReference>,
     severity: EventType,
     reason: String,
 }
@@ -33,12 +32,12 @@ struct GroupKey {
 struct DedupKey {
     group: GroupKey,
     /// None for the group's combined event.
-    message: Option<String>,
+    message: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
 struct Group {
-    messages: BTreeSet<String>,
+    messages: BTreeSet<Arc<str>>,
     last: Timestamp,
 }
 
@@ -90,18 +89,21 @@ impl Correlator {
     /// Combines an event with its group if the group has too many messages.
     /// Upstream: `EventAggregate`.
     fn aggregate(&mut self, event: Event, now: Timestamp) -> (Event, DedupKey) {
-        let key = group_key(&event);
-        let lives = |group: &&mut Group| now.duration_since(group.last) <= GROUP_WINDOW;
-        let combine = if let Some(group) = self.groups.get_mut(&key).filter(lives) {
+        let mut key = group_key(&event);
+        let known = self.groups.get_key_value_mut(&key);
+        let lives = |group: &Group| now.duration_since(group.last) <= GROUP_WINDOW;
+        let combine = if let Some((known, group)) = known.filter(|(_, group)| lives(group)) {
+            // The caches then hold one object for the whole group.
+            key = known.clone();
             group.last = now;
-            group.messages.insert(event.message.clone());
+            group.messages.insert(Arc::clone(&event.message));
             let combine = group.messages.len() >= MESSAGES_MAX;
             if combine {
                 group.messages.pop_first();
             }
             combine
         } else {
-            let messages = BTreeSet::from([event.message.clone()]);
+            let messages = BTreeSet::from([Arc::clone(&event.message)]);
             self.groups.put(
                 key.clone(),
                 Group {
@@ -111,25 +113,22 @@ impl Correlator {
             );
             false
         };
+        let dedup_key = DedupKey {
+            group: key,
+            message: (!combine).then(|| Arc::clone(&event.message)),
+        };
         if !combine {
-            let dedup_key = same_key(&event);
             return (event, dedup_key);
         }
         let combined = Event {
-            message: format!("{COMBINED_PREFIX}{}", event.message),
+            message: format!("{COMBINED_PREFIX}{}", event.message).into(),
             first_timestamp: now,
             last_timestamp: now,
             count: 1,
             reporting: false,
             ..event
         };
-        (
-            combined,
-            DedupKey {
-                group: key,
-                message: None,
-            },
-        )
+        (combined, dedup_key)
     }
 
     /// Counts a repeated event on the earlier one.
@@ -151,13 +150,9 @@ impl Correlator {
 }
 
 fn group_key(event: &Event) -> GroupKey {
-    let regarding = ObjectReference {
-        resource_version: String::new(),
-        ..(*event.regarding).clone()
-    };
     GroupKey {
         component: Arc::clone(&event.component),
-        regarding: Arc::new(regarding),
+        object: Arc::clone(&event.object),
         severity: event.severity,
         reason: event.reason.clone(),
     }
@@ -166,7 +161,7 @@ fn group_key(event: &Event) -> GroupKey {
 fn same_key(event: &Event) -> DedupKey {
     DedupKey {
         group: group_key(event),
-        message: Some(event.message.clone()),
+        message: Some(Arc::clone(&event.message)),
     }
 }
 

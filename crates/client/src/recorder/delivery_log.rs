@@ -81,16 +81,17 @@ mod tests {
 
     use super::*;
     use crate::fake::CapturedLog;
-    use crate::recorder::{EventType, ObjectReference};
+    use crate::recorder::EventType;
 
     fn event() -> Event {
         Event {
             name: "web.1".to_owned(),
-            regarding: Arc::new(ObjectReference::default()),
+            object: Arc::default(),
+            resource_version: String::new(),
             component: "test".into(),
             severity: EventType::Normal,
             reason: "R".to_owned(),
-            message: "m".to_owned(),
+            message: "m".into(),
             first_timestamp: Timestamp::UNIX_EPOCH,
             last_timestamp: Timestamp::UNIX_EPOCH,
             count: 1,

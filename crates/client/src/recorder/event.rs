@@ -15,11 +15,13 @@ const DEFAULT_NAMESPACE: &str = "default";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
     pub(super) name: String,
-    pub(super) regarding: Arc<ObjectReference>,
+    /// The object without its resource version, on which no limit depends.
+    pub(super) object: Arc<ObjectReference>,
+    pub(super) resource_version: String,
     pub(super) component: Arc<str>,
     pub(super) severity: EventType,
     pub(super) reason: String,
-    pub(super) message: String,
+    pub(super) message: Arc<str>,
     pub(super) first_timestamp: Timestamp,
     pub(super) last_timestamp: Timestamp,
     pub(super) count: u32,
@@ -30,7 +32,7 @@ pub(super) struct Event {
 impl Event {
     /// Returns the event's namespace, which is the object's.
     pub(super) fn namespace(&self) -> &str {
-        match self.regarding.namespace.as_str() {
+        match self.object.namespace.as_str() {
             "" => DEFAULT_NAMESPACE,
             namespace => namespace,
         }
@@ -39,19 +41,19 @@ impl Event {
     /// Returns the object to POST.
     #[expect(clippy::expect_used, reason = "texts and numbers always form JSON")]
     pub(super) fn to_json(&self) -> String {
-        let regarding = &*self.regarding;
+        let object = &*self.object;
         let body = Body {
             api_version: "v1",
             count: self.count,
             event_time: None,
             first_timestamp: seconds(self.first_timestamp),
             involved_object: Involved {
-                api_version: &regarding.api_version,
-                kind: &regarding.kind,
-                name: &regarding.name,
-                namespace: &regarding.namespace,
-                resource_version: &regarding.resource_version,
-                uid: &regarding.uid,
+                api_version: &object.api_version,
+                kind: &object.kind,
+                name: &object.name,
+                namespace: &object.namespace,
+                resource_version: &self.resource_version,
+                uid: &object.uid,
             },
             kind: "Event",
             last_timestamp: seconds(self.last_timestamp),
@@ -76,7 +78,7 @@ impl Event {
         json!({
             "count": self.count,
             "lastTimestamp": seconds(self.last_timestamp),
-            "message": self.message,
+            "message": *self.message,
         })
         .to_string()
     }

@@ -35,14 +35,9 @@ impl SpamFilter {
 
     /// Returns true if the event is within the limit, and consumes a token.
     pub(super) fn accepts(&mut self, event: &Event, now: Timestamp) -> bool {
-        // The limit applies to the object, not to one of its versions.
-        let object = ObjectReference {
-            resource_version: String::new(),
-            ..(*event.regarding).clone()
-        };
         let key = (
             Arc::clone(&event.component),
-            Arc::new(object),
+            Arc::clone(&event.object),
             event.severity,
         );
         let now = Duration::from_nanos(u64::try_from(now.as_nanosecond()).unwrap_or(0));

@@ -8,27 +8,28 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn event_about(
-    object: &str,
+    name: &str,
     severity: EventType,
     reason: &str,
     message: &str,
     now: Timestamp,
 ) -> Event {
-    let regarding = ObjectReference {
+    let object = ObjectReference {
         kind: "StatefulSet".to_owned(),
         namespace: "ns".to_owned(),
-        name: object.to_owned(),
+        name: name.to_owned(),
         uid: "u".to_owned(),
         api_version: "apps/v1".to_owned(),
-        resource_version: now.as_second().to_string(),
+        resource_version: String::new(),
     };
     Event {
-        name: event_name(object, now.as_nanosecond()),
-        regarding: Arc::new(regarding),
+        name: event_name(name, now.as_nanosecond()),
+        object: Arc::new(object),
+        resource_version: now.as_second().to_string(),
         component: "c".into(),
         severity,
         reason: reason.to_owned(),
-        message: message.to_owned(),
+        message: message.into(),
         first_timestamp: now,
         last_timestamp: now,
         count: 1,
@@ -113,7 +114,8 @@ fn combined_event_is_new_event_about_same_object() {
         (at(20), at(20))
     );
     assert_eq!(combined.count, 1);
-    assert_eq!(combined.regarding, original.regarding);
+    assert_eq!(combined.object, original.object);
+    assert_eq!(combined.resource_version, original.resource_version);
     let json: serde_json::Value = serde_json::from_str(&combined.to_json()).unwrap();
     assert_eq!(json["reportingComponent"], "");
     assert_eq!(json["source"]["component"], "c");
