@@ -46,6 +46,7 @@ impl Labels {
         Some(self.value(place))
     }
 
+    /// Kept out of [`Labels::get`], which is inlined.
     #[cold]
     fn get_among_many(&self, key: &str) -> Option<&str> {
         let order = |place: &Place| self.key(place).cmp(key.as_bytes());

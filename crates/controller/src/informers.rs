@@ -60,7 +60,7 @@ impl Informers {
         metrics: &ControllerMetrics,
     ) -> Self {
         let client = || client.clone();
-        // A set and its revisions hold nearly the same template.
+        // A set and its revisions hold nearly the same template, and its pods the same owner.
         let shared_parts: Arc<SharedParts> = Arc::default();
         let settings = |stream: u64| InformerConfig {
             namespace: settings.namespace.to_owned(),

@@ -1,7 +1,7 @@
 //! The cache of one resource: objects by namespace and name, with secondary indexes.
 //!
-//! Every index is an ordered tree, so no result depends on a hash. The trees hold only shared
-//! pointers to the objects and store no string twice. Each index entry costs two pointers.
+//! Results are sorted, so none depends on a hash. The tables hold shared pointers to the objects,
+//! whose names are stored only there.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -12,7 +12,7 @@ mod wire;
 use std::borrow::Cow;
 
 use kube_apimachinery::protobuf::PREFIX;
-use kube_apimachinery::schema::{Kind, Shape, Type, TypeName, Version};
+use kube_apimachinery::schema::{Kind, Shape, Type, Version};
 use serde::Deserialize;
 use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
@@ -33,11 +33,6 @@ pub enum EncodeError {
     )]
     NoMessage(String),
 }
-
-const LIST_META: TypeName<'static> = TypeName {
-    name: "ListMeta",
-    version: Version::NEWEST,
-};
 
 type Encoded = Result<Vec<u8>, EncodeError>;
 
@@ -116,10 +111,11 @@ fn write_answer(text: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let Some(item) = item.and_then(|item| find_type(version, item)) else {
         return Err(EncodeError::NoMessage(kind.to_owned()));
     };
+    let list_metadata = Version::NEWEST.type_name("ListMeta");
     answer.write_envelope(out, |out| {
         write_member(
             1,
-            Kind::Struct(LIST_META),
+            Kind::Struct(list_metadata),
             Shape::Plain,
             answer.metadata,
             out,
@@ -130,11 +126,10 @@ fn write_answer(text: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
 
 /// Returns the type of an object, also of one of which only the metadata is wanted.
 fn find_type(version: &str, kind: &str) -> Option<&'static Type> {
-    let found = Version::NEWEST.type_of_kind(version, kind);
-    found.or_else(|| {
-        let metadata = "PartialObjectMetadata";
-        (kind == metadata).then(|| Version::NEWEST.find_type(metadata))?
-    })
+    match kind {
+        "PartialObjectMetadata" => Version::NEWEST.find_type(kind),
+        _ => Version::NEWEST.type_of_kind(version, kind),
+    }
 }
 
 impl Answer<'_> {
