@@ -1,20 +1,15 @@
 //! List and watch of sets, pods, claims and warnings, repeated when the watch ends.
 
-use std::{collections::BTreeMap, fmt::Debug, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use futures::TryStreamExt as _;
-use k8s_openapi::api::{
-    apps::v1::StatefulSet,
-    core::v1::{Event, PersistentVolumeClaim, Pod},
-};
 use kube::{
-    Api, Client, Resource,
-    api::{ListParams, WatchEvent, WatchParams},
+    Api, Client,
+    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, WatchEvent, WatchParams},
 };
-use serde::de::DeserializeOwned;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::world::{Change, Key, Member, Seen, Set, claim_phase, warning};
+use crate::world::{Change, Key, Seen, claim, pod, set, warning};
 
 /// Maximum queued changes; watches pause beyond that.
 const CHANGES_MAX: usize = 1024;
@@ -25,66 +20,67 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Watches the whole cluster in `tasks`.
 pub(crate) fn start(client: &Client, tasks: &mut JoinSet<()>) -> mpsc::Receiver<Change> {
     let (sender, receiver) = mpsc::channel(CHANGES_MAX);
-    let sets = |set: StatefulSet| Some((Key::of(&set.metadata), Set::from(set)));
-    let pods = |pod: Pod| Some((Key::of(&pod.metadata), Member::from(pod)));
-    let claims =
-        |claim: PersistentVolumeClaim| Some((Key::of(&claim.metadata), claim_phase(claim)));
-    tasks.spawn(follow(client.clone(), sets, Change::Sets, sender.clone()));
-    tasks.spawn(follow(client.clone(), pods, Change::Pods, sender.clone()));
+    let api = |group, kind| {
+        let kind = ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind));
+        Api::all_with(client.clone(), &kind)
+    };
+    let (sets, pods) = (api("apps", "StatefulSet"), api("", "Pod"));
+    let (claims, events) = (api("", "PersistentVolumeClaim"), api("", "Event"));
     tasks.spawn(follow(
-        client.clone(),
+        sets,
+        |object| Some(set(object)),
+        Change::Sets,
+        sender.clone(),
+    ));
+    tasks.spawn(follow(
+        pods,
+        |object| Some(pod(object)),
+        Change::Pods,
+        sender.clone(),
+    ));
+    tasks.spawn(follow(
         claims,
+        |object| Some(claim(object)),
         Change::Claims,
         sender.clone(),
     ));
-    tasks.spawn(follow::<Event, _>(
-        client.clone(),
-        warning,
-        Change::Warnings,
-        sender,
-    ));
+    tasks.spawn(follow(events, warning, Change::Warnings, sender));
     receiver
 }
 
 /// Watches one kind until the receiver is dropped.
-async fn follow<K, T>(
-    client: Client,
-    cut: impl Fn(K) -> Option<(Key, T)>,
-    change: impl Fn(Seen<T>) -> Change,
+async fn follow<T>(
+    api: Api<DynamicObject>,
+    cut: fn(&DynamicObject) -> Option<(Key, T)>,
+    change: fn(Seen<T>) -> Change,
     sender: mpsc::Sender<Change>,
-) where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + 'static,
-{
-    let api = Api::<K>::all(client);
+) {
     while !sender.is_closed() {
         // The session reports the end of the server's process.
-        let _ = once(&api, &cut, &change, &sender).await;
+        let _ = once(&api, cut, change, &sender).await;
         tokio::time::sleep(PAUSE).await;
     }
 }
 
 /// One list and the watch after it.
-async fn once<K, T>(
-    api: &Api<K>,
-    cut: &impl Fn(K) -> Option<(Key, T)>,
-    change: &impl Fn(Seen<T>) -> Change,
+async fn once<T>(
+    api: &Api<DynamicObject>,
+    cut: fn(&DynamicObject) -> Option<(Key, T)>,
+    change: fn(Seen<T>) -> Change,
     sender: &mpsc::Sender<Change>,
-) -> anyhow::Result<()>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + 'static,
-{
+) -> anyhow::Result<()> {
     let list = api.list(&ListParams::default()).await?;
     let version = list.metadata.resource_version.clone().unwrap_or_default();
-    let all: BTreeMap<Key, T> = list.items.into_iter().filter_map(cut).collect();
+    let all: BTreeMap<Key, T> = list.items.iter().filter_map(cut).collect();
     sender.send(change(Seen::All(all))).await?;
     let events = api.watch(&WatchParams::default(), &version).await?;
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.try_next().await? {
         let seen = match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                cut(object).map(|(key, object)| Seen::One(key, object))
+                cut(&object).map(|(key, object)| Seen::One(key, object))
             }
-            WatchEvent::Deleted(object) => cut(object).map(|(key, _)| Seen::Gone(key)),
+            WatchEvent::Deleted(object) => cut(&object).map(|(key, _)| Seen::Gone(key)),
             WatchEvent::Bookmark(_) => None,
             WatchEvent::Error(_) => return Ok(()),
         };

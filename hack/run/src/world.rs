@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::{
-    api::{
-        apps::v1::StatefulSet,
-        core::v1::{Event, PersistentVolumeClaim, Pod},
-    },
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{DynamicObject, ResourceExt as _};
+use serde_json::Value;
 
 /// Label of a pod with the name of its revision.
 const REVISION_LABEL: &str = "controller-revision-hash";
@@ -85,33 +81,29 @@ impl Set {
     }
 }
 
-impl From<StatefulSet> for Set {
-    fn from(set: StatefulSet) -> Self {
-        let spec = set.spec.unwrap_or_default();
-        let status = set.status.unwrap_or_default();
-        let templates = spec.volume_claim_templates.unwrap_or_default();
-        Self {
-            uid: set.metadata.uid.unwrap_or_default(),
-            deleting: set.metadata.deletion_timestamp.is_some(),
-            generation: set.metadata.generation.unwrap_or_default(),
-            observed_generation: status.observed_generation.unwrap_or_default(),
-            start: spec
-                .ordinals
-                .and_then(|ordinals| ordinals.start)
-                .unwrap_or_default(),
-            replicas: spec.replicas.unwrap_or(1),
-            claim_templates: templates
-                .into_iter()
-                .filter_map(|template| template.metadata.name)
-                .collect(),
-            current: status.replicas,
-            ready: status.ready_replicas.unwrap_or_default(),
-            available: status.available_replicas.unwrap_or_default(),
-            updated: status.updated_replicas.unwrap_or_default(),
-            current_revision: status.current_revision.unwrap_or_default(),
-            update_revision: status.update_revision.unwrap_or_default(),
-        }
-    }
+/// Reads a set.
+pub(crate) fn set(set: &DynamicObject) -> (Key, Set) {
+    let (spec, status) = (&set.data["spec"], &set.data["status"]);
+    let templates = items(&spec["volumeClaimTemplates"]);
+    let read = Set {
+        uid: set.uid().unwrap_or_default(),
+        deleting: set.metadata.deletion_timestamp.is_some(),
+        generation: set.metadata.generation.unwrap_or_default(),
+        observed_generation: number(&status["observedGeneration"]).unwrap_or_default(),
+        start: number(&spec["ordinals"]["start"]).unwrap_or_default(),
+        replicas: number(&spec["replicas"]).unwrap_or(1),
+        claim_templates: templates
+            .iter()
+            .map(|template| text(&template["metadata"]["name"]))
+            .collect(),
+        current: number(&status["replicas"]).unwrap_or_default(),
+        ready: number(&status["readyReplicas"]).unwrap_or_default(),
+        available: number(&status["availableReplicas"]).unwrap_or_default(),
+        updated: number(&status["updatedReplicas"]).unwrap_or_default(),
+        current_revision: text(&status["currentRevision"]),
+        update_revision: text(&status["updateRevision"]),
+    };
+    (Key::of(&set.metadata), read)
 }
 
 /// A pod controlled by a set.
@@ -133,74 +125,83 @@ pub(crate) struct Member {
     pub(crate) excuse: String,
 }
 
-impl From<Pod> for Member {
-    fn from(pod: Pod) -> Self {
-        let status = pod.status.unwrap_or_default();
-        let conditions = status.conditions.unwrap_or_default();
-        let ready = conditions
+/// Reads a pod.
+pub(crate) fn pod(pod: &DynamicObject) -> (Key, Member) {
+    let status = &pod.data["status"];
+    let conditions = items(&status["conditions"]);
+    let ready = conditions
+        .iter()
+        .any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
+    let waiting = items(&status["containerStatuses"])
+        .iter()
+        .find_map(|found| {
+            let waiting = found["state"]["waiting"].as_object()?;
+            let reason = waiting.get("reason").map(text).unwrap_or_default();
+            Some(format!("container {}: {reason}", text(&found["name"])))
+        });
+    let unmet = || {
+        let unmet = conditions
             .iter()
-            .any(|condition| condition.type_ == "Ready" && condition.status == "True");
-        let waiting = status
-            .container_statuses
-            .unwrap_or_default()
-            .into_iter()
-            .find_map(|found| {
-                let waiting = found.state?.waiting?;
-                Some(format!(
-                    "container {}: {}",
-                    found.name,
-                    waiting.reason.unwrap_or_default()
-                ))
-            });
-        let unmet = || {
-            let unmet = conditions
-                .iter()
-                .find(|condition| condition.status != "True")?;
-            unmet.message.clone().or_else(|| unmet.reason.clone())
-        };
-        let owners = pod.metadata.owner_references.unwrap_or_default();
-        let controller = owners
-            .into_iter()
-            .find(|owner| owner.controller == Some(true));
-        let name = pod.metadata.name.unwrap_or_default();
-        let labels = pod.metadata.labels.unwrap_or_default();
-        Self {
-            set_uid: controller.map(|owner| owner.uid).unwrap_or_default(),
-            ordinal: name
-                .rsplit_once('-')
-                .and_then(|(_, ordinal)| ordinal.parse().ok()),
-            deleting: pod.metadata.deletion_timestamp.is_some(),
-            revision: labels.get(REVISION_LABEL).cloned().unwrap_or_default(),
-            phase: status.phase.unwrap_or_default(),
-            ready,
-            excuse: waiting.or_else(unmet).unwrap_or_default(),
-        }
-    }
+            .find(|condition| condition["status"] != "True")?;
+        let said = ["message", "reason"].map(|member| text(&unmet[member]));
+        said.into_iter().find(|text| !text.is_empty())
+    };
+    let controller = pod
+        .owner_references()
+        .iter()
+        .find(|owner| owner.controller == Some(true));
+    let read = Member {
+        set_uid: controller
+            .map(|owner| owner.uid.clone())
+            .unwrap_or_default(),
+        ordinal: pod
+            .name_any()
+            .rsplit_once('-')
+            .and_then(|(_, ordinal)| ordinal.parse().ok()),
+        deleting: pod.metadata.deletion_timestamp.is_some(),
+        revision: pod
+            .labels()
+            .get(REVISION_LABEL)
+            .cloned()
+            .unwrap_or_default(),
+        phase: text(&status["phase"]),
+        ready,
+        excuse: waiting.or_else(unmet).unwrap_or_default(),
+    };
+    (Key::of(&pod.metadata), read)
 }
 
-/// Phase of a claim.
-pub(crate) fn claim_phase(claim: PersistentVolumeClaim) -> String {
-    claim
-        .status
-        .and_then(|status| status.phase)
-        .unwrap_or_else(|| "Pending".to_owned())
+/// Reads a claim's phase.
+pub(crate) fn claim(claim: &DynamicObject) -> (Key, String) {
+    let phase = claim.data["status"]["phase"].as_str().unwrap_or("Pending");
+    (Key::of(&claim.metadata), phase.to_owned())
 }
 
 /// Object and text of a warning event.
-pub(crate) fn warning(event: Event) -> Option<(Key, String)> {
-    if event.type_.as_deref() != Some("Warning") {
+pub(crate) fn warning(event: &DynamicObject) -> Option<(Key, String)> {
+    let event = &event.data;
+    if event["type"] != "Warning" {
         return None;
     }
-    let about = event.involved_object;
+    let about = &event["involvedObject"];
     let key = Key {
-        namespace: about.namespace.unwrap_or_default(),
-        name: about.name?,
+        namespace: text(&about["namespace"]),
+        name: text(&about["name"]),
     };
-    let reason = event.reason.unwrap_or_default();
-    Some((
-        key,
-        format!("{reason}: {}", event.message.unwrap_or_default()),
-    ))
+    let warning = format!("{}: {}", text(&event["reason"]), text(&event["message"]));
+    (!key.name.is_empty()).then_some((key, warning))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn number<T: TryFrom<i64>>(value: &Value) -> Option<T> {
+    value.as_i64()?.try_into().ok()
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// A change reported by a watch.
@@ -279,20 +280,21 @@ mod tests {
 
     use super::*;
 
-    fn pod(value: serde_json::Value) -> Member {
-        Member::from(serde_json::from_value::<Pod>(value).expect("it is a pod"))
+    fn member(object: Value) -> Member {
+        let object = serde_json::from_value(object).expect("it is an object");
+        pod(&object).1
     }
 
     #[test]
     fn unready_pods_have_a_reason() {
-        let waiting = pod(json!({"metadata": {"name": "web-12"}, "status": {
+        let waiting = member(json!({"metadata": {"name": "web-12"}, "status": {
             "conditions": [{"type": "Ready", "status": "False", "message": "not yet"}],
             "containerStatuses": [{"name": "c", "image": "", "imageID": "", "ready": false,
                 "restartCount": 0, "state": {"waiting": {"reason": "ImagePullBackOff"}}}],
         }}));
         assert_eq!(waiting.excuse, "container c: ImagePullBackOff");
         assert_eq!(waiting.ordinal, Some(12));
-        let unscheduled = pod(
+        let unscheduled = member(
             json!({"metadata": {"name": "web-0"}, "status": {"conditions": [
                 {"type": "PodScheduled", "status": "False", "reason": "Unschedulable",
                  "message": "0/1 nodes are available"},
@@ -307,7 +309,7 @@ mod tests {
         let event = |type_: &str| {
             let event = json!({"metadata": {}, "type": type_, "reason": "FailedCreate",
                 "message": "m", "involvedObject": {"namespace": "n", "name": "web"}});
-            warning(serde_json::from_value(event).expect("it is an event"))
+            warning(&serde_json::from_value(event).expect("it is an object"))
         };
         assert_eq!(event("Normal"), None);
         assert_eq!(
