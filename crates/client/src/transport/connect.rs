@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures::FutureExt as _;
 use http::{HeaderValue, Uri};
-use hyper::rt::{Read, Write};
-use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
-use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::client::legacy::{Builder, Client};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use kube::client::{Body, ConfigExt as _};
 use kube::config::Config;
 use tokio::net::TcpStream;
+use tower::util::{BoxCloneSyncService, option_layer};
 use tower::{BoxError, Layer as _, Service, ServiceExt as _, service_fn};
 
 use super::fenced_io::FencedIo;
@@ -53,32 +54,57 @@ pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<RequestS
     let fence = fence.cloned();
     let tcp = tcp.map_response(move |io| fenced(io, fence.clone()));
     let Some(proxy) = &config.proxy_url else {
-        return over(config, tcp);
+        return over(config, plain(tcp));
     };
-    match proxy.scheme_str() {
+    let connector = match proxy.scheme_str() {
         Some("socks5" | "socks5h") => {
             let socks = SocksV5::new(proxy.clone(), tcp);
             match user_info(proxy) {
-                Some((user, password)) => over(config, socks.with_auth(user, password)),
-                None => over(config, socks),
+                Some((user, password)) => plain(socks.with_auth(user, password)),
+                None => plain(socks),
             }
         }
-        Some("http") => over(config, tunnel(proxy, tcp)?),
+        Some("http") => plain(tunnel(proxy, tcp)?),
         Some("https") => {
             let secured = config.rustls_https_connector_with_connector(tcp)?;
-            over(config, tunnel(proxy, secured)?)
+            boxed(tunnel(proxy, secured)?)
         }
         scheme => {
             // The rest of the URL may contain a password.
             let (scheme, host) = (scheme.unwrap_or_default(), proxy.host().unwrap_or_default());
-            Err(format!("proxy {scheme}://{host} is neither http, https nor socks5").into())
+            let problem = format!("proxy {scheme}://{host} is neither http, https nor socks5");
+            return Err(problem.into());
         }
-    }
+    };
+    over(config, connector)
+}
+
+/// A TCP connection.
+type Tcp = FencedIo<TokioIo<TcpStream>>;
+
+/// Connects to the server or to a proxy in front of it. One type for all of them, so that there is
+/// one copy of the code above it: TLS, HTTP and credentials.
+type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<Tcp>, BoxError>;
+
+fn plain<C>(connector: C) -> Connector
+where
+    C: Service<Uri, Response = Tcp, Future: Send> + Clone + Send + Sync + 'static,
+    C::Error: Into<BoxError>,
+{
+    boxed(connector.map_response(MaybeHttpsStream::Http))
+}
+
+fn boxed<C>(connector: C) -> Connector
+where
+    C: Service<Uri, Response = MaybeHttpsStream<Tcp>, Future: Send> + Clone + Send + Sync + 'static,
+    C::Error: Into<BoxError>,
+{
+    BoxCloneSyncService::new(connector.map_err(Into::into))
 }
 
 /// Adds a fence to a connection. Closing such a connection for any reason makes the kernel drop
 /// undelivered bytes; every write with a response was delivered.
-fn fenced(io: TokioIo<TcpStream>, fence: Option<Fence>) -> FencedIo<TokioIo<TcpStream>> {
+fn fenced(io: TokioIo<TcpStream>, fence: Option<Fence>) -> Tcp {
     if fence.is_some()
         && let Err(error) = io.inner().set_zero_linger()
     {
@@ -129,13 +155,7 @@ fn hex_byte(digits: &[u8]) -> Option<u8> {
 }
 
 /// Adds TLS, HTTP and credentials to a connector.
-fn over<C>(config: &Config, connector: C) -> Result<RequestService, BoxError>
-where
-    C: Service<Uri> + Clone + Send + Sync + 'static,
-    C::Response: Connection + Read + Write + Send + Unpin + 'static,
-    C::Future: Send,
-    C::Error: Into<BoxError>,
-{
+fn over(config: &Config, connector: Connector) -> Result<RequestService, BoxError> {
     let mut tls = HttpsConnectorBuilder::new()
         .with_tls_config(config.rustls_client_config()?)
         .https_or_http();
@@ -146,10 +166,12 @@ where
     let secured = tls.enable_all_versions().wrap_connector(connector);
     let limited = service_fn(move |uri: Uri| {
         let connecting = secured.clone().oneshot(uri);
-        Box::pin(async move {
-            let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
-            connected.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
-        })
+        let limited = tokio::time::timeout(CONNECT_TIMEOUT, connecting);
+        let result = limited.map(|result| match result {
+            Ok(connected) => connected,
+            Err(_) => Err(BoxError::from(io::Error::from(io::ErrorKind::TimedOut))),
+        });
+        result.boxed()
     });
     let client: Client<_, Body> = Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
@@ -162,11 +184,8 @@ where
     let named = config
         .extra_headers_layer()?
         .layer(client.map_err(BoxError::from));
-    let addressed = config.base_uri_layer();
-    Ok(match config.auth_layer()? {
-        Some(credentials) => boxed_service(addressed.layer(credentials.layer(named))),
-        None => boxed_service(addressed.layer(named)),
-    })
+    let authorized = option_layer(config.auth_layer()?).layer(named);
+    Ok(boxed_service(config.base_uri_layer().layer(authorized)))
 }
 
 #[cfg(test)]
