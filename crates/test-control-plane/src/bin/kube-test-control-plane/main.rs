@@ -9,6 +9,9 @@ use std::process::ExitCode;
 
 use args::Args;
 use clap::Parser;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -21,14 +24,14 @@ fn main() -> ExitCode {
         Err(err) => return fail(&first_line(&err.to_string())),
     };
     let level = match args.verbose {
-        0 => "warn",
-        1 => "info",
-        2 => "debug",
-        _ => "trace",
+        0 => LevelFilter::WARN,
+        1 => LevelFilter::INFO,
+        2 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
     };
-    tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter(format!("off,kube_test_control_plane={level}"))
+    tracing_subscriber::registry()
+        .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr))
+        .with(Targets::new().with_target("kube_test_control_plane", level))
         .init();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
