@@ -44,8 +44,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rand::TryRngCore as _;
-use rand::rngs::OsRng;
+use rand::TryRng as _;
+use rand::rngs::SysRng;
 use statefulset_client::config::ProxyConfig;
 
 use crate::flags::Invocation;
@@ -135,7 +135,7 @@ fn version() -> String {
 }
 
 fn random() -> anyhow::Result<u64> {
-    OsRng
+    SysRng
         .try_next_u64()
         .context("read the system's random source")
 }

@@ -65,7 +65,7 @@ async fn drive(args: &Args) -> anyhow::Result<()> {
                 "round {round} of {}, {}",
                 args.rounds, contender.program.name
             );
-            let figures = Round::new(args, &server, title)
+            let figures = Round::new(args, &server, title)?
                 .run(&contender.program)
                 .await?;
             contender.rounds.push(figures);

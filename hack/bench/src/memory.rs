@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail, ensure};
 use k8s_openapi::api::core::v1 as core;
 use rand::distr::Alphanumeric;
 use rand::rngs::StdRng;
-use rand::{Rng as _, SeedableRng as _};
+use rand::{RngExt as _, SeedableRng as _};
 use serde_json::json;
 use statefulset_client::cache::indexer::{CachedObject, Indexer, SharedParts};
 use statefulset_controller_util::controller_revision::ControllerRevision;

@@ -19,8 +19,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use conformance::odd::fuzz::{Panics, Round};
-use rand::TryRngCore as _;
-use rand::rngs::OsRng;
+use rand::TryRng as _;
+use rand::rngs::SysRng;
 
 /// Time limit for a round, which normally takes a second or less.
 const ROUND_MAX: Duration = Duration::from_secs(120);
@@ -40,7 +40,7 @@ impl Settings {
         let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
         Self {
             seed: number("FUZZ_SEED")
-                .unwrap_or_else(|| u64::from(OsRng.try_next_u32().unwrap_or_default())),
+                .unwrap_or_else(|| u64::from(SysRng.try_next_u32().unwrap_or_default())),
             time: Duration::from_secs(number("FUZZ_SECONDS").unwrap_or(600)),
             rounds: number("FUZZ_ROUNDS").unwrap_or(u64::MAX),
             verbose: number("FUZZ_VERBOSE").is_some(),

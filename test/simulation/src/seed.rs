@@ -20,7 +20,7 @@ pub fn derived(seed: u64, name: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use rand::Rng as _;
+    use rand::RngExt as _;
 
     use super::*;
 

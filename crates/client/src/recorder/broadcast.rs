@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rand::{Rng as _, RngCore as _, SeedableRng as _, rngs::StdRng};
+use rand::{Rng as _, RngExt as _, SeedableRng as _, rngs::StdRng};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 

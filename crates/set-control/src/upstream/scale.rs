@@ -2,7 +2,7 @@
 //! sets.
 
 use kube_apimachinery::pod::PodPhase;
-use rand::Rng as _;
+use rand::RngExt as _;
 use statefulset_controller_util::pod::POD_INDEX_LABEL;
 use statefulset_controller_util::testing::Call;
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kube_apimachinery::pod::PodPhase;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
-use rand::{Rng as _, SeedableRng as _};
+use rand::{RngExt as _, SeedableRng as _};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::pod::{Pod, PodName};
 use statefulset_controller_util::stateful_set::{

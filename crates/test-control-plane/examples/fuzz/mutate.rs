@@ -1,6 +1,6 @@
 //! Random changes of JSON values, bytes and texts.
 
-use rand::Rng;
+use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use serde_json::{Map, Value, json};

@@ -1,6 +1,6 @@
 //! Patches of all types for existing objects.
 
-use rand::Rng;
+use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use kube_test_control_plane::kinds::KINDS;
-use rand::Rng;
+use rand::RngExt;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use serde_json::Value;

@@ -10,7 +10,7 @@ use http::{HeaderMap, Request};
 use http_body_util::{BodyExt as _, Full};
 use kube_test_control_plane::{ApiServer, TestControlPlane};
 use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use serde_json::Value;
 
 use crate::check;

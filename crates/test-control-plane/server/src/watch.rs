@@ -15,7 +15,7 @@ use kube_test_control_plane_api::selectors::Selection;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_store::clock::later;
 use kube_test_control_plane_store::store::{Change, Collection, LogEntry};
-use rand::Rng;
+use rand::RngExt;
 use serde_json::json;
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};

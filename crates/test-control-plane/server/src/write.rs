@@ -14,7 +14,7 @@ use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{defaults, events};
-use rand::Rng;
+use rand::RngExt;
 use serde_json::{Value, json};
 
 use crate::route::ResourceRequest;

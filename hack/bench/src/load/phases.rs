@@ -8,8 +8,8 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
 use kube::Api;
 use kube::api::{DeleteParams, ObjectMeta, PostParams};
-use rand::rngs::StdRng;
-use rand::{Rng as _, SeedableRng as _};
+use rand::TryRng as _;
+use rand::rngs::SysRng;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::api_server::ApiServer;
@@ -42,17 +42,21 @@ struct Running {
 }
 
 impl<'a> Round<'a> {
-    /// A round under a title for progress.
-    pub(crate) fn new(args: &'a Args, server: &'a ApiServer, title: String) -> Self {
-        let number: u32 = StdRng::from_os_rng().random();
-        Self {
+    /// A round under a title for progress, in a new namespace.
+    pub(crate) fn new(
+        args: &'a Args,
+        server: &'a ApiServer,
+        title: String,
+    ) -> anyhow::Result<Self> {
+        let number = SysRng.try_next_u32().context("name the namespace")?;
+        Ok(Self {
             args,
             server,
             title,
             namespace: format!("bench-{number:08x}"),
             own: Arc::default(),
             reactions: Arc::default(),
-        }
+        })
     }
 
     /// Runs all phases with the controller.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use kube_test_control_plane::faults::{FaultError, RequestFacts};
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::rngs::StdRng;
 use tokio::sync::watch;
 use tokio::time::Instant;

@@ -5,7 +5,7 @@ mod environment;
 mod faults;
 mod users;
 
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 
 use super::{Action, Fault, Millis, Plan, Step, Trigger};

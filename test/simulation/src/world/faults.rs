@@ -15,7 +15,7 @@ use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::store::Expect;
 use kube_test_control_plane::{ApiServer, UnknownFields};
 use rand::rngs::StdRng;
-use rand::{Rng as _, SeedableRng as _};
+use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;

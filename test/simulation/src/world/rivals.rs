@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kube_test_control_plane::ApiServer;
 use kube_test_control_plane::object::Key;
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
 
 use super::*;
 use crate::fake::TestObject;

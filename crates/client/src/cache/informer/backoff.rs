@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rand::{Rng as _, rngs::StdRng};
+use rand::{RngExt as _, rngs::StdRng};
 use tokio::time::Instant;
 
 /// Base of the first delay.

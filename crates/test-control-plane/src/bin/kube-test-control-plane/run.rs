@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use anyhow::Context;
 use kube_test_control_plane::audit::AuditLevel;
 use kube_test_control_plane::{FeatureGates, ServerConfig, TestControlPlane};
-use rand::TryRngCore;
-use rand::rngs::OsRng;
+use rand::TryRng;
+use rand::rngs::SysRng;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::Args;
@@ -39,7 +39,7 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
     )]
     let now = jiff::Timestamp::try_from(SystemTime::now()).context("reading the clock")?;
     let config = ServerConfig {
-        seed: OsRng.try_next_u64().context("drawing a seed")?,
+        seed: SysRng.try_next_u64().context("drawing a seed")?,
         tokens: inputs.tokens,
         authorization: args.authorization_mode.clone(),
         log_window: args.log_window,

@@ -13,7 +13,7 @@ use kube::client::Body;
 use kube_apimachinery::json::Document;
 use kube_test_control_plane::auth::Identity;
 use rand::rngs::StdRng;
-use rand::{Rng as _, SeedableRng as _};
+use rand::{RngExt as _, SeedableRng as _};
 use serde_json::Value;
 use statefulset_client::leaderelection::LeaseName;
 use statefulset_controller::{LeaderElection, StatefulSetController};

@@ -1,6 +1,6 @@
 //! Random mutations whose JSON Go's decoder still accepts.
 
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::rngs::StdRng;
 
 use super::tree::Tree;

@@ -1,6 +1,6 @@
 //! Ordinary objects that the odd ones are derived from.
 
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! The environment of a run, and its sets.
 
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 

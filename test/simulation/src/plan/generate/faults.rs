@@ -2,7 +2,7 @@
 
 use kube_test_control_plane::faults::FaultError;
 use kube_test_control_plane::route::Verb;
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 

@@ -1,6 +1,6 @@
 //! Actions of users, and faults of pods and nodes.
 
-use rand::Rng as _;
+use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use serde_json::json;
