@@ -39,13 +39,11 @@ use super::table::Kind;
 use super::table::ListKey;
 use super::table::PatchStrategy;
 use super::table::Shape;
-use super::table::Table;
 use super::table::Tag;
 use super::table::Topology;
 use super::table::Type;
 use super::table::TypeName;
 use super::table::Version;
-use super::table::go_name;
 
 /// Source files of the table.
 const SOURCES: [&str; 26] = [
@@ -77,51 +75,42 @@ const SOURCES: [&str; 26] = [
     include_str!("types/webhook.txt"),
 ];
 
-/// Parses the table of a version.
-pub(super) fn parse(version: Version) -> Table {
-    let mut table = Table::default();
-    let lines = SOURCES.iter().flat_map(|source| source.lines());
-    let mut current: Option<Type> = None;
-    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let read = if let Some(member) = line.strip_prefix("  ") {
-            let (member, since) = parse_since(member);
-            if since.is_some_and(|since| since > version) {
-                continue;
-            }
-            let field = since.and_then(|_| parse_field(member, version));
-            let holder = current.as_mut();
-            holder
-                .zip(field)
-                .map(|(holder, field)| holder.fields.push(field))
-        } else {
-            add(&mut table, current.take());
-            current = parse_head(line, version);
-            current.as_ref().map(|_| ())
-        };
-        if read.is_none() {
-            table.unread.push(line);
-        }
-    }
-    add(&mut table, current);
-    table
+/// Returns the blocks of all types.
+pub(super) fn blocks() -> impl Iterator<Item = &'static str> {
+    let blocks = SOURCES.iter().flat_map(|source| source.split("\n\n"));
+    blocks.filter(|block| !block.starts_with('#'))
 }
 
-fn add(table: &mut Table, read: Option<Type>) {
-    let Some(read) = read else { return };
-    if let Some(api_version) = read.api_version {
-        let key = (api_version, go_name(read.name));
-        table.kinds.insert(key, read.name);
+/// Parses a block's first line: a type without its members.
+pub(super) fn head(block: &'static str, version: Version) -> Option<Type> {
+    parse_head(block.lines().next()?, version)
+}
+
+/// Parses a block.
+///
+/// # Errors
+/// Fails with a line that is neither a type nor a member.
+pub(super) fn block(block: &'static str, version: Version) -> Result<Type, &'static str> {
+    let mut parsed = head(block, version).ok_or(block)?;
+    for line in block.lines().skip(1) {
+        let member = line.strip_prefix("  ").ok_or(line)?;
+        let (member, since) = parse_since(member).ok_or(line)?;
+        let field = parse_field(member, version).ok_or(line)?;
+        if since <= version {
+            parsed.fields.push(field);
+        }
     }
-    table.types.insert(read.name, read);
+    parsed.fields.shrink_to_fit();
+    Ok(parsed)
 }
 
 /// Splits a member's line into the rest and the version in which the member appeared; `None` if
 /// there is no such version.
-fn parse_since(member: &'static str) -> (&'static str, Option<Version>) {
+fn parse_since(member: &'static str) -> Option<(&'static str, Version)> {
     match member.rsplit_once(" since=") {
-        None => (member, Some(Version::V1_36)),
-        Some((member, "1.37")) => (member, Some(Version::V1_37)),
-        Some((member, _)) => (member, None),
+        None => Some((member, Version::V1_36)),
+        Some((member, "1.37")) => Some((member, Version::V1_37)),
+        Some(_) => None,
     }
 }
 

@@ -2,13 +2,13 @@
 //! protobuf number.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use super::parse;
 
-/// The parsed tables, one per version. They are immutable.
-static REFERENCE: LazyLock<Table> = LazyLock::new(|| parse::parse(Version::V1_36));
-static NEWEST: LazyLock<Table> = LazyLock::new(|| parse::parse(Version::V1_37));
+/// The tables, one per version.
+static REFERENCE: LazyLock<Table> = LazyLock::new(|| Table::new(Version::V1_36));
+static NEWEST: LazyLock<Table> = LazyLock::new(|| Table::new(Version::V1_37));
 
 /// A version of the types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +37,7 @@ impl Version {
 
     /// Returns the type of this name.
     pub fn find_type(self, name: &str) -> Option<&'static Type> {
-        self.table().types.get(name)
+        self.table().types.get(name)?.find(self)
     }
 
     /// Returns the type of a kind. `DeleteOptions` exist in every group version.
@@ -87,14 +87,46 @@ impl From<&'static Type> for TypeName<'static> {
     }
 }
 
-/// All types, by name and by kind.
-#[derive(Debug, Default)]
+/// All types, by name and by kind. A program uses few of them, so each is parsed at its first use.
+#[derive(Debug)]
 pub(super) struct Table {
-    pub(super) types: BTreeMap<&'static str, Type>,
+    pub(super) types: BTreeMap<&'static str, Entry>,
     /// Type names by apiVersion and kind.
     pub(super) kinds: BTreeMap<(&'static str, &'static str), &'static str>,
-    /// Lines that failed to parse; a test verifies that there are none.
-    pub(super) unread: Vec<&'static str>,
+}
+
+/// A type's block in the sources, and the type once it is parsed.
+#[derive(Debug)]
+pub(super) struct Entry {
+    block: &'static str,
+    parsed: OnceLock<Option<Box<Type>>>,
+}
+
+impl Table {
+    fn new(version: Version) -> Self {
+        let (mut types, mut kinds) = (BTreeMap::new(), BTreeMap::new());
+        for block in parse::blocks() {
+            let Some(head) = parse::head(block, version) else {
+                continue;
+            };
+            if let Some(api_version) = head.api_version {
+                kinds.insert((api_version, head.go_name()), head.name);
+            }
+            let parsed = OnceLock::new();
+            types.insert(head.name, Entry { block, parsed });
+        }
+        Self { types, kinds }
+    }
+}
+
+impl Entry {
+    /// Returns the type; none if a line does not parse, which a test rules out.
+    pub(super) fn find(&self, version: Version) -> Option<&Type> {
+        let parsed = self
+            .parsed
+            .get_or_init(|| parse::block(self.block, version).ok().map(Box::new));
+        parsed.as_deref()
+    }
 }
 
 /// A type: the equivalent of a Go struct.

@@ -54,7 +54,7 @@ fn in_process(report: &mut Report) -> anyhow::Result<()> {
         bound: None,
     });
     report.add(Row {
-        what: "control plane: reading the table of types, once in a process".to_owned(),
+        what: "control plane: indexing the table of types, once in a process".to_owned(),
         value: fastest(|starts| starts.types),
         baseline: first,
         baseline_name: "all of the first start",
