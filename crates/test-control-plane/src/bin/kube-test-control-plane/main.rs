@@ -5,6 +5,7 @@ mod audit_file;
 mod inputs;
 mod run;
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use args::Args;
@@ -29,8 +30,11 @@ fn main() -> ExitCode {
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     tracing_subscriber::registry()
-        .with(tracing_subscriber::fmt::layer().with_writer(std::io::stderr))
+        .with(lines)
         .with(Targets::new().with_target("kube_test_control_plane", level))
         .init();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
