@@ -3,11 +3,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp, Unit};
 use kube_apimachinery::protobuf::{BYTES, VARINT, Value as Field, WireError, fields};
 use kube_apimachinery::schema::Kind;
 use serde_json::{Value, json};
+
+/// Go's zero time, the first second of year 1, in seconds since 1970.
+const ZERO_TIME_SECONDS: i64 = -62_135_596_800;
 
 /// Returns the wire type of a kind's values.
 pub(super) fn wire_type(kind: Kind) -> u8 {
@@ -38,8 +41,8 @@ pub(super) fn bytes(kind: Kind, bytes: &[u8]) -> Result<Value, WireError> {
         Kind::Bytes => Ok(json!(STANDARD.encode(bytes))),
         Kind::Quantity => text_of(bytes),
         Kind::IntOrString => int_or_string(bytes),
-        Kind::Time => time(bytes, "%Y-%m-%dT%H:%M:%SZ"),
-        Kind::MicroTime => time(bytes, "%Y-%m-%dT%H:%M:%S.%6fZ"),
+        Kind::Time => time(bytes, Unit::Second, "%Y-%m-%dT%H:%M:%SZ"),
+        Kind::MicroTime => time(bytes, Unit::Microsecond, "%Y-%m-%dT%H:%M:%S.%6fZ"),
         Kind::Raw | Kind::Json => raw(raw_bytes(bytes)?),
         Kind::Strings => texts(bytes),
         _ => Ok(text(bytes)),
@@ -116,8 +119,9 @@ fn int_or_string(message: &[u8]) -> Result<Value, WireError> {
     }
 }
 
-/// Decodes a time. The zero message is Go's zero time, which JSON writes as null.
-fn time(message: &[u8], format: &str) -> Result<Value, WireError> {
+/// Decodes a time and cuts it to the unit. The empty message, and the first second of Go's calendar,
+/// are Go's zero time, which JSON writes as null.
+fn time(message: &[u8], unit: Unit, format: &str) -> Result<Value, WireError> {
     let (mut seconds, mut nanos) = (0_i64, 0_i32);
     for field in fields(message, "Time") {
         match field? {
@@ -126,12 +130,17 @@ fn time(message: &[u8], format: &str) -> Result<Value, WireError> {
             _ => {}
         }
     }
-    if (seconds, nanos) == (0, 0) {
+    let nanos = match unit {
+        Unit::Microsecond => nanos / 1000 * 1000,
+        _ => 0,
+    };
+    if message.is_empty() || (seconds, nanos) == (ZERO_TIME_SECONDS, 0) {
         return Ok(Value::Null);
     }
     let out_of_range = || WireError::Value("time: year outside of range [0,9999]".to_owned());
-    let time = Timestamp::new(seconds, nanos).map_err(|_| out_of_range())?;
-    let time = time.to_zoned(TimeZone::UTC);
+    let time = Timestamp::from_second(seconds).map_err(|_| out_of_range())?;
+    let time = time.checked_add(SignedDuration::from_nanos(nanos.into()));
+    let time = time.map_err(|_| out_of_range())?.to_zoned(TimeZone::UTC);
     if time.year() < 0 {
         return Err(out_of_range());
     }
@@ -156,8 +165,29 @@ mod tests {
             (Kind::Time, b"", json!(null)),
             (
                 Kind::Time,
+                b"\x08\x80\x92\xb8\xc3\x98\xfe\xff\xff\xff\x01",
+                json!(null),
+            ),
+            (
+                Kind::Time,
+                b"\x08\x00\x10\x00",
+                json!("1970-01-01T00:00:00Z"),
+            ),
+            (
+                Kind::Time,
                 b"\x08\x01\x10\x07",
                 json!("1970-01-01T00:00:01Z"),
+            ),
+            // Nanoseconds out of range: no part of a `Time`, and added to a `MicroTime`.
+            (
+                Kind::Time,
+                b"\x08\x01\x10\xff\xff\xff\xff\x07",
+                json!("1970-01-01T00:00:01Z"),
+            ),
+            (
+                Kind::MicroTime,
+                b"\x08\x01\x10\x98\xf8\xff\xff\xff\xff\xff\xff\xff\x01",
+                json!("1970-01-01T00:00:00.999999Z"),
             ),
             (
                 Kind::MicroTime,
@@ -185,8 +215,6 @@ mod tests {
             // The largest number of seconds.
             (Kind::Time, b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f"),
             (Kind::Time, b"\x08"),
-            // Negative nanoseconds.
-            (Kind::Time, b"\x08\x01\x10\xff\xff\xff\xff\x07"),
         ] {
             assert!(bytes(kind, message).is_err(), "{kind:?} {message:?}");
         }

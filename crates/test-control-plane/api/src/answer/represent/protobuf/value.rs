@@ -167,12 +167,16 @@ fn int_or_string(number: u32, value: &IntOrString<'_>, out: &mut Vec<u8>) {
     });
 }
 
+const NANOS_PER_SECOND: i64 = 1_000_000_000;
+
 /// Appends a time; the zero time is an empty message.
 fn timestamp(number: u32, text: &str, out: &mut Vec<u8>) {
     wire::message(out, number, |out| {
         if let Ok(time) = time::parse(text) {
-            wire::number(out, 1, time.as_second());
-            wire::number(out, 2, time.subsec_nanosecond().into());
+            let nanos = i64::from(time.subsec_nanosecond());
+            // Go counts the nanoseconds forward, also before 1970.
+            wire::number(out, 1, time.as_second() - i64::from(nanos < 0));
+            wire::number(out, 2, nanos.rem_euclid(NANOS_PER_SECOND));
         }
     });
 }
