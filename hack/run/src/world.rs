@@ -94,7 +94,7 @@ pub(crate) fn set(set: &DynamicObject) -> (Key, Set) {
         replicas: number(&spec["replicas"]).unwrap_or(1),
         claim_templates: templates
             .iter()
-            .map(|template| text(&template["metadata"]["name"]))
+            .filter_map(|template| template["metadata"]["name"].as_str().map(str::to_owned))
             .collect(),
         current: number(&status["replicas"]).unwrap_or_default(),
         ready: number(&status["readyReplicas"]).unwrap_or_default(),
