@@ -1,6 +1,7 @@
 //! The text form of the table of types.
 //!
-//! One block per type: a line with its name, then a line per member.
+//! One block per type: a line with its name, then a line per member. An empty line separates
+//! blocks. A block that begins with `#` is a comment.
 //!
 //! ```text
 //! Pod kind=v1
@@ -83,7 +84,22 @@ pub(super) fn blocks() -> impl Iterator<Item = &'static str> {
 
 /// Parses a block's first line: a type without its members.
 pub(super) fn head(block: &'static str, version: Version) -> Option<Type> {
-    parse_head(block.lines().next()?, version)
+    let mut words = block.lines().next()?.split(' ');
+    let mut head = Type {
+        name: words.next()?,
+        version,
+        api_version: None,
+        atomic: false,
+        fields: Vec::new(),
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("kind", api_version)) => head.api_version = Some(api_version),
+            None if word == "atomic" => head.atomic = true,
+            _ => return None,
+        }
+    }
+    Some(head)
 }
 
 /// Parses a block.
@@ -112,25 +128,6 @@ fn parse_since(member: &'static str) -> Option<(&'static str, Version)> {
         Some((member, "1.37")) => Some((member, Version::V1_37)),
         Some(_) => None,
     }
-}
-
-fn parse_head(line: &'static str, version: Version) -> Option<Type> {
-    let mut words = line.split(' ');
-    let mut head = Type {
-        name: words.next()?,
-        version,
-        api_version: None,
-        atomic: false,
-        fields: Vec::new(),
-    };
-    for word in words {
-        match word.split_once('=') {
-            Some(("kind", api_version)) => head.api_version = Some(api_version),
-            None if word == "atomic" => head.atomic = true,
-            _ => return None,
-        }
-    }
-    Some(head)
 }
 
 fn parse_field(member: &'static str, version: Version) -> Option<Field> {

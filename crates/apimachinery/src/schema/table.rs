@@ -121,7 +121,7 @@ impl Table {
 
 impl Entry {
     /// Returns the type; none if a line does not parse, which a test rules out.
-    pub(super) fn find(&self, version: Version) -> Option<&Type> {
+    fn find(&self, version: Version) -> Option<&Type> {
         let parsed = self
             .parsed
             .get_or_init(|| parse::block(self.block, version).ok().map(Box::new));

@@ -167,12 +167,11 @@ fn over(config: &Config, connector: Connector) -> Result<RequestService, BoxErro
     let secured = tls.enable_all_versions().wrap_connector(connector);
     let limited = service_fn(move |uri: Uri| {
         let connecting = secured.clone().oneshot(uri);
-        let limited = tokio::time::timeout(CONNECT_TIMEOUT, connecting);
-        let result = limited.map(|result| match result {
-            Ok(connected) => connected,
-            Err(_) => Err(BoxError::from(io::Error::from(io::ErrorKind::TimedOut))),
-        });
-        result.boxed()
+        let connecting = tokio::time::timeout(CONNECT_TIMEOUT, connecting);
+        let timed_out = |_| Err(io::Error::from(io::ErrorKind::TimedOut).into());
+        connecting
+            .map(move |end| end.unwrap_or_else(timed_out))
+            .boxed()
     });
     let client: Client<_, Body> = Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())

@@ -245,17 +245,25 @@ mod tests {
 
     #[test]
     fn times_around_1970_count_forward() {
-        for (time, seconds) in [
-            ("1970-01-01T00:00:00.000000Z", b"\x08\x00\x10"),
-            ("1970-01-01T00:00:00.500000Z", b"\x08\x00\x10"),
-            ("1969-12-31T23:59:58.500000Z", b"\xff\x01\x10"),
+        for (time, message) in [
+            ("1970-01-01T00:00:00.000000Z", &b"\x08\x00\x10\x00"[..]),
+            (
+                "1970-01-01T00:00:00.500000Z",
+                b"\x08\x00\x10\x80\xca\xb5\xee\x01",
+            ),
+            // Minus two seconds and half a second.
+            (
+                "1969-12-31T23:59:58.500000Z",
+                b"\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01\x10\x80\xca\xb5\xee\x01",
+            ),
         ] {
             let lease = json!({"kind": "Lease", "apiVersion": "coordination.k8s.io/v1",
                 "spec": {"renewTime": time}});
             let found = answer(lease.to_string().as_bytes()).unwrap();
             let read = decode::value(BodyFormat::Protobuf, &found).unwrap();
             assert_eq!(read["spec"]["renewTime"], time);
-            assert!(found.windows(3).any(|bytes| bytes == seconds), "{found:x?}");
+            let mut parts = found.windows(message.len());
+            assert!(parts.any(|part| part == message), "{found:x?}");
         }
     }
 

@@ -4,7 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, Unit};
+use jiff::{SignedDuration, Timestamp};
 use kube_apimachinery::protobuf::{BYTES, VARINT, Value as Field, WireError, fields};
 use kube_apimachinery::schema::Kind;
 use serde_json::{Value, json};
@@ -41,8 +41,7 @@ pub(super) fn bytes(kind: Kind, bytes: &[u8]) -> Result<Value, WireError> {
         Kind::Bytes => Ok(json!(STANDARD.encode(bytes))),
         Kind::Quantity => text_of(bytes),
         Kind::IntOrString => int_or_string(bytes),
-        Kind::Time => time(bytes, Unit::Second, "%Y-%m-%dT%H:%M:%SZ"),
-        Kind::MicroTime => time(bytes, Unit::Microsecond, "%Y-%m-%dT%H:%M:%S.%6fZ"),
+        Kind::Time | Kind::MicroTime => time(kind, bytes),
         Kind::Raw | Kind::Json => raw(raw_bytes(bytes)?),
         Kind::Strings => texts(bytes),
         _ => Ok(text(bytes)),
@@ -119,9 +118,9 @@ fn int_or_string(message: &[u8]) -> Result<Value, WireError> {
     }
 }
 
-/// Decodes a time and cuts it to the unit. The empty message, and the first second of Go's calendar,
-/// are Go's zero time, which JSON writes as null.
-fn time(message: &[u8], unit: Unit, format: &str) -> Result<Value, WireError> {
+/// Decodes a time in whole seconds or, as a `MicroTime`, in whole microseconds. The empty message,
+/// and the first second of Go's calendar, are Go's zero time, which JSON writes as null.
+fn time(kind: Kind, message: &[u8]) -> Result<Value, WireError> {
     let (mut seconds, mut nanos) = (0_i64, 0_i32);
     for field in fields(message, "Time") {
         match field? {
@@ -130,9 +129,9 @@ fn time(message: &[u8], unit: Unit, format: &str) -> Result<Value, WireError> {
             _ => {}
         }
     }
-    let nanos = match unit {
-        Unit::Microsecond => nanos / 1000 * 1000,
-        _ => 0,
+    let (nanos, format) = match kind {
+        Kind::MicroTime => (nanos / 1000 * 1000, "%Y-%m-%dT%H:%M:%S.%6fZ"),
+        _ => (0, "%Y-%m-%dT%H:%M:%SZ"),
     };
     if message.is_empty() || (seconds, nanos) == (ZERO_TIME_SECONDS, 0) {
         return Ok(Value::Null);
