@@ -128,22 +128,22 @@ sbom: ## Write the program's software bill of materials (CycloneDX) to target/sb
 	@echo $(TARGET_DIR)/sbom/statefulset-controller-manager.cdx.json
 
 bench: ## Run the benchmarks
-	@$(CARGO) build --release --locked --quiet -p kube-test-control-plane \
+	@$(CARGO) build --release --locked -p kube-test-control-plane \
 		--features kube-test-control-plane/cli
-	@$(CARGO) run --release --locked --quiet -p bench
+	@$(CARGO) run --release --locked -p bench
 
 bench-load: ## Measure the program on an API server; LOAD_FLAGS='--help' lists the options
-	@$(CARGO) build --release --locked --quiet -p kube-test-control-plane \
+	@$(CARGO) build --release --locked -p kube-test-control-plane \
 		--features kube-test-control-plane/cli
-	@$(CARGO) build --release --locked --quiet -p statefulset-controller-manager
-	@$(CARGO) run --release --locked --quiet -p bench -- load $(LOAD_FLAGS)
+	@$(CARGO) build --release --locked -p statefulset-controller-manager
+	@$(CARGO) run --release --locked -p bench -- load $(LOAD_FLAGS)
 
 compile-cost: ## Measure builds of a project with the test control plane, and with only kube
 	@hack/compile-cost.sh
 
 # Instruction counts don't depend on the machine's load.
 bench-instructions: ## Fail if a piece of work takes 5 % more instructions than recorded
-	@$(CARGO) run --release --locked --quiet -p bench -- instructions
+	@$(CARGO) run --release --locked -p bench -- instructions
 
 simulate: ## Run the controller under the faults of SEEDS (1000) plans in simulated time
 	@$(CARGO) run --release --locked --quiet -p simulation -- seeds --first $(FIRST_SEED) --count $(SEEDS) --situations
