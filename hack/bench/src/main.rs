@@ -5,6 +5,7 @@
 
 mod cluster;
 mod control_plane;
+mod function_order;
 mod instructions;
 mod large_set;
 mod load;
@@ -33,6 +34,10 @@ fn main() -> ExitCode {
         ["memory"] => print(&[memory::measure]),
         // A whole cluster.
         [load::SUBCOMMAND, ..] => load::run(&arguments),
+        // A step of building the program.
+        [function_order::SUBCOMMAND, symbols, ref counts @ ..] => {
+            function_order::print(symbols, counts)
+        }
         // Child processes of this program.
         [instructions::CHILD, work] => instructions::child(work),
         [memory::CHILD, kind] => memory::child(kind),
@@ -40,8 +45,8 @@ fn main() -> ExitCode {
         [control_plane::START_CHILD] => control_plane::start_child(),
         [control_plane::IDLE] => control_plane::idle(),
         _ => Err(anyhow::anyhow!(
-            "takes no argument, instructions, record-instructions, control-plane, large-set, memory or \
-             load"
+            "takes no argument, instructions, record-instructions, control-plane, large-set, memory, \
+             load or function-order SYMBOLS COUNTS..."
         )),
     };
     match outcome {
