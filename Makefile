@@ -7,6 +7,7 @@ CARGO ?= cargo
 MANIFEST ?= docs/examples/web.yaml
 RUN_FLAGS ?=
 LOAD_FLAGS ?=
+DIST_FLAGS ?=
 SEEDS ?= 1000
 FIRST_SEED ?= 1
 REPEATS ?= 20
@@ -25,7 +26,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 
 PACKAGE_FLAGS ?=
 
-.PHONY: help run build package test test-integration test-e2e test-kube-rs test-helm soak test-stand-ins lint check-crates \
+.PHONY: help run build dist package test test-integration test-e2e test-kube-rs test-helm soak test-stand-ins lint check-crates \
 	check-embedding deny install-deny sbom bench bench-load bench-instructions compile-cost simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
@@ -38,6 +39,9 @@ run: build ## Start a control plane and the controller, apply MANIFEST=file, sho
 build:
 	@$(CARGO) build --locked --quiet -p run -p statefulset-controller-manager \
 		-p kube-test-control-plane --features kube-test-control-plane/cli
+
+dist: ## Build the program for distribution: static, optimized for its work; DIST_FLAGS=--plain skips the latter
+	@CARGO='$(CARGO)' hack/dist.sh $(DIST_FLAGS)
 
 # The end-to-end tests start the programs, which are built with the tests that need them.
 test: export TEST_PROGRAMS := $(abspath $(BINARIES))

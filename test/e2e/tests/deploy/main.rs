@@ -540,7 +540,10 @@ fn versions_match_the_workspace() {
         assert_eq!(pod["containers"][0]["image"], format!("{NAME}:{version}"));
     }
     let containerfile = std::fs::read_to_string(deploy::folder().join("Containerfile")).unwrap();
-    let toolchain = format!("rust:{}-alpine@sha256:", env!("CARGO_PKG_RUST_VERSION"));
+    let toolchain = format!(
+        "rust:{}-slim-bookworm@sha256:",
+        env!("CARGO_PKG_RUST_VERSION")
+    );
     let (_, digest) = containerfile.split_once(&toolchain).unwrap();
     let digits = digest.bytes().take_while(u8::is_ascii_hexdigit).count();
     assert_eq!(digits, 64, "{digest}");
@@ -550,7 +553,10 @@ fn versions_match_the_workspace() {
         .filter(|line| line.starts_with("FROM "));
     let bases: Vec<&str> = bases.collect();
     assert_eq!(bases, ["FROM ${BUILD_IMAGE} AS build", "FROM scratch"]);
-    // The package and its program have the objects' name.
-    assert!(containerfile.contains(&format!("--locked -p {NAME}\n")));
+    // The build writes the program, which has the objects' name, where the image expects it.
+    assert!(containerfile.contains(&format!("/target/dist/{NAME} /{NAME}\n")));
     assert!(containerfile.contains(&format!("ENTRYPOINT [\"/{NAME}\"]")));
+    let script = deploy::folder().join("../../../hack/dist.sh");
+    let script = std::fs::read_to_string(script).unwrap();
+    assert!(script.contains(&format!("program={NAME}\n")));
 }
