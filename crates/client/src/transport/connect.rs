@@ -155,10 +155,22 @@ fn hex_byte(digits: &[u8]) -> Option<u8> {
     byte.filter(|_| is_hex)
 }
 
+/// Returns the TLS configuration. The system's CAs are read only if a certificate is verified by
+/// them, because an image need not contain any.
+fn tls_config(config: &Config) -> kube::Result<rustls::ClientConfig> {
+    let verifies = config.cluster_url.scheme_str() == Some("https") && !config.accept_invalid_certs;
+    if verifies || config.root_cert.is_some() {
+        return config.rustls_client_config();
+    }
+    let mut config = config.clone();
+    config.root_cert = Some(Vec::new());
+    config.rustls_client_config()
+}
+
 /// Adds TLS, HTTP and credentials to a connector.
 fn over(config: &Config, connector: Connector) -> Result<RequestService, BoxError> {
     let mut tls = HttpsConnectorBuilder::new()
-        .with_tls_config(config.rustls_client_config()?)
+        .with_tls_config(tls_config(config)?)
         .https_or_http();
     if let Some(name) = &config.tls_server_name {
         let resolver = FixedServerNameResolver::new(name.clone().try_into()?);

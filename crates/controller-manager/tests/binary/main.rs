@@ -159,6 +159,40 @@ fn unreachable_server_is_logged_once_until_it_responds() {
 }
 
 #[test]
+fn system_authorities_are_read_only_to_verify_a_server() {
+    let none = [
+        ("SSL_CERT_FILE", "/dev/null"),
+        ("SSL_CERT_DIR", "/dev/null"),
+    ];
+    let verified = start_with(&[OFF, "--master=https://127.0.0.1:1"], None, &none).wait();
+    assert_eq!(
+        (verified.code, verified.stderr.lines().count()),
+        (Some(1), 2)
+    );
+    let problem = "No CA certificates were loaded from the system";
+    assert!(verified.stderr.contains(problem), "{}", verified.stderr);
+
+    let plain = FakeApi::new(Answer::empty_list_or_watch);
+    let mut program = start_with(&[OFF, "--master", &plain.address()], None, &none);
+    program.wait_for_line("ready: caches are filled");
+    end(program);
+
+    let (secure, _) = FakeApi::over_tls(Answer::empty_list_or_watch);
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = format!(
+        "{{apiVersion: v1, kind: Config, current-context: c,
+           contexts: [{{name: c, context: {{cluster: k, user: u}}}}],
+           clusters: [{{name: k, cluster: {{server: \"{}\", insecure-skip-tls-verify: true}}}}],
+           users: [{{name: u, user: {{}}}}]}}",
+        secure.address()
+    );
+    std::fs::write(folder.path().join("config"), kubeconfig).unwrap();
+    let mut program = start_with(&[OFF, "--kubeconfig=config"], Some(folder.path()), &none);
+    program.wait_for_line("ready: caches are filled");
+    end(program);
+}
+
+#[test]
 fn missing_tls_is_logged_once_until_it_works() {
     let api = FakeApi::new(|_| Answer::ok("ok"));
     let address = api.address().replace("http:", "https:");
