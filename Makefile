@@ -40,7 +40,7 @@ build:
 	@$(CARGO) build --locked --quiet -p run -p statefulset-controller-manager \
 		-p kube-test-control-plane --features kube-test-control-plane/cli
 
-dist: ## Build the program for distribution: static, optimized for its work; DIST_FLAGS=--plain skips the latter
+dist: ## Build the static program in target/dist, optimized under load; DIST_FLAGS=--plain: not optimized
 	@CARGO='$(CARGO)' hack/dist.sh $(DIST_FLAGS)
 
 # The end-to-end tests start the programs, which are built with the tests that need them.
