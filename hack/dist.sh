@@ -2,21 +2,25 @@
 # Builds the static program for distribution: target/dist/statefulset-controller-manager. In about a
 # quarter of an hour on two cores, it
 #
-#   1. builds a program that counts its branches, and loads it on the test control plane,
-#   2. builds the program again, optimized for these counts, with unlikely blocks split off,
+#   1. builds a program that counts its branches, and runs it under load on the test control plane,
+#   2. builds the program again, optimized for these counts, with the blocks that never ran split off,
 #   3. lists the functions that run, under valgrind, and links the program again with these side by
 #      side, so that few pages of it are resident.
 #
 #   hack/dist.sh            needs valgrind and `rustup component add llvm-tools`
 #   hack/dist.sh --plain    only the static program, in 4 minutes
 #
-# The C library is glibc, which resolves host names without other files; musl's allocator and memory
-# functions take a quarter more CPU time.
+# The C library is glibc: musl's allocator and memory functions take a quarter more CPU time.
+# RUSTFLAGS have no effect.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 program=statefulset-controller-manager
 cargo=${CARGO:-cargo}
+case $cargo in
+# The same toolchain for rustc.
+'cargo +'*) export RUSTUP_TOOLCHAIN=${cargo#cargo +} ;;
+esac
 target=$(realpath --canonicalize-missing "${CARGO_TARGET_DIR:-target}")
 folder=$target/dist
 triple=$(rustc --print host-tuple)
@@ -38,6 +42,11 @@ require() {
 	fi
 }
 
+if [ "$(uname -s)" != Linux ] || [ "$(cc -print-file-name=libc.a)" = libc.a ]; then
+	echo 'hack/dist.sh: a static program needs Linux and libc.a: install libc6-dev (Debian) or glibc-static (Fedora)' >&2
+	exit 1
+fi
+
 step() { printf '== %s (%s s)\n' "$1" "$SECONDS"; }
 
 # Arguments before `--` are flags for all crates, those after it for the program alone.
@@ -52,13 +61,18 @@ build() {
 		--target-dir "$folder" "$@"
 }
 
-# Runs a program as the controller while the driver creates, rolls, scales and deletes sets.
-load() {
-	"$target/debug/bench" load --rounds=1 --idle-seconds=1 --controller "$1 --kubeconfig=\$KUBECONFIG \
---secure-port=0 --kube-api-qps=10000 --kube-api-burst=10000 $2" "${@:3}" >"$folder/load.txt"
-}
+built=$triple/release/$program
 
-built=$folder/$triple/release/$program
+# Runs the built program, with a command in front of it and a flag behind it, as the controller while
+# the driver creates, rolls, scales and deletes sets. A relative path needs no quotes.
+load() (
+	cd "$folder"
+	"$target/debug/bench" load --rounds=1 --idle-seconds=1 --controller "${1:+$1 }./$built \
+--kubeconfig=\"\$KUBECONFIG\" --secure-port=0 --kube-api-qps=10000 --kube-api-burst=10000 $2" \
+		"${@:3}" >load.txt
+)
+
+unset LLVM_PROFILE_FILE
 mkdir -p "$folder"
 
 if [ -z "$trained" ]; then
@@ -77,8 +91,8 @@ else
 	step 'build the program with counters'
 	build -C "profile-generate=$folder/counts"
 	step 'count branches under load'
-	load "$(printf %q "$built")" --leader-elect=false
-	load "$(printf %q "$built")" --leader-elect=true --policy=Parallel --sets=20 --replicas=100
+	load '' --leader-elect=false
+	load '' --leader-elect=true --policy=Parallel --sets=20 --replicas=100
 	"$tools/llvm-profdata" merge --output="$folder/counts.profdata" "$folder/counts"
 
 	# The counts of inlined code are rounded down, so only a block that never ran is cold.
@@ -91,19 +105,21 @@ else
 	step 'build the optimized program'
 	build "${optimized[@]}"
 	step 'list the functions that run'
-	load "valgrind --tool=callgrind --dump-instr=yes --callgrind-out-file=$(printf %q "$folder")/callgrind.%p \
-$(printf %q "$built")" --leader-elect=false --sets=40
-	"$tools/llvm-nm" --defined-only --print-size "$built" >"$folder/symbols"
+	load 'valgrind --tool=callgrind --dump-instr=yes --callgrind-out-file=callgrind.%p' \
+		--leader-elect=false --sets=40
+	"$tools/llvm-nm" --defined-only --print-size "$folder/$built" >"$folder/symbols"
 	"$target/debug/bench" function-order "$folder/symbols" "$folder/callgrind".* >"$folder/functions"
 
 	# Rust's own linker: the one of GNU can't order functions.
 	step 'link the program with these functions side by side'
 	build "${optimized[@]}" -- -C "link-arg=-B$tools/gcc-ld" -C link-arg=-fuse-ld=lld \
-		-C "link-arg=-Wl,--symbol-ordering-file=$folder/functions" \
-		-C link-arg=-Wl,--no-warn-symbol-ordering
+		-C link-arg=-Wl,--no-warn-symbol-ordering \
+		-C link-arg=-Xlinker -C "link-arg=--symbol-ordering-file=$folder/functions"
 fi
 
-cp "$built" "$folder/$program"
+# A running program can't be overwritten, but replaced.
+cp "$folder/$built" "$folder/$program.new"
+mv "$folder/$program.new" "$folder/$program"
 step 'done'
 "$folder/$program" --version
 ls -l "$folder/$program"

@@ -67,15 +67,12 @@ fn address(field: &str, last: u64) -> Option<u64> {
 
 /// Names of the functions that contain one of the addresses, each once.
 fn executed_functions<'a>(symbols: &'a str, executed: &BTreeSet<u64>) -> Vec<&'a str> {
-    let mut functions: Vec<_> = symbols.lines().filter_map(function).collect();
+    let runs = |&(start, end, _): &(u64, u64, &str)| executed.range(start..end).next().is_some();
+    let functions = symbols.lines().filter_map(function);
+    let mut functions: Vec<_> = functions.filter(runs).collect();
     functions.sort_unstable();
     functions.dedup_by_key(|(start, ..)| *start);
-    let runs = |&(start, end, _): &(u64, u64, &str)| executed.range(start..end).next().is_some();
-    functions
-        .into_iter()
-        .filter(runs)
-        .map(|(_, _, name)| name)
-        .collect()
+    functions.into_iter().map(|(_, _, name)| name).collect()
 }
 
 /// Start, end and name of a function, from its line of nm.
@@ -109,6 +106,7 @@ mod tests {
                        0000000000001040 0000000000000010 t first.cold\n\
                        0000000000001040 t without_size\n\
                        0000000000001050 0000000000000000 t empty\n\
+                       0000000000001010 0000000000000000 t label_of_second\n\
                        \x20                U undefined\n";
         let executed = BTreeSet::from([0x100f, 0x1010, 0x1030, 0x1044, 0x1050, 0x2000]);
         let found = executed_functions(symbols, &executed);

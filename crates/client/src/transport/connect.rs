@@ -155,8 +155,8 @@ fn hex_byte(digits: &[u8]) -> Option<u8> {
     byte.filter(|_| is_hex)
 }
 
-/// Returns the TLS configuration. The system's CAs are read only if a certificate is verified by
-/// them, because an image need not contain any.
+/// Returns the TLS configuration for the server. The system's CAs are read only to verify its
+/// certificate, because an image need not contain any.
 fn tls_config(config: &Config) -> kube::Result<rustls::ClientConfig> {
     let verifies = config.cluster_url.scheme_str() == Some("https") && !config.accept_invalid_certs;
     if verifies || config.root_cert.is_some() {

@@ -5,6 +5,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep};
 
 /// Time without any work after which a process counts as at rest.
@@ -81,14 +82,8 @@ impl Program {
     /// Asks it to end with SIGTERM, and waits.
     pub(crate) async fn end(mut self) -> anyhow::Result<()> {
         self.check()?;
-        let kill = std::process::Command::new("kill")
-            .arg(self.child.id().to_string())
-            .status();
-        ensure!(
-            kill.context("run kill")?.success(),
-            "cannot end {}",
-            self.name
-        );
+        kill_process(Pid::from_child(&self.child), Signal::TERM)
+            .with_context(|| format!("send SIGTERM to {}", self.name))?;
         let begun = Instant::now();
         while self.child.try_wait()?.is_none() {
             let waited = begun.elapsed();
