@@ -1,5 +1,6 @@
 //! Connects to a configuration's server: proxy, TLS, HTTP/2 with pings, credentials.
 
+use std::borrow::Cow;
 use std::io;
 use std::time::Duration;
 
@@ -45,6 +46,7 @@ const IDLE_MAX: Duration = Duration::from_secs(90);
 ///
 /// Fails if the credentials, the certificates or the proxy are invalid.
 pub(super) fn connect(config: &Config, fence: Option<&Fence>) -> Result<RequestService, BoxError> {
+    let config = &*without_unused_authorities(config);
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -155,22 +157,24 @@ fn hex_byte(digits: &[u8]) -> Option<u8> {
     byte.filter(|_| is_hex)
 }
 
-/// Returns the TLS configuration for the server. The system's CAs are read only to verify its
-/// certificate, because an image need not contain any.
-fn tls_config(config: &Config) -> kube::Result<rustls::ClientConfig> {
-    let verifies = config.cluster_url.scheme_str() == Some("https") && !config.accept_invalid_certs;
+/// Replaces the system's CAs by none if the configuration verifies no certificate: neither the
+/// server's nor the proxy's. An image need not contain any.
+fn without_unused_authorities(config: &Config) -> Cow<'_, Config> {
+    let is_https = |url: &Uri| url.scheme_str() == Some("https");
+    let has_tls = is_https(&config.cluster_url) || config.proxy_url.as_ref().is_some_and(is_https);
+    let verifies = has_tls && !config.accept_invalid_certs;
     if verifies || config.root_cert.is_some() {
-        return config.rustls_client_config();
+        return Cow::Borrowed(config);
     }
     let mut config = config.clone();
     config.root_cert = Some(Vec::new());
-    config.rustls_client_config()
+    Cow::Owned(config)
 }
 
 /// Adds TLS, HTTP and credentials to a connector.
 fn over(config: &Config, connector: Connector) -> Result<RequestService, BoxError> {
     let mut tls = HttpsConnectorBuilder::new()
-        .with_tls_config(tls_config(config)?)
+        .with_tls_config(config.rustls_client_config()?)
         .https_or_http();
     if let Some(name) = &config.tls_server_name {
         let resolver = FixedServerNameResolver::new(name.clone().try_into()?);

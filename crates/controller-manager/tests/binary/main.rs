@@ -10,6 +10,7 @@ mod program;
 mod work;
 
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -142,13 +143,7 @@ fn unreachable_server_is_logged_once_until_it_responds() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let folder = tempfile::tempdir().unwrap();
-    let kubeconfig = format!(
-        "{{apiVersion: v1, kind: Config, current-context: c,
-           contexts: [{{name: c, context: {{cluster: k, user: u}}}}],
-           clusters: [{{name: k, cluster: {{server: \"http://{address}\"}}}}],
-           users: [{{name: u, user: {{}}}}]}}"
-    );
-    std::fs::write(folder.path().join("config"), kubeconfig).unwrap();
+    write_kubeconfig(folder.path(), &format!("server: \"http://{address}\""));
     let mut program = start(&[OFF, "--kubeconfig=config"], Some(folder.path()));
     program.wait_for_line("API server unreachable, trying again");
     let _api = FakeApi::at(address, Answer::empty_list_or_watch);
@@ -178,18 +173,32 @@ fn system_authorities_are_read_only_to_verify_a_server() {
     end(program);
 
     let (secure, _) = FakeApi::over_tls(Answer::empty_list_or_watch);
-    let folder = tempfile::tempdir().unwrap();
+    let unverified = format!(
+        "insecure-skip-tls-verify: true, server: \"{}\"",
+        secure.address()
+    );
+    let proxied = format!("{unverified}, proxy-url: \"https://127.0.0.1:1\"");
+    for (cluster, line) in [
+        (unverified, "ready: caches are filled"),
+        (proxied, "API server unreachable, trying again"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        write_kubeconfig(folder.path(), &cluster);
+        let mut program = start_with(&[OFF, "--kubeconfig=config"], Some(folder.path()), &none);
+        program.wait_for_line(line);
+        end(program);
+    }
+}
+
+/// Writes the file `config` for a cluster with these fields, without credentials.
+fn write_kubeconfig(folder: &Path, cluster: &str) {
     let kubeconfig = format!(
         "{{apiVersion: v1, kind: Config, current-context: c,
            contexts: [{{name: c, context: {{cluster: k, user: u}}}}],
-           clusters: [{{name: k, cluster: {{server: \"{}\", insecure-skip-tls-verify: true}}}}],
-           users: [{{name: u, user: {{}}}}]}}",
-        secure.address()
+           clusters: [{{name: k, cluster: {{{cluster}}}}}],
+           users: [{{name: u, user: {{}}}}]}}"
     );
-    std::fs::write(folder.path().join("config"), kubeconfig).unwrap();
-    let mut program = start_with(&[OFF, "--kubeconfig=config"], Some(folder.path()), &none);
-    program.wait_for_line("ready: caches are filled");
-    end(program);
+    std::fs::write(folder.join("config"), kubeconfig).unwrap();
 }
 
 #[test]
