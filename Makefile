@@ -36,6 +36,10 @@ run: build ## Start a control plane and the controller, apply MANIFEST=file, sho
 	@$(BINARIES)/run --control-plane $(BINARIES)/kube-test-control-plane \
 		--controller $(BINARIES)/statefulset-controller-manager $(RUN_FLAGS) $(MANIFEST)
 
+# Most builds for `make run` start from nothing. Without incremental compilation and line tables such
+# a build takes an eighth less time; after a change it takes longer than with CARGO_INCREMENTAL=1.
+build: export CARGO_INCREMENTAL ?= 0
+build: export CARGO_PROFILE_DEV_DEBUG ?= false
 build:
 	@$(CARGO) build --locked --quiet -p run -p statefulset-controller-manager \
 		-p kube-test-control-plane --features kube-test-control-plane/cli
@@ -59,6 +63,7 @@ test-integration: ## Test the whole controller against the API server selected b
 
 # kubectl: $KUBECTL, else kubectl.1.32, else kubectl, at least 1.30. The Python client needs the package
 # kubernetes in $PYTHON, else in python3.
+test-e2e: export TEST_PROGRAMS := $(abspath $(BINARIES))
 test-e2e: build ## Run the end-to-end tests with the shipped binaries, kubectl and the Python client
 	@$(CARGO) test --locked -p e2e --features kubectl,python
 
@@ -71,6 +76,7 @@ test-helm: ## Compare Helm's rendering of the chart with the tests' (HELM=path, 
 test-stand-ins: build ## Run test-integration against stand-ins for a real API server
 	@CARGO='$(CARGO)' BINARIES='$(BINARIES)' hack/stand-ins.sh
 
+soak: export TEST_PROGRAMS := $(abspath $(BINARIES))
 soak: build ## Kill, pause and restart the leader of two instances during rollouts, for SOAK_SECONDS (300)
 	@$(CARGO) test --locked -p e2e --features soak --test binaries -- --nocapture \
 		leader_election::soak
