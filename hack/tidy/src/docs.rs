@@ -4,16 +4,19 @@ pub mod pages;
 
 use std::collections::BTreeSet;
 
-use crate::{Findings, repository::SourceFile};
+use crate::{
+    Findings,
+    repository::{SourceFile, folder, join},
+};
 
 /// Checks every Markdown file; `paths` are all files of the repository.
 pub fn check(files: &[SourceFile], paths: &[String]) -> Findings {
     let mut known: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
     for path in paths {
-        let mut folder = path.as_str();
-        while let Some((outer, _)) = folder.rsplit_once('/') {
+        let mut outer = folder(path);
+        while !outer.is_empty() {
             known.insert(outer);
-            folder = outer;
+            outer = folder(outer);
         }
     }
     let mut findings = Findings::new();
@@ -31,7 +34,7 @@ pub fn check(files: &[SourceFile], paths: &[String]) -> Findings {
         for (link, anchor) in links(&file.text) {
             let target = match link {
                 "" => file.path.clone(),
-                link => resolve(&file.path, link),
+                link => join(folder(&file.path), link),
             };
             if !known.contains(target.as_str()) {
                 findings.push(format!("{}: dead link to {link}", file.path));
@@ -89,19 +92,6 @@ fn has_anchor(page: &str, anchor: &str) -> bool {
         let derived: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
         derived == anchor
     })
-}
-
-fn resolve(page: &str, link: &str) -> String {
-    let mut parts: Vec<&str> = page.split('/').collect();
-    parts.pop();
-    for part in link.split('/') {
-        match part {
-            ".." => drop(parts.pop()),
-            "." | "" => {}
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 #[cfg(test)]

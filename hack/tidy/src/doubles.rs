@@ -1,6 +1,9 @@
 //! Feature gates of test doubles.
 
-use crate::{Findings, repository::SourceFile};
+use crate::{
+    Findings,
+    repository::{SourceFile, folder},
+};
 
 /// The required gate of a fake.
 const GATE: &str = "#[cfg(any(test, feature = \"testing\"))]";
@@ -27,7 +30,7 @@ pub fn check(files: &[SourceFile]) -> Findings {
 
 /// Files that may declare the module at `path`.
 fn parents(path: &str) -> Vec<String> {
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = folder(path);
     vec![
         format!("{folder}/lib.rs"),
         format!("{folder}/main.rs"),

@@ -5,7 +5,11 @@ use std::{
     path::Path,
 };
 
-use crate::{Findings, metadata::Metadata, repository::SourceFile};
+use crate::{
+    Findings,
+    metadata::Metadata,
+    repository::{SourceFile, folder, join},
+};
 
 /// Root files of every target of the workspace, as paths from `root`.
 pub fn roots(metadata: &Metadata, root: &Path) -> BTreeSet<String> {
@@ -136,24 +140,6 @@ fn included(text: &str) -> impl Iterator<Item = &str> {
     text.split("include!(\"")
         .skip(1)
         .filter_map(|rest| rest.split('"').next())
-}
-
-/// The folder of a path.
-pub fn folder(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
-}
-
-/// Joins and resolves `..`.
-pub fn join(folder: &str, name: &str) -> String {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in name.split('/') {
-        match part {
-            ".." => drop(parts.pop()),
-            "." | "" => {}
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 #[cfg(test)]

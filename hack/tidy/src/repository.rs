@@ -98,6 +98,24 @@ impl Repository {
     }
 }
 
+/// Folder of a path of the repository.
+pub fn folder(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Path of `name` in `folder`, with `.` and `..` resolved.
+pub fn join(folder: &str, name: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in name.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." | "" => {}
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
 fn git_files(root: &Path) -> Option<Vec<String>> {
     if !root.join(".git").exists() {
         return None;
@@ -154,6 +172,13 @@ mod tests {
         assert_eq!(file.name(), "architecture.md");
         assert!(file.has_extension("md"));
         assert!(!file.has_extension("d"));
+    }
+
+    #[test]
+    fn names_resolve_from_their_folder() {
+        assert_eq!(join(folder("docs/a/b.md"), "../c.md"), "docs/c.md");
+        assert_eq!(join(folder("README.md"), "./docs/c.md"), "docs/c.md");
+        assert_eq!(join("docs", "../../c.md"), "c.md");
     }
 
     #[test]

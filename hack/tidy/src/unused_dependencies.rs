@@ -5,8 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use crate::{
     Findings,
     metadata::{Dependency, Metadata, Package},
-    reachable,
-    repository::{Repository, SourceFile},
+    repository::{Repository, SourceFile, folder, join},
 };
 
 /// Packages that are declared for their features alone.
@@ -44,17 +43,17 @@ fn crate_name(dependency: &Dependency) -> String {
 
 /// The package's own Rust files, and the texts that these include.
 fn texts_of<'a>(package: &Package, root: &Path, files: &'a [SourceFile]) -> Vec<&'a str> {
-    let folder = format!("{}/", package.folder(root));
+    let own = format!("{}/", package.folder(root));
     let sources = files
         .iter()
-        .filter(|file| file.has_extension("rs") && file.path.starts_with(&folder));
+        .filter(|file| file.has_extension("rs") && file.path.starts_with(&own));
     let mut texts = Vec::new();
     for source in sources {
         texts.push(source.text.as_str());
         let pages = source.text.split("include_str!(\"").skip(1);
         let pages: BTreeSet<String> = pages
             .filter_map(|rest| rest.split('"').next())
-            .map(|page| reachable::join(reachable::folder(&source.path), page))
+            .map(|page| join(folder(&source.path), page))
             .collect();
         let included = files.iter().filter(|file| pages.contains(&file.path));
         texts.extend(included.map(|file| file.text.as_str()));
