@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 
 export CARGO=${CARGO:-cargo}
 program=$(realpath "${BINARIES:-${CARGO_TARGET_DIR:-target}/debug}/kube-test-control-plane")
-tests=(claims:: ordinals:: pods:: replicas:: test_deleting_pod test_should_have_a_working_scale)
+tests=(claims:: ordinals:: pods:: replicas:: test_deleting_pod test_recreate_stateful_set_update
+	test_should_have_a_working_scale)
 
 folder=$(mktemp -d)
 plane=

@@ -20,7 +20,8 @@ if [ $# -eq 0 ]; then
 	run -p e2e --test upstream --test basic_identity
 else
 	run -p integration --lib --test api_server --test crash --test leader_election \
-		--test lifecycle --test plans --test rights --test scenarios --test takeover --test unknown_members
+		--test lifecycle --test plans --test protobuf --test rights --test scenarios --test shards \
+		--test takeover --test unknown_members
 	run -p integration -p e2e --test upstream -- "$@"
 fi
 
