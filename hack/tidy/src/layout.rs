@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::Findings;
 
 /// Every entry of the top level.
-const TOP_LEVEL: [&str; 18] = [
+const TOP_LEVEL: [&str; 19] = [
     ".cargo",
     ".ci",
     ".clippy.toml",
@@ -21,6 +21,7 @@ const TOP_LEVEL: [&str; 18] = [
     "LICENSE",
     "Makefile",
     "README.md",
+    "SECURITY.md",
     "crates",
     "docs",
     "hack",
