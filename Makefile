@@ -191,7 +191,7 @@ repeat: ## Run the ported upstream tests REPEATS (20) times at 1, 2 and 8 thread
 
 # Takes hours: the sample needs cargo-mutants.
 mutants: ## Inject bugs and list those that the tests do not catch
-	@CARGO='$(CARGO)' hack/mutants.sh made
+	@CARGO='$(CARGO)' hack/mutants.sh handwritten
 	@CARGO='$(CARGO)' hack/mutants.sh sample
 
 fmt: ## Format the code; rewrite the README's status line, the upstream map and the flags

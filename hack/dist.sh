@@ -110,7 +110,7 @@ else
 	"$tools/llvm-nm" --defined-only --print-size "$folder/$built" >"$folder/symbols"
 	"$target/debug/bench" function-order "$folder/symbols" "$folder/callgrind".* >"$folder/functions"
 
-	# Rust's own linker: the one of GNU can't order functions.
+	# Links with rustup's lld, because GNU ld cannot order functions.
 	step 'link the program with these functions side by side'
 	build "${optimized[@]}" -- -C "link-arg=-B$tools/gcc-ld" -C link-arg=-fuse-ld=lld \
 		-C link-arg=-Wl,--no-warn-symbol-ordering \

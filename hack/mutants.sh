@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Injects bugs, one at a time, and lists those that the tests catch.
+# Injects bugs, one at a time, and prints whether the tests catch each.
 #
-#   hack/mutants.sh made [NAME…]   the patches in hack/mutants, by default all of them
+#   hack/mutants.sh handwritten [NAME…]
+#                                  the patches in hack/mutants, by default all of them
 #   hack/mutants.sh simulate [NAME…]
 #                                  the patches in hack/mutants/simulated, and those in hack/mutants
 #                                  with the line `Simulated: yes`, under the simulation alone
@@ -50,7 +51,7 @@ pass() {
 		"$cargo" test --quiet --locked --offline --tests "${@/#/--package=}" >"$work/log" 2>&1
 }
 
-made() {
+handwritten() {
 	local patches=() names=("$@") needed survivors=0
 	if [ $# -eq 0 ]; then
 		patches=("$root"/hack/mutants/*.patch)
@@ -188,7 +189,7 @@ sample() {
 
 mkdir -p "$work"
 case ${1:-} in
-made | simulate | sample) "$@" ;;
+handwritten | simulate | sample) "$@" ;;
 *)
 	sed -n '2,/^set/s/^# \?//p' "$0" >&2
 	exit 2

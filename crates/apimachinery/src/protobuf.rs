@@ -26,7 +26,7 @@ impl<'a> Envelope<'a> {
     ///
     /// # Errors
     ///
-    /// The bytes are no envelope.
+    /// The bytes are not an envelope.
     pub fn read(bytes: &'a [u8]) -> Result<Self, WireError> {
         if bytes.is_empty() {
             return Err(WireError::Value("empty data".to_owned()));

@@ -262,7 +262,7 @@ pub fn client_of_service_account(
 ) -> Result<RestClient, ConfigError> {
     client_over(config, options, |config, fence| {
         if config.cluster_url.scheme() != Some(&Scheme::HTTPS) {
-            return Err("tokens of service accounts are sent to https addresses alone".into());
+            return Err("service account tokens are sent only to https servers".into());
         }
         Transport::of_service_account(config, fence, token)
     })

@@ -73,7 +73,7 @@ impl Error {
         Self::Api(Box::new(Status::failure(code, reason, message)))
     }
 
-    /// Returns the conflict of a write with another state of an object.
+    /// Returns the error of a write that conflicts with the stored object.
     ///
     /// Upstream: `apierrors.NewConflict`.
     pub fn conflict(resource: GroupResource, name: &str, reason: &str) -> Self {

@@ -153,7 +153,7 @@ impl FakeClientset {
                 return answer;
             }
         }
-        if let Some(rule) = state.faults.iter_mut().find(|rule| rule.strikes(action)) {
+        if let Some(rule) = state.faults.iter_mut().find(|rule| rule.applies_to(action)) {
             rule.times -= 1;
             return Err(rule.error.to_error(action));
         }

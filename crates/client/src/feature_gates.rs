@@ -241,9 +241,9 @@ impl FeatureGates {
         Version::of_minor(self.emulation_version.minor)
     }
 
-    /// Returns true if a set of type `Recreate` is refused with an error. Earlier versions treat it
-    /// like any unknown type.
-    pub fn freezes_recreate(self) -> bool {
+    /// Returns true if a set of type `Recreate` is rejected with an error. Earlier versions treat
+    /// it like any unknown type.
+    pub fn rejects_recreate(self) -> bool {
         self.emulation_version >= V1_37 && !self.stateful_set_recreate_strategy
     }
 

@@ -2,9 +2,10 @@
 //! caches, a work queue, retries and rate limits, an event recorder, leader election, clocks and
 //! feature gates.
 //!
-//! The crate never reads the clock, the environment or a random source on its own. Callers pass a
-//! [`clock::Clock`] and seeds, so that one seed replays a whole process under tokio's paused time.
-//! The `testing` feature adds fakes and mocks.
+//! The crate takes its [`clock::Clock`] and the seeds of its delays from the caller, so that one
+//! seed replays a whole process under tokio's paused time. Exceptions: [`config::load`] reads the
+//! in-cluster environment, and the caches' hash tables are randomly seeded. The `testing` feature
+//! adds fakes and mocks.
 
 // No response may cause a panic.
 #![cfg_attr(

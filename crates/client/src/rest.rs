@@ -81,9 +81,9 @@ impl RestClient {
         }
     }
 
-    /// Returns a client for writes that depend on a read just before them. Its requests don't wait
-    /// for their token of the rate limit, so that later requests wait longer, and are never sent
-    /// again: an answer with `Retry-After` is the caller's error.
+    /// Returns a client for writes that depend on a read just before them. Its requests skip the
+    /// rate limiter's wait but use up its tokens, so later requests wait longer. They are never
+    /// retried: a `Retry-After` response is returned as an error.
     #[must_use]
     pub fn at_once(&self) -> Self {
         Self {
@@ -385,8 +385,8 @@ impl RestClient {
     }
 }
 
-/// Time after which a request with all its retries is recorded as unanswered. Longer than the
-/// timeout of each response.
+/// Time after which a pending request, retries included, is logged as unanswered. Shorter than the
+/// default response timeout, so a hanging server is logged before its first attempt times out.
 const UNANSWERED_MAX: Duration = Duration::from_secs(60);
 
 /// The body of any response.

@@ -61,7 +61,7 @@ fn filter(verbosity: i32) -> Targets {
         .with_default(LevelFilter::WARN)
         // The prefix of every crate of this project.
         .with_target("statefulset", level(verbosity))
-        // The controller's steps.
+        // Recorded events.
         .with_target(EVENT_LOG_TARGET, event_log(verbosity))
         // Callers log failed requests with better context.
         .with_target("kube_client", LevelFilter::ERROR)
@@ -80,7 +80,7 @@ fn level(verbosity: i32) -> LevelFilter {
     }
 }
 
-/// Steps are logged from verbosity 2.
+/// Events are logged from verbosity 2.
 fn event_log(verbosity: i32) -> LevelFilter {
     if verbosity < 2 {
         LevelFilter::WARN
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_logged_from_verbosity_two() {
+    fn events_are_logged_from_verbosity_two() {
         assert!(!filter(0).would_enable(EVENT_LOG_TARGET, &Level::INFO));
         assert!(filter(2).would_enable(EVENT_LOG_TARGET, &Level::INFO));
         assert!(filter(0).would_enable("statefulset_client::recorder", &Level::INFO));

@@ -67,7 +67,7 @@ pub enum StaleCache {
         resource: TrackedResource,
     },
     /// The cache still shows a deleted pod, and not as terminating.
-    #[error("the cache still shows pod {pod} as running although it was deleted")]
+    #[error("the cache does not show yet that pod {pod} was deleted")]
     PodDeleted {
         /// The pod.
         pod: ObjectKey,
@@ -108,7 +108,7 @@ pub trait CacheVersions: Send + Sync {
     fn last_sync_resource_version(&self, resource: TrackedResource) -> String;
 
     /// Returns true if the cache has this incarnation of the pod, and not as terminating.
-    fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool;
+    fn shows_pod_not_terminating(&self, pod: &ObjectKey, pod_uid: &str) -> bool;
 }
 
 /// The controller's caches; empty by default.
@@ -135,7 +135,7 @@ impl CacheVersions for Caches {
         .to_string()
     }
 
-    fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool {
+    fn shows_pod_not_terminating(&self, pod: &ObjectKey, pod_uid: &str) -> bool {
         self.pods
             .get(pod.namespace(), pod.name())
             .is_some_and(|cached| *cached.uid == *pod_uid && !cached.is_terminating())
@@ -188,7 +188,7 @@ impl RealConsistencyStore {
             }
         }
         for (pod, uid) in &record.deleted_pods {
-            if self.caches.shows_pod_running(pod, uid) {
+            if self.caches.shows_pod_not_terminating(pod, uid) {
                 return Err(StaleCache::PodDeleted { pod: pod.clone() });
             }
         }

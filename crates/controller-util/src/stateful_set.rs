@@ -283,7 +283,7 @@ impl CachedObject for StatefulSet {
         }
         let mut set = parts.with_spec()?;
         if let Some(last) = last {
-            set.spec.template.succeed(&last.spec.template);
+            set.spec.template.inherit_memo(&last.spec.template);
         }
         set.share_parts(shared);
         Ok(set)

@@ -226,7 +226,7 @@ fn written_version(answer: &str) -> Option<Box<str>> {
     version
 }
 
-/// Finds the string at a path of members, and fails then.
+/// Reads the string at a path, then stops the parser with an error.
 struct StringAt<'a> {
     path: &'a [&'static str],
     found: &'a mut Option<Box<str>>,

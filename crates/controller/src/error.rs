@@ -23,7 +23,7 @@ pub enum Error {
         /// The decoding error.
         reason: String,
     },
-    /// The sync panicked, which is a bug of this program for any set.
+    /// The sync panicked. No content of a set may cause this, so it is a bug in this program.
     #[error("the sync panicked: {message}; report this as a bug, with the objects of the set")]
     Panicked {
         /// The panic's message.
@@ -52,7 +52,7 @@ impl Error {
 /// The error that stopped a controller.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// An informer, a handler or a worker panicked: a bug.
+    /// An informer, a handler or a worker panicked, which is a bug.
     #[error("a task of the controller panicked: {message}; report this as a bug")]
     Panicked {
         /// The panic's message.

@@ -18,7 +18,7 @@ pub(crate) fn computes_for_long(set: &StatefulSet) -> bool {
 /// Awaits a future whose polls take long. For each poll, the thread hands the runtime's other tasks
 /// to another thread, so that probes are answered and the lease is renewed. A single-threaded
 /// runtime has no other thread.
-pub(crate) async fn beside_the_runtime<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn poll_in_place<T>(future: impl Future<Output = T>) -> T {
     if Handle::current().runtime_flavor() != RuntimeFlavor::MultiThread {
         return future.await;
     }
@@ -40,7 +40,7 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         let (begun, has_begun) = tokio::sync::oneshot::channel();
         let mut tasks = JoinSet::new();
-        tasks.spawn(beside_the_runtime(async move {
+        tasks.spawn(poll_in_place(async move {
             begun.send(()).unwrap();
             receiver.recv_timeout(Duration::from_secs(60)).unwrap();
         }));
@@ -53,6 +53,6 @@ mod tests {
 
     #[tokio::test]
     async fn single_threaded_runtime_polls_in_place() {
-        assert_eq!(beside_the_runtime(async { 7 }).await, 7);
+        assert_eq!(poll_in_place(async { 7 }).await, 7);
     }
 }

@@ -68,10 +68,10 @@ pub trait SetMetrics: Send + Sync {
     }
 }
 
-/// Number and maximum of unavailable pods of a set during an update.
+/// Current and maximum number of unavailable pods of a set during an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unavailability {
-    /// Maximum of unavailable pods.
+    /// Maximum number of unavailable pods.
     pub max: usize,
     /// Number of unavailable pods; `None` if the sync stopped before it counted them.
     pub current: Option<usize>,

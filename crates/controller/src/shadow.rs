@@ -6,12 +6,12 @@
 //! explains is compared again with a decision on the objects before the write, so that it doesn't
 //! matter which program sees an event first.
 
-mod deed;
+mod comparator;
 mod events;
 mod journal;
-mod judge;
-mod ledger;
-mod situation;
+mod observable_write;
+mod open_comparisons;
+mod snapshot;
 mod watch;
 
 use std::num::NonZeroUsize;
@@ -33,9 +33,9 @@ use crate::informers::{HasSynced, InformerSettings, Informers};
 use crate::metrics::ControllerMetrics;
 use crate::stateful_set::{PodHandler, SetHandler};
 use crate::tasks::{join_all, unless_panicked};
+use comparator::Comparator;
 pub use journal::Journal;
-use judge::Judge;
-use watch::{Ledgers, Observer};
+use watch::{ComparisonsBySet, Observer};
 
 /// Settings of a shadow. They should be those of the other controller.
 #[derive(Clone)]
@@ -64,7 +64,7 @@ pub struct ShadowSettings {
 pub struct Shadow {
     informers: Informers,
     queue: WorkQueue<ObjectKey>,
-    judge: Arc<Judge>,
+    comparator: Arc<Comparator>,
     concurrent_syncs: NonZeroUsize,
 }
 
@@ -88,9 +88,9 @@ impl Shadow {
         };
         let mut informers = Informers::new(client, informer_settings, &metrics);
         let queue = WorkQueue::new(RateLimiter::default(), metrics.queue);
-        let ledgers: Arc<Ledgers> = Arc::default();
+        let comparisons: Arc<ComparisonsBySet> = Arc::default();
         let observer = Arc::new(Observer {
-            ledgers: Arc::clone(&ledgers),
+            comparisons: Arc::clone(&comparisons),
             queue: queue.clone(),
             sets: informers.sets.indexer(),
             clock: Arc::clone(&clock),
@@ -108,10 +108,10 @@ impl Shadow {
             queue: queue.clone(),
             sets: informers.sets.indexer(),
         }));
-        let judge = Judge {
+        let comparator = Comparator {
             caches: informers.caches(),
             client: client.clone(),
-            ledgers,
+            comparisons,
             queue: queue.clone(),
             clock,
             gates: feature_gates,
@@ -120,7 +120,7 @@ impl Shadow {
         Self {
             informers,
             queue,
-            judge: Arc::new(judge),
+            comparator: Arc::new(comparator),
             concurrent_syncs,
         }
     }
@@ -140,14 +140,14 @@ impl Shadow {
         let [sets, pods, claims, revisions] =
             self.informers.relisters().each_ref().map(Relister::relist);
         let mut tasks = self.informers.start(&stop);
-        let (queue, judge) = (self.queue.clone(), self.judge);
+        let (queue, comparator) = (self.queue.clone(), self.comparator);
         let compare = async move {
             tokio::join!(sets, pods, claims, revisions);
-            judge.begin();
+            comparator.begin();
             tracing::info!("ready: caches are filled, comparing decisions");
             let mut workers = JoinSet::new();
             for _ in 0..self.concurrent_syncs.get() {
-                workers.spawn(worker(self.queue.clone(), Arc::clone(&judge)));
+                workers.spawn(worker(self.queue.clone(), Arc::clone(&comparator)));
             }
             join_all(&mut workers).await
         };
@@ -165,9 +165,9 @@ impl Shadow {
     }
 }
 
-async fn worker(queue: WorkQueue<ObjectKey>, judge: Arc<Judge>) {
+async fn worker(queue: WorkQueue<ObjectKey>, comparator: Arc<Comparator>) {
     while let Some(key) = queue.get().await {
-        judge.compare(&key).await;
+        comparator.compare(&key).await;
         queue.done(&key);
     }
 }

@@ -175,7 +175,7 @@ impl StatefulSetController {
         };
         let mut led = pin!(led);
         tokio::select! {
-            // Informers that stop at the same shutdown are no failure.
+            // Informers that stop at the same shutdown are not a failure.
             biased;
             () = cancel => led.await,
             result = &mut led => result,
@@ -311,8 +311,8 @@ pub(crate) async fn process_next_work_item(
             queue.forget(key);
         }
         Err(error @ Error::StaleCache(_)) => {
-            // Expected after each write; the cache catches up by itself. Each event of the set would
-            // double the delay, so that it outlasted the lag by minutes.
+            // Expected after each write; the cache catches up by itself. Without a cap, every event
+            // during the lag would double the delay, which could outlast the lag by minutes.
             tracing::debug!(%error, "cache is behind, requeuing");
             if queue.num_requeues(key) < STALE_CACHE_RETRIES {
                 queue.add_rate_limited(key.clone());

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 
-/// Maximum of different failures of a set that are remembered.
+/// Maximum number of different failures of a set that are remembered.
 const TEXTS_MAX: usize = 16;
 
 /// Logs when a set starts moving to its desired state and when it reaches it, and each failure once

@@ -13,7 +13,7 @@ use crate::{diff, history, plan, preflight, revisions, shadow_report, timeline, 
 /// The cluster can't be reached, a permission is missing, or an object doesn't exist.
 pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
     let server = Server::new(session.client.clone());
-    let (mut has_objection, mut is_settled) = (false, false);
+    let (mut has_findings, mut is_settled) = (false, false);
     let text = match &cli.command {
         Command::History { name } => {
             let found = revisions::read(&server, &session.namespace, name).await?;
@@ -34,7 +34,7 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
         }
         Command::Plan(arguments) => {
             let plan = plan::plan(&server, session, arguments).await?;
-            has_objection = plan.is_dangerous();
+            has_findings = plan.is_dangerous();
             render(cli.output, &plan, |plan| plan.text(session.style))
         }
         Command::Timeline { name, svg } => {
@@ -54,12 +54,12 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
         }
         Command::Preflight => {
             let checklist = preflight::preflight(&server, session).await;
-            has_objection = checklist.has_objection();
+            has_findings = checklist.has_findings();
             render(cli.output, &checklist, |list| list.text(session.style))
         }
         Command::ShadowReport { file } => {
             let report = shadow_report::read(&server, session, file.as_deref()).await?;
-            has_objection = report.has_objection();
+            has_findings = report.has_findings();
             render(cli.output, &report, |report| report.text(session.style))
         }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
@@ -67,7 +67,7 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
     Ok(Reply {
         text,
         notes: server.take_notes().into_iter().collect(),
-        has_objection,
+        has_findings,
         is_settled,
     })
 }

@@ -62,7 +62,8 @@ pub enum Command {
     },
     /// Shows what a change would do, without making it
     ///
-    /// The exit code is 2 if data would be deleted or no pod would be ready at some point.
+    /// The exit code is 2 if data would be deleted, or if several pods are ready now and none would
+    /// be at some point, except by scaling to 0.
     Plan(PlanArguments),
     /// Shows what happened to a set: revisions, pods, restarts, events and writers
     Timeline {
@@ -82,7 +83,8 @@ pub enum Command {
         #[arg(long)]
         once: bool,
     },
-    /// Checks whether the cluster may switch to this controller, before and after
+    /// Checks that the cluster is ready to switch to this controller; run it before and after the
+    /// switch
     ///
     /// The exit code is 2 if something is left to do, or couldn't be read.
     Preflight,
@@ -107,7 +109,7 @@ pub struct PlanArguments {
     /// The set
     #[arg(value_parser = set_name, required_unless_present = "file", conflicts_with = "file")]
     pub name: Option<String>,
-    /// A manifest with the set, which replaces the existing one
+    /// A manifest with the set, applied as by kubectl apply
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Another number of pods

@@ -2,8 +2,8 @@
 //!
 //! # Exit codes
 //!
-//! 0 after an answer; 1 after an error, with one line `error: …` on stderr; 2 after a plan that
-//! deletes data or takes down every pod at once, and for a cluster that may not switch yet.
+//! 0 after an answer; 1 after an error, with one line `error: …` on stderr; 2 if a plan is
+//! dangerous, the cluster is not ready to switch, or a shadow report shows differences.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -20,8 +20,9 @@ use statefulset_client::clock::{Clock as _, SystemClock};
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 /// Clears a terminal.
 const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
-/// Exit code of a dangerous plan, and of a cluster that may not switch yet.
-const OBJECTION: u8 = 2;
+/// Exit code if a plan is dangerous, the cluster is not ready to switch, or a shadow report shows
+/// differences.
+const EXIT_CODE_FINDINGS: u8 = 2;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -29,7 +30,7 @@ fn main() -> ExitCode {
         Err(usage) => {
             // With the stream closed, the text is lost.
             let _ = usage.print();
-            // clap exits with 2, which means an objection here.
+            // clap exits with 2, which means findings here.
             let is_answer = usage.exit_code() == 0;
             return if is_answer {
                 ExitCode::SUCCESS
@@ -63,14 +64,14 @@ fn start(cli: &Cli) -> anyhow::Result<ExitCode> {
         Color::Auto | Color::Never => Style::Plain,
     };
     let reply = runtime.block_on(answer(cli, style))?;
-    Ok(if reply.has_objection {
-        ExitCode::from(OBJECTION)
+    Ok(if reply.has_findings {
+        ExitCode::from(EXIT_CODE_FINDINGS)
     } else {
         ExitCode::SUCCESS
     })
 }
 
-/// Prints the answer; that to `watch` again after every change until the set is settled.
+/// Prints the answer. For `watch`, prints it after every change until the set is settled.
 async fn answer(cli: &Cli, style: Style) -> anyhow::Result<Reply> {
     let (client, namespace) = connect::connect(cli).await?;
     let is_watch = matches!(cli.command, Command::Watch { once: false, .. });
@@ -92,7 +93,7 @@ async fn answer(cli: &Cli, style: Style) -> anyhow::Result<Reply> {
             shown.clone_from(&reply.text);
             for note in &reply.notes {
                 // With stderr closed, the note is lost.
-                let _ = writeln!(std::io::stderr(), "not seen: {}", printable(note));
+                let _ = writeln!(std::io::stderr(), "{}", printable(note));
             }
         }
         if !is_watch || reply.is_settled {
@@ -114,7 +115,7 @@ fn is_color_wanted() -> bool {
     std::io::stdout().is_terminal() && !is_refused
 }
 
-/// Prints an answer. A reader that closes the pipe early, such as `head`, is no error.
+/// Prints an answer. A reader that closes the pipe early, such as `head`, is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),

@@ -109,8 +109,8 @@ pub(crate) async fn plan(
     let mut unread = Vec::new();
     let read = read::namespace(server, sets, session.now, &mut unread).await?;
     let snapshot = read.into_snapshot();
-    for note in unread {
-        server.note(note);
+    for text in &unread {
+        server.note_unread(text);
     }
     if let Some(set) = &snapshot.set
         && let Some(object) = snapshot.unreadable(&set.object)

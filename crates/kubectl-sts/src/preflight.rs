@@ -1,4 +1,4 @@
-//! The check whether a cluster may switch to this controller, or back.
+//! Preflight checks before and after a switch to this controller.
 //!
 //! Each check judges a few objects and never writes. A check without permission to read them stays
 //! open.
@@ -48,7 +48,7 @@ pub(crate) async fn preflight(server: &Server, session: &Session) -> Preflight {
 
 impl Preflight {
     /// True if something is left to do before the switch.
-    pub(crate) fn has_objection(&self) -> bool {
+    pub(crate) fn has_findings(&self) -> bool {
         !self.is_ready
     }
 
@@ -56,12 +56,12 @@ impl Preflight {
     pub(crate) fn text(&self, style: Style) -> String {
         let text: String = self.checks.iter().map(|check| check.text(style)).collect();
         let stops = self.count(Verdict::Stop);
-        let open = self.count(Verdict::Todo) + self.count(Verdict::Unseen);
+        let open = self.count(Verdict::Todo) + self.count(Verdict::Unread);
         let conclusion = match (stops, open) {
-            (0, 0) => "the cluster may switch".to_owned(),
+            (0, 0) => "the cluster is ready to switch".to_owned(),
             (0, open) => format!("{} before the switch", counted(open, "open point")),
-            (1, _) => "1 check forbids the switch".to_owned(),
-            (stops, _) => format!("{stops} checks forbid the switch"),
+            (1, _) => "1 check blocks the switch".to_owned(),
+            (stops, _) => format!("{stops} checks block the switch"),
         };
         text + &conclusion + "\n"
     }

@@ -58,17 +58,24 @@ impl Server {
             }
             Ok(None) => FeatureGates::default(),
             Err(error) => {
-                self.note(format!("{error:#}; the gates of v1.36 are used"));
+                self.note(format!(
+                    "incomplete: {error:#}; the gates of v1.36 are used"
+                ));
                 FeatureGates::default()
             }
         };
         *self.gates.get_or_init(|| gates)
     }
 
-    /// Records something that an answer lacks.
+    /// Records a line about a gap in the answer.
     pub fn note(&self, text: String) {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
         notes.insert(text);
+    }
+
+    /// Records something that can't be read.
+    pub fn note_unread(&self, text: &str) {
+        self.note(format!("incomplete: {text}"));
     }
 
     /// Returns and removes the notes.
@@ -126,8 +133,8 @@ impl Server {
     }
 
     /// Sends a set as a dry run, which stores nothing: the changed state of the set of this name,
-    /// or a new set. Returns the state that the server would store; `None`, with a note, without
-    /// the right or if the set was changed meanwhile.
+    /// or a new set. Returns the state that the server would store. Returns `None` and adds a note
+    /// if the permission is missing or the set has changed.
     ///
     /// # Errors
     ///
@@ -155,12 +162,13 @@ impl Server {
             Err(kube::Error::Api(status)) if status.message.contains(&format!("cannot {verb}")) => {
                 let place = STATEFUL_SETS.place(Some(namespace));
                 self.note(format!(
-                    "the server's own check of the change (needs permission to {verb} {place})"
+                    "server-side dry run skipped: needs permission to {verb} {place}"
                 ));
                 Ok(None)
             }
             Err(kube::Error::Api(status)) if status.code == 409 => {
-                self.note("the server's own check: the set was changed meanwhile".to_owned());
+                let text = "server-side dry run skipped: the set changed in the meantime";
+                self.note(text.to_owned());
                 Ok(None)
             }
             Err(kube::Error::Api(status)) => Err(anyhow!(

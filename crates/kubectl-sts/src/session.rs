@@ -21,11 +21,12 @@ pub struct Session {
 pub struct Reply {
     /// The text, with a line break at the end.
     pub text: String,
-    /// Facts that the answer lacks, such as objects that can't be decoded or may not be read.
+    /// Lines about gaps in the answer, such as objects that can't be read and checks that were
+    /// skipped.
     pub notes: Vec<String>,
-    /// True if a planned change would delete data or take down every pod at once, or if the cluster
-    /// may not switch yet.
-    pub has_objection: bool,
+    /// True if a plan is dangerous, the cluster is not ready to switch, or a shadow report shows
+    /// differences.
+    pub has_findings: bool,
     /// True if a watched set is settled.
     pub is_settled: bool,
 }

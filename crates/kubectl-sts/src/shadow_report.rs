@@ -93,7 +93,7 @@ fn arguments(pod: &Value) -> impl Iterator<Item = &str> {
 
 impl ShadowReport {
     /// True if a decision differs.
-    pub(crate) fn has_objection(&self) -> bool {
+    pub(crate) fn has_findings(&self) -> bool {
         self.different() > 0
     }
 
@@ -137,7 +137,7 @@ impl Difference {
             [] => line("shadow", "no write"),
             decided => decided.iter().map(|it| line("shadow", it)).collect(),
         };
-        let waiting = self.waiting.iter().map(|it| line("waits for", it));
+        let waiting = self.waiting.iter().map(|it| line("waiting", it));
         let title = style.paint(Tone::Bad, &self.title());
         title + "\n" + &shadow + &waiting.collect::<String>()
     }
@@ -151,10 +151,10 @@ impl Difference {
             ..
         } = self;
         let verb = if self.is_missing {
-            "did not"
+            "did not send"
         } else {
-            "decided to"
+            "sent"
         };
-        format!("{namespace}/{set} at {at}: the other controller {verb} {write}")
+        format!("{namespace}/{set} at {at}: the other controller {verb}: {write}")
     }
 }

@@ -109,8 +109,8 @@ pub(crate) async fn status(
     let namespace = read::namespace(server, sets, session.now, &mut unread).await?;
     let snapshot = namespace.into_snapshot();
     let zones = zones(server, &snapshot, &mut unread).await;
-    for note in unread {
-        server.note(note);
+    for text in &unread {
+        server.note_unread(text);
     }
     let mut status = Status {
         namespace: session.namespace.clone(),

@@ -44,7 +44,7 @@ impl Error {
         Self::Claim { action, source }
     }
 
-    /// True if the API server reported a conflict. An aggregate is none.
+    /// True if the API server reported a conflict. False for an aggregate.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Api(error) | Self::Claim { source: error, .. } if error.is_conflict())
     }

@@ -9,9 +9,9 @@ use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 #[cfg(test)]
 mod tests;
 
-/// Writes per live read. Thousands of writes can wait for the client's rate limit; the last would
-/// run minutes after the read.
-const TURNS: usize = 10;
+/// Maximum number of writes that share one live read. Thousands of writes can wait for the client's
+/// rate limit; the last would run minutes after the read.
+const WRITES_PER_READ_MAX: usize = 10;
 
 /// Reads the set live before each write of a sync that leads to a claim's deletion: a new owner of
 /// the claim, or the deletion of such an owner. With an outdated copy of the set, such a write
@@ -32,7 +32,7 @@ impl LiveSetCheck {
     /// Creates the check for a sync.
     pub(crate) fn new() -> Self {
         Self {
-            turns: Semaphore::new(TURNS),
+            turns: Semaphore::new(WRITES_PER_READ_MAX),
             begun: AtomicU64::default(),
             last: Mutex::new((0, Ok(()))),
         }
@@ -58,13 +58,13 @@ impl LiveSetCheck {
             // The batch's other calls can join this live read.
             tokio::task::yield_now().await;
             let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
-            *last = (number, look(reader, set).await);
+            *last = (number, compare_with_live(reader, set).await);
         }
         last.1.clone().map(|()| permit)
     }
 }
 
-async fn look(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), String> {
+async fn compare_with_live(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), String> {
     let key = set.key();
     let live = reader.read_stateful_set(&key).await;
     let live = live.map_err(|error| format!("can't read StatefulSet {key}: {error}"))?;

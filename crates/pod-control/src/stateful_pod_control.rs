@@ -249,7 +249,7 @@ impl SetPodControl<'_> {
             return self.delete_stateful_pod(pod).await;
         }
         let name = &pod.name;
-        let action = || format!("delete pod {name}, with which its claims would be deleted");
+        let action = || format!("delete pod {name} and its claims");
         // No step may come between this check and the deletion.
         let _turn = self.live_set_allows(action).await?;
         self.delete_pod(pod, Timing::AtOnce).await

@@ -17,7 +17,7 @@ pub struct SyncOutcome {
     pub waiting: Option<Waiting>,
     /// The failure, if any.
     pub error: Option<Error>,
-    /// Maximum of unavailable pods during an update, a gauge. Known with the gate
+    /// Maximum number of unavailable pods during an update, a gauge. Known with the gate
     /// `MaxUnavailableStatefulSet` once the status is computed.
     pub max_unavailable: Option<usize>,
     /// Number of unavailable pods, a gauge. Known with the gate `MaxUnavailableStatefulSet` if the

@@ -40,8 +40,8 @@ impl SetSync<'_> {
         Ok(waiting)
     }
 
-    /// Deletes the outdated pods, and returns the first one, terminating or not. The batches are
-    /// those of the list of all pods, wanted and condemned, with gaps for the others.
+    /// Deletes the outdated pods, and returns the first one, terminating or not. Batch boundaries
+    /// count all pods, wanted and condemned, so up-to-date pods leave gaps.
     async fn delete_old_pods(&self, replicas: &Replicas, update_revision: &str) -> Step {
         let (wanted, condemned) = (&replicas.wanted, &replicas.condemned);
         let end = usize::try_from(self.set.spec.replicas).unwrap_or(0);

@@ -24,8 +24,8 @@ use crate::waiting::Waiting;
 #[cfg(test)]
 mod tests;
 
-/// Maximum of missing pods that one sync of a `Parallel` set creates. Bounds the delay for other
-/// sets, and the memory.
+/// Maximum number of missing pods that one sync of a `Parallel` set creates. Bounds the delay for
+/// other sets, and the memory.
 const MISSING_PODS_MAX: usize = 500;
 
 /// A set at one of its revisions.
@@ -142,7 +142,7 @@ impl Replicas {
     }
 
     /// Returns the reason to wait after this sync created its last missing pod.
-    pub(crate) fn last_created(&self) -> Option<Waiting> {
+    pub(crate) fn waiting_for_last_created(&self) -> Option<Waiting> {
         let created = self.wanted.iter().rfind(|slot| slot.existing().is_none());
         created.map(|slot| Waiting::PodCreated(slot.name().into()))
     }
@@ -224,7 +224,7 @@ impl SetSync<'_> {
             let condemned = if scales_down_first { &[] } else { condemned };
             return self.end_early(processed, not_started, condemned).await;
         }
-        // In order, all replicas are available now. Scaling down precedes the update.
+        // In a monotonic sync, all replicas are available now. Scaling down precedes the update.
         if !scales_down_first {
             removed = self.remove_condemned(replicas).await;
         }
@@ -237,7 +237,7 @@ impl SetSync<'_> {
         // The claims need their owners before the pods are deleted.
         let fix_pod_claim = |slot| self.fix_pod_claim(slot);
         run_for_all(&replicas.condemned, monotonic, fix_pod_claim).await?;
-        // In order, from the largest ordinal down.
+        // In a monotonic sync, one at a time, from the largest ordinal down.
         let first_unavailable = replicas.first_unavailable.as_deref();
         let process_condemned = |slot| self.process_condemned(slot, first_unavailable);
         run_for_all(&replicas.condemned, monotonic, process_condemned).await
@@ -296,7 +296,7 @@ impl SetSync<'_> {
                 .create_missing_persistent_volume_claims(slot)
                 .await?;
         }
-        // In order, a pod is left unchanged until its predecessors are healthy.
+        // In a monotonic sync, a pod is left unchanged until its predecessors are healthy.
         if self.is_monotonic()
             && let Some(waiting) = self.unhealthy(pod)
         {
@@ -369,12 +369,12 @@ impl SetSync<'_> {
         };
         let name = Box::<str>::from(&pod.name);
         if pod.is_terminating() {
-            // In order, the next pod is deleted after this one is gone.
+            // In a monotonic sync, the next pod is deleted after this one is gone.
             let waiting = Waiting::PodTerminating(name);
             return Ok(self.is_monotonic().then_some(waiting));
         }
-        // In order, an unhealthy pod is deleted only if it is the first unhealthy one: deleting
-        // another one would make two pods unavailable.
+        // In a monotonic sync, an unhealthy pod is deleted only if it is the first unhealthy one:
+        // deleting another one would make two pods unavailable.
         if self.is_monotonic()
             && first_unavailable != Some(&*name)
             && let Some(unhealthy) = self.unhealthy(pod)

@@ -135,8 +135,8 @@ pub(crate) fn update_stateful_set_after_invariant_established(
     })
 }
 
-/// Maximum of unavailable pods during an update, at least 1. A percentage refers to the wanted pods
-/// and is rounded down.
+/// Maximum number of unavailable pods during an update, at least 1. A percentage refers to the
+/// wanted pods and is rounded down.
 ///
 /// # Errors
 ///

@@ -11,13 +11,13 @@ use crate::waiting::Waiting;
 /// Result of a step: the reason to wait, if any.
 pub(crate) type Step = Result<Option<Waiting>, Error>;
 
-/// Maximum of pods per batch.
+/// Maximum number of pods per batch.
 ///
 /// Upstream: `MaxBatchSize`.
 pub(crate) const MAX_BATCH_SIZE: usize = 500;
 
-/// Maximum of steps in flight. Each keeps its requests in memory, about 16 kB, and an API server
-/// handles 100 requests of a connection at once.
+/// Maximum number of steps in flight. Each keeps its requests in memory, about 16 kB, and an API
+/// server handles 100 requests of a connection at once.
 const MAX_IN_FLIGHT: usize = 50;
 
 /// Runs a step for every item and returns the first reason to wait. A monotonic run stops at that

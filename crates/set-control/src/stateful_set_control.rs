@@ -221,7 +221,7 @@ impl DefaultStatefulSetControl {
         // Missing pods get the template of one of the two revisions.
         let current = SetRevision::new(set, &revisions.current)?;
         let update = SetRevision::new(set, &revisions.update)?;
-        if set.spec.recreates() && self.gates.freezes_recreate() {
+        if set.spec.recreates() && self.gates.rejects_recreate() {
             return Err(sync.refuse_recreate());
         }
         let mut status = initial_status(set, revisions, self.gates);
@@ -327,7 +327,7 @@ impl SetSync<'_> {
         }
         // The next sync creates the other pods; updates follow after that.
         if !replicas.is_complete {
-            return Ok(waiting.or_else(|| replicas.last_created()));
+            return Ok(waiting.or_else(|| replicas.waiting_for_last_created()));
         }
         // An available pod of the update revision needs no update. The gate counts them for a metric.
         let is_updated = status.updated_replicas == status.replicas;

@@ -70,7 +70,7 @@ pub enum Waiting {
         max_unavailable: usize,
     },
     /// The user must delete outdated pods. Holds the first of them.
-    #[error("pod {0} has an old revision and is updated after its deletion")]
+    #[error("pod {0} has an old revision; delete it to update it")]
     PodDeletionByUser(Box<str>),
 }
 

@@ -19,7 +19,7 @@ use work::Work;
 /// Argument for the child process that only works.
 pub(crate) const CHILD: &str = "count-work";
 /// Maximum influence of other sets' pods on the cost of a sync.
-const OTHERS_MATTER_MOST: f64 = 0.10;
+const OTHERS_EFFECT_MAX: f64 = 0.10;
 /// Numbers of other sets' pods; the first is the baseline.
 const OTHERS: [usize; 4] = [100, 1_000, 10_000, 50_000];
 /// Repetitions to warm up, and counted ones. The cost of an allocation depends on the state of the
@@ -66,7 +66,7 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
             baseline: base,
             baseline_name: "among 100 others",
             unit: UNIT,
-            bound: Some(Bound::RatioFromOne(OTHERS_MATTER_MOST)),
+            bound: Some(Bound::RatioFromOne(OTHERS_EFFECT_MAX)),
         });
     }
     for own in OWN {

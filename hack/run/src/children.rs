@@ -53,7 +53,7 @@ impl Process {
             .with_context(|| format!("start the {name}, {}", program.display()))?;
         let pid = child
             .id()
-            .with_context(|| format!("the {name} ended at once"))?;
+            .with_context(|| format!("the {name} exited immediately"))?;
         Ok(Self {
             name,
             pid,
@@ -75,11 +75,14 @@ impl Process {
     }
 
     /// Reports its exit status and its last line of output.
-    pub(crate) fn obituary(&self, status: ExitStatus) -> String {
+    pub(crate) fn exit_report(&self, status: ExitStatus) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let last = text.lines().rev().find(|line| !line.trim().is_empty());
-        let last = last.map_or_else(String::new, |line| format!("; its last words: {line}"));
-        format!("the {} (pid {}) ended: {status}{last}", self.name, self.pid)
+        let last = last.map_or_else(String::new, |line| format!("; last output: {line}"));
+        format!(
+            "the {} (pid {}) exited: {status}{last}",
+            self.name, self.pid
+        )
     }
 
     /// Kills and reaps it.
@@ -134,7 +137,7 @@ mod tests {
         .expect("the shell starts");
         let status = child.ended().await;
         assert_eq!(status.code(), Some(3));
-        assert!(child.obituary(status).ends_with("its last words: last"));
+        assert!(child.exit_report(status).ends_with("; last output: last"));
         child.stop().await;
     }
 

@@ -172,7 +172,7 @@ impl<'a> Session<'a> {
         let client = tokio::select! {
             client = connect(&self.kubeconfig) => client?,
             status = self.control_plane.ended() => {
-                return Ok(End::Broken(vec![self.control_plane.obituary(status)]));
+                return Ok(End::Broken(vec![self.control_plane.exit_report(status)]));
             }
         };
         let kubeconfig = kubeconfig::of_controller(&client, &self.kubeconfig).await?;
@@ -220,7 +220,7 @@ impl<'a> Session<'a> {
         lines.push(format!("{:<14} {kubeconfig}", "kubeconfig"));
         lines.push(format!(
             "{:<14} kubectl --kubeconfig {kubeconfig} get pods",
-            "look"
+            "list pods"
         ));
         let curl = kubeconfig::curl_command(&self.kubeconfig, self.folder)?;
         lines.push(format!("{:<14} {curl}", ""));
@@ -247,10 +247,10 @@ impl<'a> Session<'a> {
             tokio::select! {
                 Some(change) = changes.recv() => self.take(change, &mut world, &mut shown)?,
                 status = self.control_plane.ended() => {
-                    return Ok(End::Broken(vec![self.control_plane.obituary(status)]));
+                    return Ok(End::Broken(vec![self.control_plane.exit_report(status)]));
                 }
-                obituary = controller_ended(self.controller.as_mut()) => {
-                    self.screen.say(&format!("{obituary}; start it again with: {command}"))?;
+                report = controller_ended(self.controller.as_mut()) => {
+                    self.screen.say(&format!("{report}; start it again with: {command}"))?;
                 }
                 _ = redraw.tick(), if self.interactive => self.show(&world, &mut shown)?,
                 () = tokio::time::sleep_until(deadline), if self.once => {
@@ -318,7 +318,7 @@ async fn controller_ended(controller: Option<&mut Process>) -> String {
     match controller {
         Some(controller) => {
             let status = controller.ended().await;
-            controller.obituary(status)
+            controller.exit_report(status)
         }
         None => std::future::pending().await,
     }

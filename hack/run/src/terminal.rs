@@ -9,8 +9,8 @@ const ERASE_BELOW: &str = "\x1b[0J";
 const WRAP_OFF: &str = "\x1b[?7l";
 const WRAP_ON: &str = "\x1b[?7h";
 
-/// Returns true for a terminal on both sides: the table needs one, and the interrupt comes from the
-/// input.
+/// Returns true if input and output are both terminals: the table needs one, and the interrupt
+/// comes from the input.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }

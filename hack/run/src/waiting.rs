@@ -66,21 +66,21 @@ fn member_waits_for(set: &Set, name: &str, member: &Member) -> Option<String> {
         return Some(format!("pod {name} is being deleted"));
     }
     if !member.ready || member.phase != "Running" {
-        let excuse = if member.excuse.is_empty() {
+        let reason = if member.not_ready_reason.is_empty() {
             String::new()
         } else {
-            format!(" ({})", member.excuse)
+            format!(" ({})", member.not_ready_reason)
         };
         let phase = if member.phase.is_empty() {
             "not started"
         } else {
             &member.phase
         };
-        return Some(format!("pod {name} is not ready: {phase}{excuse}"));
+        return Some(format!("pod {name} is not ready: {phase}{reason}"));
     }
     (member.revision != set.update_revision).then(|| {
         format!(
-            "pod {name} has revision {}, due is {}",
+            "pod {name} has revision {}, expected {}",
             member.revision, set.update_revision
         )
     })
@@ -95,7 +95,7 @@ fn surplus(key: &Key, set: &Set, world: &Observed) -> Option<String> {
                 .ordinal
                 .is_some_and(|ordinal| wanted.contains(&ordinal))
         })
-        .map(|(pod, _)| format!("pod {} is still there", pod.name))
+        .map(|(pod, _)| format!("surplus pod {} still exists", pod.name))
 }
 
 fn status_lags(set: &Set) -> Option<String> {
@@ -227,7 +227,7 @@ pub(crate) mod tests {
         );
         assert_eq!(
             after_set(|set| set.replicas = 1),
-            "pod web-4 is still there"
+            "surplus pod web-4 still exists"
         );
         assert_eq!(
             after_set(|set| set.current_revision = "web-a".to_owned()),
@@ -249,7 +249,7 @@ pub(crate) mod tests {
         assert_eq!(
             after_pod(|pod| {
                 pod.phase = "Pending".to_owned();
-                pod.excuse = "container c: ImagePullBackOff".to_owned();
+                pod.not_ready_reason = "container c: ImagePullBackOff".to_owned();
             }),
             "pod web-4 is not ready: Pending (container c: ImagePullBackOff)"
         );
@@ -263,7 +263,7 @@ pub(crate) mod tests {
         );
         assert_eq!(
             after_pod(|pod| pod.revision = "web-a".to_owned()),
-            "pod web-4 has revision web-a, due is web-b"
+            "pod web-4 has revision web-a, expected web-b"
         );
         assert_eq!(
             after_pod(|pod| pod.set_uid = "other".to_owned()),

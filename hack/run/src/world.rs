@@ -122,7 +122,7 @@ pub(crate) struct Member {
     /// True for a Ready condition that is True.
     pub(crate) ready: bool,
     /// Reason why it is not ready, from a waiting container or a condition.
-    pub(crate) excuse: String,
+    pub(crate) not_ready_reason: String,
 }
 
 /// Reads a pod.
@@ -166,7 +166,7 @@ pub(crate) fn pod(pod: &DynamicObject) -> (Key, Member) {
             .unwrap_or_default(),
         phase: text(&status["phase"]),
         ready,
-        excuse: waiting.or_else(unmet).unwrap_or_default(),
+        not_ready_reason: waiting.or_else(unmet).unwrap_or_default(),
     };
     (Key::of(&pod.metadata), read)
 }
@@ -292,7 +292,7 @@ mod tests {
             "containerStatuses": [{"name": "c", "image": "", "imageID": "", "ready": false,
                 "restartCount": 0, "state": {"waiting": {"reason": "ImagePullBackOff"}}}],
         }}));
-        assert_eq!(waiting.excuse, "container c: ImagePullBackOff");
+        assert_eq!(waiting.not_ready_reason, "container c: ImagePullBackOff");
         assert_eq!(waiting.ordinal, Some(12));
         let unscheduled = member(
             json!({"metadata": {"name": "web-0"}, "status": {"conditions": [
@@ -300,7 +300,7 @@ mod tests {
                  "message": "0/1 nodes are available"},
             ]}}),
         );
-        assert_eq!(unscheduled.excuse, "0/1 nodes are available");
+        assert_eq!(unscheduled.not_ready_reason, "0/1 nodes are available");
         assert!(!unscheduled.ready);
     }
 

@@ -1,4 +1,4 @@
-//! Refusals of the program, before it starts anything.
+//! Usage errors, reported before any process starts.
 
 use std::io;
 use std::process::{Command, Output};

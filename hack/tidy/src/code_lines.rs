@@ -2,8 +2,7 @@
 
 use crate::{Findings, repository::SourceFile};
 
-/// The crates that hold what upstream's `history` and `statefulset` packages hold, without the
-/// controller.
+/// Crates that port upstream's `history` and `statefulset` packages, except the controller.
 pub const CRATES: [&str; 3] = ["history", "pod-control", "set-control"];
 
 /// Page with the figure.

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The crates from left to right: each may depend only on crates before it.
-pub const ARROW: [&str; 8] = [
+pub const DEPENDENCY_ORDER: [&str; 8] = [
     "kube-apimachinery",
     "statefulset-client",
     "statefulset-controller-util",
@@ -67,7 +67,7 @@ pub fn check(metadata: &Metadata) -> Findings {
 
 /// Findings of one package of the workspace.
 fn directions(name: &str, package: &Package, members: &BTreeMap<&str, &Package>) -> Findings {
-    let position = ARROW.iter().position(|known| *known == name);
+    let position = DEPENDENCY_ORDER.iter().position(|known| *known == name);
     let plane = CONTROL_PLANE.iter().position(|known| *known == name);
     if position.is_none() && plane.is_none() {
         return Findings::new();
@@ -86,7 +86,7 @@ fn directions(name: &str, package: &Package, members: &BTreeMap<&str, &Package>)
                 target == "kube-apimachinery" || CONTROL_PLANE[..plane].contains(&target)
             }
             _ if target == TEST_CONTROL_PLANE => dependency.is_dev(),
-            (Some(position), _) => ARROW[..position].contains(&target) || target == name,
+            (Some(position), _) => DEPENDENCY_ORDER[..position].contains(&target) || target == name,
             (None, None) => true,
         };
         (!allowed).then(|| format!("{name}: must not depend on {target}"))

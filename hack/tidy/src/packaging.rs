@@ -1,4 +1,4 @@
-//! The packages that may be published: their metadata, licence and pages are complete.
+//! Completeness of publishable packages.
 
 use std::path::Path;
 

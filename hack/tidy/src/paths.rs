@@ -38,7 +38,7 @@ pub fn check(files: &[SourceFile], private: &[String]) -> Findings {
                 .any(|(head, tail)| holds(line, &format!("{head}{tail}")));
             if own || (foreign && !manifest) {
                 findings.push(format!(
-                    "{}:{}: names a path of a machine",
+                    "{}:{}: contains a machine-specific path",
                     file.path,
                     index + 1
                 ));
@@ -68,7 +68,7 @@ mod tests {
             let text = format!("fine\nsee `{head}{tail}somebody/x`\n");
             assert_eq!(
                 check(&[SourceFile::new("README.md", &text)], &private),
-                ["README.md:2: names a path of a machine"]
+                ["README.md:2: contains a machine-specific path"]
             );
         }
         let log = SourceFile::new("docs/log.txt", "in /srv/checkout/crates\n");

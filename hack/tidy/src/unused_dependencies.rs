@@ -1,4 +1,4 @@
-//! Declared dependencies are used: a source file of the package names each of them.
+//! Unused dependencies.
 
 use std::{collections::BTreeSet, path::Path};
 

@@ -4,23 +4,23 @@ use serde_json::{Map, Value};
 
 /// Rule for the equality of two values.
 pub trait Rule {
-    /// Returns true if two values are equal, unless both are objects or lists of the same length;
-    /// the path ends with the name of their member.
-    fn alike(&self, path: &str, expected: &Value, actual: &Value) -> bool;
+    /// Compares two values; the path ends with the name of their member. Not called for two objects
+    /// or two lists of equal length, which are compared member by member.
+    fn equal(&self, path: &str, expected: &Value, actual: &Value) -> bool;
 
     /// Returns true if members of this name are ignored everywhere.
-    fn leaves_out(&self, member: &str) -> bool;
+    fn ignores(&self, member: &str) -> bool;
 }
 
 /// Byte-exact comparison.
 struct Exact;
 
 impl Rule for Exact {
-    fn alike(&self, _: &str, expected: &Value, actual: &Value) -> bool {
+    fn equal(&self, _: &str, expected: &Value, actual: &Value) -> bool {
         expected == actual
     }
 
-    fn leaves_out(&self, _: &str) -> bool {
+    fn ignores(&self, _: &str) -> bool {
         false
     }
 }
@@ -55,7 +55,7 @@ fn walk(rule: &dyn Rule, path: &str, expected: &Value, actual: &Value, lines: &m
                 walk(rule, &format!("{path}[{index}]"), a, b, lines);
             }
         }
-        (a, b) if rule.alike(path, a, b) => {}
+        (a, b) if rule.equal(path, a, b) => {}
         (a, b) => lines.push(format!("{path}: expected {a}, is {b}")),
     }
 }
@@ -70,7 +70,7 @@ fn pairs<'a>(
     expected: &'a Map<String, Value>,
     actual: &'a Map<String, Value>,
 ) -> Vec<Pair<'a>> {
-    let counts = |(name, _): &(&String, &Value)| !rule.leaves_out(name);
+    let counts = |(name, _): &(&String, &Value)| !rule.ignores(name);
     let mut left: Vec<(&String, &Value)> = actual.iter().filter(counts).collect();
     let mut pairs = Vec::with_capacity(left.len());
     for (name, a) in expected.iter().filter(counts) {
@@ -79,7 +79,7 @@ fn pairs<'a>(
         let found = same.or_else(|| {
             left.iter().position(|(other, _)| {
                 !expected.contains_key(*other)
-                    && rule.alike("", &text, &Value::from(other.as_str()))
+                    && rule.equal("", &text, &Value::from(other.as_str()))
             })
         });
         let b = found.map(|index| left.remove(index).1);

@@ -251,8 +251,8 @@ impl Sync {
         });
     }
 
-    /// Precondition of a deletion.
-    fn means(&self, object: &Value, members: &[&str]) -> Value {
+    /// Preconditions of a deletion.
+    fn deletion_preconditions(&self, object: &Value, members: &[&str]) -> Value {
         if !self.rules.deletions_name_objects {
             return Value::Null;
         }

@@ -17,7 +17,7 @@ pub const READS_BEFORE_CHANGES: &str = "reads-before-changes";
 pub const READS_WITHOUT_CHANGES: &str = "reads-without-changes";
 /// Rule name: reads of the live set before a claim gets an owner or a pod is deleted with its
 /// claims.
-pub const LOOKS_AT_THE_SET: &str = "looks-at-the-set";
+pub const LIVE_READS_OF_THE_SET: &str = "live-reads-of-the-set";
 
 /// A request with its verb, resource, name and body.
 pub fn request(verb: &str, resource: &str, subresource: &str, name: &str, body: Value) -> Value {
@@ -126,7 +126,7 @@ fn rule_against(
         return None;
     }
     if action.resource == STATEFUL_SETS.plural {
-        return Some(LOOKS_AT_THE_SET);
+        return Some(LIVE_READS_OF_THE_SET);
     }
     let is_one_of = |resources: &[Resource]| {
         let mut resources = resources.iter();

@@ -223,7 +223,7 @@ impl Case {
     }
 }
 
-/// An API server's answer to a deletion that means an object of another uid.
+/// Conflict message for a deletion whose UID precondition fails.
 pub(crate) fn another_uid(resource: &str, name: &str, wanted: &str, live: &str) -> String {
     format!(
         "Operation cannot be fulfilled on {resource} \"{name}\": Precondition failed: UID in \

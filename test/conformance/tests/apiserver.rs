@@ -142,7 +142,11 @@ fn case(step: &str) -> Case {
 }
 
 fn differences(step: &str) -> Vec<String> {
-    let report = apiserver::run_cases(&[case(step)], &Against::Embedded).unwrap();
+    differences_in(case(step))
+}
+
+fn differences_in(case: Case) -> Vec<String> {
+    let report = apiserver::run_cases(&[case], &Against::Embedded).unwrap();
     report
         .failed
         .into_iter()
@@ -179,6 +183,21 @@ fn every_part_of_a_response_is_compared() {
             Some(r#"step 1, GET /healthz: retry-after: expected "1", is """#),
         ),
         (
+            r#"{"method": "GET", "path": "/healthz",
+                "response": {"status": 200, "text": "ok", "warning": "299"}}"#,
+            Some(r#"step 1, GET /healthz: warning: expected "299", is """#),
+        ),
+        (
+            r#"{"method": "GET", "path": "/api/v1/namespaces/{ns}/pods/p",
+                "response": {"status": 404, "body": {"kind": "Status", "apiVersion": "v1",
+                    "metadata": {}, "status": "Failure", "message": "pods \"p\" not found",
+                    "reason": "Gone", "details": {"name": "p", "kind": "pods"}, "code": 404}}}"#,
+            Some(
+                "step 1, GET /api/v1/namespaces/{ns}/pods/p: .reason: expected \"Gone\", \
+                  is \"NotFound\"",
+            ),
+        ),
+        (
             r#"{"method": "GET", "path": "/api/v1/namespaces/{{no.name}}",
                 "response": {"status": 200}}"#,
             Some(
@@ -208,6 +227,12 @@ fn managed_fields_are_compared_only_on_request() {
                 "resourceVersion": "<rv>", "creationTimestamp": "<time>", "managedFields": []},
             "data": {"a": "b"}}}}"#;
     assert_eq!(differences(step), [""; 0]);
+    let compared = format!(r#"{{"case": "made-up", "managedFields": true, "steps": [{step}]}}"#);
+    let found = differences_in(serde_json::from_str(&compared).unwrap());
+    let expected = "step 1, POST /api/v1/namespaces/{ns}/configmaps: .metadata.managedFields: \
+                    expected [], is [{";
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with(expected), "{found:?}");
     let differing = step.replace(r#""data": {"a": "b"}}}}"#, r#""data": {"a": "c"}}}}"#);
     assert_eq!(
         differences(&differing),

@@ -3,7 +3,7 @@
 use conformance::odd::fuzz::{Panics, Round};
 
 #[test]
-fn odd_objects_affect_nothing_else() {
+fn fuzz_rounds_affect_no_ordinary_set() {
     let panics = Panics::watch();
     let caught = std::panic::catch_unwind(|| panic!("on purpose"));
     assert!(caught.is_err());

@@ -59,7 +59,7 @@ async fn program_runs_sets_until_interrupted() {
 /// The program of the documentation is this one, and needs one dependency besides kube, tokio and
 /// the crate that selects the Kubernetes version.
 #[test]
-fn program_is_the_documented_one_with_one_dependency() {
+fn program_matches_the_page_and_needs_four_dependencies() {
     let source = include_str!("../src/main.rs");
     let code = source.lines().filter(|line| !line.starts_with("//!"));
     let code = code.collect::<Vec<_>>().join("\n");

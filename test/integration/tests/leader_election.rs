@@ -76,7 +76,7 @@ async fn grant_lease(plane: &TestControlPlane) {
 }
 
 /// A cluster with its running instances.
-struct Contest {
+struct ElectionCluster {
     cluster: NodeCluster,
     running: JoinSet<(&'static str, Ended<()>)>,
 }
@@ -87,7 +87,7 @@ struct Instance {
     task: AbortHandle,
 }
 
-impl Contest {
+impl ElectionCluster {
     async fn start() -> Self {
         let pods = PodBehaviour {
             start_delay: POD_DELAY.into(),
@@ -212,28 +212,28 @@ impl Contest {
 
 #[tokio::test(start_paused = true)]
 async fn leader_that_cannot_renew_stops_writing() {
-    integration::embedded_only!("suspends instances in paused time");
-    let mut contest = Contest::start().await;
-    contest.join("instance-a", false);
+    integration::embedded_only!("injects faults");
+    let mut election = ElectionCluster::start().await;
+    election.join("instance-a", false);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    contest.join("instance-b", false);
-    contest
+    election.join("instance-b", false);
+    election
         .cluster
         .create(&STATEFUL_SETS, &manifests::web(12))
         .await;
     tokio::time::sleep(Duration::from_secs(13)).await;
     // Its controller still reaches the server.
-    let election = RequestMatcher::any().user_agent("instance-a-election");
-    let faults = contest.cluster.plane().server().faults();
-    faults.inject_always(election, FaultAction::DropBeforeCommit);
+    let renewals = RequestMatcher::any().user_agent("instance-a-election");
+    let faults = election.cluster.plane().server().faults();
+    faults.inject_always(renewals, FaultAction::DropBeforeCommit);
     let within = Duration::from_secs(10);
     let lost = Ended::Lost(Lost::NotRenewed { within });
-    assert_eq!(contest.ended().await, ("instance-a", lost));
-    contest.settle().await;
-    assert_eq!(contest.holder().await, "instance-b");
-    contest.assert_one_writer_at_a_time();
+    assert_eq!(election.ended().await, ("instance-a", lost));
+    election.settle().await;
+    assert_eq!(election.holder().await, "instance-b");
+    election.assert_one_writer_at_a_time();
     let creations = |name: &str| {
-        let writes = contest.writes();
+        let writes = election.writes();
         let of_pods = |entry: &&AuditEntry| entry.summary().starts_with("create pods");
         let of_it = writes.iter().filter(|entry| entry.user_agent == name);
         of_it.filter(of_pods).count()
@@ -241,77 +241,77 @@ async fn leader_that_cannot_renew_stops_writing() {
     let (first, second) = (creations("instance-a"), creations("instance-b"));
     assert!(first > 2 && second > 2, "{first} {second}");
     assert_eq!(first + second, 12);
-    assert_eq!(contest.cluster.status("web").await["readyReplicas"], 12);
+    assert_eq!(election.cluster.status("web").await["readyReplicas"], 12);
 }
 
 #[tokio::test(start_paused = true)]
 async fn takeover_of_settled_sets_writes_only_the_lease() {
-    integration::embedded_only!("suspends instances in paused time");
-    let mut contest = Contest::start().await;
-    let mut leader = contest.join("instance-a", true);
-    contest
+    integration::embedded_only!("reads the audit log");
+    let mut election = ElectionCluster::start().await;
+    let mut leader = election.join("instance-a", true);
+    election
         .cluster
         .create(&STATEFUL_SETS, &manifests::web(3))
         .await;
-    contest.settle().await;
+    election.settle().await;
     for (turn, name) in ["instance-b", "instance-c", "instance-d", "instance-e"]
         .into_iter()
         .enumerate()
     {
-        let before = contest.writes().len();
-        let next = contest.join(name, true);
+        let before = election.writes().len();
+        let next = election.join(name, true);
         if turn % 2 == 0 {
             leader.task.abort();
-            while contest.running.join_next().await.expect("it ends").is_ok() {}
+            while election.running.join_next().await.expect("it ends").is_ok() {}
         } else {
             leader.stop.cancel();
-            assert_eq!(contest.ended().await.1, Ended::Finished(()));
+            assert_eq!(election.ended().await.1, Ended::Finished(()));
         }
-        contest.settle().await;
-        assert_eq!(contest.holder().await, name);
-        let writes = contest.writes();
+        election.settle().await;
+        assert_eq!(election.holder().await, name);
+        let writes = election.writes();
         let others = writes[before..]
             .iter()
             .filter(|entry| entry.resource != "leases");
         assert_eq!(others.map(AuditEntry::summary).collect::<Vec<_>>(), [""; 0]);
         leader = next;
     }
-    contest.assert_one_writer_at_a_time();
+    election.assert_one_writer_at_a_time();
 }
 
 #[tokio::test(start_paused = true)]
 async fn leader_ends_when_its_lease_is_taken() {
-    integration::embedded_only!("suspends instances in paused time");
-    let mut contest = Contest::start().await;
-    contest.join("instance-a", false);
-    contest
+    integration::embedded_only!("steals a lease");
+    let mut election = ElectionCluster::start().await;
+    election.join("instance-a", false);
+    election
         .cluster
         .create(&STATEFUL_SETS, &manifests::web(1))
         .await;
-    contest.settle().await;
-    let leases = contest.cluster.plane().leases();
+    election.settle().await;
+    let leases = election.cluster.plane().leases();
     let stolen = leases.steal(SYSTEM, LEASE, "thief");
     stolen.await.expect("there is a lease");
     let holder = "thief".to_owned();
     assert_eq!(
-        contest.ended().await,
+        election.ended().await,
         ("instance-a", Ended::Lost(Lost::Taken { holder }))
     );
     // The thief never renews.
-    contest.join("instance-b", false);
-    contest.settle().await;
-    assert_eq!(contest.holder().await, "instance-b");
-    let lease = contest.cluster.lease(LEASE).await;
+    election.join("instance-b", false);
+    election.settle().await;
+    assert_eq!(election.holder().await, "instance-b");
+    let lease = election.cluster.lease(LEASE).await;
     assert_eq!(lease["spec"]["leaseTransitions"], 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn election_needs_three_verbs_on_leases() {
-    integration::embedded_only!("suspends instances in paused time");
-    let mut contest = Contest::start().await;
-    contest.join("instance-a", false);
+    integration::embedded_only!("reads the audit log");
+    let mut election = ElectionCluster::start().await;
+    election.join("instance-a", false);
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let audit = contest.cluster.plane().server().audit();
+    let audit = election.cluster.plane().server().audit();
     let entries = audit.matching(|entry| entry.user_agent.ends_with("-election"));
     let mut requests: Vec<String> = entries.iter().map(AuditEntry::summary).collect();
     requests.dedup();

@@ -34,7 +34,7 @@ fn pod_order(cluster: &NodeCluster) -> Vec<String> {
     named.collect()
 }
 
-/// Waits until the set has settled; keeps the whole audit log.
+/// Clears the audit log, then waits until writes stop.
 async fn settle_logged(cluster: &NodeCluster) {
     let log = cluster.plane().server().audit();
     log.clear();
@@ -97,12 +97,18 @@ async fn pods_start_in_order_and_scale_down_in_reverse() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn parallel_set_creates_all_pods_in_one_batch() {
+async fn parallel_set_creates_pods_without_waiting_for_readiness() {
     integration::embedded_only!("counts requests");
-    let cluster = NodeCluster::start(PodBehaviour::default()).await;
+    let stage = Duration::from_secs(60);
+    let cluster = NodeCluster::start(PodBehaviour::with_delays(stage)).await;
     let mut set = manifests::web(20);
     set["spec"]["podManagementPolicy"] = json!("Parallel");
     cluster.create(&STATEFUL_SETS, &set).await;
+    tokio::time::sleep(stage).await;
+    assert_eq!(cluster.pod_names().await.len(), 20);
+    let ready = cluster.status("web").await["readyReplicas"].as_u64();
+    assert_eq!(ready.unwrap_or(0), 0);
+    tokio::time::sleep(2 * stage).await;
     cluster.settle().await;
     assert_complete(&cluster.status("web").await, 20);
 }
@@ -122,14 +128,14 @@ async fn rollout_goes_from_the_highest_ordinal_to_the_partition() {
              "value": partition},
         ])
     };
-    json_patch(&cluster, &image("2", 2)).await;
+    edit_set(&cluster, &image("2", 2)).await;
     settle_logged(&cluster).await;
     assert_eq!(pod_order(&cluster), ["delete web-2", "create web-2"]);
     let status = cluster.status("web").await;
     assert_eq!(status["updatedReplicas"], 1);
     assert_ne!(status["currentRevision"], status["updateRevision"]);
 
-    json_patch(&cluster, &image("2", 0)).await;
+    edit_set(&cluster, &image("2", 0)).await;
     settle_logged(&cluster).await;
     let rolled = [
         "delete web-1",
@@ -140,7 +146,7 @@ async fn rollout_goes_from_the_highest_ordinal_to_the_partition() {
     assert_eq!(pod_order(&cluster), rolled);
     assert_complete(&cluster.status("web").await, 3);
 
-    json_patch(&cluster, &image("1", 0)).await;
+    edit_set(&cluster, &image("1", 0)).await;
     cluster.settle().await;
     let revisions = cluster.revisions().await;
     assert_eq!(
@@ -153,7 +159,7 @@ async fn rollout_goes_from_the_highest_ordinal_to_the_partition() {
     assert_eq!(status["currentRevision"], revisions[1]["metadata"]["name"]);
 }
 
-async fn json_patch(cluster: &NodeCluster, operations: &Value) {
+async fn edit_set(cluster: &NodeCluster, operations: &Value) {
     // A merge patch can't change list elements, so the whole set is edited.
     let mut set = cluster
         .get(&STATEFUL_SETS, "web")
@@ -169,7 +175,7 @@ async fn json_patch(cluster: &NodeCluster, operations: &Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failed_pod_is_replaced() {
+async fn deleted_pod_is_recreated() {
     integration::embedded_only!("counts requests");
     let cluster = NodeCluster::start(pods()).await;
     cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;

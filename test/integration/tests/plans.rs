@@ -187,7 +187,7 @@ fn comparable(case: &Case, mut lines: Vec<String>) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn plans_are_followed() {
+async fn controller_writes_match_the_plan() {
     let pods = PodBehaviour::with_delays(STEP);
     let actors = ActorsConfig {
         kubelet: Some(KubeletConfig::new(pods)),

@@ -14,16 +14,16 @@ mod not_played;
 mod ownership;
 mod pods;
 mod rollouts;
+mod run_view;
 mod scale;
 mod staleness;
-mod story;
 mod unobserved;
 mod volumes;
 
 pub use check::Check;
-pub use issues::{ISSUES, Standing};
+pub use issues::{ISSUES, IssueStatus};
 pub use not_played::{NOT_PLAYED, NotPlayed};
-pub use story::Story;
+pub use run_view::RunView;
 
 use crate::history::History;
 use crate::judges::judge;
@@ -44,7 +44,7 @@ pub struct Scenario {
     /// Its plans, which are variants of each other.
     pub plans: fn() -> Vec<Plan>,
     /// Checks the situation and the result.
-    pub expect: fn(&Story<'_>, &mut Check),
+    pub expect: fn(&RunView<'_>, &mut Check),
 }
 
 /// All scenarios that are played, in the order of their numbers.
@@ -88,7 +88,7 @@ impl Scenario {
             check.fail(format!("violation: {violation}"));
         }
         let history = History::read(&record);
-        (self.expect)(&Story::new(variant, plan, &record, &history), &mut check);
+        (self.expect)(&RunView::new(variant, plan, &record, &history), &mut check);
         if check.failures().is_empty() {
             return Ok(());
         }

@@ -182,7 +182,7 @@ pub fn plans(workload: &Workload) -> Vec<(String, Plan)> {
             plans.push((format!("{name}: {what} write {nth}"), plan));
         }
     }
-    for (resource, at, time) in cancelled(&reference) {
+    for (resource, at, time) in superseded(&reference) {
         let plan = workload.plan.clone().at(at, freeze(Some(resource), time));
         let what = format!("{name}: hide {resource} after {at} ms until the object's next event");
         plans.push((what, plan));
@@ -221,7 +221,11 @@ fn faults_of_writes() -> Vec<(String, Fault, u64)> {
     let mut faults = vec![
         ("crash before".to_owned(), Fault::CrashBefore, 0),
         ("crash after".to_owned(), Fault::CrashAfter, 0),
-        ("lose the answer to".to_owned(), Fault::LoseAnswer(all()), 0),
+        (
+            "lose the response to".to_owned(),
+            Fault::LoseResponse(all()),
+            0,
+        ),
         ("drop".to_owned(), Fault::Drop(all()), 0),
     ];
     for pause in PAUSES {
@@ -253,16 +257,16 @@ fn moments(record: &Record) -> BTreeSet<u64> {
     changes(record).into_iter().map(|(_, _, at)| at).collect()
 }
 
-/// The events that a later one of the same object makes out of date: resource, time, and the time
-/// from the first until the second has arrived.
-fn cancelled(record: &Record) -> BTreeSet<(&'static str, u64, u64)> {
+/// Events superseded by a later event of the same object: resource, time, and time until the later
+/// one has arrived.
+fn superseded(record: &Record) -> BTreeSet<(&'static str, u64, u64)> {
     let mut latest: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    let mut cancelled = BTreeSet::new();
+    let mut superseded = BTreeSet::new();
     for (resource, name, at) in changes(record) {
         let earlier = latest.insert((resource, name), at);
         if let Some(earlier) = earlier.filter(|earlier| *earlier < at) {
-            cancelled.insert((resource, earlier, at - earlier + ARRIVED));
+            superseded.insert((resource, earlier, at - earlier + ARRIVED));
         }
     }
-    cancelled
+    superseded
 }

@@ -54,7 +54,7 @@ impl fmt::Display for Violation {
 pub struct Verdict {
     /// Broken rules.
     pub violations: Vec<Violation>,
-    /// Number of writes that made a claim lose its protection.
+    /// Number of writes, successful or not, that could let the garbage collector delete a claim.
     pub doomed: usize,
     /// Number of those whose spec a user changed in the last moment: after the controller looked
     /// and before the API server got the write.

@@ -1,4 +1,4 @@
-//! The price of stale caches: refused writes by the lag of the watches.
+//! Report of syncs, duplicate creations, conflicts and violations at each watch lag.
 
 use std::io;
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use simulation::catalogue::{ISSUES, NOT_PLAYED, Standing, scenarios};
+use simulation::catalogue::{ISSUES, IssueStatus, NOT_PLAYED, scenarios};
 use simulation::exhaustive::{plans, workloads};
 use simulation::judges::judge;
 use simulation::outcome::Outcome;
@@ -43,7 +43,7 @@ enum Command {
     Seeds(Seeds),
     /// Hits every write and every event of a workload with every fault in turn.
     Exhaust(Exhaust),
-    /// Prints the refused writes of the workloads by the lag of the watches.
+    /// Prints the workloads' syncs, writes, duplicates, conflicts and violations at each watch lag.
     Lags,
     /// Prints how many scenarios and upstream issues the catalogue has.
     Catalogue,
@@ -161,15 +161,15 @@ fn print_catalogue(out: &mut impl io::Write) -> io::Result<()> {
         out,
         "{scenarios} scenarios with {variants} variants; {rest} not played"
     )?;
-    let of = |standing| ISSUES.iter().filter(|it| it.1 == standing).count();
+    let of = |status| ISSUES.iter().filter(|it| it.1 == status).count();
     writeln!(
         out,
         "{} upstream issues: {} repaired by v1.36 and here, {} behave as in v1.36, {} only here \
          repaired",
         ISSUES.len(),
-        of(Standing::Repaired),
-        of(Standing::Kept),
-        of(Standing::Stricter)
+        of(IssueStatus::Repaired),
+        of(IssueStatus::Kept),
+        of(IssueStatus::Stricter)
     )
 }
 

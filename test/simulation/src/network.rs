@@ -116,7 +116,7 @@ impl Network {
         if fate.ending == Ending::CrashAfter {
             return self.crash().await;
         }
-        if fate.ending == Ending::LoseAnswer {
+        if fate.ending == Ending::LoseResponse {
             return Err(Reset.into());
         }
         sleep(fate.back).await;

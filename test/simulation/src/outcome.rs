@@ -39,7 +39,7 @@ pub struct Outcome {
     pub syncs: usize,
     /// Seconds from the last fault to the last write.
     pub settled_after: Option<f64>,
-    /// Number of writes that made a claim lose its protection.
+    /// Number of writes, successful or not, that could let the garbage collector delete a claim.
     pub doomed: usize,
     /// Number of those that a user's change outran.
     pub outrun: usize,

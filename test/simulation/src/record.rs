@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::agent::Process;
 
 /// Resources whose writes don't concern sets.
-const BESIDE: [&str; 2] = ["leases", "events"];
+const UNRELATED_RESOURCES: [&str; 2] = ["leases", "events"];
 
 /// Part of the note of a process that ended by itself.
 pub const ENDS: &str = " ends: ";
@@ -176,7 +176,7 @@ pub fn is_lease_write(request: &Request) -> bool {
 /// Reports whether a request writes something that concerns a set.
 pub fn is_write(verb: Option<Verb>, resource: &str) -> bool {
     let reads = [Verb::Get, Verb::List, Verb::Watch];
-    verb.is_some_and(|verb| !reads.contains(&verb)) && !BESIDE.contains(&resource)
+    verb.is_some_and(|verb| !reads.contains(&verb)) && !UNRELATED_RESOURCES.contains(&resource)
 }
 
 /// Everything that happened in a run.

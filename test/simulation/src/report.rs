@@ -122,8 +122,8 @@ impl Report {
         )?;
         writeln!(
             out,
-            "{requests} requests, {syncs} syncs, {writes} writes; {doomed} writes doomed a claim, \
-             a user's change outran {outrun} of them"
+            "{requests} requests, {syncs} syncs, {writes} writes; {doomed} writes that could delete \
+             a claim; a user's change came before {outrun} of them"
         )?;
         let mut settled = self.settled.clone();
         settled.sort_by(f64::total_cmp);

@@ -59,7 +59,7 @@ async fn run_plan(plan: &Plan) -> Record {
     timed.sort_by_key(|(at, _)| *at);
     for step in &plan.steps {
         if let (Trigger::Write(nth), Action::Fault { fault, time }) = (step.at, &step.action) {
-            world.strike(nth, fault.clone(), (*time).into());
+            world.inject_at_write(nth, fault.clone(), (*time).into());
         }
     }
     for (at, action) in timed {

@@ -1,4 +1,4 @@
-//! Situations that the runs must reach: a judge proves nothing about what never happens.
+//! Situations that the runs must reach, so that no rule passes vacuously.
 
 mod reach;
 
@@ -19,7 +19,6 @@ pub const SITUATIONS: &[&str] = &[
     "a condemned pod that is unavailable is deleted",
     "a failed pod is replaced",
     "a lease is lost",
-    "a list is repeated after an expired watch",
     "a parallel sync creates several pods",
     "a parallel sync deletes several condemned pods",
     "a pod gets the current revision below the partition",
@@ -32,7 +31,7 @@ pub const SITUATIONS: &[&str] = &[
     "a pod with a name that is not canonical is left alone",
     "a process crashes",
     "a process crashes at a write",
-    "a process leads for the second time",
+    "a resource is listed again after a watch",
     "a revision is adopted",
     "a revision is created",
     "a revision is deleted",
@@ -68,11 +67,12 @@ pub const SITUATIONS: &[&str] = &[
     "a write is rejected: not found",
     "a write is rejected: too many requests",
     "a write never arrives",
-    "the answer to a claim's change is lost",
-    "the answer to a pod's creation is lost",
-    "the answer to a pod's deletion is lost",
-    "the answer to a revision's creation is lost",
-    "the answer to a status is lost",
+    "an instance leads for the second time",
+    "the response to a claim's change is lost",
+    "the response to a pod's creation is lost",
+    "the response to a pod's deletion is lost",
+    "the response to a revision's creation is lost",
+    "the response to a status is lost",
     "two sets run side by side",
 ];
 
@@ -83,6 +83,9 @@ pub fn reached(case: &Case<'_>, verdict: &Verdict) -> BTreeSet<&'static str> {
     reach::requests(case, &mut reached);
     reach::syncs(case, &mut reached);
     reach::commits(case, &mut reached);
+    if verdict.removed > 0 {
+        reached.insert("a claim is collected with its pod or set");
+    }
     if verdict.outrun > 0 {
         reached.insert("a user's change outruns a claim's last look");
     }

@@ -291,8 +291,8 @@ impl World {
     }
 
     /// Hits the `nth` write of the instances with this fault.
-    pub fn strike(&self, nth: u64, fault: Fault, time: Duration) {
-        self.faults.strike(nth, fault, time);
+    pub fn inject_at_write(&self, nth: u64, fault: Fault, time: Duration) {
+        self.faults.inject_at_write(nth, fault, time);
     }
 
     /// Returns the instance that holds the lease.

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
 
-use simulation::catalogue::{Check, ISSUES, NOT_PLAYED, Story, scenario, scenarios};
+use simulation::catalogue::{Check, ISSUES, NOT_PLAYED, RunView, scenario, scenarios};
 use simulation::history::History;
 use simulation::outcome::Outcome;
 use simulation::plan::{Action, Millis, Trigger};
@@ -66,7 +66,7 @@ scenarios! {
     claim_that_exists_already = 5,
     gone_pod_does_not_stop_a_scale_down = 6,
     takeover_from_a_frozen_replica_during_a_roll = 7,
-    takeover_by_a_reader_of_fewer_replicas = 8,
+    new_leader_with_stale_replicas_deletes_no_pod = 8,
     takeover_by_a_reader_of_a_deleted_set = 9,
     takeover_by_a_reader_of_an_old_template = 10,
     expired_watches_cause_no_write = 11,
@@ -80,17 +80,17 @@ scenarios! {
     crash_after_a_revision_is_raised = 19,
     crash_in_a_burst_of_creations = 20,
     crash_while_releasing_or_adopting = 21 [release adoption],
-    crash_again_and_again = 22 [
+    rollout_survives_crash_at_every_kth_write = 22 [
         every_1 every_2 every_3 every_4 every_5 every_6 every_7 every_8 every_9
         every_10 every_11 every_12 every_13 every_14 every_15 every_16 every_17 every_18 every_19 every_20
     ],
     pod_is_unready_for_a_moment = 23 [ordered parallel],
     pod_is_replaced_by_a_stranger = 24,
-    scale_up_that_nobody_saw = 25,
-    template_that_nobody_saw = 26,
-    deletions_that_nobody_saw = 27,
+    reverted_scale_up_creates_no_pod = 25,
+    reverted_template_creates_no_revision = 26,
+    pods_deleted_unseen_are_replaced_in_order = 27,
     lost_event_of_a_deletion = 28,
-    errors_at_every_third_write = 29 [internal_error too_many_requests],
+    rollout_survives_a_third_of_writes_failing = 29 [internal_error too_many_requests],
     lost_answers_of_every_kind = 30,
     quota_below_the_replicas = 31,
     quota_that_condemned_pods_fill = 32,
@@ -98,7 +98,7 @@ scenarios! {
     pods_that_admission_changes = 34,
     forbidden_owners_of_claims = 35,
     outage_during_a_roll = 36,
-    conflicts_at_every_change_of_a_pod = 37,
+    pod_repair_survives_conflicts = 37,
     bad_first_image = 38 [ordered parallel],
     broken_pod_below_the_partition = 39 [two_pods percent],
     unready_updated_pods = 40,
@@ -119,8 +119,8 @@ scenarios! {
     lost_claim_of_a_pending_pod = 55,
     retention_changed_back_and_forth = 56 [to_retain to_delete],
     claims_with_other_owners = 57,
-    scaled_up_onto_a_doomed_claim = 58,
-    killed_pod_without_a_controller = 59,
+    scale_up_waits_for_deletion_of_its_claim = 58,
+    pod_killed_during_downtime_keeps_its_claim = 59,
     two_sets_with_the_same_claims = 60,
     labels_of_claims_in_a_burst = 61,
     orphaned_while_adopting = 62,
@@ -132,10 +132,10 @@ scenarios! {
     pods_with_names_that_are_not_canonical = 68,
     name_that_is_too_long = 69,
     late_deletion_meets_a_new_pod = 70,
-    leadership_that_changes_all_the_time = 71,
+    frequent_takeovers_repeat_no_write = 71,
     two_versions_that_take_turns = 72 [v1_33 v1_34],
     takeover_from_an_older_version = 73 [v1_33 v1_34 v1_35],
-    further_member_of_templates = 74,
+    field_from_upgraded_server_restarts_no_pod = 74,
     equal_revisions_of_large_hashes = 75,
     wedged_and_hot_sets_among_many = 77,
     burst_of_creations_with_failures = 78,
@@ -160,7 +160,7 @@ fn every_scenario_is_tested_or_listed() {
 }
 
 #[test]
-fn every_issue_of_a_scenario_has_a_standing() {
+fn every_issue_of_a_scenario_has_a_status() {
     let named = scenarios().into_iter().flat_map(|it| it.origin);
     let named: BTreeSet<u32> = named.copied().collect();
     let listed: Vec<u32> = ISSUES.iter().map(|(number, _)| *number).collect();
@@ -202,7 +202,7 @@ fn assert_situations_needed(numbers: RangeInclusive<u32>) {
         let record = run(&plan);
         let history = History::read(&record);
         let mut check = Check::default();
-        (scenario.expect)(&Story::new(0, &plan, &record, &history), &mut check);
+        (scenario.expect)(&RunView::new(0, &plan, &record, &history), &mut check);
         if check.failures().is_empty() && plan != whole {
             passed.push(scenario.number);
         }

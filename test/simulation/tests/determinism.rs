@@ -1,4 +1,4 @@
-//! The same plan gives the same run in every process.
+//! Tests that a plan gives the same run in every process.
 
 use std::process::Command;
 

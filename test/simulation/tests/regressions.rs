@@ -1,4 +1,4 @@
-//! Every plan in `regressions` runs without a violation.
+//! Tests that no recorded regression violates a rule.
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,14 +27,21 @@ fn every_file_is_a_regression() {
         let text = fs::read_to_string(&file).expect("the file can be read");
         let regression = Regression::from_json(&text)
             .unwrap_or_else(|error| panic!("{name} is no regression: {error}"));
-        assert!(regression.found.ends_with('.'), "{name}: a sentence");
+        assert!(
+            regression.found.ends_with('.'),
+            "{name}: `found` must end with a period"
+        );
         let rule: Vec<&str> = regression.rule.split('-').collect();
         assert!(
             matches!(rule[..], [_, number] if number.parse::<u32>().is_ok()),
             "{name}: a rule such as R-4, not {}",
             regression.rule
         );
-        assert_eq!(regression.to_json() + "\n", text, "{name} is written alike");
+        assert_eq!(
+            regression.to_json() + "\n",
+            text,
+            "{name} is not in the canonical form"
+        );
     }
 }
 

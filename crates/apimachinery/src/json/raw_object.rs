@@ -184,7 +184,7 @@ struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 /// Collects the members of an object in their order.
 struct Members;
 
-/// Does the same, and edits the object in one of them.
+/// Collects the members, and edits the object in one of them.
 struct EditedMember<'a, F> {
     name: &'a str,
     edit: F,

@@ -13,7 +13,7 @@ static NEWEST: LazyLock<Table> = LazyLock::new(|| Table::new(Version::V1_37));
 /// A version of the types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// The types of v1.36.2. No older ones are known, so they stand for these, too.
+    /// The types of v1.36.2. Also used for older versions.
     #[default]
     V1_36,
     /// The types of v1.37.0.
@@ -24,7 +24,7 @@ impl Version {
     /// The newest version.
     pub const NEWEST: Self = Self::V1_37;
 
-    /// Returns the types that Kubernetes 1.`minor` knows best.
+    /// Returns the types to use for Kubernetes 1.`minor`.
     pub fn of_minor(minor: u32) -> Self {
         if minor < 37 { Self::V1_36 } else { Self::V1_37 }
     }

@@ -264,12 +264,12 @@ impl<K: CachedObject> Informer<K> {
                 Some(old) => handler.on_update(old, new),
                 None => handler.on_add(new, initial),
             });
-            turn.share(begun).await;
+            turn.record(begun).await;
         }
         for gone in &replaced.gone {
             let begun = Instant::now();
             self.notify(|handler| handler.on_delete(gone, true));
-            turn.share(begun).await;
+            turn.record(begun).await;
         }
         self.processed(start, &list.resource_version);
         if initial {
@@ -376,7 +376,7 @@ impl<K: CachedObject> Informer<K> {
                 ControlFlow::Break(ended) => return ended,
             }
             self.reporter.recovered();
-            turn.share(begun).await;
+            turn.record(begun).await;
         }
     }
 
@@ -406,7 +406,7 @@ impl<K: CachedObject> Informer<K> {
         for object in self.indexer.list() {
             let begun = Instant::now();
             self.notify(|handler| handler.on_update(&object, &object));
-            turn.share(begun).await;
+            turn.record(begun).await;
         }
     }
 
@@ -432,7 +432,7 @@ impl Turn {
     const BUSY_MAX: Duration = Duration::from_millis(1);
 
     /// Counts an object and the work on it. Yields to other tasks at the end of the turn.
-    async fn share(&mut self, begun: Instant) {
+    async fn record(&mut self, begun: Instant) {
         self.objects += 1;
         self.busy += begun.elapsed();
         if self.objects >= Self::OBJECTS_MAX || self.busy >= Self::BUSY_MAX {

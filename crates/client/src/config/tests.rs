@@ -518,8 +518,8 @@ async fn service_account_tokens_require_https() {
     };
     assert_eq!(
         made("http://127.0.0.1:8001").unwrap_err().to_string(),
-        "cannot set up the connection to http://127.0.0.1:8001/: tokens of service accounts are \
-         sent to https addresses alone"
+        "cannot set up the connection to http://127.0.0.1:8001/: service account tokens are \
+         sent only to https servers"
     );
     made("https://127.0.0.1:6443").unwrap();
 }

@@ -63,7 +63,7 @@ impl FaultRule {
     /// Returns true if the rule matches this call and has failures left. Live reads that the
     /// reference does not make never fail: before a write, the reference reads only sets and
     /// revisions live.
-    pub(super) fn strikes(&self, action: &Action) -> bool {
+    pub(super) fn applies_to(&self, action: &Action) -> bool {
         let reference_reads = ["statefulsets", "controllerrevisions"];
         self.times > 0
             && self.verb == action.verb

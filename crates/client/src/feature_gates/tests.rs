@@ -190,7 +190,7 @@ fn events_and_revisions_follow_emulated_version() {
 fn update_rules_follow_emulated_version() {
     let answers = |gates: FeatureGates| {
         [
-            gates.freezes_recreate(),
+            gates.rejects_recreate(),
             gates.completes_every_strategy(),
             gates.keeps_recreate_conditions(),
             gates.replaces_unavailable_pods_outside_budget(),

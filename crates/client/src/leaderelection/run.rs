@@ -39,7 +39,9 @@ impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotRenewed { within } => write!(f, "it could not be renewed within {within:?}"),
-            Self::Taken { holder } if holder.is_empty() => f.write_str("it was taken and given up"),
+            Self::Taken { holder } if holder.is_empty() => {
+                f.write_str("another process took and then released it")
+            }
             Self::Taken { holder } => write!(f, "{holder:?} has taken it"),
         }
     }

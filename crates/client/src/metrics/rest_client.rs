@@ -49,8 +49,7 @@ const NO_ANSWER: &str = "<error>";
 /// The metric families of requests to API servers.
 ///
 /// Some describe features that only Go's client has, and have constant values. Clients share no
-/// connections, so no transport is cached. The client library runs exec plugins and doesn't expose
-/// their certificates.
+/// connections, so no transport is cached. Certificates from exec plugins are not measured.
 ///
 /// Upstream: `component-base/metrics/prometheus/restclient`.
 #[derive(Clone)]

@@ -118,7 +118,7 @@ impl ApiHealthLog {
     pub(crate) fn unanswered(&self, right: &Right, after: Duration) {
         if right.is_of_collection() {
             let seconds = after.as_secs();
-            let error = format!("no response, or only requests to wait, for {seconds} s");
+            let error = format!("no response, or only Retry-After responses, for {seconds} s");
             self.state().failed_to_read(right, &error);
         }
     }
@@ -160,8 +160,8 @@ impl State {
             TroubleKind::Untrusted => tracing::warn!(
                 parent: None,
                 %error, withheld,
-                "no secure connection to the API server, trying again; check its certificate and \
-                 ours, when they expire, and the certificate authority"
+                "no secure connection to the API server, trying again; check the server's and \
+                 the client's certificates, their expiry, and the certificate authority"
             ),
             TroubleKind::Unauthorized => tracing::warn!(
                 parent: None,
@@ -217,7 +217,7 @@ impl State {
             tracing::warn!(
                 parent: None,
                 request = %right, %error, withheld,
-                "API server returns errors, trying again; see its log"
+                "API server does not serve lists or watches, trying again; see its log"
             );
         });
     }
@@ -227,7 +227,13 @@ impl State {
         if self.failing.is_empty()
             && let Some(((), after)) = self.failure.end()
         {
-            self.log(|withheld| tracing::info!(parent: None, %after, withheld, "API server responds again"));
+            self.log(|withheld| {
+                tracing::info!(
+                    parent: None,
+                    %after, withheld,
+                    "API server serves lists and watches again"
+                );
+            });
         }
     }
 

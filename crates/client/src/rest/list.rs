@@ -65,7 +65,8 @@ impl ListStream {
         }
     }
 
-    /// Returns the next item, none after the last one. Its text is complete, but may be no JSON.
+    /// Returns the next item, none after the last one. Its text is complete, but may be invalid
+    /// JSON.
     ///
     /// # Errors
     ///
@@ -100,7 +101,7 @@ impl ListStream {
     ///
     /// # Errors
     ///
-    /// The page is no list, or incomplete.
+    /// The page is not a list, or is incomplete.
     pub fn finish(self) -> Result<ListMetadata, Error> {
         let envelope = Document::new(self.items.into_envelope());
         let read = serde_json::from_str(envelope.text()).and_then(|envelope: Envelope| {

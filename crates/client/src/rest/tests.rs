@@ -230,9 +230,9 @@ async fn pending_list_is_logged_after_a_minute() {
     assert_eq!(
         log.take(),
         [
-            "WARN API server returns errors, trying again; see its log request=list pods in all \
-             namespaces error=no response, or only requests to wait, for 60 s",
-            "INFO API server responds again after=30 s",
+            "WARN API server does not serve lists or watches, trying again; see its log request=list pods \
+             in all namespaces error=no response, or only Retry-After responses, for 60 s",
+            "INFO API server serves lists and watches again after=30 s",
         ]
     );
     // The write's caller logs its result.

@@ -88,7 +88,7 @@ type Tcp = FencedIo<TokioIo<TcpStream>>;
 /// one copy of the code above it: TLS, HTTP and credentials.
 type Connector = BoxCloneSyncService<Uri, MaybeHttpsStream<Tcp>, BoxError>;
 
-/// Boxes a connector whose connections have no TLS of the proxy's.
+/// Boxes a connector that doesn't use TLS to the proxy.
 fn plain<C>(connector: C) -> Connector
 where
     C: Service<Uri, Response = Tcp, Future: Send> + Clone + Send + Sync + 'static,

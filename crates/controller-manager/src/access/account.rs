@@ -146,7 +146,7 @@ async fn is_denied(client: &RestClient, reviews: &Resource, spec: &Value) -> boo
             answer.is_ok_and(|answer| !answer.status.allowed)
         }
         Err(error) => {
-            tracing::debug!(%error, %review, "cannot ask who may do what");
+            tracing::debug!(%error, %review, "cannot send an access review");
             false
         }
     }

@@ -119,8 +119,8 @@ async fn server_state_logs_outages() {
         "WARN API server unreachable, trying again",
         "WARN API server rejects the credentials, trying again",
         "INFO API server accepts the credentials again",
-        "WARN API server returns errors, trying again",
-        "INFO API server responds again",
+        "WARN API server does not serve lists or watches, trying again",
+        "INFO API server serves lists and watches again",
     ];
     assert_eq!(log.len(), starts.len(), "{log:#?}");
     for (line, start) in log.iter().zip(starts) {

@@ -9,7 +9,8 @@ use crate::logging::Format;
 #[derive(Debug, Clone, PartialEq, clap::Args)]
 #[command(next_help_heading = "Logs flags")]
 pub(crate) struct LogsFlags {
-    /// Log verbosity: 0 to 3 logs steps, 4 decisions, 5 and more everything
+    /// Log verbosity: 0 and 1 log failures and state changes, 2 and 3 also events, 4 debug
+    /// messages, 5 or more everything
     #[arg(short = 'v', long = "v", value_name = "int", default_value = "0", value_parser = values::int)]
     pub(crate) verbosity: i32,
 

@@ -26,8 +26,8 @@ pub(crate) struct MetricsFlags {
     #[arg(long, value_name = "strings", default_value = "", value_parser = values::strings)]
     pub(crate) disabled_metrics: Strings,
 
-    /// The previous minor version, to show the metrics hidden since. There are none between these
-    /// versions
+    /// The previous minor version, whose metrics are shown even if this version hides them. No
+    /// effect: this version hides none
     #[arg(long, value_name = "string", default_value = "")]
     pub(crate) show_hidden_metrics_for_version: String,
 }

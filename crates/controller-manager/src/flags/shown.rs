@@ -5,7 +5,7 @@ use super::{argv, command};
 /// Types whose values Go prints in brackets.
 const BRACKETED: [&str; 2] = ["strings", "namedCertKey"];
 /// Flags that print something; they are not settings.
-const QUESTIONS: [&str; 3] = ["generate", "help", "version"];
+const PRINT_FLAGS: [&str; 3] = ["generate", "help", "version"];
 
 /// Name and value of every flag, sorted by name: values set by the argument vector, defaults for
 /// the others.
@@ -22,7 +22,7 @@ pub(crate) fn shown(arguments: &[String]) -> anyhow::Result<Vec<(String, String)
     let mut all: Vec<(String, String)> = command
         .get_arguments()
         .filter_map(|arg| {
-            let name = arg.get_long().filter(|name| !QUESTIONS.contains(name))?;
+            let name = arg.get_long().filter(|name| !PRINT_FLAGS.contains(name))?;
             let raw = matches.get_raw(arg.get_id().as_str());
             let values: Vec<_> = raw
                 .into_iter()

@@ -344,7 +344,7 @@ fn each_mistake_is_reported_in_one_line() {
         (&["-v"], "flag needs an argument: 'v' in -v; see --help"),
         (
             &["--v=loud"],
-            "invalid argument \"loud\" for \"-v, --v\" flag: must be a whole number of 32 bits",
+            "invalid argument \"loud\" for \"-v, --v\" flag: must be a 32-bit integer",
         ),
         (
             &["--leader-elect=maybe"],
@@ -353,7 +353,7 @@ fn each_mistake_is_reported_in_one_line() {
         (
             &["--kube-api-burst", "99999999999"],
             "invalid argument \"99999999999\" for \"--kube-api-burst\" flag: \
-             must be a whole number of 32 bits",
+             must be a 32-bit integer",
         ),
         (
             &["--kube-api-qps=NaN"],

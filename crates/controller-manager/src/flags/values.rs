@@ -31,12 +31,12 @@ pub(super) fn boolean(text: &str) -> Result<bool, &'static str> {
 
 /// Parses a 32-bit integer.
 pub(super) fn int(text: &str) -> Result<i32, &'static str> {
-    parse(text, "must be a whole number of 32 bits")
+    parse(text, "must be a 32-bit integer")
 }
 
 /// Parses an unsigned 32-bit integer.
 pub(super) fn unsigned(text: &str) -> Result<u32, &'static str> {
-    parse(text, "must be a whole number of 32 bits, 0 or greater")
+    parse(text, "must be an unsigned 32-bit integer")
 }
 
 /// Parses a finite number.

@@ -73,11 +73,7 @@ impl Handler {
         let user = match self.authentication.authenticate(chain, headers).await {
             Ok(user) => user,
             Err(reason) => {
-                tracing::debug!(
-                    path,
-                    reason = reason.0,
-                    "a request without good credentials"
-                );
+                tracing::debug!(path, reason = reason.0, "cannot authenticate the request");
                 let failure = Failure {
                     code: StatusCode::UNAUTHORIZED,
                     reason: "Unauthorized",

@@ -52,7 +52,7 @@ impl HealthCheck for InformerSync {
     fn check(&self) -> Result<(), String> {
         let phase = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*phase {
-            Phase::Starting => Err("the API server does not allow the work yet".to_owned()),
+            Phase::Starting => Err("still waiting for the API server to grant access".to_owned()),
             Phase::StandingBy => Ok(()),
             Phase::Running(filled) if filled() => Ok(()),
             Phase::Running(_) => Err("the caches are not filled yet".to_owned()),
@@ -69,7 +69,7 @@ impl HealthCheck for Shutdown {
 
     fn check(&self) -> Result<(), String> {
         if self.0.is_cancelled() {
-            return Err("the program is ending".to_owned());
+            return Err("the process is shutting down".to_owned());
         }
         Ok(())
     }

@@ -46,8 +46,8 @@ impl Reviewer {
         }
     }
 
-    /// Posts a review and returns the answered object. Retries failures that may pass, which is
-    /// safe because a review changes nothing. Logs the first failure, and the recovery.
+    /// Posts a review and returns the answered object. Retries transient failures, which is safe
+    /// because a review changes nothing. Logs the first failure, and the recovery.
     ///
     /// # Errors
     ///

@@ -36,7 +36,7 @@ const STREAMS_DEFAULT: u32 = 250;
 /// Time limit for an HTTP/2 client to answer a ping.
 const PING_MAX: Duration = Duration::from_secs(15);
 /// Time limit for requests in progress when the server stops.
-const FAREWELL_MAX: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -182,7 +182,7 @@ async fn until_end<C, E>(
         ended
     } else {
         shut_down(connection.as_mut());
-        let Ok(ended) = timeout(FAREWELL_MAX, connection).await else {
+        let Ok(ended) = timeout(DRAIN_TIMEOUT, connection).await else {
             return;
         };
         ended

@@ -60,7 +60,7 @@ fn new_incarnation_starts_without_writes() {
 fn deleted_pod_must_be_gone_or_terminating() {
     let (caches, store, web) = setup();
     let pod = ObjectKey::new("ns", "web-0");
-    caches.show_running(&pod, "p");
+    caches.show_not_terminating(&pod, "p");
     store.deleted_pod(&web, "u", &pod, "p");
     assert_eq!(
         store.ensure_ready(&web).unwrap_err(),
@@ -98,12 +98,12 @@ fn caches_report_versions_and_running_pods() {
     let set = builders::set("web").build();
     let pod = builders::pod(&set, 0);
     let key = ObjectKey::new("ns", "web-0");
-    assert!(!caches.shows_pod_running(&key, "web-0-uid"));
+    assert!(!caches.shows_pod_not_terminating(&key, "web-0-uid"));
     caches.pods.add(pod.build());
-    assert!(caches.shows_pod_running(&key, "web-0-uid"));
-    assert!(!caches.shows_pod_running(&key, "another"));
+    assert!(caches.shows_pod_not_terminating(&key, "web-0-uid"));
+    assert!(!caches.shows_pod_not_terminating(&key, "another"));
     caches.pods.add(pod.terminating().build());
-    assert!(!caches.shows_pod_running(&key, "web-0-uid"));
+    assert!(!caches.shows_pod_not_terminating(&key, "web-0-uid"));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn sync_waits_for_every_deleted_pod() {
         store.deleted_pod(&web, "u", &ObjectKey::new("ns", name), name);
     }
     let last = ObjectKey::new("ns", "web-1");
-    caches.show_running(&last, "web-1");
+    caches.show_not_terminating(&last, "web-1");
     let stale = StaleCache::PodDeleted { pod: last };
     assert_eq!(store.ensure_ready(&web).unwrap_err(), stale);
     assert_eq!(

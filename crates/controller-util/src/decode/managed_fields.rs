@@ -1,4 +1,4 @@
-//! `managedFields`: often half of an object's text, and read by no decision.
+//! Removal of `managedFields`, which no decision reads; often half of an object's text.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use memchr::memmem;
 
 /// The list in the form that API servers write.
 const FIELDS: &str = r#""managedFields":["#;
-/// The member after the metadata; unlike theirs, the lists in it must stay.
+/// Marks the end of the metadata: a `managedFields` list after it must stay.
 const SPEC: &str = r#""spec""#;
 
 /// Returns an object's text with `null` for the `managedFields` in its metadata; every other value

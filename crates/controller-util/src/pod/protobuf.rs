@@ -16,7 +16,7 @@ mod tests;
 ///
 /// # Errors
 ///
-/// The bytes are no message, or a string is invalid UTF-8.
+/// The bytes are not a message, or a string is invalid UTF-8.
 pub(super) fn decode(message: &[u8]) -> Result<Pod, WireError> {
     let mut pod = Pod::default();
     for field in fields(message, "Pod") {
@@ -144,8 +144,8 @@ fn pair<'a>(entry: &'a [u8], name: &str) -> Result<(&'a str, &'a str), WireError
     Ok((key, text))
 }
 
-/// Reads a `Time`, in whole seconds as in JSON. The zero time, an empty message, is none; a time
-/// beyond the clock's range saturates.
+/// Reads a `Time`, in whole seconds as in JSON. Returns `None` for the zero time, an empty message.
+/// A time beyond the clock's range saturates.
 fn time(value: Value<'_>) -> Result<Option<Timestamp>, WireError> {
     if value.bytes().is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Slices of an object's text, which they share.
+//! JSON values as slices of a shared text.
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -183,7 +183,7 @@ struct RawRetentionPolicy {
 }
 
 impl StatefulSetSpec {
-    /// Reads the spec from its text, whose parts the templates are.
+    /// Decodes the spec; its templates are slices of the text.
     pub(super) fn decode(spec: &SharedText) -> Result<Self, serde_json::Error> {
         let text = spec.to_str();
         let raw: RawSpec<'_> = serde_json::from_str(&text)?;

@@ -55,7 +55,7 @@ impl PodTemplate {
     ///
     /// # Errors
     ///
-    /// As of [`PodTemplate::to_value`].
+    /// Same as [`PodTemplate::to_value`].
     pub fn encoded(&self) -> Result<Cow<'_, str>, ParseError> {
         if self.is_encoded {
             return Ok(self.to_json());
@@ -67,7 +67,7 @@ impl PodTemplate {
     ///
     /// # Errors
     ///
-    /// As of [`PodTemplate::to_value`].
+    /// Same as [`PodTemplate::to_value`].
     pub fn members(&self) -> Result<Arc<TemplateMembers>, ParseError> {
         self.memo
             .members(|| TemplateMembers::parse(&self.encoded()?))
@@ -92,7 +92,7 @@ impl PodTemplate {
     }
 
     /// Takes over the memo of the set's previous template, if the text is the same.
-    pub(super) fn succeed(&mut self, previous: &Self) {
+    pub(super) fn inherit_memo(&mut self, previous: &Self) {
         if self.json_len() == previous.json_len() && self.to_json() == previous.to_json() {
             self.memo = Arc::clone(&previous.memo);
         }
@@ -119,7 +119,7 @@ impl Default for PodTemplate {
 #[derive(Debug)]
 pub struct TemplateMembers {
     metadata: Option<Box<RawValue>>,
-    /// The spec, with the text of its members; empty if it is no object.
+    /// The spec, with the text of its members; empty if it isn't an object.
     pub spec: RawObject<'static>,
 }
 
@@ -138,7 +138,7 @@ impl TemplateMembers {
     ///
     /// # Errors
     ///
-    /// As of [`PodTemplate::to_value`].
+    /// Same as [`PodTemplate::to_value`].
     pub fn metadata(&self) -> Result<Value, ParseError> {
         let metadata = self.metadata.as_ref();
         metadata.map_or(Ok(Value::Null), |metadata| parse(metadata.get()))

@@ -16,7 +16,7 @@ pub struct FakeCaches(Mutex<Shown>);
 #[derive(Default)]
 struct Shown {
     versions: BTreeMap<TrackedResource, String>,
-    running: BTreeSet<(ObjectKey, String)>,
+    not_terminating: BTreeSet<(ObjectKey, String)>,
 }
 
 impl FakeCaches {
@@ -26,13 +26,15 @@ impl FakeCaches {
     }
 
     /// Shows a pod as existing and not terminating.
-    pub fn show_running(&self, pod: &ObjectKey, uid: &str) {
-        self.shown().running.insert((pod.clone(), uid.to_owned()));
+    pub fn show_not_terminating(&self, pod: &ObjectKey, uid: &str) {
+        self.shown()
+            .not_terminating
+            .insert((pod.clone(), uid.to_owned()));
     }
 
     /// Hides all pods.
     pub fn hide_pods(&self) {
-        self.shown().running.clear();
+        self.shown().not_terminating.clear();
     }
 
     fn shown(&self) -> MutexGuard<'_, Shown> {
@@ -49,9 +51,9 @@ impl CacheVersions for FakeCaches {
             .unwrap_or_default()
     }
 
-    fn shows_pod_running(&self, pod: &ObjectKey, pod_uid: &str) -> bool {
+    fn shows_pod_not_terminating(&self, pod: &ObjectKey, pod_uid: &str) -> bool {
         self.shown()
-            .running
+            .not_terminating
             .contains(&(pod.clone(), pod_uid.to_owned()))
     }
 }

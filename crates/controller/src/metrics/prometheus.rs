@@ -129,7 +129,8 @@ pub struct SetFamilies {
 }
 
 impl SetFamilies {
-    /// Adds the families to a registry, with that of skipped syncs only on request.
+    /// Adds the families to a registry; the counter of skipped syncs only if
+    /// `show_stale_sync_skips`.
     ///
     /// # Errors
     ///

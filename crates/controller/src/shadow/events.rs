@@ -9,12 +9,11 @@ use statefulset_client::rest::RestClient;
 use statefulset_controller_util::consistency::TrackedResource;
 use statefulset_controller_util::stateful_set::StatefulSet;
 
-use super::deed::{Deed, Verb};
+use super::observable_write::{ObservableWrite, Verb};
 
 /// Possible difference between the clocks of this program and of the writer of an event.
 const SKEW: SignedDuration = SignedDuration::from_secs(30);
-/// Age up to which an event shows a failure that lasts: the controller's longest pause between two
-/// tries, and a little more.
+/// Maximum age of an event that counts as a current failure: the longest retry delay plus a margin.
 const FAILURE_MAX: SignedDuration = SignedDuration::from_mins(20);
 
 /// The events about a set.
@@ -44,8 +43,13 @@ impl Events {
     }
 
     /// True if an event reports this write, and not the same one at an earlier time.
-    pub(super) fn report(&self, deed: &Deed, at: Timestamp, earlier: Option<Timestamp>) -> bool {
-        let reason = match deed.verb {
+    pub(super) fn report(
+        &self,
+        write: &ObservableWrite,
+        at: Timestamp,
+        earlier: Option<Timestamp>,
+    ) -> bool {
+        let reason = match write.verb {
             Verb::Create => "SuccessfulCreate",
             Verb::Change => "SuccessfulUpdate",
             Verb::Delete => "SuccessfulDelete",
@@ -57,15 +61,15 @@ impl Events {
             distance <= SKEW && !earlier.is_some_and(is_nearer)
         };
         self.0.iter().any(|event| {
-            event.reason == reason && event.names(deed) && event.last.is_none_or(is_about)
+            event.reason == reason && event.names(write) && event.last.is_none_or(is_about)
         })
     }
 
     /// True if an event reports that this write fails.
-    pub(super) fn report_failure(&self, deed: &Deed, now: Timestamp) -> bool {
+    pub(super) fn report_failure(&self, write: &ObservableWrite, now: Timestamp) -> bool {
         self.0.iter().any(|event| {
             event.reason.starts_with("Failed")
-                && event.names(deed)
+                && event.names(write)
                 && event
                     .last
                     .is_none_or(|last| now.duration_since(last) <= FAILURE_MAX)
@@ -89,8 +93,8 @@ impl Event {
 
     /// True if the message names the kind and the object, as in `delete Pod web-1 in StatefulSet
     /// web successful`.
-    fn names(&self, deed: &Deed) -> bool {
-        let kind = match deed.resource {
+    fn names(&self, write: &ObservableWrite) -> bool {
+        let kind = match write.resource {
             TrackedResource::Pods => "Pod",
             TrackedResource::PersistentVolumeClaims => "Claim",
             TrackedResource::StatefulSets | TrackedResource::ControllerRevisions => return false,
@@ -98,6 +102,6 @@ impl Event {
         let words: Vec<&str> = self.message.split_whitespace().collect();
         words
             .windows(2)
-            .any(|pair| matches!(pair, [word, name] if *word == kind && *name == &*deed.name))
+            .any(|pair| matches!(pair, [word, name] if *word == kind && *name == &*write.name))
     }
 }

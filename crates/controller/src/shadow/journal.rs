@@ -11,7 +11,7 @@ use crate::metrics::{NoopShadowMetrics, ShadowMetrics, Verdict};
 
 /// Differences that are kept; later ones are only counted.
 const KEPT_MAX: usize = 100;
-/// Bytes of the objects of one difference; larger situations are kept without their objects.
+/// Bytes of the objects of one difference; larger differences are kept without their objects.
 const OBJECTS_BYTES_MAX: usize = 256 << 10;
 
 /// The results of a shadow. Clones share them.

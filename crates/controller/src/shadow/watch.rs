@@ -16,19 +16,19 @@ use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod, split_name};
 use statefulset_controller_util::stateful_set::{KIND, StatefulSet};
 
-use super::deed::{Deed, Verb, owners};
-use super::ledger::Ledger;
-use super::situation::Before;
+use super::observable_write::{ObservableWrite, Verb, owners};
+use super::open_comparisons::OpenComparisons;
+use super::snapshot::Before;
 
 /// Claims whose set is not cached yet; more are forgotten.
 const STRAY_CLAIMS_MAX: usize = 1000;
 
 /// The open comparisons of all sets.
 #[derive(Default)]
-pub(super) struct Ledgers(Mutex<BTreeMap<ObjectKey, Ledger>>);
+pub(super) struct ComparisonsBySet(Mutex<BTreeMap<ObjectKey, OpenComparisons>>);
 
-impl Ledgers {
-    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Ledger>> {
+impl ComparisonsBySet {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, OpenComparisons>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -36,7 +36,7 @@ impl Ledgers {
 /// Records writes and adds their sets to the queue.
 #[derive(Clone)]
 pub(super) struct Observer {
-    pub(super) ledgers: Arc<Ledgers>,
+    pub(super) comparisons: Arc<ComparisonsBySet>,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) sets: Arc<Indexer<StatefulSet>>,
     pub(super) clock: Arc<dyn Clock>,
@@ -47,32 +47,39 @@ pub(super) struct Observer {
 /// A change of a claim that came before its set.
 pub(super) struct Stray {
     namespace: Box<str>,
-    deed: Deed,
+    write: ObservableWrite,
     before: Before,
     version: Box<str>,
     at: Timestamp,
 }
 
 impl Observer {
-    fn see(&self, set: ObjectKey, deed: Deed, before: Before, version: &str, at: Timestamp) {
-        let mut ledgers = self.ledgers.lock();
-        let ledger = ledgers.entry(set.clone()).or_default();
-        ledger.see(deed, before, version, at);
-        drop(ledgers);
+    fn see(
+        &self,
+        set: ObjectKey,
+        write: ObservableWrite,
+        before: Before,
+        version: &str,
+        at: Timestamp,
+    ) {
+        let mut comparisons = self.comparisons.lock();
+        let open = comparisons.entry(set.clone()).or_default();
+        open.see(write, before, version, at);
+        drop(comparisons);
         self.queue.add(set);
     }
 
-    /// Records a write to an object of this controller, if it is a set.
+    /// Records a write to an object, if a set controls it.
     fn see_of(
         &self,
         (namespace, version): (&str, &str),
         controller: Option<&OwnerReference>,
-        deed: Deed,
+        write: ObservableWrite,
         before: Before,
     ) {
         if let Some(owner) = controller.filter(|owner| *owner.kind == *KIND) {
             let set = ObjectKey::new(namespace, &owner.name);
-            self.see(set, deed, before, version, self.clock.now());
+            self.see(set, write, before, version, self.clock.now());
         }
     }
 
@@ -80,10 +87,10 @@ impl Observer {
     fn see_claim(&self, claim: &Claim, verb: Verb, before: Before) {
         let (namespace, name) = (&*claim.namespace, &*claim.name);
         let resource = TrackedResource::PersistentVolumeClaims;
-        let deed = Deed::new(verb, resource, name).with(owners(claim));
+        let write = ObservableWrite::new(verb, resource, name).with(owners(claim));
         let (version, at) = (&claim.resource_version, self.clock.now());
         if let Some(set) = self.set_of_claim(namespace, name) {
-            self.see(set, deed, before, version, at);
+            self.see(set, write, before, version, at);
             return;
         }
         let mut strays = self.strays.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,7 +99,7 @@ impl Observer {
         }
         strays.push(Stray {
             namespace: namespace.into(),
-            deed,
+            write,
             before,
             version: version.clone(),
             at,
@@ -118,7 +125,7 @@ impl EventHandler<StatefulSet> for Observer {
     fn on_add(&self, set: &Arc<StatefulSet>, _in_initial_list: bool) {
         let mut strays = self.strays.lock().unwrap_or_else(PoisonError::into_inner);
         let (own, others) = std::mem::take(&mut *strays).into_iter().partition(|stray| {
-            let found = self.set_of_claim(&stray.namespace, &stray.deed.name);
+            let found = self.set_of_claim(&stray.namespace, &stray.write.name);
             *stray.namespace == *set.namespace() && found.is_some_and(|key| key == set.key())
         });
         *strays = others;
@@ -126,25 +133,25 @@ impl EventHandler<StatefulSet> for Observer {
         let own: Vec<Stray> = own;
         for stray in own {
             let Stray {
-                deed,
+                write,
                 before,
                 version,
                 at,
                 ..
             } = stray;
-            self.see(set.key(), deed, before, &version, at);
+            self.see(set.key(), write, before, &version, at);
         }
     }
 
     fn on_update(&self, _old: &Arc<StatefulSet>, _new: &Arc<StatefulSet>) {}
 
     fn on_delete(&self, set: &Arc<StatefulSet>, _final_state_unknown: bool) {
-        self.ledgers.lock().remove(&set.key());
+        self.comparisons.lock().remove(&set.key());
     }
 }
 
-fn pod_deed(verb: Verb, pod: &Pod) -> Deed {
-    Deed::new(verb, TrackedResource::Pods, &pod.name)
+fn pod_write(verb: Verb, pod: &Pod) -> ObservableWrite {
+    ObservableWrite::new(verb, TrackedResource::Pods, &pod.name)
 }
 
 impl EventHandler<Pod> for Observer {
@@ -152,12 +159,12 @@ impl EventHandler<Pod> for Observer {
         if in_initial_list {
             return;
         }
-        let deed = pod_deed(Verb::Create, pod).with(pod.revision().to_owned());
+        let write = pod_write(Verb::Create, pod).with(pod.revision().to_owned());
         let controller = pod.controller.as_deref();
         self.see_of(
             (&pod.namespace, &pod.resource_version),
             controller,
-            deed,
+            write,
             Before::Pod(None),
         );
     }
@@ -173,16 +180,16 @@ impl EventHandler<Pod> for Observer {
         let (owner, next_owner) = (old.controller.as_deref(), new.controller.as_deref());
         if owner != next_owner {
             let changed = owner.or(next_owner);
-            self.see_of(place, changed, pod_deed(Verb::Change, new), before());
+            self.see_of(place, changed, pod_write(Verb::Change, new), before());
         } else if [POD_NAME_LABEL, POD_INDEX_LABEL]
             .iter()
             .any(|label| old.labels.get(label) != new.labels.get(label))
         {
-            self.see_of(place, owner, pod_deed(Verb::Change, new), before());
+            self.see_of(place, owner, pod_write(Verb::Change, new), before());
         }
         if !old.is_terminating() && new.is_terminating() {
-            let deed = pod_deed(Verb::Delete, new);
-            self.see_of(place, new.controller.as_deref(), deed, before());
+            let write = pod_write(Verb::Delete, new);
+            self.see_of(place, new.controller.as_deref(), write, before());
         }
     }
 
@@ -192,11 +199,11 @@ impl EventHandler<Pod> for Observer {
         }
         let before = Before::Pod(Some(Arc::clone(pod)));
         let controller = pod.controller.as_deref();
-        let deed = pod_deed(Verb::Delete, pod);
+        let write = pod_write(Verb::Delete, pod);
         self.see_of(
             (&pod.namespace, &pod.resource_version),
             controller,
-            deed,
+            write,
             before,
         );
     }
@@ -219,8 +226,8 @@ impl EventHandler<Claim> for Observer {
     fn on_delete(&self, _claim: &Arc<Claim>, _final_state_unknown: bool) {}
 }
 
-fn revision_deed(verb: Verb, revision: &ControllerRevision) -> Deed {
-    Deed::new(verb, TrackedResource::ControllerRevisions, &revision.name)
+fn revision_write(verb: Verb, revision: &ControllerRevision) -> ObservableWrite {
+    ObservableWrite::new(verb, TrackedResource::ControllerRevisions, &revision.name)
 }
 
 impl EventHandler<ControllerRevision> for Observer {
@@ -228,12 +235,12 @@ impl EventHandler<ControllerRevision> for Observer {
         if in_initial_list {
             return;
         }
-        let deed = revision_deed(Verb::Create, revision).with(revision.revision.to_string());
+        let write = revision_write(Verb::Create, revision).with(revision.revision.to_string());
         let controller = revision.controller.as_ref();
         self.see_of(
             (&revision.namespace, &revision.resource_version),
             controller,
-            deed,
+            write,
             Before::Revision(None),
         );
     }
@@ -244,11 +251,11 @@ impl EventHandler<ControllerRevision> for Observer {
         }
         let before = Before::Revision(Some(Arc::clone(old)));
         let controller = new.controller.as_ref().or(old.controller.as_ref());
-        let deed = revision_deed(Verb::Change, new);
+        let write = revision_write(Verb::Change, new);
         self.see_of(
             (&new.namespace, &new.resource_version),
             controller,
-            deed,
+            write,
             before,
         );
     }
@@ -256,11 +263,11 @@ impl EventHandler<ControllerRevision> for Observer {
     fn on_delete(&self, revision: &Arc<ControllerRevision>, _final_state_unknown: bool) {
         let before = Before::Revision(Some(Arc::clone(revision)));
         let controller = revision.controller.as_ref();
-        let deed = revision_deed(Verb::Delete, revision);
+        let write = revision_write(Verb::Delete, revision);
         self.see_of(
             (&revision.namespace, &revision.resource_version),
             controller,
-            deed,
+            write,
             before,
         );
     }

@@ -36,7 +36,7 @@ use statefulset_set_control::{
 };
 
 use crate::error::Error;
-use crate::long_computation::{beside_the_runtime, computes_for_long};
+use crate::long_computation::{computes_for_long, poll_in_place};
 use crate::metrics::{NoopSetMetrics, SetMetrics, Unavailability, stale_resource};
 use crate::set_aside::ensure_decoded;
 use crate::sync_log::SyncLog;
@@ -171,9 +171,9 @@ impl SetSyncer {
         let is_deep = set.metadata.is_deep || revisions.iter().any(|revision| revision.is_deep);
         let sync = self.sync_stateful_set(&set, selector, revisions);
         if is_deep {
-            beside_the_runtime(on_large_stack(sync)).await
+            poll_in_place(on_large_stack(sync)).await
         } else if computes_for_long(&set) {
-            beside_the_runtime(sync).await
+            poll_in_place(sync).await
         } else {
             sync.await
         }

@@ -27,7 +27,7 @@ use crate::stateful_set::{PodHandler, SetSyncer, SyncerParts, process_next_work_
 
 /// Timeout of a worker that waits for an expected key.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Maximum of turns of a scale-down; more than any set here needs.
+/// Maximum number of turns of a scale-down; more than any set here needs.
 const TURNS_MAX: usize = 100;
 /// A bound that no scale-up reaches.
 pub(super) const UNBOUNDED: usize = 1_000;
@@ -128,8 +128,8 @@ impl Controller {
         assert_eq!(self.queue.get().await, None);
     }
 
-    /// Syncs the key that the queue must hold. Like upstream's, it is no production worker: it
-    /// doesn't retry a failed sync.
+    /// Syncs the key that the queue must hold. Like upstream's, it is not a production worker:
+    /// it doesn't retry a failed sync.
     ///
     /// Upstream: `fakeWorker`.
     pub(super) async fn work(&mut self) -> Result<SyncOutcome, Error> {

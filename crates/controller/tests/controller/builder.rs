@@ -125,7 +125,7 @@ async fn election_replaces_the_fence_of_the_options() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutdown_timeout_ends_a_sync_that_never_does() {
+async fn shutdown_timeout_aborts_a_hanging_sync() {
     let world = World::new().await;
     world.create_set("web", 1).await;
     let creations = RequestMatcher::any().verb(Verb::Create).resource("pods");

@@ -44,7 +44,7 @@ impl SetMetrics for Count {
 }
 
 #[tokio::test(start_paused = true)]
-async fn panic_in_a_sync_is_the_sets_error() {
+async fn panic_in_a_sync_fails_only_that_set() {
     let log = CapturedLog::at(Level::ERROR);
     let mut world = World::new().await;
     world.create_set("web", 2).await;

@@ -1,4 +1,4 @@
-//! The same controller twice: no difference.
+//! Comparison of two identical controllers.
 
 use kube_test_control_plane::admission::{AdmissionRequest, Denial, Operation};
 use serde_json::{Value, json};

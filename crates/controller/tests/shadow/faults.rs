@@ -1,4 +1,4 @@
-//! Rollouts under faults: no difference, and no write.
+//! Rollouts under faults, without false differences.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ async fn rollouts_are_explained(seed: u64, policy: &str) {
         if draw.below(2) == 0 {
             let watches = RequestMatcher::any().user(SHADOW);
             let faults = stage.plane.server().faults();
-            faults.strike_open_watches(watches, WatchAction::Cut);
+            faults.apply_to_open_watches(watches, WatchAction::Cut);
         }
         if draw.below(2) == 0 {
             stage.delete_pod("web-0").await;

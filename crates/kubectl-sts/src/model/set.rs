@@ -40,7 +40,7 @@ pub struct SetSpec {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct UpdateStrategy {
-    /// `RollingUpdate` or `OnDelete`.
+    /// `RollingUpdate`, `OnDelete` or `Recreate`.
     #[serde(rename = "type")]
     pub kind: String,
     rolling_update: Option<RollingUpdate>,

@@ -31,7 +31,7 @@ pub(super) async fn check(server: &Server) -> Check {
             Ok(objects) => found.extend(objects),
             // A server without the resource has no such objects.
             Err(error) if is_not_served(&error) => {}
-            Err(error) => return Check::unseen(NAME, &error),
+            Err(error) => return Check::unread(NAME, &error),
         }
     }
     judge(&found)
@@ -110,15 +110,18 @@ fn judge(hooks: &[Hook]) -> Check {
         .collect();
     if !exempting.is_empty() {
         let text = format!(
-            "webhooks and policies that name the built-in controller's account: {}; name {SHIPPED} \
-             in them too",
+            "webhooks and policies that name the built-in controller's account: {}; add {SHIPPED} \
+             to them",
             exempting.len()
         );
         return Check::new(NAME, Verdict::Todo, text).with(exempting);
     }
     let text = match hooks.len() {
-        0 => "no webhook or policy sees the controller's writes".to_owned(),
-        count => format!("webhooks and policies that see its writes: {count}, none by its account"),
+        0 => "no webhook or policy matches the controller's writes".to_owned(),
+        count => format!(
+            "webhooks and policies that match the controller's writes: {count}; none exempts only \
+             the built-in controller"
+        ),
     };
     Check::new(NAME, Verdict::Ok, text).with(hooks.iter().map(|hook| hook.name.clone()))
 }

@@ -18,7 +18,7 @@ pub(super) enum Verdict {
     /// The switch needs no change here.
     Ok,
     /// A permission is missing, so that the objects couldn't be read.
-    Unseen,
+    Unread,
     /// Something is left to do.
     Todo,
     /// The switch would do harm.
@@ -52,8 +52,8 @@ impl Check {
     }
 
     /// A check whose objects can't be read.
-    pub(super) fn unseen(name: &'static str, error: &anyhow::Error) -> Self {
-        Self::new(name, Verdict::Unseen, format!("not seen: {error:#}"))
+    pub(super) fn unread(name: &'static str, error: &anyhow::Error) -> Self {
+        Self::new(name, Verdict::Unread, format!("incomplete: {error:#}"))
     }
 
     /// Adds details.
@@ -71,7 +71,7 @@ impl Check {
     pub(super) fn text(&self, style: Style) -> String {
         let (verdict, tone) = match self.verdict {
             Verdict::Ok => ("ok", Tone::Good),
-            Verdict::Unseen => ("unseen", Tone::Warn),
+            Verdict::Unread => ("unread", Tone::Warn),
             Verdict::Todo => ("todo", Tone::Warn),
             Verdict::Stop => ("stop", Tone::Bad),
         };

@@ -24,7 +24,7 @@ const COPIED: [&str; 4] = [
 pub(super) async fn check(server: &Server, now: Timestamp) -> Check {
     match read(server).await {
         Ok((leases, pods)) => judge(&leases, &pods, now),
-        Err(error) => Check::unseen(NAME, &error),
+        Err(error) => Check::unread(NAME, &error),
     }
 }
 
@@ -99,7 +99,7 @@ fn judge(leases: &[Value], pods: &[Value], now: Timestamp) -> Check {
     copied.dedup();
     let copied = copied
         .into_iter()
-        .map(|flag| format!("set here too: {flag}"));
+        .map(|flag| format!("also set {flag} on this controller"));
     Check::new(NAME, verdict, text).with(leads.into_iter().chain(copied))
 }
 
@@ -187,7 +187,10 @@ mod tests {
         );
         let open = judged(&[expired], &pods);
         assert_eq!(open.verdict, Verdict::Todo);
-        assert_eq!(open.details, ["set here too: --kube-api-qps=40"]);
+        assert_eq!(
+            open.details,
+            ["also set --kube-api-qps=40 on this controller"]
+        );
         let done = judged(&[held], std::slice::from_ref(&disabled));
         assert!(
             done.text.starts_with("this controller leads (it)"),

@@ -8,23 +8,23 @@ use crate::server::{CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Server};
 
 const NAME: &str = "rights";
 /// The role that every API server creates for the built-in controller.
-const STOCK_ROLE: &str = "system:controller:statefulset-controller";
+const DEFAULT_ROLE: &str = "system:controller:statefulset-controller";
 
 pub(super) async fn check(server: &Server) -> Check {
-    let role = server.get_value(&CLUSTER_ROLES, None, STOCK_ROLE).await;
+    let role = server.get_value(&CLUSTER_ROLES, None, DEFAULT_ROLE).await;
     let binding = server
         .get_value(&CLUSTER_ROLE_BINDINGS, None, SHIPPED)
         .await;
     match (role, binding) {
         (Ok(role), Ok(binding)) => judge(role.as_ref(), binding.as_ref()),
-        (Err(error), _) | (_, Err(error)) => Check::unseen(NAME, &error),
+        (Err(error), _) | (_, Err(error)) => Check::unread(NAME, &error),
     }
 }
 
 fn judge(role: Option<&Value>, binding: Option<&Value>) -> Check {
     if role.is_none() {
         let text = format!(
-            "ClusterRole {STOCK_ROLE} is missing, which every API server with RBAC creates: \
+            "ClusterRole {DEFAULT_ROLE} is missing, which every API server with RBAC creates: \
              restart an API server to have it created again"
         );
         return Check::new(NAME, Verdict::Stop, text);
@@ -37,9 +37,9 @@ fn judge(role: Option<&Value>, binding: Option<&Value>) -> Check {
         return Check::new(NAME, Verdict::Todo, text);
     };
     let bound = binding.pointer("/roleRef/name").and_then(Value::as_str);
-    if bound != Some(STOCK_ROLE) {
+    if bound != Some(DEFAULT_ROLE) {
         let bound = bound.unwrap_or_default();
-        let text = format!("ClusterRoleBinding {SHIPPED} grants {bound}, not {STOCK_ROLE}");
+        let text = format!("ClusterRoleBinding {SHIPPED} grants {bound}, not {DEFAULT_ROLE}");
         return Check::new(NAME, Verdict::Stop, text);
     }
     let accounts = accounts(binding);
@@ -48,7 +48,7 @@ fn judge(role: Option<&Value>, binding: Option<&Value>) -> Check {
         return Check::new(NAME, Verdict::Stop, text);
     }
     let text = format!(
-        "{} may work as the built-in controller",
+        "the built-in controller's ClusterRole is bound to {}",
         accounts.join(", ")
     );
     Check::new(NAME, Verdict::Ok, text)
@@ -92,10 +92,13 @@ mod tests {
             |role: &str, subjects: Value| json!({"roleRef": {"name": role}, "subjects": subjects});
         let wrong = bound("view", json!([subject]));
         assert_eq!(judge(Some(&role), Some(&wrong)).verdict, Verdict::Stop);
-        let nobody = bound(STOCK_ROLE, json!([]));
+        let nobody = bound(DEFAULT_ROLE, json!([]));
         assert_eq!(judge(Some(&role), Some(&nobody)).verdict, Verdict::Stop);
-        let right = judge(Some(&role), Some(&bound(STOCK_ROLE, json!([subject]))));
-        assert_eq!(right.text, "ns:it may work as the built-in controller");
+        let right = judge(Some(&role), Some(&bound(DEFAULT_ROLE, json!([subject]))));
+        assert_eq!(
+            right.text,
+            "the built-in controller's ClusterRole is bound to ns:it"
+        );
         assert!(right.is_passed());
     }
 }

@@ -39,7 +39,7 @@ struct Found {
 pub(super) async fn check(server: &Server, now: Timestamp) -> [Check; 2] {
     match read(server, now).await {
         Ok(found) => [judge(&found), judge_size(&found)],
-        Err(error) => [SETS, SIZE].map(|name| Check::unseen(name, &error)),
+        Err(error) => [SETS, SIZE].map(|name| Check::unread(name, &error)),
     }
 }
 
@@ -110,7 +110,7 @@ fn judge(found: &Found) -> Check {
     let (sets, unsettled) = (counted(found.sets, "set"), found.unsettled);
     if !found.restarted.is_empty() {
         let count = found.restarted.len();
-        let text = format!("{count} of {sets} would lose or get a pod");
+        let text = format!("the controller would create or delete a pod in {count} of {sets}");
         return Check::new(SETS, Verdict::Stop, text).with(found.restarted.clone());
     }
     if !found.failing.is_empty() {
@@ -118,15 +118,16 @@ fn judge(found: &Found) -> Check {
         let text = format!("the controller would fail on {count} of {sets}");
         return Check::new(SETS, Verdict::Todo, text).with(found.failing.clone());
     }
-    let rollouts = match unsettled {
+    let unsettled = match unsettled {
         0 => String::new(),
-        count => format!("; rollouts that would go on: {count}"),
+        count => format!("; unsettled sets: {count}"),
     };
     let text = match found.differing.len() {
-        0 => format!("the controller would change none of {sets}{rollouts}"),
+        0 => format!("the controller would change none of {sets}{unsettled}"),
         count => {
             format!(
-                "the controller would create and delete no pod of {sets}; other differences: {count}{rollouts}"
+                "the controller would create and delete no pod of {sets}; \
+                 other differences: {count}{unsettled}"
             )
         }
     };
@@ -163,7 +164,7 @@ mod tests {
             unsettled: 1,
             ..Found::default()
         };
-        let text = "the controller would change none of 3 sets; rollouts that would go on: 1";
+        let text = "the controller would change none of 3 sets; unsettled sets: 1";
         assert_eq!(judge(&calm).text, text);
         let failing = Found {
             failing: vec!["ns/a: the selector is invalid".to_owned()],

@@ -16,7 +16,7 @@ const NEWEST: u32 = 37;
 pub(super) async fn check(server: &Server) -> Check {
     match server.version().await {
         Ok(version) => judge(&version),
-        Err(error) => Check::unseen(NAME, &error),
+        Err(error) => Check::unread(NAME, &error),
     }
 }
 
@@ -24,7 +24,7 @@ fn judge(version: &Value) -> Check {
     let member = |name: &str| version.get(name).and_then(Value::as_str).unwrap_or("");
     let shown = member("gitVersion");
     let Some(minor) = crate::server::minor(version) else {
-        let text = format!("the version {shown:?} is no Kubernetes version");
+        let text = format!("the version {shown:?} is not a Kubernetes version");
         return Check::new(NAME, Verdict::Stop, text);
     };
     let check = |verdict, text: String| Check::new(NAME, verdict, format!("{shown}: {text}"));

@@ -105,7 +105,7 @@ impl Server {
     ) -> anyhow::Result<Vec<T>> {
         let listed: Listed<Vec<T>> = self.list_all(resource, namespace, keep).await?;
         for unreadable in &listed.unreadable {
-            self.note(unreadable.to_string());
+            self.note_unread(&unreadable.to_string());
         }
         Ok(listed.kept)
     }

@@ -75,7 +75,7 @@ impl Why {
             several => self.table(several),
         };
         for unread in &self.unread {
-            text.push_str(&style.paint(Tone::Warn, &format!("not seen: {unread}")));
+            text.push_str(&style.paint(Tone::Warn, &format!("incomplete: {unread}")));
             text.push('\n');
         }
         text
@@ -109,7 +109,7 @@ impl Why {
             lines.push(format!("  {label:<10}{}", printable(text)));
         };
         if let Some(waits_for) = &answer.waits_for {
-            add("waits for", waits_for);
+            add("waiting", waits_for);
         }
         for evidence in &finding.evidence {
             add("evidence", evidence);

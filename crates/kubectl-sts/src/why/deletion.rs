@@ -35,7 +35,9 @@ pub(super) fn pod(case: Case<'_>, pod: &Pod) -> Finding {
     let is_stopped = pod.status.phase == "Succeeded" || pod.status.phase == "Failed";
     if !pod.metadata.finalizers.is_empty() && (is_stopped || overdue >= 0) {
         let finalizers = pod.metadata.finalizers.join(", ");
-        let text = format!("pod {name} is deleted but the finalizer {finalizers} keeps it");
+        let text = format!(
+            "pod {name} is terminating, but its finalizers ({finalizers}) block its removal"
+        );
         return Finding::stuck("pod-finalizer", text)
             .since(deadline)
             .resolved_by(case.kubectl(&without_finalizers(&format!("pod {name}"))))
@@ -69,7 +71,10 @@ pub(super) fn claim(case: Case<'_>, pod: &str, claim: &str) -> Finding {
     if foreign.is_empty() {
         return Finding::waiting("claim-deleted", text).since(deleted);
     }
-    let text = format!("{text}, but the finalizer {} keeps it", foreign.join(", "));
+    let text = format!(
+        "{text}, but its finalizers ({}) block its removal",
+        foreign.join(", ")
+    );
     Finding::stuck("claim-finalizer", text)
         .since(deleted)
         .resolved_by(case.kubectl(&without_finalizers(&format!("pvc {claim}"))))

@@ -86,7 +86,7 @@ impl Case<'_> {
             Some(Waiting::StaleClaim { pod, claim }) => deletion::claim(self, pod, claim),
             Some(Waiting::ScaleDownBlocked { pod, unavailable }) => {
                 let finding = self.pod(unavailable);
-                let text = format!("{}, so that {pod} can't be removed", finding.text);
+                let text = format!("{}, so {pod} can't be removed", finding.text);
                 Finding { text, ..finding }
             }
             Some(waiting) => match waiting.pod() {

@@ -1,4 +1,4 @@
-//! The examples of the documentation are true.
+//! Comparison of the documentation's examples with real output.
 
 use kube_test_control_plane::auth::Identity;
 use serde_json::json;

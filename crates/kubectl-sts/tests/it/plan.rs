@@ -1,4 +1,4 @@
-//! `plan` against what then happens.
+//! Comparison of `plan` with the controller's actual writes.
 
 use kube_test_control_plane::admission::{AdmissionRequest, Denial, Operation};
 use kube_test_control_plane::audit::AuditEntry;

@@ -49,11 +49,11 @@ async fn changed_template_behind_a_settled_status_stops_the_switch() {
         .patch(path, &json!({"metadata": {"labels": labels}}))
         .await;
     let text = stage.sts("preflight").await;
-    let line = "stop    sets          1 of 1 set would lose or get a pod";
+    let line = "stop    sets          the controller would create or delete a pod in 1 of 1 set";
     assert!(text.contains(line), "{text}");
     assert!(text.contains("default/web: delete pods web-1"), "{text}");
     assert!(
-        text.ends_with("1 check forbids the switch\nexit code 2\n"),
+        text.ends_with("1 check blocks the switch\nexit code 2\n"),
         "{text}"
     );
 }
@@ -75,7 +75,7 @@ fn with_flow_schema(stage: &Stage) -> kube::Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cluster_without_open_points_may_switch() {
+async fn cluster_without_open_points_is_ready() {
     let stage = Stage::start().await;
     stage.create(SETS, &web(2)).await;
     stage.pass(60).await;
@@ -100,7 +100,7 @@ async fn cluster_without_open_points_may_switch() {
     let bindings = format!("/apis/{group}/v1/clusterrolebindings");
     stage.create(&bindings, &binding).await;
     let text = stage.sts_as(with_flow_schema(&stage), "preflight").await;
-    assert!(text.ends_with("the cluster may switch\n"), "{text}");
+    assert!(text.ends_with("the cluster is ready to switch\n"), "{text}");
     let open = text.lines().filter(|line| !line.starts_with("ok "));
     assert_eq!(open.count(), 1, "{text}");
 }
@@ -110,8 +110,9 @@ async fn missing_permissions_leave_points_open() {
     let stage = Stage::start().await;
     let jane = stage.plane.client_as(Identity::user("jane"));
     let text = stage.sts_as(jane, "preflight").await;
-    let unseen = "unseen  sets          not seen: list statefulsets: needs permission to list statefulsets: ";
-    assert!(text.contains(unseen), "{text}");
+    let unread = "unread  sets          incomplete: list statefulsets: needs permission to list \
+                  statefulsets: ";
+    assert!(text.contains(unread), "{text}");
     assert!(text.ends_with("exit code 2\n"), "{text}");
     let writes = stage
         .plane

@@ -85,9 +85,9 @@ async fn differences_have_their_own_exit_code() {
     std::fs::write(&path, report(1).to_string()).expect("the report is written");
     let question = format!("shadow-report -f {}", path.display());
     let text = stage.sts(&question).await;
-    let end = "default/web at 2026-03-01T11:00:00Z: the other controller decided to delete pods web-0\n  \
+    let end = "default/web at 2026-03-01T11:00:00Z: the other controller sent: delete pods web-0\n  \
                shadow    no write\n  \
-               waits for pod web-2 is not ready\n\
+               waiting   pod web-2 is not ready\n\
                1 decision differs\nexit code 2\n";
     assert!(text.ends_with(end), "{text}");
     std::fs::remove_file(&path).expect("the report exists");

@@ -138,9 +138,9 @@ impl Stage {
         match run(&cli, &session).await {
             Ok(mut reply) => {
                 for note in reply.notes {
-                    reply.text += &["not seen: ", &note, "\n"].concat();
+                    reply.text += &[note.as_str(), "\n"].concat();
                 }
-                if reply.has_objection {
+                if reply.has_findings {
                     reply.text.push_str("exit code 2\n");
                 }
                 reply.text

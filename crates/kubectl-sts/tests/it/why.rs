@@ -39,7 +39,7 @@ async fn details_give_cause_evidence_and_command() {
         lines[1].starts_with("stuck for 4m59s: pod web-2 is broken in the older revision web-"),
         "{text}"
     );
-    assert_eq!(lines[2], "  waits for pod web-2 is not running and ready");
+    assert_eq!(lines[2], "  waiting   pod web-2 is not running and ready");
     assert!(
         lines[3].starts_with("  evidence  container app: ImagePullBackOff: "),
         "{text}"
@@ -96,10 +96,10 @@ async fn unreadable_evidence_is_named() {
         text.contains("kubectl -n default delete pod web-2"),
         "{text}"
     );
-    let events = "not seen: list events in namespace default: needs permission to list events";
+    let events = "incomplete: list events in namespace default: needs permission to list events";
     assert!(text.contains(events), "{text}");
     assert!(
-        text.contains("not seen: list nodes: needs permission to list nodes"),
+        text.contains("incomplete: list nodes: needs permission to list nodes"),
         "{text}"
     );
     let writes = stage
@@ -137,7 +137,7 @@ async fn undecodable_pod_does_not_affect_other_answers() {
         "{plan}"
     );
     let history = stage.sts("history db").await;
-    let note = "not seen: Pod default/db-0 cannot be decoded";
+    let note = "incomplete: Pod default/db-0 cannot be decoded";
     assert!(history.contains(note), "{history}");
 }
 

@@ -21,7 +21,7 @@ async fn concurrent_calls_share_a_live_read() {
     let check = LiveSetCheck::new();
     let call = async || check.passes(&objects, &set).await.map(drop);
     for batch in 1..=3 {
-        let calls = (0..TURNS).map(|_| call());
+        let calls = (0..WRITES_PER_READ_MAX).map(|_| call());
         assert!(join_all(calls).await.iter().all(Result::is_ok));
         assert_eq!(objects.tracker.requests(Call::ReadSet), batch);
     }
@@ -39,7 +39,7 @@ async fn each_live_read_allows_a_few_writes() {
         }
         drop(turn);
     };
-    join_all((0..TURNS * 3).map(|_| write())).await;
+    join_all((0..WRITES_PER_READ_MAX * 3).map(|_| write())).await;
     assert_eq!(objects.tracker.requests(Call::ReadSet), 3);
 
     // A change of the set stops the writes without a live read.
@@ -54,8 +54,11 @@ async fn each_live_read_allows_a_few_writes() {
         drop(turn);
         Ok::<(), String>(())
     };
-    let written = join_all((0..TURNS * 3).map(write)).await;
-    assert_eq!(written.iter().filter(|write| write.is_ok()).count(), TURNS);
+    let written = join_all((0..WRITES_PER_READ_MAX * 3).map(write)).await;
+    assert_eq!(
+        written.iter().filter(|write| write.is_ok()).count(),
+        WRITES_PER_READ_MAX
+    );
 }
 
 #[tokio::test]

@@ -128,7 +128,7 @@ impl SetPodControl<'_> {
         if !update_claim_owner_ref_for_set_and_pod(&mut live, set, slot) {
             return self.write_claim(live, Timing::Queued).await;
         }
-        let action = || format!("add an owner to claim {name}, with which it would be deleted");
+        let action = || format!("add an owner that would cause the deletion of claim {name}");
         // No step may come between this check and the write.
         let _turn = self.live_set_allows(action).await?;
         self.write_claim(live, Timing::AtOnce).await

@@ -89,7 +89,7 @@ mod test_stateful_set_rolling_update_respects_min_ready_seconds {
     }
 
     #[tokio::test]
-    async fn the_next_pod_is_updated_once_the_one_before_was_ready_for_long_enough() {
+    async fn next_pod_waits_for_updated_pod_to_be_available() {
         for mut world in walks(half_a_minute(2).parallel()) {
             update_the_highest(&mut world).await;
             next_waits_for_the_highest(&mut world, &["foo-0", "foo-1"]).await;
@@ -114,7 +114,7 @@ mod test_stateful_set_scale_down_respects_min_ready_seconds {
     }
 
     #[tokio::test]
-    async fn a_pod_that_was_ready_too_short_doesnt_go_before_a_lower_one_is_available() {
+    async fn condemned_pod_waits_for_lower_unavailable_pod() {
         for mut world in walks(half_a_minute(3)) {
             world.scale_up(invariants::monotonic).await.unwrap();
             replace_pods(&world, 10);
@@ -161,7 +161,7 @@ mod test_stateful_set_on_delete_strategy_ignores_min_ready_seconds {
 
     /// In ordered sets such pods stop the sync before the update; in parallel sets they don't.
     #[tokio::test]
-    async fn pods_that_the_user_updates_stay_however_long_they_are_ready() {
+    async fn on_delete_never_deletes_pods() {
         for seconds in [10, 31] {
             for mut world in walks(half_a_minute(2).on_delete().parallel()) {
                 world.scale_up(invariants::burst).await.unwrap();
@@ -202,7 +202,7 @@ mod test_stateful_set_partition_rolling_update_with_min_ready_seconds {
     }
 
     #[tokio::test]
-    async fn down_to_the_partition_too_pods_must_be_ready_for_long_enough() {
+    async fn partitioned_update_waits_for_min_ready_seconds() {
         for mut world in walks(half_a_minute(4).partition(2).parallel()) {
             update_the_highest(&mut world).await;
             next_waits_for_the_highest(&mut world, &["foo-0", "foo-1", "foo-2", "foo-3"]).await;

@@ -192,7 +192,7 @@ mod test_stateful_set_compatibility {
         }
 
         #[tokio::test]
-        async fn only_the_meaning_of_the_older_servers_revision_is_that_of_its_set() {
+        async fn older_revision_matches_only_semantically() {
             let revision = V1_33.revision();
             let data = RevisionData::new(&V1_33.set().spec.template).unwrap();
             assert_ne!(**data.recorded(), *revision.data.to_str());
@@ -201,7 +201,7 @@ mod test_stateful_set_compatibility {
         }
 
         #[tokio::test]
-        async fn a_set_that_still_has_the_empty_time_takes_the_revision_of_its_bytes() {
+        async fn set_with_null_creation_time_reuses_its_revision() {
             let (set, revision) = (V1_33.stored_set(), V1_33.revision());
             let data = RevisionData::new(&set.spec.template).unwrap();
             assert_eq!(**data.recorded(), *revision.data.to_str());

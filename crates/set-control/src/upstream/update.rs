@@ -108,7 +108,7 @@ mod test_stateful_set_control_rolling_update {
         }
 
         #[tokio::test]
-        async fn each_old_pod_is_deleted_once_where_there_is_a_partition() {
+        async fn partitioned_rollout_deletes_each_old_pod_once() {
             rolling_update(set(5).parallel().partition(0), 3, 5).await;
         }
     }

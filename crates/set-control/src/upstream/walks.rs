@@ -32,7 +32,7 @@ pub(super) const FOO_REVISION: &str = "foo-758f94cd5c";
 const SEEDS: u64 = 2;
 /// Variable with one seed for all tests, such as a failed test's seed.
 const SEED_VARIABLE: &str = "STATEFULSET_WALK_SEED";
-/// Maximum of turns per driver; more than any walk here needs.
+/// Maximum number of turns per driver; more than any walk here needs.
 const TURNS_MAX: usize = 2_000;
 /// Time that the clock advances between two turns, in seconds.
 const TURN_SECONDS: i64 = 1;

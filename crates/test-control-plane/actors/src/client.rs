@@ -8,7 +8,7 @@ use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
 use serde_json::{Value, json};
 
-use super::server::{ActorServer, NoAnswer};
+use super::server::{ActorServer, Inconclusive};
 
 /// Sends an actor's requests.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl ActorClient {
 
     /// Returns the newest version of an object, for callers that act on its absence: see
     /// [`ActorServer::look_up`].
-    pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
+    pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, Inconclusive> {
         self.server.look_up(key).await
     }
 

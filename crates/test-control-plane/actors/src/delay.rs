@@ -20,7 +20,8 @@ pub struct Delay {
 /// The error for text that is not a [`Delay`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is not a duration: it needs a number and a unit of ms, s, m or h, or two such with .. between"
+    "{0:?} is not a duration: it needs a number and a unit of ms, s, m or h, or a range such as \
+     1s..3s"
 )]
 pub struct ParseDelayError(String);
 

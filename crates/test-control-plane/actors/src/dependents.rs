@@ -17,8 +17,8 @@ pub(super) struct Dependents {
     owners: BTreeMap<Box<str>, Key>,
     /// The dependents by the uids of their owners.
     by_owner: BTreeMap<Box<str>, BTreeSet<Key>>,
-    /// The newest dependents of an owner, by the controller's own requests.
-    made: BTreeMap<Key, Vec<Key>>,
+    /// Created dependents that the controller has not observed yet, by owner.
+    expected: BTreeMap<Key, Vec<Key>>,
 }
 
 impl Dependents {
@@ -27,7 +27,7 @@ impl Dependents {
         let object = &entry.object;
         if entry.change == Change::Deleted {
             self.owners.remove(&object.uid);
-            self.made.remove(&object.key);
+            self.expected.remove(&object.key);
         } else {
             let key = object.key.clone();
             self.owners.insert(object.uid.clone(), key);
@@ -59,17 +59,21 @@ impl Dependents {
     }
 
     /// Notes the dependents that the controller has just created.
-    pub(super) fn note_made(&mut self, owner: &Key, made: Vec<Key>) {
+    pub(super) fn expect_creations(&mut self, owner: &Key, made: Vec<Key>) {
         if made.is_empty() {
-            self.made.remove(owner);
+            self.expected.remove(owner);
         } else {
-            self.made.insert(owner.clone(), made);
+            self.expected.insert(owner.clone(), made);
         }
     }
 
     /// Reports whether the controller has created a dependent whose write it did not observe yet.
-    pub(super) fn awaits(&mut self, owner: &Object, client: &ActorClient) -> bool {
-        let Some(made) = self.made.get(&owner.key) else {
+    pub(super) fn has_pending_expectations(
+        &mut self,
+        owner: &Object,
+        client: &ActorClient,
+    ) -> bool {
+        let Some(expected) = self.expected.get(&owner.key) else {
             return false;
         };
         let known = self.by_owner.get(&owner.uid);
@@ -77,11 +81,11 @@ impl Dependents {
             let is_known = known.is_some_and(|known| known.contains(key));
             !is_known && client.get(key).is_some_and(|it| is_of(&it, &owner.uid))
         };
-        let awaits = made.iter().any(is_unseen);
-        if !awaits {
-            self.made.remove(&owner.key);
+        let is_pending = expected.iter().any(is_unseen);
+        if !is_pending {
+            self.expected.remove(&owner.key);
         }
-        awaits
+        is_pending
     }
 
     /// Returns the newest versions of the objects that this owner controls, by name.

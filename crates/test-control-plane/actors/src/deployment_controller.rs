@@ -48,7 +48,8 @@ enum Write {
     },
     /// Deletes a replica set.
     Delete { key: Key, uid: Box<str> },
-    /// Patches the deployment's annotations, which do not count as a generation.
+    /// Patches the deployment's annotations through `/status`, which leaves the generation
+    /// unchanged.
     Note(Value),
     /// Patches the deployment's status.
     Status(Value),
@@ -78,7 +79,7 @@ impl DeploymentController {
     /// Returns the next writes of a deployment.
     ///
     /// Upstream: `syncDeployment`
-    fn plan(&self, view: &View) -> Vec<Write> {
+    fn sync_deployment(&self, view: &View) -> Vec<Write> {
         if view.is_deleting {
             return status::write(view, false);
         }
@@ -102,9 +103,9 @@ impl DeploymentController {
         writes.extend(revisions::follow(view));
         let before = writes.len();
         if is_recreated {
-            writes.extend(rolling::recreate(view, || self.old_pods_run(view)));
+            writes.extend(rolling::rollout_recreate(view, || self.old_pods_run(view)));
         } else {
-            writes.extend(rolling::roll(view));
+            writes.extend(rolling::rollout_rolling(view));
         }
         if writes.len() == before && view.is_complete() {
             writes.extend(revisions::clean_up(view));
@@ -203,12 +204,12 @@ impl Actor for DeploymentController {
 
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Vec<Key>>> {
         let object = self.client.get(key)?;
-        if self.sets.awaits(&object, &self.client) {
+        if self.sets.has_pending_expectations(&object, &self.client) {
             return None;
         }
         let sets = self.sets.of(&object.uid, &self.client);
         let view = View::new(&object, sets, self.client.server.now());
-        let writes = self.plan(&view);
+        let writes = self.sync_deployment(&view);
         if let Some(wait) = conditions::time_to_deadline(&view) {
             agenda.after(key, wait + Duration::from_secs(1));
         }
@@ -220,7 +221,7 @@ impl Actor for DeploymentController {
     }
 
     fn done(&mut self, key: &Key, made: Vec<Key>, agenda: &mut Agenda) {
-        self.sets.note_made(key, made);
+        self.sets.expect_creations(key, made);
         agenda.now(key);
     }
 

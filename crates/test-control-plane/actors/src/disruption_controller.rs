@@ -321,7 +321,7 @@ fn scaled(value: &Value, whole: i64) -> i64 {
 }
 
 /// Reports whether a budget already has this status.
-fn says(budget: &Value, status: &Value) -> bool {
+fn has_status(budget: &Value, status: &Value) -> bool {
     let Some(status) = status.as_object() else {
         return true;
     };
@@ -364,7 +364,7 @@ impl Actor for DisruptionController {
         if status.get("disruptedPods").is_some() {
             agenda.after(key, EVICTION_COUNTS);
         }
-        if says(&budget, &status) {
+        if has_status(&budget, &status) {
             return None;
         }
         let patch = json!({

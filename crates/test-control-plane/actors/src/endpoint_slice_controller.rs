@@ -169,7 +169,10 @@ impl Actor for EndpointSliceController {
             .services
             .get(&key.namespace)
             .is_some_and(|it| it.contains_key(key));
-        if service.deleting || !is_selecting || self.slices.awaits(&service, &self.client) {
+        if service.deleting
+            || !is_selecting
+            || self.slices.has_pending_expectations(&service, &self.client)
+        {
             return None;
         }
         let found = self.slices.of(&service.uid, &self.client);
@@ -183,7 +186,7 @@ impl Actor for EndpointSliceController {
     }
 
     fn done(&mut self, key: &Key, made: Vec<Key>, agenda: &mut Agenda) {
-        self.slices.note_made(key, made);
+        self.slices.expect_creations(key, made);
         agenda.now(key);
     }
 

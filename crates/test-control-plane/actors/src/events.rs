@@ -18,7 +18,7 @@ const NAMES_MAX: usize = 20;
 
 /// An occurrence to report for an object.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Happened<'a> {
+pub(super) struct EventRef<'a> {
     pub(super) warning: bool,
     pub(super) reason: &'a str,
     pub(super) message: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Happened<'a> {
     pub(super) field_path: Option<&'a str>,
 }
 
-impl Happened<'_> {
+impl EventRef<'_> {
     fn event_type(&self) -> &'static str {
         if self.warning { "Warning" } else { "Normal" }
     }
@@ -67,13 +67,13 @@ impl Recorder {
         &self,
         (component, host): (&str, &str),
         about: &Value,
-        happened: Happened<'_>,
+        event: EventRef<'_>,
     ) {
         let now = self.client.server.now_text();
-        let about = referred(about, happened);
+        let about = referred(about, event);
         let same = format!(
             "{component} {host} {}{} {} {}",
-            about["uid"], about["fieldPath"], happened.reason, happened.message
+            about["uid"], about["fieldPath"], event.reason, event.message
         );
         let known = self.lock().known.get_mut(&same).map(|(path, count)| {
             *count += 1;
@@ -86,13 +86,13 @@ impl Recorder {
                 return;
             }
         }
-        let event = json!({
+        let body = json!({
             "apiVersion": "v1",
             "kind": "Event",
             "involvedObject": about,
-            "type": happened.event_type(),
-            "reason": happened.reason,
-            "message": happened.message,
+            "type": event.event_type(),
+            "reason": event.reason,
+            "message": event.message,
             "source": {"component": component, "host": host},
             "reportingComponent": component,
             "reportingInstance": host,
@@ -100,7 +100,7 @@ impl Recorder {
             "lastTimestamp": now,
             "count": 1,
         });
-        if let Some(path) = self.create("/api/v1", &about, event).await {
+        if let Some(path) = self.create("/api/v1", &about, body).await {
             let mut state = self.lock();
             if state.known.len() >= KNOWN_MAX {
                 state.known.clear();
@@ -117,21 +117,21 @@ impl Recorder {
         controller: &str,
         action: &str,
         about: &Value,
-        happened: Happened<'_>,
+        event: EventRef<'_>,
     ) {
-        let event = json!({
+        let body = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "regarding": referred(about, happened),
-            "type": happened.event_type(),
-            "reason": happened.reason,
-            "note": happened.message,
+            "regarding": referred(about, event),
+            "type": event.event_type(),
+            "reason": event.reason,
+            "note": event.message,
             "action": action,
             "eventTime": time::format_micros(self.client.server.now()),
             "reportingController": controller,
             "reportingInstance": format!("{controller}-test-control-plane"),
         });
-        self.create("/apis/events.k8s.io/v1", about, event).await;
+        self.create("/apis/events.k8s.io/v1", about, body).await;
     }
 
     /// Creates an event named after its object and the time, and returns its path.
@@ -174,9 +174,9 @@ pub(super) fn pod_reference(object: &Object) -> Value {
     })
 }
 
-fn referred(about: &Value, happened: Happened<'_>) -> Value {
+fn referred(about: &Value, event: EventRef<'_>) -> Value {
     let mut about = about.clone();
-    if let Some(path) = happened.field_path {
+    if let Some(path) = event.field_path {
         about["fieldPath"] = json!(path);
     }
     about

@@ -39,10 +39,10 @@ pub(super) struct JobController {
 /// The writes of one sync, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Changes {
-    /// The status that names the finished pods before they are released.
+    /// The status that names the finished pods before they lose the tracking finalizer.
     uncounted: Option<Value>,
-    /// The pods to release from the controller.
-    release: Vec<(Key, Box<str>)>,
+    /// The pods that lose the tracking finalizer.
+    untrack: Vec<(Key, Box<str>)>,
     /// The pods to delete.
     delete: Vec<(Key, Box<str>)>,
     /// The pods to create.
@@ -75,10 +75,10 @@ impl JobController {
         }
     }
 
-    /// Releases a pod whose job is gone.
+    /// Removes the tracking finalizer from a pod whose job is gone.
     ///
     /// Upstream: `syncOrphanPod`
-    fn free(&self, key: &Key) -> Option<Work<Vec<Key>>> {
+    fn sync_orphan_pod(&self, key: &Key) -> Option<Work<Vec<Key>>> {
         let pod = self.client.get(key)?;
         if !is_tracked(&pod) {
             return None;
@@ -101,21 +101,23 @@ impl JobController {
                     return Some(Vec::new());
                 }
             }
-            release(&client, &key, &uid).await.then(Vec::new)
+            remove_tracking_finalizer(&client, &key, &uid)
+                .await
+                .then(Vec::new)
         };
         Some(work.boxed())
     }
 }
 
 fn is_tracked(pod: &Object) -> bool {
-    // Few pods have a finalizer, and most texts need not be read to know.
+    // Search the raw text first: few pods have the finalizer.
     let text = pod.text();
     let wanted = TRACKING.as_bytes();
     text.windows(wanted.len()).any(|part| part == wanted)
         && pod.draft().metadata().finalizers().contains(&TRACKING)
 }
 
-async fn release(client: &ActorClient, key: &Key, uid: &str) -> bool {
+async fn remove_tracking_finalizer(client: &ActorClient, key: &Key, uid: &str) -> bool {
     let patch = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": [TRACKING]}});
     client.patch(key, uid, patch).await
 }
@@ -131,8 +133,8 @@ async fn carry_out(
     {
         return None;
     }
-    for (pod, uid) in &changes.release {
-        if !release(&client, pod, uid).await {
+    for (pod, uid) in &changes.untrack {
+        if !remove_tracking_finalizer(&client, pod, uid).await {
             return None;
         }
     }
@@ -189,10 +191,10 @@ impl Actor for JobController {
 
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Vec<Key>>> {
         if &*key.storage == "pods" {
-            return self.free(key);
+            return self.sync_orphan_pod(key);
         }
         let object = self.client.get(key)?;
-        if self.pods.awaits(&object, &self.client) {
+        if self.pods.has_pending_expectations(&object, &self.client) {
             return None;
         }
         let pods = self.pods.of(&object.uid, &self.client);
@@ -201,7 +203,7 @@ impl Actor for JobController {
         if view.is_foreign() {
             return None;
         }
-        let (changes, wait) = plan(&object, &view);
+        let (changes, wait) = sync_job(&object, &view);
         if let Some(wait) = wait {
             agenda.after(key, wait);
         }
@@ -214,7 +216,7 @@ impl Actor for JobController {
 
     fn done(&mut self, key: &Key, made: Vec<Key>, agenda: &mut Agenda) {
         if &*key.storage == JOBS {
-            self.pods.note_made(key, made);
+            self.pods.expect_creations(key, made);
             agenda.now(key);
         }
     }
@@ -227,23 +229,23 @@ impl Actor for JobController {
 /// Returns the writes of a sync, and the time until the next one.
 ///
 /// Upstream: `syncJob`
-fn plan(job: &Object, view: &View) -> (Changes, Option<Duration>) {
+fn sync_job(job: &Object, view: &View) -> (Changes, Option<Duration>) {
     if let Some(end) = finish::end(view) {
         let wait = finish::time_to_live(view, end);
         let changes = Changes {
-            release: identities(view.pods.iter().filter(|pod| pod.is_tracked)),
+            untrack: identities(view.pods.iter().filter(|pod| pod.is_tracked)),
             is_expired: wait == Some(Duration::ZERO) && !view.is_deleting,
             ..Changes::default()
         };
         return (changes, wait.filter(|wait| !wait.is_zero()));
     }
     if view.is_deleting {
-        let free = view
+        let ended_or_deleting = view
             .pods
             .iter()
             .filter(|pod| pod.is_tracked && (pod.is_over() || pod.is_deleting));
         let changes = Changes {
-            release: identities(free),
+            untrack: identities(ended_or_deleting),
             ..Changes::default()
         };
         return (changes, None);
@@ -255,22 +257,22 @@ fn plan(job: &Object, view: &View) -> (Changes, Option<Duration>) {
         .filter(|pod| pod.is_tracked && pod.is_over());
     let mut changes = Changes {
         uncounted: status::uncounted(view),
-        release: identities(finished),
+        untrack: identities(finished),
         ..Changes::default()
     };
     let mut wait = finish::time_to_deadline(view).filter(|wait| !wait.is_zero());
     let active = || view.pods.iter().filter(|pod| pod.is_active());
     let wanted = view.wanted_active();
     if target.is_some() {
-        // Their ends count.
+        // These pods keep the finalizer, so they are counted when they end.
         changes.delete = identities(active().take(BURST_MAX));
     } else if active().count() > wanted {
-        // Pods that the job no longer wants do not count.
+        // Surplus pods lose the finalizer, so they are not counted.
         let surplus = active().count() - wanted;
-        let mut least = active().collect::<Vec<_>>();
-        least.sort_by_key(|pod| pod.usefulness());
-        let gone = identities(least.into_iter().take(surplus.min(BURST_MAX)));
-        changes.release.extend(gone.iter().cloned());
+        let mut ranked = active().collect::<Vec<_>>();
+        ranked.sort_by_key(|pod| pod.deletion_rank());
+        let gone = identities(ranked.into_iter().take(surplus.min(BURST_MAX)));
+        changes.untrack.extend(gone.iter().cloned());
         changes.delete = gone;
     } else {
         let missing = (wanted - active().count()).min(BURST_MAX);

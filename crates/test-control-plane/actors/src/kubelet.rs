@@ -98,8 +98,8 @@ pub(super) struct Kubelet {
     next_address: u32,
     /// `None` if events are disabled.
     events: Option<Recorder>,
-    /// Number of assigned addresses.
-    starts: u64,
+    /// Number of addresses tried so far.
+    addresses_tried: u64,
 }
 
 impl Kubelet {
@@ -130,11 +130,11 @@ impl Kubelet {
             waiting: Waiters::default(),
             next_address: 0,
             events,
-            starts: 0,
+            addresses_tried: 0,
         }
     }
 
-    /// Returns the present with the settings of the kubelets.
+    /// Returns the current time with the kubelets' settings.
     fn now<'a>(&self, time: &'a str) -> Now<'a> {
         Now {
             at: Instant::now(),
@@ -185,7 +185,7 @@ impl Kubelet {
         if object.deleting {
             run.begin_to_stop(grace(&pod), now);
         }
-        let has_news = self.events.is_some() && !run.happened.is_empty();
+        let has_news = self.events.is_some() && !run.pending_events.is_empty();
         let is_current = |status: &Value| status::is_of(status, &pod);
         let is_reported = run.reported.as_ref().is_some_and(is_current);
         if changed || has_news || !is_reported || status::has_gates(&pod) {
@@ -213,10 +213,10 @@ impl Kubelet {
         loop {
             self.next_address = self.next_address % ADDRESSES + 1;
             let address = Ipv4Addr::from(FIRST_ADDRESS | self.next_address).to_string();
-            self.starts += 1;
+            self.addresses_tried += 1;
             let is_taken =
                 |run: &PodRun| run.pod_ip.as_ref() == Some(&address) && run.stage != Stage::Stopped;
-            let may_be_taken = self.starts > u64::from(ADDRESSES);
+            let may_be_taken = self.addresses_tried > u64::from(ADDRESSES);
             if !may_be_taken || !self.runs.values().any(is_taken) {
                 return address;
             }
@@ -302,8 +302,8 @@ impl Kubelet {
     fn write(&mut self, object: &Object, pod: Value) -> Option<Work<Done>> {
         let time = self.client.server.now_text();
         let run = self.runs.get_mut(&object.uid)?;
-        let happened = std::mem::take(&mut run.happened);
-        let events = self.events.clone().filter(|_| !happened.is_empty());
+        let pending = std::mem::take(&mut run.pending_events);
+        let events = self.events.clone().filter(|_| !pending.is_empty());
         let stopped = run.stage == Stage::Stopped;
         let status = run.report(&pod, &time);
         let stays = !stopped || is_held(&pod);
@@ -317,9 +317,9 @@ impl Kubelet {
         Some(
             async move {
                 if let Some(events) = events {
-                    for happening in &happened {
+                    for event in &pending {
                         let source = ("kubelet", &*node);
-                        events.record(source, &about, happening.as_event()).await;
+                        events.record(source, &about, event.as_event()).await;
                     }
                 }
                 let Some(status) = status else {
@@ -422,7 +422,7 @@ impl Actor for Kubelet {
             let address = starts.then(|| self.new_address(&pod, &host));
             let run = self.runs.get_mut(&object.uid)?;
             if starts && port_is_taken {
-                run.end_as(Ending::without_ports(), now);
+                run.end_as(Ending::port_conflict(), now);
             }
             run.run_due(address, now);
             run.attach(&pod, now);

@@ -1,8 +1,9 @@
 //! A copy of a real API server's objects, kept up to date by watches, so that actors run on it as
 //! on the embedded server.
 //!
-//! On a real server, a write's watch event may arrive after its answer. So a request here returns
-//! only when the copy contains its write: an actor always sees its own writes.
+//! On a real server, a write's watch event may arrive after its answer. So a successful request
+//! waits up to `ECHO_MAX` until the copy contains its write; after that, the actor may read its own
+//! write late.
 
 mod follow;
 mod scope;
@@ -117,8 +118,8 @@ impl Mirror {
         }
     }
 
-    /// Sends a request, waits for its write to reach the copy, and returns the status code and
-    /// body.
+    /// Sends a request, waits up to `ECHO_MAX` for its write to reach the copy, and returns the
+    /// status code and body.
     pub(super) async fn call_json(
         &self,
         method: Method,

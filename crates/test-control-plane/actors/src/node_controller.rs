@@ -77,7 +77,7 @@ impl NodeController {
     }
 
     /// Updates a node's conditions and taints, one step per call.
-    fn look_after(&mut self, object: &Object, agenda: &mut Agenda) -> Option<Work<Done>> {
+    fn sync_node(&mut self, object: &Object, agenda: &mut Agenda) -> Option<Work<Done>> {
         let node = object.value();
         let client = self.client.clone();
         let (key, uid) = (object.key.clone(), object.uid.clone());
@@ -190,7 +190,7 @@ impl Actor for NodeController {
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Done>> {
         let object = self.client.get(key)?;
         if &*key.storage == "nodes" {
-            self.look_after(&object, agenda)
+            self.sync_node(&object, agenda)
         } else if object.deleting {
             None
         } else {

@@ -40,7 +40,7 @@ impl Default for PodCollectorConfig {
 }
 
 /// Position of a finished pod in the queue: evicted pods first, then by age and name.
-type Place = (bool, String, Key);
+type QueueKey = (bool, String, Key);
 
 /// The pod garbage collector.
 #[derive(Debug)]
@@ -53,10 +53,10 @@ pub(super) struct PodCollector {
     /// Pods waiting for deletion, and the start of their wait.
     since: BTreeMap<Key, Instant>,
     /// Finished pods below the limit, in the order of deletion.
-    ended: BTreeSet<Place>,
+    ended: BTreeSet<QueueKey>,
     /// Finished pods above the limit, which come first in the queue.
-    condemned: BTreeSet<Place>,
-    places: BTreeMap<Key, Place>,
+    condemned: BTreeSet<QueueKey>,
+    queue_keys: BTreeMap<Key, QueueKey>,
 }
 
 /// Reason for a deletion.
@@ -77,7 +77,7 @@ impl PodCollector {
             since: BTreeMap::new(),
             ended: BTreeSet::new(),
             condemned: BTreeSet::new(),
-            places: BTreeMap::new(),
+            queue_keys: BTreeMap::new(),
         }
     }
 
@@ -95,12 +95,12 @@ impl PodCollector {
     }
 
     fn is_too_many(&self, key: &Key) -> bool {
-        let place = self.places.get(key);
-        place.is_some_and(|place| self.condemned.contains(place))
+        let queue_key = self.queue_keys.get(key);
+        queue_key.is_some_and(|queue_key| self.condemned.contains(queue_key))
     }
 
-    /// Divides the finished pods by the limit.
-    fn divide(&mut self, agenda: &mut Agenda) {
+    /// Splits the finished pods at the limit.
+    fn split_at_limit(&mut self, agenda: &mut Agenda) {
         let limit = match self.config.terminated_pods {
             0 => usize::MAX,
             limit => limit,
@@ -161,20 +161,20 @@ impl PodCollector {
     fn queue(&mut self, object: &Object, is_gone: bool, agenda: &mut Agenda) {
         let key = &object.key;
         if is_gone {
-            if let Some(place) = self.places.remove(key) {
-                self.ended.remove(&place);
-                self.condemned.remove(&place);
-                self.divide(agenda);
+            if let Some(queue_key) = self.queue_keys.remove(key) {
+                self.ended.remove(&queue_key);
+                self.condemned.remove(&queue_key);
+                self.split_at_limit(agenda);
             }
-        } else if self.fields.is_over(object) && !self.places.contains_key(key) {
+        } else if self.fields.is_over(object) && !self.queue_keys.contains_key(key) {
             let pod = object.value();
             let reason = pod.pointer("/status/reason").and_then(Value::as_str);
             let created = pod.pointer("/metadata/creationTimestamp");
             let created = created.and_then(Value::as_str).unwrap_or_default();
-            let place = (reason != Some("Evicted"), created.to_owned(), key.clone());
-            self.ended.insert(place.clone());
-            self.places.insert(key.clone(), place);
-            self.divide(agenda);
+            let queue_key = (reason != Some("Evicted"), created.to_owned(), key.clone());
+            self.ended.insert(queue_key.clone());
+            self.queue_keys.insert(key.clone(), queue_key);
+            self.split_at_limit(agenda);
         }
     }
 }
@@ -240,6 +240,6 @@ impl Actor for PodCollector {
         self.on_node.clear();
         self.ended.clear();
         self.condemned.clear();
-        self.places.clear();
+        self.queue_keys.clear();
     }
 }

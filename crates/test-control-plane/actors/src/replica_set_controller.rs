@@ -119,7 +119,7 @@ impl Actor for ReplicaSetController {
 
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Vec<Key>>> {
         let object = self.client.get(key)?;
-        if self.pods.awaits(&object, &self.client) {
+        if self.pods.has_pending_expectations(&object, &self.client) {
             return None;
         }
         let set = object.value();
@@ -157,7 +157,7 @@ impl Actor for ReplicaSetController {
     }
 
     fn done(&mut self, key: &Key, made: Vec<Key>, agenda: &mut Agenda) {
-        self.pods.note_made(key, made);
+        self.pods.expect_creations(key, made);
         agenda.now(key);
     }
 

@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use super::client::ActorClient;
 use super::delay::{Delay, SeededRng};
-use super::events::{Happened, Recorder, pod_reference};
+use super::events::{EventRef, Recorder, pod_reference};
 use super::matcher::PodMatcher;
 use super::pods::{HostPort, PodFields, Waiters};
 use super::runner::{Actor, Agenda, Incarnations, Work, identity};
@@ -156,7 +156,7 @@ impl Scheduler {
         }
         let claims = match &self.volumes {
             None => volumes::Claims::default(),
-            Some(config) => match volumes::look(&self.client, config, key, pod) {
+            Some(config) => match volumes::evaluate_claims(&self.client, config, key, pod) {
                 Ok(claims) => claims,
                 Err(refusal) => return refusal.verdict(nodes),
             },
@@ -225,13 +225,13 @@ impl Scheduler {
                 return None;
             }
             if let Some(events) = events {
-                let happened = Happened {
+                let event = EventRef {
                     warning: false,
                     reason: "Scheduled",
                     message: &message,
                     field_path: None,
                 };
-                events.report(REPORTER, "Binding", &about, happened).await;
+                events.report(REPORTER, "Binding", &about, event).await;
             }
             Some(Done::Bound(uid))
         }
@@ -256,7 +256,7 @@ impl Scheduler {
 
     /// Reports in a pod's status why it is unschedulable.
     fn explain(&self, object: &Object, pod: &Value, message: &str) -> Option<Work<Done>> {
-        if verdict::says(pod, message) {
+        if verdict::has_message(pod, message) {
             return None;
         }
         let status = json!({"conditions": [{
@@ -278,15 +278,13 @@ impl Scheduler {
                     return None;
                 }
                 if let Some(events) = events {
-                    let happened = Happened {
+                    let event = EventRef {
                         warning: true,
                         reason: "FailedScheduling",
                         message: &message,
                         field_path: None,
                     };
-                    events
-                        .report(REPORTER, "Scheduling", &about, happened)
-                        .await;
+                    events.report(REPORTER, "Scheduling", &about, event).await;
                 }
                 Some(Done::Reported)
             }

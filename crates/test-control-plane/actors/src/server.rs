@@ -22,7 +22,7 @@ use crate::mirror::Mirror;
 
 /// A real server's answer does not prove whether an object exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NoAnswer;
+pub(super) struct Inconclusive;
 
 /// The API server of the actors.
 #[derive(Clone, Debug)]
@@ -49,21 +49,21 @@ impl ActorServer {
     ///
     /// # Errors
     ///
-    /// A real server doesn't answer.
+    /// A real server answers with neither 200 nor 404, or not at all.
     #[cfg_attr(
         not(feature = "client"),
         expect(clippy::unused_async, reason = "the embedded server answers at once")
     )]
-    pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, NoAnswer> {
+    pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, Inconclusive> {
         match self {
             Self::Embedded(server) => Ok(server.store().get(key)),
             #[cfg(feature = "client")]
-            Self::Real(mirror) => mirror.look_up(key).await.map_err(|_| NoAnswer),
+            Self::Real(mirror) => mirror.look_up(key).await.map_err(|_| Inconclusive),
         }
     }
 
-    /// Sends a request and returns the status code and body. The actors see the write once it
-    /// returns.
+    /// Sends a request and returns the status code and body. Actors on the embedded server see the
+    /// write once it returns; on a real server, see `Mirror::call_json`.
     pub(super) async fn call_json(
         &self,
         method: Method,

@@ -95,7 +95,7 @@ impl VolumeBinder {
         if waits || !class.provisions {
             return None;
         }
-        let (delay, failures) = self.config.fate(&object.key, &claim);
+        let (delay, failures) = self.config.provisioning(&object.key, &claim);
         let (rng, key) = (self.rng, &object.key);
         let nth = self.incarnations.count(&object, &self.client);
         let (due, failed) = self.making.entry(object.uid.clone()).or_insert_with(|| {
@@ -150,7 +150,7 @@ impl VolumeBinder {
     }
 
     /// Processes a volume.
-    fn look_after(&self, object: &Object) -> Option<Work<()>> {
+    fn sync_volume(&self, object: &Object) -> Option<Work<()>> {
         let volume = object.value();
         let phase = text_at(&volume, "/status/phase");
         let is_meant = !text_at(&volume, "/spec/claimRef/uid").is_empty();
@@ -244,7 +244,7 @@ impl Actor for VolumeBinder {
         if &*key.storage == CLAIMS {
             self.bind(object, agenda)
         } else {
-            self.look_after(&object)
+            self.sync_volume(&object)
         }
     }
 

@@ -7,11 +7,11 @@
 
 mod check;
 mod cost;
+mod display;
 mod library;
 mod literals;
 mod lower;
 mod overloads;
-mod picture;
 mod program;
 mod shape;
 #[cfg(test)]

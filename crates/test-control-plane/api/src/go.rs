@@ -1,12 +1,12 @@
-//! Texts as Go reads, checks and writes them.
+//! Go-compatible parsing, validation and formatting.
 
-pub(crate) mod format;
-pub(crate) mod formats;
+pub(crate) mod fmt;
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod pattern;
 #[cfg(feature = "cel")]
 pub(crate) mod semver;
+pub(crate) mod strfmt;
 #[cfg_attr(
     not(any(feature = "cel", test)),
     expect(dead_code, reason = "rules alone read the parts of URLs")

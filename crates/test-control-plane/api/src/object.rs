@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::go::json::cursor::Cursor;
 use crate::go::json::held;
 use crate::go::json::raw::compact;
-use crate::go::json::read::{self, Expect, Place, Twice};
+use crate::go::json::read::{self, DuplicateMembers, Expect, Scope};
 use crate::kinds::{Field, Kind, Trait, type_of};
 use crate::members::{at, object_mut};
 use encode::Encoder;
@@ -45,7 +45,7 @@ impl Draft {
     /// Go's message for text that isn't a JSON object.
     pub fn parse(kind: &Kind, text: &[u8]) -> Result<Self, String> {
         let expect = type_of(kind).map_or(Expect::Anything, Expect::Object);
-        let value = read::read(text, expect, Twice::Merge)?;
+        let value = read::read(text, expect, DuplicateMembers::Merge)?;
         Self::of_read(kind.has(Trait::RawData), text, value)
     }
 
@@ -82,8 +82,12 @@ impl Draft {
         let mut value = self.value.clone();
         if let Some(data) = &self.data {
             let text = held::release(data);
-            value["data"] =
-                read::read_checked(&text, Expect::Anything, Twice::Merge, Place::Inside);
+            value["data"] = read::read_checked(
+                &text,
+                Expect::Anything,
+                DuplicateMembers::Merge,
+                Scope::Inside,
+            );
         }
         value
     }

@@ -14,8 +14,8 @@ pub enum FieldValidation {
     Strict,
     /// Return warnings.
     Warn,
-    /// Unspecified: return warnings about dropped fields.
-    Unasked,
+    /// Return warnings about dropped fields.
+    Unspecified,
     /// Accept silently.
     Ignore,
 }
@@ -81,7 +81,7 @@ impl WriteOptions {
         let dry_run: Vec<String> = query.get("dryRun").map(str::to_owned).into_iter().collect();
         errors.extend(dry_run_error(&dry_run));
         let field_validation = match query.get("fieldValidation") {
-            None => FieldValidation::Unasked,
+            None => FieldValidation::Unspecified,
             Some("Warn") => FieldValidation::Warn,
             Some("Strict") => FieldValidation::Strict,
             Some("Ignore") => FieldValidation::Ignore,
@@ -89,7 +89,7 @@ impl WriteOptions {
                 let known = ["", "Ignore", "Strict", "Warn"];
                 let error = FieldError::not_supported("fieldValidation", &json!(other), &known);
                 errors.push(error);
-                FieldValidation::Unasked
+                FieldValidation::Unspecified
             }
         };
         if !errors.is_empty() {

@@ -10,7 +10,7 @@ use crate::decode;
 use crate::go::json::cursor::{Cursor, is_huge, numbers};
 use crate::go::json::held;
 use crate::go::json::raw::compact;
-use crate::go::json::read::{Expect, Place, Twice, read, read_checked};
+use crate::go::json::read::{DuplicateMembers, Expect, Scope, read, read_checked};
 use crate::kinds::{Kind, Trait, type_of};
 use crate::object::{Draft, raw_member};
 use crate::status::{ApiError, ApiResult};
@@ -139,7 +139,7 @@ fn undecodable(why: String) -> ApiError {
 }
 
 fn operations(kind: &Kind, body: &[u8]) -> Result<Patch, String> {
-    match read(body, Expect::Anything, Twice::Replace)? {
+    match read(body, Expect::Anything, DuplicateMembers::Replace)? {
         Value::Array(mut operations) => {
             if let Some(other) = operations.iter().find(|o| !o.is_object() && !o.is_null()) {
                 let found = go_type(other);
@@ -174,18 +174,18 @@ fn take_values(kind: &Kind, body: &[u8], operations: &mut [Value]) {
         if kind.has(Trait::RawData) && path.starts_with("/data") {
             expect = Expect::Anything;
         }
-        let place = if path.starts_with("/metadata/") {
-            Place::Metadata
+        let scope = if path.starts_with("/metadata/") {
+            Scope::Metadata
         } else {
-            Place::Inside
+            Scope::Inside
         };
-        operation["value"] = read_checked(raw, expect, Twice::Merge, place);
+        operation["value"] = read_checked(raw, expect, DuplicateMembers::Merge, scope);
     }
 }
 
 fn object(kind: &Kind, body: &[u8]) -> Result<Value, String> {
     let expect = type_of(kind).map_or(Expect::Anything, Expect::Object);
-    match read(body, expect, Twice::Replace)? {
+    match read(body, expect, DuplicateMembers::Replace)? {
         mut object @ Value::Object(_) => {
             // Go decodes all numbers of a patch as doubles.
             if let Some(number) = numbers(body).find(|number| is_huge(number)) {
@@ -196,7 +196,12 @@ fn object(kind: &Kind, body: &[u8]) -> Result<Value, String> {
                 && let Some(raw) = raw_member(body, "data")
             {
                 // A merge patch changes members inside the data too.
-                object["data"] = read_checked(raw, Expect::Anything, Twice::Replace, Place::Inside);
+                object["data"] = read_checked(
+                    raw,
+                    Expect::Anything,
+                    DuplicateMembers::Replace,
+                    Scope::Inside,
+                );
             }
             Ok(object)
         }

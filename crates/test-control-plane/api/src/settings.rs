@@ -16,7 +16,7 @@ pub enum UnknownFields {
 
 /// An error for text that is neither `prune` nor `keep`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown policy {0:?}, known are prune and keep")]
+#[error("unknown policy {0:?}; must be one of prune, keep")]
 pub struct UnknownFieldsError(String);
 
 impl FromStr for UnknownFields {
@@ -36,7 +36,7 @@ impl FromStr for UnknownFields {
 /// Upstream: `features.kubeFeatures`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeatureGates {
-    /// `MaxUnavailableStatefulSet` (off by default) enables
+    /// `MaxUnavailableStatefulSet` (off in 1.36, on since 1.37) enables
     /// `spec.updateStrategy.rollingUpdate.maxUnavailable` of stateful sets. Without the gate the
     /// member is dropped, unless the stored set already has it.
     pub max_unavailable_stateful_set: bool,
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!("prune".parse(), Ok(UnknownFields::Prune));
         assert_eq!("keep".parse(), Ok(UnknownFields::Keep));
         let err = "drop".parse::<UnknownFields>().unwrap_err();
-        let message = "unknown policy \"drop\", known are prune and keep";
+        let message = "unknown policy \"drop\"; must be one of prune, keep";
         assert_eq!(err.to_string(), message);
     }
 }

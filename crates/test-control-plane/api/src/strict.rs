@@ -25,7 +25,7 @@ pub struct MemberCheck<'a> {
     pub kind: &'a Arc<Kind>,
     /// The client's choice.
     pub validation: FieldValidation,
-    /// The version whose schema is the known one.
+    /// The version whose schema defines the known fields.
     pub version: EmulatedVersion,
     /// The treatment of members outside the schema.
     pub unknown_fields: UnknownFields,
@@ -129,13 +129,12 @@ impl MemberCheck<'_> {
         Err(invalid_patch(&value, &strict_error(&found)))
     }
 
-    /// Returns true if unknown members need a report. Those of custom resources are always dropped.
-    /// By default only dropped members need one: a
-    /// newer server, which keeps unknown members, knows them.
+    /// Returns true if unknown fields are reported. Without `fieldValidation`, only pruned fields
+    /// are reported, including all unknown fields of custom resources.
     fn reports_unknown(self) -> bool {
         match self.validation {
             FieldValidation::Strict | FieldValidation::Warn => true,
-            FieldValidation::Unasked => {
+            FieldValidation::Unspecified => {
                 self.kind.custom.is_some() || self.unknown_fields == UnknownFields::Prune
             }
             FieldValidation::Ignore => false,
@@ -169,7 +168,7 @@ pub fn undecodable(
 fn shown(kind: &Kind, patch: &Patch, new: Option<&Value>) -> Option<String> {
     let of = type_of(kind);
     Some(match patch {
-        Patch::Strategic(patch) => go::format::value(patch),
+        Patch::Strategic(patch) => go::fmt::value(patch),
         Patch::Merge(patch) => struct_order::patched(of, new?, Some(patch)),
         Patch::Json(operations) => struct_order::patched(of, new?, Some(&reached(operations))),
     })

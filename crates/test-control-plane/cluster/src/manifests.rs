@@ -5,8 +5,8 @@ use std::{fs, io};
 
 use serde_json::Value;
 
-/// Endings of the files that a folder contributes.
-const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+/// File extensions read from a directory, like kubectl's.
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// An object of a file.
 #[derive(Clone, Debug)]
@@ -95,8 +95,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Manifest>, ManifestError> {
     let mut files = Vec::new();
     for entry in fs::read_dir(path).map_err(failed)? {
         let file = entry.map_err(failed)?.path();
-        let ending = file.extension().and_then(|ending| ending.to_str());
-        if file.is_file() && ending.is_some_and(|ending| ENDINGS.contains(&ending)) {
+        let extension = file.extension().and_then(|it| it.to_str());
+        if file.is_file() && extension.is_some_and(|it| EXTENSIONS.contains(&it)) {
             files.push(file);
         }
     }

@@ -1,13 +1,13 @@
 //! Access control of a request: authentication, impersonation, authorization, and access reviews.
 
-mod admit;
 mod authenticate;
 mod authorize;
+mod bootstrap_policy;
 mod escalation;
 mod impersonation;
+mod request;
 mod review;
 mod service_account;
-mod stock;
 mod token_request;
 
-pub(crate) use admit::Admission;
+pub(crate) use request::RequestIdentity;

@@ -37,8 +37,8 @@ pub struct AdmissionRequest<'a> {
     pub user: Option<&'a Identity>,
     /// True if the write will not be stored.
     pub dry_run: bool,
-    /// The object to store, including defaults, or the body posted to a subresource. Null for
-    /// deletions. A hook may change it.
+    /// The object to store, with defaults, which a hook may change; or the body posted to a
+    /// subresource, whose changes are ignored. Null for deletions.
     pub object: Value,
     /// The stored object; null for creates.
     pub old_object: Value,

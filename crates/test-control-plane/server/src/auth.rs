@@ -4,7 +4,7 @@
 //! |---|---|
 //! | none, in this process | the administrator: `kubernetes-admin`, in `system:masters` |
 //! | an [`Identity`] in the extensions of an in-process request | that user |
-//! | a client certificate of the server's authority | the common name, with the organizations as groups |
+//! | a client certificate signed by a trusted authority | the common name, with the organizations as groups |
 //! | a bearer token | its user, see [`Tokens`]; 401 for an unknown token |
 //! | none, over the port | `system:anonymous`, in `system:unauthenticated` |
 //!

@@ -1,6 +1,6 @@
 //! The certificate authority of a control plane and its certificates.
 
-mod given;
+mod external;
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use rcgen::{
     KeyPair, KeyUsagePurpose,
 };
 
-pub use given::certificates;
-pub use given::{ClientAuthorities, PemError, ServingCertificate};
+pub use external::certificates;
+pub use external::{ClientAuthorities, PemError, ServingCertificate};
 
 use crate::auth::{AUTHENTICATED, Identity};
 
@@ -53,7 +53,7 @@ pub struct ClientCertificate {
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// The key or the certificate could not be generated.
-    #[error("making certificates: {0}")]
+    #[error("generating certificates: {0}")]
     Make(#[from] rcgen::Error),
     /// The user does not fit into a certificate, which has room for a name, a uid and one group.
     #[error("a certificate has no room for all groups and extra values of the user {0:?}")]
@@ -101,7 +101,7 @@ impl TlsMaterial {
 
     /// Also trusts client certificates of other authorities.
     #[must_use]
-    pub fn believing(mut self, authorities: ClientAuthorities) -> Self {
+    pub fn trusting_client_authorities(mut self, authorities: ClientAuthorities) -> Self {
         self.client_authorities = Some(authorities);
         self
     }
@@ -114,8 +114,8 @@ impl TlsMaterial {
 
     /// Returns the certificates of all trusted client authorities.
     pub fn client_ca_pem(&self) -> String {
-        let given = self.client_authorities.as_ref();
-        self.authority_pem() + given.map_or("", |given| &given.pem)
+        let external = self.client_authorities.as_ref();
+        self.authority_pem() + external.map_or("", |external| &external.pem)
     }
 
     /// Generates a certificate for a user.

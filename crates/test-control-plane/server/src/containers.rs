@@ -27,14 +27,14 @@ pub struct PodAddress {
 /// An error of a kubelet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Refusal {
+pub struct KubeletError {
     /// The HTTP status code; 502 if no kubelet answers.
     pub code: u16,
     /// The text of the answer.
     pub message: String,
 }
 
-impl Refusal {
+impl KubeletError {
     /// Creates the error of a kubelet.
     pub fn new(code: u16, message: impl Into<String>) -> Self {
         Self {
@@ -51,7 +51,7 @@ pub trait Kubelets: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// The node doesn't answer, or doesn't run the pod.
-    fn find(&self, pod: PodAddress) -> BoxFuture<'_, Result<Arc<dyn NodePod>, Refusal>>;
+    fn find(&self, pod: PodAddress) -> BoxFuture<'_, Result<Arc<dyn NodePod>, KubeletError>>;
 }
 
 /// A pod on its node.
@@ -65,21 +65,21 @@ pub trait NodePod: Send + Sync {
         &self,
         container: &str,
         options: &LogOptions,
-    ) -> Result<BoxStream<'static, Bytes>, Refusal>;
+    ) -> Result<BoxStream<'static, Bytes>, KubeletError>;
 
     /// Returns a new process in a container.
     ///
     /// # Errors
     ///
     /// The container doesn't run.
-    fn exec(&self, container: &str, command: Vec<String>) -> Result<Process, Refusal>;
+    fn exec(&self, container: &str, command: Vec<String>) -> Result<Process, KubeletError>;
 
     /// Returns the main process of a container.
     ///
     /// # Errors
     ///
     /// The container doesn't run.
-    fn attach(&self, container: &str) -> Result<Process, Refusal>;
+    fn attach(&self, container: &str) -> Result<Process, KubeletError>;
 
     /// Connects to a port of the pod, until one side closes the connection. Its error is the text
     /// for the client.

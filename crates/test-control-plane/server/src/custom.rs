@@ -60,8 +60,7 @@ impl CustomIndex {
         }
     }
 
-    /// Returns a definition with its rows: the known ones, unless something that they are made of
-    /// changed.
+    /// Returns a definition with its rows, which are rebuilt only if a relevant part changed.
     fn indexed(&self, object: &Arc<Object>) -> Indexed {
         let place = self
             .definitions

@@ -30,8 +30,7 @@ impl ApiServer {
         KINDS.iter().chain(rows).map(Arc::clone).collect()
     }
 
-    /// Follows a write: a written definition gets its status, and one in deletion goes once the
-    /// last of its resources is gone.
+    /// Updates CRD status after a write, and removes a terminating CRD after its last object.
     pub(crate) fn follow_write(&self, request: &ResourceRequest) {
         let kind = &request.kind;
         if &*kind.storage == DEFINITIONS {
@@ -68,7 +67,7 @@ impl ApiServer {
         let now = self.now_text();
         for Indexed { object, value, .. } in found {
             let next = custom::settle(value, &values, &now)
-                .or_else(|| custom::complete_deletion(value, self.is_any_left(value), &now));
+                .or_else(|| custom::complete_deletion(value, self.delete_instances(value), &now));
             if let Some(next) = next {
                 self.write_definition(kind, object, value, next, &now);
                 // Also after a lost race: the winner's version may need a change.
@@ -109,8 +108,8 @@ impl ApiServer {
         drop(self.store().put(kind, key, expect, draft));
     }
 
-    /// Deletes the resources of a definition in deletion. Returns true if finalizers hold some.
-    fn is_any_left(&self, definition: &Value) -> bool {
+    /// Deletes the objects of a terminating definition. Returns true if any remain.
+    fn delete_instances(&self, definition: &Value) -> bool {
         let read = Definition(definition);
         if !read.is_deleting() {
             return false;

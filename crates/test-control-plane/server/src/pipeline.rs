@@ -103,13 +103,13 @@ impl ApiServer {
         encoder: &ResponseEncoder,
         connection: &CancellationToken,
     ) -> Result<Reply, ConnectionDropped> {
-        let admission = self.recognize(incoming);
-        let facts = Arc::new(incoming.facts(&admission.user));
+        let identity = self.identify(incoming);
+        let facts = Arc::new(incoming.facts(&identity.user));
         let decision = self.faults().decide(&facts, &incoming.body);
         let recording = Recording {
             server: self,
             incoming,
-            admission: &admission,
+            identity: &identity,
             facts: &facts,
             audit_id: encoder.audit_id(),
             fault: decision.names(),
@@ -122,7 +122,7 @@ impl ApiServer {
         }
         let handled = async {
             let before = self.store().revision();
-            let reply = match self.dispatch(&admission, incoming, &facts).await {
+            let reply = match self.dispatch(&identity, incoming, &facts).await {
                 Ok(reply) => {
                     recording.finish(before, reply.status().as_u16(), None);
                     reply

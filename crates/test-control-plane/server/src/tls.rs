@@ -32,7 +32,7 @@ const HTTP2_STREAMS_MAX: u32 = 4000;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Grace period for connections when the server stops.
-const FAREWELL_TIMEOUT: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The port could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -223,7 +223,7 @@ async fn connection(
         () = stopping.cancelled() => {
             // Watches end on their own: deliver their end to the clients.
             connection.as_mut().graceful_shutdown();
-            tokio::time::timeout(FAREWELL_TIMEOUT, connection).await
+            tokio::time::timeout(DRAIN_TIMEOUT, connection).await
         }
         ended = &mut connection => Ok(ended),
     };

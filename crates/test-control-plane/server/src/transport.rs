@@ -16,7 +16,7 @@ use http::header::{
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use http_body_util::{BodyExt, Collected};
-use kube_test_control_plane_api::answer::negotiate::{self, Format, Wanted};
+use kube_test_control_plane_api::answer::negotiate::{self, Format, NegotiatedFormat};
 use kube_test_control_plane_api::answer::represent::protobuf;
 use kube_test_control_plane_api::answer::{pretty, yaml};
 use kube_test_control_plane_api::query::Query;
@@ -95,7 +95,7 @@ pub(crate) fn host(uri: &Uri, headers: &HeaderMap) -> String {
 
 /// Request properties that determine the response encoding.
 pub(crate) struct ResponseEncoder {
-    accept: Wanted,
+    accept: NegotiatedFormat,
     pretty: bool,
     gzip: bool,
     head: bool,
@@ -143,7 +143,10 @@ impl ResponseEncoder {
     /// Encodes the response in the client's format and compression.
     pub(crate) async fn encode(&self, reply: Reply) -> Reply {
         let extensions = reply.extensions();
-        let wanted = extensions.get::<Wanted>().copied().unwrap_or(self.accept);
+        let wanted = extensions
+            .get::<NegotiatedFormat>()
+            .copied()
+            .unwrap_or(self.accept);
         let is_stream = extensions.get::<Streamed>().is_some();
         let is_json = reply
             .headers()
@@ -209,7 +212,9 @@ fn in_protobuf(parts: &mut Parts, body: Bytes) -> Bytes {
 /// the JSON lines before.
 fn in_frames(reply: Reply) -> Reply {
     let extensions = reply.extensions();
-    let wanted = extensions.get::<Wanted>().map(|wanted| wanted.format);
+    let wanted = extensions
+        .get::<NegotiatedFormat>()
+        .map(|wanted| wanted.format);
     if wanted != Some(Format::Protobuf) || extensions.get::<Streamed>().is_none() {
         return reply;
     }

@@ -36,7 +36,7 @@ const PREFIX_MAX: usize = 63 - SUFFIX_LEN;
 ///
 /// # Errors
 ///
-/// A custom resource can't be converted. So do the other conversions here.
+/// A custom resource can't be converted; this also applies to the other conversions in this file.
 pub(crate) fn served_text(kind: &Kind, object: &Object) -> ApiResult<Bytes> {
     if !kind.has(Trait::View) {
         return Ok(object.text().clone());
@@ -53,7 +53,8 @@ pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> ApiResult<Bytes> {
     Ok(draft.encode().into())
 }
 
-/// Returns a stored object as its handling sees it: a custom resource in the version of the request.
+/// Returns a stored object in the form that handlers work on: a custom resource in the request's
+/// version.
 pub(crate) fn handled_form(kind: &Kind, object: &Object) -> ApiResult<Draft> {
     let mut draft = object.draft();
     if let Some(custom) = &kind.custom {

@@ -120,8 +120,8 @@ async fn errors_name_file_document_and_object() {
     for (text, wanted) in [
         (
             WIDGET.to_owned(),
-            "f.yaml: document 1: apply Widget w: the server doesn't serve Widget in \
-             example.com/v1: apply its definition first, or correct apiVersion and kind",
+            "f.yaml: document 1: apply Widget w: no matches for kind \"Widget\" in version \
+             \"example.com/v1\"; ensure CRDs are installed first",
         ),
         (
             format!("{NAMESPACE}\n---\n{DEFINITION}---\n{WIDGET}  size: big\n")

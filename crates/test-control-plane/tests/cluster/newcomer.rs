@@ -1,4 +1,4 @@
-//! A project from the guide alone: an operator, its custom resource, and a test with a lost answer.
+//! A new user's project, written from the guide: an operator and a test with a lost answer.
 
 use std::{sync::Arc, time::Duration};
 

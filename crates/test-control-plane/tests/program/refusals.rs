@@ -111,7 +111,8 @@ fn malformed_files_prevent_the_start() {
         (
             "--token-auth-file",
             "token,user,uid\nonly,two\n",
-            "line 2 of the token file: needs at least token, user and uid, but has 2 of them",
+            "line 2 of the token file: must have at least 3 columns (token, user name, user uid), \
+             found 2",
         ),
         (
             "--fault-plan-file",
@@ -123,11 +124,7 @@ fn malformed_files_prevent_the_start() {
             "{\"requests\": [",
             "reading a fault plan: EOF while parsing a list at line 1 column 14",
         ),
-        (
-            "--client-ca-file",
-            "nothing",
-            "there is no certificate in it",
-        ),
+        ("--client-ca-file", "nothing", "contains no certificate"),
     ] {
         std::fs::write(&file, text).unwrap();
         let said = refusal(&[flag, path]);
@@ -166,8 +163,8 @@ fn unusable_certificates_prevent_the_start() {
             &other_key,
             "the certificate can't be used with the key: ",
         ),
-        (&empty, &own_key, "there is no certificate in it"),
-        (&certificate, &empty, "there is no private key in it"),
+        (&empty, &own_key, "contains no certificate"),
+        (&certificate, &empty, "contains no private key"),
     ] {
         let said = refusal(&[
             "--tls-cert-file",

@@ -188,8 +188,8 @@ async fn conversion_by_webhook_fails() {
     let failure = |from: &str| {
         format!(
             "conversion webhook for example.com/{from}, Kind=Widget failed: Post \
-             \"https://hook.system.svc:443/convert?timeout=30s\": the test control plane calls no \
-             webhooks"
+             \"https://hook.system.svc:443/convert?timeout=30s\": the test control plane does not \
+             call webhooks"
         )
     };
     let other = "/apis/example.com/v1beta1/namespaces/default/widgets";
@@ -281,7 +281,7 @@ async fn deletion_of_a_definition_waits_for_finalizers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn replaced_rows_are_dropped() {
+async fn changed_definition_frees_its_old_kind() {
     let plane = plane().await;
     let row = plane.0.server().kind_of("example.com/v1", "Widget");
     let row = Arc::downgrade(&row.unwrap());
@@ -418,7 +418,7 @@ async fn list_kind_names_the_schema_of_lists() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_part_shared_by_all_versions_has_a_path_without_version() {
+async fn errors_in_shared_parts_omit_the_version() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let mut wrong = definition();
     let versions = wrong["spec"]["versions"].as_array_mut().unwrap();

@@ -1,5 +1,5 @@
 //! Protobuf bodies as kubectl and typed Go clients send them, with JSON responses, and protobuf
-//! responses for clients that accept nothing else.
+//! responses for clients that rank it above JSON and YAML.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -95,7 +95,7 @@ pub(crate) enum Measure {
     Resident,
     /// Seconds of the API server's processor time.
     ServerCpu,
-    /// Milliseconds that this share, in percent, of the reactions takes at most.
+    /// This percentile of the reaction times, in milliseconds.
     Reaction(usize),
     /// Number of these requests.
     Requests(String),

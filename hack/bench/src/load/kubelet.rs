@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_start_once_and_end() {
+    fn unready_pods_start_and_terminating_pods_end() {
         let (mut names, reactions) = (HashSet::new(), Reactions::default());
         let event = pod(json!({"metadata": {"name": "a"}}));
         let start = Action::Start {

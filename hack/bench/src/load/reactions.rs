@@ -57,7 +57,7 @@ impl Reactions {
     }
 }
 
-/// The time that this share of sorted times does not exceed, in percent.
+/// Returns a percentile of sorted times (nearest rank).
 pub(crate) fn percentile(sorted: &[Duration], percent: usize) -> Option<Duration> {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.checked_sub(1)?).copied()

@@ -207,7 +207,7 @@ async fn errors_carry_warnings_and_name_the_field() {
         .replace("storage: 1Gi", "storage: lots")
         .replace("  replicas: 3", "  replica: 3");
     let (refusal, warnings) = apply_with_warnings(&both).await;
-    let refusal = refusal.expect_err("the quantity is none").to_string();
+    let refusal = refusal.expect_err("the quantity is invalid").to_string();
     let field = ": spec.volumeClaimTemplates[0].spec.resources.requests.storage: StatefulSet in";
     assert!(refusal.contains(field), "{refusal}");
     let expected = "m.yaml:16: document 2, StatefulSet web: unknown field \"spec.replica\"";

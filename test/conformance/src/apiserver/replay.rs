@@ -43,7 +43,7 @@ struct Masked {
 }
 
 impl Rule for Masked {
-    fn alike(&self, path: &str, expected: &Value, actual: &Value) -> bool {
+    fn equal(&self, path: &str, expected: &Value, actual: &Value) -> bool {
         match (expected, actual) {
             (Value::String(_), Value::String(address)) if path.ends_with(SERVER_ADDRESS) => {
                 let parsed = address.parse::<Authority>();
@@ -55,7 +55,7 @@ impl Rule for Masked {
         }
     }
 
-    fn leaves_out(&self, member: &str) -> bool {
+    fn ignores(&self, member: &str) -> bool {
         member == "managedFields" && !self.managed_fields
     }
 }

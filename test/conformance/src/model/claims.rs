@@ -134,7 +134,7 @@ impl Sync {
             let (changed, adds_owner) = rewritten(&cached, &set, pod);
             if adds_owner {
                 self.check_live_set(&format!(
-                    "will not add an owner to claim {claim}, with which it would be deleted"
+                    "will not add an owner that would cause the deletion of claim {claim}"
                 ))?;
             }
             let put = self.api.put(Kind::Claim, "", changed);
@@ -172,7 +172,7 @@ impl Sync {
         Ok(())
     }
 
-    /// The comparison answers every read with the claim from before the sync.
+    /// The fake API returns the claim as it was before the sync.
     fn take_claim(&mut self, claim: &str, cached: &Value, pod: &Value) -> Result<(), Failure> {
         let looked = self.api.look(Kind::Claim, claim);
         let put = looked.and_then(|()| match without_owner(cached, pod) {

@@ -89,11 +89,13 @@ impl Sync {
         }
 
         let reduce = |sync: &mut Self| {
-            let settle = |sync: &mut Self, at: usize| sync.settle_claims(&condemned[at]);
-            if sync.for_all(condemned.len(), settle)? == Step::Exit {
+            let fix = |sync: &mut Self, at: usize| sync.fix_pod_claims(&condemned[at]);
+            if sync.for_all(condemned.len(), fix)? == Step::Exit {
                 return Ok(Step::Exit);
             }
-            sync.for_all(condemned.len(), |sync, at| sync.condemn(&places, at))
+            sync.for_all(condemned.len(), |sync, at| {
+                sync.process_condemned(&places, at)
+            })
         };
         let reduces_first = self.scale_down_first && self.is_burst();
         let stages = |sync: &mut Self| {
@@ -106,15 +108,15 @@ impl Sync {
                 }
                 reduced = result?;
             }
-            let tended = sync.for_all(replicas.len(), |sync, at| {
+            let processed = sync.for_all(replicas.len(), |sync, at| {
                 reached = reached.max(at + 1);
-                sync.tend(&replicas[at])
+                sync.process_replica(&replicas[at])
             });
-            if !matches!(tended, Ok(Step::Continue)) {
+            if !matches!(processed, Ok(Step::Continue)) {
                 // The claims of condemned pods that went first follow the policy already.
                 let condemned: &[Value] = if reduces_first { &[] } else { condemned };
                 let released = sync.release_kept_claims(&replicas[reached..], condemned);
-                return tended.and_then(|exit| released.map(|()| exit));
+                return processed.and_then(|exit| released.map(|()| exit));
             }
             if reduces_first {
                 return Ok(reduced);
@@ -176,7 +178,7 @@ impl Sync {
     }
 
     /// Phase A: one replica.
-    fn tend(&mut self, pod: &Value) -> Result<Step, Failure> {
+    fn process_replica(&mut self, pod: &Value) -> Result<Step, Failure> {
         let set = Rc::clone(&self.set);
         let is_ordered = !self.is_burst();
         if matches!(phase(pod), "Failed" | "Succeeded") {
@@ -237,7 +239,7 @@ impl Sync {
     }
 
     /// Phase B: the claims of one condemned pod.
-    fn settle_claims(&mut self, pod: &Value) -> Result<Step, Failure> {
+    fn fix_pod_claims(&mut self, pod: &Value) -> Result<Step, Failure> {
         if !self.retention_matches(pod) {
             self.apply_retention(pod)?;
         }
@@ -245,7 +247,7 @@ impl Sync {
     }
 
     /// Phase C: one condemned pod.
-    fn condemn(&mut self, places: &Places, at: usize) -> Result<Step, Failure> {
+    fn process_condemned(&mut self, places: &Places, at: usize) -> Result<Step, Failure> {
         let pod = &places.condemned[at];
         let is_ordered = !self.is_burst();
         if is_deleting(pod) {
@@ -264,10 +266,7 @@ impl Sync {
 
     pub(super) fn delete_condemned(&mut self, pod: &Value) -> Result<(), Failure> {
         if self.set.when_scaled == "Delete" {
-            self.check_live_set(&format!(
-                "will not delete pod {}, with which its claims would be deleted",
-                name(pod)
-            ))?;
+            self.check_live_set(&format!("will not delete pod {} and its claims", name(pod)))?;
         }
         self.delete_pod(pod)
     }

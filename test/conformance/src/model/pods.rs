@@ -107,8 +107,8 @@ impl Sync {
 
     /// Deletes a pod; a missing pod counts as deleted.
     pub(super) fn delete_pod(&mut self, pod: &Value) -> Result<(), Failure> {
-        let means = self.means(pod, &["uid"]);
-        let deleted = match self.api.delete(Kind::Pod, name(pod), means) {
+        let preconditions = self.deletion_preconditions(pod, &["uid"]);
+        let deleted = match self.api.delete(Kind::Pod, name(pod), preconditions) {
             Err(failure) if failure.is_not_found() => Ok(()),
             result => result,
         };

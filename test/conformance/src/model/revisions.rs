@@ -394,7 +394,7 @@ impl Sync {
             .filter(|revision| !live.contains(name(revision)))
             .collect();
         for revision in &idle[..idle.len().saturating_sub(limit)] {
-            let preconditions = self.means(revision, &["uid", "resourceVersion"]);
+            let preconditions = self.deletion_preconditions(revision, &["uid", "resourceVersion"]);
             self.api
                 .delete(Kind::Revision, name(revision), preconditions)?;
         }

@@ -14,11 +14,11 @@ use crate::files::lines;
 
 /// One in this many recorded cases is mutated.
 const STRIDE: usize = 5;
-/// Maximum of reported differences.
+/// Maximum number of reported differences.
 const DIFFERING_MAX: usize = 10;
 /// Variable with the number of generated syncs for each recorded case.
 const ROUNDS_VARIABLE: &str = "STATEFULSET_GENERATED_ROUNDS";
-/// Variable with the seed of one generated sync, as a difference names it; the others are left out.
+/// Variable with the only seed to run, as printed with a difference.
 const SEED_VARIABLE: &str = "STATEFULSET_GENERATED_SEED";
 
 pub(crate) fn recorded() -> Vec<String> {

@@ -165,7 +165,10 @@ fn controller_reads_as_manager_and_writes_as_account() {
     let (refused, accepted): (Vec<_>, Vec<_>) = requests
         .iter()
         .partition(|request| request.starts_with(':'));
-    assert!(!refused.is_empty(), "the token of the deleted account");
+    assert!(
+        !refused.is_empty(),
+        "no request was rejected with the deleted account's token"
+    );
     let others: Vec<_> = accepted
         .into_iter()
         .filter(|request| {

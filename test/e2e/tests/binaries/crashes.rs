@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::harness::{Api, History, Kind, Process, Session, programs};
 
-/// Number of kills during each rollout.
-const MOMENTS: usize = 20;
+/// Number of kills during the creation, and again during the rollout.
+const KILLS: usize = 20;
 /// Enough that work remains after the last kill, even if every controller in between completes a
 /// pod.
 const REPLICAS: usize = 25;
@@ -114,9 +114,9 @@ impl Crashing {
 }
 
 #[test]
-fn twenty_controller_kills_lose_nothing() {
+fn repeated_controller_kills_lose_nothing() {
     let mut crashing = Crashing::start();
-    crashing.crash(MOMENTS - 1);
+    crashing.crash(KILLS - 1);
     crashing.until_complete();
     assert_eq!(crashing.history.deletions(), [0; 0]);
     for (kind, prefix) in [(Kind::Pod, "web-"), (Kind::Claim, "www-web-")] {
@@ -133,7 +133,7 @@ fn twenty_controller_kills_lose_nothing() {
         "replicas": replicas, "template": {"spec": {"containers": image}},
     }});
     crashing.api.merge(Kind::Set, "web", &patch);
-    crashing.crash(MOMENTS);
+    crashing.crash(KILLS);
     crashing.until_complete();
     let downwards: Vec<u32> = (0..u32::try_from(REPLICAS).unwrap()).rev().collect();
     assert_eq!(crashing.history.deletions(), downwards);

@@ -25,7 +25,11 @@ fn refused(audit: &Path, user: &str) -> Vec<String> {
     let own: Vec<Value> = events
         .filter(|event| event["user"]["username"] == user)
         .collect();
-    assert!(own.len() > 20, "the controller was active");
+    assert!(
+        own.len() > 20,
+        "the controller sent only {} requests",
+        own.len()
+    );
     let refused = own
         .iter()
         .filter(|event| event["responseStatus"]["code"] == 403);
@@ -154,8 +158,8 @@ fn issue_certificate(objects: &[Value], folder: &Path) -> (PathBuf, String) {
 }
 
 /// Installs the manifests, runs the controller like its Deployment while the lease is held, and
-/// then lets it create, roll and delete a set.
-fn works(objects: &[Value]) {
+/// then lets it create a set, roll it out and scale it down.
+fn assert_installation_works(objects: &[Value]) {
     let folder = tempfile::tempdir().unwrap();
     let audit = folder.path().join("audit");
     let flags = ["--audit-log-path", audit.to_str().unwrap()];
@@ -230,18 +234,18 @@ fn works(objects: &[Value]) {
 
 #[test]
 fn self_managed_overlay_suffices() {
-    works(&build(&kustomization("overlays/self-managed")));
+    assert_installation_works(&build(&kustomization("overlays/self-managed")));
 }
 
 #[test]
 fn managed_overlay_suffices() {
-    works(&build(&kustomization("overlays/managed")));
+    assert_installation_works(&build(&kustomization("overlays/managed")));
 }
 
 #[test]
 fn service_monitor_accepts_the_served_certificate() {
     let component = kustomization("components/service-monitor");
-    works(&build_with(&kustomization("overlays/managed"), &component));
+    assert_installation_works(&build_with(&kustomization("overlays/managed"), &component));
 }
 
 #[test]

@@ -20,9 +20,9 @@ const INSTANCES_MAX: usize = 2000;
 /// The group of all instances.
 const GROUP: &str = "instances";
 
-/// Fate of a leader.
+/// Failure of a leader, or its graceful end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum LeaderFailure {
     /// It is killed.
     Killed,
     /// Paused for longer than its lease, and resumed when the other instance leads.
@@ -32,7 +32,7 @@ enum Fate {
 }
 
 /// A control plane with sets that roll out, and two instances.
-struct Contest {
+struct ElectionCluster {
     plane: Plane,
     history: History,
     audit: Audit,
@@ -44,7 +44,7 @@ struct Contest {
     rounds: usize,
 }
 
-impl Contest {
+impl ElectionCluster {
     /// Creates the sets with two instances.
     fn start(sets: usize, replicas: usize, gates: &'static str) -> Self {
         let tokens: Vec<String> = (1..=INSTANCES_MAX)
@@ -62,7 +62,7 @@ impl Contest {
         let plane = Plane::start_with(&programs(), &flags);
         grant_shipped_rights(&plane);
         let history = History::begin(&plane.api);
-        let mut contest = Self {
+        let mut election = Self {
             plane,
             history,
             audit: Audit::default(),
@@ -73,17 +73,17 @@ impl Contest {
             gates,
             rounds: 0,
         };
-        for name in &contest.sets {
+        for name in &election.sets {
             let mut object = set(name, replicas);
             // Rounds count from 1.
             object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("busybox:0");
-            contest.plane.api.create(Kind::Set, &object);
+            election.plane.api.create(Kind::Set, &object);
         }
-        contest.start_instance();
-        contest.leader();
-        contest.start_instance();
-        contest.until_complete();
-        contest
+        election.start_instance();
+        election.leader();
+        election.start_instance();
+        election.until_complete();
+        election
     }
 
     /// Starts another instance under a new user name.
@@ -177,8 +177,8 @@ impl Contest {
         }
     }
 
-    /// Rolls out all sets, and applies the fate to the leader meanwhile.
-    fn round(&mut self, fate: Fate) {
+    /// Rolls out all sets, and lets the leader fail meanwhile.
+    fn round(&mut self, failure: LeaderFailure) {
         self.rounds += 1;
         let before = self.history.deletions().len();
         let image = format!("busybox:{}", self.rounds);
@@ -195,20 +195,20 @@ impl Contest {
         self.history
             .until("the first pods to be replaced", under_way);
         let leader = self.leader();
-        self.meet(&leader, fate);
+        self.fail_leader(&leader, failure);
         self.until_complete();
     }
 
-    fn meet(&mut self, leader: &str, fate: Fate) {
+    fn fail_leader(&mut self, leader: &str, failure: LeaderFailure) {
         let process = self.instances.remove(leader).unwrap();
-        match fate {
-            Fate::Killed => process.crash(),
-            Fate::Ended => {
+        match failure {
+            LeaderFailure::Killed => process.crash(),
+            LeaderFailure::Ended => {
                 process.signal(Signal::TERM);
                 let finished = process.wait();
                 assert_eq!(finished.code, Some(0), "{finished:#?}");
             }
-            Fate::Paused => {
+            LeaderFailure::Paused => {
                 process.signal(Signal::STOP);
                 let next = self.leader();
                 assert_ne!(next, leader);
@@ -225,11 +225,15 @@ impl Contest {
     }
 
     /// Replaces the leader while the sets are settled: the next leader must write nothing.
-    fn take_over_the_settled(&mut self, fate: Fate) {
+    fn take_over_the_settled(&mut self, failure: LeaderFailure) {
         let leader = self.leader();
         let before = self.until_quiet();
-        assert_ne!(fate, Fate::Paused, "it wakes up when another one writes");
-        self.meet(&leader, fate);
+        assert_ne!(
+            failure,
+            LeaderFailure::Paused,
+            "it wakes up when another one writes"
+        );
+        self.fail_leader(&leader, failure);
         let next = self.leader();
         assert_ne!(next, leader);
         self.instances
@@ -298,10 +302,10 @@ fn now() -> std::time::Instant {
 #[test]
 fn next_leader_continues_after_kill_or_pause() {
     let gates = "ControllerManagerReleaseLeaderElectionLockOnExit=true";
-    let mut contest = Contest::start(3, 3, gates);
-    contest.round(Fate::Killed);
-    contest.round(Fate::Paused);
-    contest.take_over_the_settled(Fate::Ended);
+    let mut election = ElectionCluster::start(3, 3, gates);
+    election.round(LeaderFailure::Killed);
+    election.round(LeaderFailure::Paused);
+    election.take_over_the_settled(LeaderFailure::Ended);
 }
 
 /// The same with more sets, repeated for `SOAK_SECONDS`.
@@ -313,25 +317,29 @@ fn soak() {
         .parse()
         .expect("SOAK_SECONDS is a number of seconds");
     let begin = now();
-    let mut contest = Contest::start(20, 3, "");
+    let mut election = ElectionCluster::start(20, 3, "");
     while begin.elapsed() < Duration::from_secs(seconds) {
-        for fate in [Fate::Killed, Fate::Paused, Fate::Ended] {
-            contest.round(fate);
+        for failure in [
+            LeaderFailure::Killed,
+            LeaderFailure::Paused,
+            LeaderFailure::Ended,
+        ] {
+            election.round(failure);
         }
-        contest.take_over_the_settled(Fate::Killed);
-        contest.take_over_the_settled(Fate::Ended);
-        report(&contest, begin.elapsed());
+        election.take_over_the_settled(LeaderFailure::Killed);
+        election.take_over_the_settled(LeaderFailure::Ended);
+        report(&election, begin.elapsed());
     }
 }
 
 #[cfg(feature = "soak")]
 #[expect(clippy::print_stderr, reason = "a person watches the progress")]
-fn report(contest: &Contest, elapsed: Duration) {
+fn report(election: &ElectionCluster, elapsed: Duration) {
     eprintln!(
         "{} s: {} roll-outs, {} instances, {} writes, never two writers",
         elapsed.as_secs(),
-        contest.rounds,
-        contest.started,
-        contest.audit.writes().len(),
+        election.rounds,
+        election.started,
+        election.audit.writes().len(),
     );
 }

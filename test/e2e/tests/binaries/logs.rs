@@ -83,7 +83,7 @@ fn rollout_of_three_pods_logs_few_lines() {
 }
 
 #[test]
-fn default_verbosity_logs_no_steps() {
+fn default_verbosity_logs_no_events() {
     let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
     let lines = log_of_a_roll_out(&plane, &mut history, &[], |plane| {

@@ -1,6 +1,6 @@
 //! Test of a controller whose connection to the API server fails: it logs that once, and recovers.
 
-use crate::harness::{History, Kind, Plane, Proxy, Signal, Way, programs, set};
+use crate::harness::{History, Kind, Plane, Proxy, Signal, Target, programs, set};
 
 const REPLICAS: usize = 3;
 
@@ -9,27 +9,27 @@ fn outages_are_logged_once_and_lose_nothing() {
     let plane = Plane::start(&programs(), "20ms");
     let mut history = History::begin(&plane.api);
     let proxy = Proxy::before(plane.kubeconfig());
-    let kubeconfig = plane.kubeconfig_with(|kubeconfig| proxy.stand_before(kubeconfig));
+    let kubeconfig = plane.kubeconfig_with(|kubeconfig| proxy.redirect_kubeconfig(kubeconfig));
     let mut controller = plane.controller_of(&kubeconfig, &["-v=2"]);
     controller.logged("ready: caches are filled");
 
     let bars = [
-        (Way::Closed, "API server unreachable, trying again"),
+        (Target::Closed, "API server unreachable, trying again"),
         (
-            Way::Expired,
+            Target::Expired,
             "no secure connection to the API server, trying again",
         ),
     ];
-    for (ordinal, (way, expected)) in bars.into_iter().enumerate() {
-        proxy.lead_to(way);
+    for (ordinal, (target, expected)) in bars.into_iter().enumerate() {
+        proxy.switch_to(target);
         let line = controller.logged(expected);
-        if way == Way::Expired {
+        if target == Target::Expired {
             assert!(line.contains("certificate expired"), "{line}");
         }
         // The user creates a set meanwhile.
         let name = format!("web{ordinal}");
         plane.api.create(Kind::Set, &set(&name, REPLICAS));
-        proxy.lead_to(Way::Open);
+        proxy.switch_to(Target::Open);
         controller.logged("API server reachable again");
         // The controller must be idle before the next outage.
         controller.logged("set is in its desired state");

@@ -41,7 +41,9 @@ fn dashboard_has_panels_with_queries() {
     let panels = dashboard["panels"].as_array().unwrap();
     assert!(panels.len() >= 10);
     for panel in panels {
-        for target in panel["targets"].as_array().unwrap() {
+        let targets = panel["targets"].as_array().unwrap();
+        assert!(!targets.is_empty(), "panel {} has no query", panel["title"]);
+        for target in targets {
             assert_balanced(target["expr"].as_str().unwrap());
         }
     }

@@ -19,7 +19,7 @@ macro_rules! sessions {
             #[test]
             fn $name() {
                 let text = include_str!(concat!("sessions/", stringify!($name), ".session"));
-                prints_what_it_should(text);
+                assert_session_passes(text);
             }
         )*
     };
@@ -38,7 +38,7 @@ sessions! {
     rollouts,
 }
 
-fn prints_what_it_should(text: &str) {
+fn assert_session_passes(text: &str) {
     let session = script::parse(text).unwrap_or_else(|error| panic!("{error:#}"));
     let programs = Programs::find(None, None, None).unwrap_or_else(|error| panic!("{error:#}"));
     let report = run_session(&session, &programs).unwrap_or_else(|error| panic!("{error:#}"));

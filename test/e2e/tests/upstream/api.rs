@@ -88,7 +88,7 @@ async fn test_should_list_patch_and_delete_a_collection_of_stateful_sets() {
 }
 
 /// Waits for an event whose object has a condition like this.
-async fn shows(
+async fn assert_event_shows(
     events: &mut (impl futures::Stream<Item = WatchEvent<Value>> + Unpin),
     condition: &Value,
 ) {
@@ -107,7 +107,7 @@ async fn shows(
         }
     };
     let in_time = tokio::time::timeout(SET_PATIENCE.0, shown).await;
-    assert!(in_time.is_ok(), "an event shows {condition}");
+    assert!(in_time.is_ok(), "no watch event with condition {condition}");
 }
 
 /// Upstream ignores the result of its last watch; this test requires the condition, and that the
@@ -141,14 +141,14 @@ async fn test_should_validate_statefulset_status_endpoints() {
         }
     };
     space.change(&STATEFUL_SETS, "ss", "status", append).await;
-    shows(&mut events, &updated).await;
+    assert_event_shows(&mut events, &updated).await;
 
     let patched = json!({"type": "StatusPatched", "status": "True"});
     let patch = json!({"status": {"conditions": [patched]}});
     space
         .patch(&STATEFUL_SETS, "ss", "status", Patch::Merge, &patch)
         .await;
-    shows(&mut events, &patched).await;
+    assert_event_shows(&mut events, &patched).await;
 
     ss.scale(2).await;
     ss.until_counts(&[("availableReplicas", 2)]).await;

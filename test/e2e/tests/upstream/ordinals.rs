@@ -5,7 +5,13 @@ use e2e::manifests::{plain, starting_at};
 use serde_json::{Value, json};
 
 /// Creates a set and waits for its pods, changes its ordinals and waits for the new pods.
-async fn moves(namespace: &str, set: Value, before: &[u32], change: Value, after: &[u32]) {
+async fn assert_ordinals_move(
+    namespace: &str,
+    set: Value,
+    before: &[u32],
+    change: Value,
+    after: &[u32],
+) {
     let cluster = Cluster::start(namespace).await;
     let ss = cluster.create(&set).await;
     let counts = |pods: &[u32]| [("replicas", pods.len()), ("readyReplicas", pods.len())];
@@ -27,26 +33,26 @@ async fn moves(namespace: &str, set: Value, before: &[u32], change: Value, after
 #[tokio::test(start_paused = true)]
 async fn test_setting_start_ordinal() {
     let change = json!({"ordinals": {"start": 2}, "replicas": 3});
-    moves("setting", plain("ss", 2), &[0, 1], change, &[2, 3, 4]).await;
+    assert_ordinals_move("setting", plain("ss", 2), &[0, 1], change, &[2, 3, 4]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn test_increasing_start_ordinal() {
     let set = starting_at(plain("ss", 2), 2);
     let change = json!({"ordinals": {"start": 4}});
-    moves("increasing", set, &[2, 3], change, &[4, 5]).await;
+    assert_ordinals_move("increasing", set, &[2, 3], change, &[4, 5]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn test_decreasing_start_ordinal() {
     let set = starting_at(plain("ss", 2), 3);
     let change = json!({"ordinals": {"start": 2}});
-    moves("decreasing", set, &[3, 4], change, &[2, 3]).await;
+    assert_ordinals_move("decreasing", set, &[3, 4], change, &[2, 3]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn test_removing_start_ordinal() {
     let set = starting_at(plain("ss", 2), 3);
     let change = json!({"ordinals": null});
-    moves("removing", set, &[3, 4], change, &[0, 1]).await;
+    assert_ordinals_move("removing", set, &[3, 4], change, &[0, 1]).await;
 }

@@ -36,7 +36,10 @@ async fn comes_in_order(
         }
     };
     let in_time = tokio::time::timeout(SET_PATIENCE.0, all).await;
-    assert!(in_time.is_ok(), "the pods come as {order:?}");
+    assert!(
+        in_time.is_ok(),
+        "the pods did not appear in the order {order:?}"
+    );
 }
 
 fn added(event: WatchEvent<Value>) -> Option<Value> {

@@ -104,7 +104,7 @@ async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_templa
 
 /// Updates the image of all pods but the first, which a partition protects, and deletes the first
 /// while a finalizer holds it: its replacement has the old revision.
-async fn keeps_the_first(namespace: &str, set: Value, fails_on_stop: bool) {
+async fn assert_keeps_first_pod(namespace: &str, set: Value, fails_on_stop: bool) {
     let cluster = Cluster::start(namespace).await;
     let mut set = probed(set);
     set["spec"]["updateStrategy"]["rollingUpdate"] = json!({"partition": 1});
@@ -167,7 +167,7 @@ fn exit_code(pod: &Value, container: &str) -> Option<i64> {
 #[tokio::test(start_paused = true)]
 async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_template_modifications_for_partiton1_and_delete_pod_0_without_failing_container()
  {
-    keeps_the_first("partition-1", plain("ss2", 3), false).await;
+    assert_keeps_first_pod("partition-1", plain("ss2", 3), false).await;
 }
 
 /// Upstream's second container exits with an error when stopped; here that is a setting of the
@@ -179,7 +179,7 @@ async fn test_should_perform_canary_updates_and_phased_rolling_updates_of_templa
     let containers = set["spec"]["template"]["spec"]["containers"].as_array_mut();
     let sleeper = json!({"name": SLEEPER, "image": OLD_IMAGE, "args": ["pause"]});
     containers.unwrap().push(sleeper);
-    keeps_the_first("partition-1-failing", set, true).await;
+    assert_keeps_first_pod("partition-1-failing", set, true).await;
 }
 
 #[tokio::test(start_paused = true)]

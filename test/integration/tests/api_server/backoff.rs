@@ -7,7 +7,7 @@ use kube_test_control_plane::faults::{FaultAction, FaultError, RequestMatcher, W
 use kube_test_control_plane::route::Verb;
 use tokio::time::sleep;
 
-use crate::harness::{Outfit, assert_begin};
+use crate::harness::{Fixture, assert_begin};
 
 /// Times between consecutive requests.
 fn delays(requests: &[AuditEntry]) -> Vec<Duration> {
@@ -18,18 +18,18 @@ fn delays(requests: &[AuditEntry]) -> Vec<Duration> {
 
 #[tokio::test(start_paused = true)]
 async fn failing_list_backs_off_exponentially_to_a_minute() {
-    let outfit = Outfit::start().await;
+    let fixture = Fixture::start().await;
     sleep(Duration::from_secs(5)).await;
     let pods = || RequestMatcher::any().resource("pods");
     let broken = FaultAction::respond(FaultError::ServiceUnavailable);
-    let id = outfit.faults().inject_always(pods(), broken);
-    let mark = outfit.plane.server().clock().now();
-    outfit
+    let id = fixture.faults().inject_always(pods(), broken);
+    let mark = fixture.plane.server().clock().now();
+    fixture
         .faults()
-        .strike_open_watches(pods(), WatchAction::Cut);
+        .apply_to_open_watches(pods(), WatchAction::Cut);
     sleep(Duration::from_secs(600)).await;
-    outfit.faults().remove(id);
-    let audit = outfit.plane.server().audit();
+    fixture.faults().remove(id);
+    let audit = fixture.plane.server().audit();
     let lists = audit.matching(|entry| {
         entry.resource == "pods"
             && matches!(entry.verb, Verb::List | Verb::Watch)
@@ -53,26 +53,26 @@ async fn failing_list_backs_off_exponentially_to_a_minute() {
 
 /// Rejects every pod creation for an hour; returns the times of the attempts.
 async fn tries_to_create_a_pod(refusal: FaultError) -> Vec<Duration> {
-    let outfit = Outfit::start().await;
+    let fixture = Fixture::start().await;
     sleep(Duration::from_secs(5)).await;
-    outfit.take_lines();
+    fixture.take_lines();
     let creations = || RequestMatcher::any().verb(Verb::Create).resource("pods");
     let refused = FaultAction::respond(refusal);
-    let id = outfit.faults().inject_always(creations(), refused);
-    let mark = outfit.plane.server().audit().mark();
-    outfit.create(2).await;
+    let id = fixture.faults().inject_always(creations(), refused);
+    let mark = fixture.plane.server().audit().mark();
+    fixture.create(2).await;
     sleep(Duration::from_secs(3600)).await;
-    let audit = outfit.plane.server().audit();
+    let audit = fixture.plane.server().audit();
     let tries = audit.writes_since(mark, &creations()).unwrap();
-    outfit.faults().remove(id);
-    outfit.complete(2).await;
+    fixture.faults().remove(id);
+    fixture.complete(2).await;
     let begin = [
         "ERROR error syncing StatefulSet, requeuing error=",
         "INFO set can be synced again after=",
     ];
-    assert_begin(&outfit.take_lines(), &begin);
-    assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1"]);
-    outfit.plane.invariants().expect_none();
+    assert_begin(&fixture.take_lines(), &begin);
+    assert_eq!(fixture.pod_writes(Verb::Create), ["web-0", "web-1"]);
+    fixture.plane.invariants().expect_none();
     delays(&tries)
 }
 

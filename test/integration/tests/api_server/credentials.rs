@@ -31,27 +31,27 @@ const SELF_SUBJECT_REVIEWS: Resource = Resource {
 };
 
 /// A port that forwards to one of several servers, as when a server gets a new certificate.
-struct Way {
+struct Forwarder {
     address: SocketAddr,
     server: watch::Sender<SocketAddr>,
-    _leading: JoinSet<()>,
+    _forwarding: JoinSet<()>,
 }
 
-impl Way {
+impl Forwarder {
     async fn to(plane: &TestControlPlane) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (server, mut led) = watch::channel(address_of(plane));
-        let mut leading = JoinSet::new();
-        leading.spawn(async move {
+        let (server, mut target) = watch::channel(address_of(plane));
+        let mut forwarding = JoinSet::new();
+        forwarding.spawn(async move {
             let mut open = JoinSet::new();
             loop {
                 tokio::select! {
                     accepted = listener.accept() => {
-                        let server = *led.borrow();
-                        open.spawn(lead(accepted.unwrap().0, server));
+                        let server = *target.borrow();
+                        open.spawn(forward(accepted.unwrap().0, server));
                     }
-                    changed = led.changed() => {
+                    changed = target.changed() => {
                         changed.unwrap();
                         open.shutdown().await;
                     }
@@ -61,17 +61,17 @@ impl Way {
         Self {
             address,
             server,
-            _leading: leading,
+            _forwarding: forwarding,
         }
     }
 
     /// Breaks open connections, and forwards new ones to another server.
-    fn lead_to(&self, plane: &TestControlPlane) {
+    fn switch_to(&self, plane: &TestControlPlane) {
         self.server.send_replace(address_of(plane));
     }
 }
 
-async fn lead(mut client: TcpStream, server: SocketAddr) {
+async fn forward(mut client: TcpStream, server: SocketAddr) {
     let mut server = TcpStream::connect(server).await.unwrap();
     // Either end may close the connection.
     let _ = copy_bidirectional(&mut client, &mut server).await;
@@ -190,7 +190,7 @@ async fn changed_server_authority_applies_without_restart() {
         plane.listen("127.0.0.1:0".parse().unwrap()).start().await
     };
     let (old, new) = (server().await, server().await);
-    let way = Way::to(&old).await;
+    let forwarder = Forwarder::to(&old).await;
     let folder = tempfile::tempdir().unwrap();
     // Writes a server's authority to the same file.
     let trust = |plane: &TestControlPlane| {
@@ -199,7 +199,7 @@ async fn changed_server_authority_applies_without_restart() {
             .unwrap();
         let cluster = &mut kubeconfig["clusters"][0]["cluster"];
         to_file(folder.path(), cluster, "certificate-authority");
-        cluster["server"] = json!(format!("https://{}", way.address));
+        cluster["server"] = json!(format!("https://{}", forwarder.address));
         kubeconfig
     };
     let kubeconfig = trust(&old).to_string();
@@ -207,7 +207,7 @@ async fn changed_server_authority_applies_without_restart() {
     let transport = connect(folder.path()).await;
     assert_eq!(who(&transport).await.1, "jane");
 
-    way.lead_to(&new);
+    forwarder.switch_to(&new);
     // The first request may still use the broken connection.
     let first = ask_who(&transport).await.unwrap_err();
     let error = ask_who(&transport).await.err().unwrap_or(first);

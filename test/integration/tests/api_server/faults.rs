@@ -1,4 +1,4 @@
-//! Tests of rejected, lost and missing responses in the middle of a rollout.
+//! Tests of rejected requests, lost requests and lost responses while a set starts.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use kube_test_control_plane::restart::Restart;
 use kube_test_control_plane::route::Verb;
 use tokio::time::sleep;
 
-use crate::harness::{Outfit, assert_begin};
+use crate::harness::{Fixture, assert_begin};
 
 /// The control plane's own pods and nodes stay unaffected by faults.
 fn clients() -> RequestMatcher {
@@ -18,32 +18,35 @@ fn clients() -> RequestMatcher {
 
 /// Applies a fault to every request for `seconds` while three pods start, and checks that each is
 /// created once. Returns the log lines about the server.
-async fn roll_out_under(action: FaultAction, probability: f64, seconds: u64) -> Vec<String> {
-    let outfit = Outfit::start().await;
-    outfit.create(3).await;
+async fn create_under(action: FaultAction, probability: f64, seconds: u64) -> Vec<String> {
+    let fixture = Fixture::start().await;
+    fixture.create(3).await;
     sleep(Duration::from_secs(4)).await;
-    outfit.take_lines();
+    fixture.take_lines();
     let when = Schedule::always().probability(probability);
-    let id = outfit
+    let id = fixture
         .faults()
         .add(FaultRule::new(clients(), action).when(when));
     // Open watches wouldn't notice the fault.
-    outfit
+    fixture
         .faults()
-        .strike_open_watches(clients(), WatchAction::Cut);
+        .apply_to_open_watches(clients(), WatchAction::Cut);
     sleep(Duration::from_secs(seconds)).await;
-    assert!(outfit.faults().hits(id) > 0, "the fault hit no request");
-    outfit.faults().remove(id);
-    outfit.complete(3).await;
-    nothing_was_lost(&outfit);
-    outfit.take_lines()
+    assert!(fixture.faults().hits(id) > 0, "the fault hit no request");
+    fixture.faults().remove(id);
+    fixture.complete(3).await;
+    nothing_was_lost(&fixture);
+    fixture.take_lines()
 }
 
 #[track_caller]
-fn nothing_was_lost(outfit: &Outfit) {
-    assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1", "web-2"]);
-    assert_eq!(outfit.pod_writes(Verb::Delete), [""; 0]);
-    outfit.plane.invariants().expect_none();
+fn nothing_was_lost(fixture: &Fixture) {
+    assert_eq!(
+        fixture.pod_writes(Verb::Create),
+        ["web-0", "web-1", "web-2"]
+    );
+    assert_eq!(fixture.pod_writes(Verb::Delete), [""; 0]);
+    fixture.plane.invariants().expect_none();
 }
 
 fn status(code: u16, reason: &str) -> FaultAction {
@@ -63,7 +66,7 @@ async fn failing_server_is_logged_once() {
         FaultAction::respond(FaultError::ServiceUnavailable),
         FaultAction::respond(FaultError::Timeout),
     ] {
-        let lines = roll_out_under(action, 1.0, 60).await;
+        let lines = create_under(action, 1.0, 60).await;
         let server: Vec<_> = lines
             .iter()
             .filter(|line| line.contains(" API server "))
@@ -72,8 +75,8 @@ async fn failing_server_is_logged_once() {
         assert_begin(
             &server,
             &[
-                "WARN API server returns errors, trying again; see its log request=",
-                "INFO API server responds again after=",
+                "WARN API server does not serve lists or watches, trying again; see its log request=",
+                "INFO API server serves lists and watches again after=",
             ],
         );
         // The set's own failures are few, each logged once.
@@ -82,39 +85,39 @@ async fn failing_server_is_logged_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn retry_after_is_honoured() {
+async fn throttled_requests_are_retried_without_a_log_line() {
     let busy = FaultAction::respond(FaultError::TooManyRequests {
         retry_after_seconds: 1,
     });
     // The fault hits half of the requests; each is sent up to eleven times.
-    assert_begin(&roll_out_under(busy, 0.5, 60).await, &[]);
+    assert_begin(&create_under(busy, 0.5, 60).await, &[]);
 }
 
 /// Start of the log lines about a server that responds 429 to everything, and later recovers.
 const OVERLOADED: [&str; 2] = [
-    "WARN API server returns errors, trying again; see its log request=watch ",
-    "INFO API server responds again after=1",
+    "WARN API server does not serve lists or watches, trying again; see its log request=watch ",
+    "INFO API server serves lists and watches again after=1",
 ];
 
 #[tokio::test(start_paused = true)]
 async fn overload_without_retry_after_is_logged_once() {
     let busy = status(429, "TooManyRequests");
-    assert_begin(&roll_out_under(busy, 1.0, 1800).await, &OVERLOADED);
+    assert_begin(&create_under(busy, 1.0, 1800).await, &OVERLOADED);
 }
 
 #[tokio::test(start_paused = true)]
-async fn overload_with_long_retry_after_is_logged_once() {
+async fn overload_with_retry_after_is_logged_once() {
     for seconds in [1, 60] {
         let busy = FaultAction::respond(FaultError::TooManyRequests {
             retry_after_seconds: seconds,
         });
-        assert_begin(&roll_out_under(busy, 1.0, 1800).await, &OVERLOADED);
+        assert_begin(&create_under(busy, 1.0, 1800).await, &OVERLOADED);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn rejected_credentials_are_logged_once() {
-    let lines = roll_out_under(status(401, "Unauthorized"), 1.0, 60).await;
+    let lines = create_under(status(401, "Unauthorized"), 1.0, 60).await;
     assert_begin(
         &lines,
         &[
@@ -126,7 +129,7 @@ async fn rejected_credentials_are_logged_once() {
 
 #[tokio::test(start_paused = true)]
 async fn dropped_connections_are_logged_once() {
-    let lines = roll_out_under(FaultAction::DropBeforeCommit, 1.0, 60).await;
+    let lines = create_under(FaultAction::DropBeforeCommit, 1.0, 60).await;
     assert_begin(
         &lines,
         &[
@@ -139,7 +142,7 @@ async fn dropped_connections_are_logged_once() {
 #[tokio::test(start_paused = true)]
 async fn lost_responses_repeat_no_write() {
     for action in [FaultAction::DropBeforeCommit, FaultAction::CommitThenDrop] {
-        let lines = roll_out_under(action, 0.3, 120).await;
+        let lines = create_under(action, 0.3, 120).await;
         // An intermittent fault is logged more than once, but not per request.
         assert!(lines.len() <= 40, "{} lines: {lines:#?}", lines.len());
     }
@@ -147,15 +150,18 @@ async fn lost_responses_repeat_no_write() {
 
 #[tokio::test(start_paused = true)]
 async fn outage_is_logged_with_its_duration() {
-    let outfit = Outfit::start().await;
-    outfit.create(3).await;
+    let fixture = Fixture::start().await;
+    fixture.create(3).await;
     sleep(Duration::from_secs(4)).await;
-    outfit.take_lines();
-    outfit.faults().outage().begin_for(Duration::from_secs(300));
+    fixture.take_lines();
+    fixture
+        .faults()
+        .outage()
+        .begin_for(Duration::from_secs(300));
     sleep(Duration::from_secs(301)).await;
-    outfit.complete(3).await;
-    nothing_was_lost(&outfit);
-    let lines = outfit.take_lines();
+    fixture.complete(3).await;
+    nothing_was_lost(&fixture);
+    let lines = fixture.take_lines();
     let again = "INFO API server reachable again after=";
     assert_begin(
         &lines,
@@ -170,39 +176,39 @@ async fn outage_is_logged_with_its_duration() {
 
 #[tokio::test(start_paused = true)]
 async fn server_restarts_without_history_lose_nothing() {
-    let outfit = Outfit::start().await;
-    outfit.create(3).await;
+    let fixture = Fixture::start().await;
+    fixture.create(3).await;
     sleep(Duration::from_secs(4)).await;
     for down_for in [0, 5, 0, 20] {
-        outfit.take_lines();
-        outfit.plane.server().restart(Restart {
+        fixture.take_lines();
+        fixture.plane.server().restart(Restart {
             down_for: Duration::from_secs(down_for),
             keep_events: false,
         });
         sleep(Duration::from_secs(90)).await;
-        let lines = outfit.take_lines();
+        let lines = fixture.take_lines();
         let relists = lines
             .iter()
             .filter(|line| line.starts_with("INFO listing again"));
         let relists = relists.count();
         assert!(relists <= 4 && lines.len() <= relists + 2, "{lines:#?}");
     }
-    outfit.complete(3).await;
-    nothing_was_lost(&outfit);
+    fixture.complete(3).await;
+    nothing_was_lost(&fixture);
 }
 
 #[tokio::test(start_paused = true)]
 async fn compaction_causes_a_new_list() {
-    let outfit = Outfit::start().await;
-    outfit.create(3).await;
-    outfit.complete(3).await;
-    outfit.take_lines();
+    let fixture = Fixture::start().await;
+    fixture.create(3).await;
+    fixture.complete(3).await;
+    fixture.take_lines();
     let expired = FaultError::Expired;
     let pods = clients().resource("pods");
-    outfit
+    fixture
         .faults()
-        .strike_open_watches(pods, WatchAction::Error(expired));
-    outfit
+        .apply_to_open_watches(pods, WatchAction::Error(expired));
+    fixture
         .admin
         .delete(
             &statefulset_client::resource::PODS,
@@ -213,10 +219,10 @@ async fn compaction_causes_a_new_list() {
         .await
         .unwrap();
     sleep(Duration::from_secs(120)).await;
-    outfit.complete(3).await;
+    fixture.complete(3).await;
     assert_begin(
-        &outfit.take_lines(),
+        &fixture.take_lines(),
         &["INFO listing again resource=pods error="],
     );
-    outfit.plane.invariants().expect_none();
+    fixture.plane.invariants().expect_none();
 }

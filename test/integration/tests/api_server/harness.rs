@@ -37,7 +37,7 @@ const STEP: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Log lines about a set's progress, as opposed to the server.
-const STORY: [&str; 4] = [
+const EXPECTED_LINES: [&str; 4] = [
     "INFO Event occurred",
     "INFO bringing the set to its desired state",
     "INFO set is in its desired state",
@@ -45,14 +45,14 @@ const STORY: [&str; 4] = [
 ];
 
 /// A cluster with a controller.
-pub(crate) struct Outfit {
+pub(crate) struct Fixture {
     pub(crate) plane: TestControlPlane,
     pub(crate) admin: RestClient,
     log: CapturedLog,
     _tasks: JoinSet<()>,
 }
 
-impl Outfit {
+impl Fixture {
     /// Starts a cluster, and the controller with the layers and the role of the program.
     pub(crate) async fn start() -> Self {
         let log = CapturedLog::at(Level::INFO);
@@ -156,7 +156,11 @@ impl Outfit {
     /// Log lines about the server since the last call.
     pub(crate) fn take_lines(&self) -> Vec<String> {
         let mut lines = self.log.take();
-        lines.retain(|line| !STORY.iter().any(|story| line.starts_with(story)));
+        lines.retain(|line| {
+            !EXPECTED_LINES
+                .iter()
+                .any(|expected| line.starts_with(expected))
+        });
         lines
     }
 }

@@ -7,23 +7,23 @@ use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::harness::{CLUSTER_ROLES, Outfit, assert_begin};
+use crate::harness::{CLUSTER_ROLES, Fixture, assert_begin};
 
 const ROLE: &str = "system:controller:statefulset-controller";
 
-async fn role(outfit: &Outfit) -> Value {
-    let text = outfit.admin.get(&CLUSTER_ROLES, "", ROLE).await.unwrap();
+async fn role(fixture: &Fixture) -> Value {
+    let text = fixture.admin.get(&CLUSTER_ROLES, "", ROLE).await.unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-async fn put(outfit: &Outfit, role: &Value) {
+async fn put(fixture: &Fixture, role: &Value) {
     let mut role = role.clone();
     role["metadata"]
         .as_object_mut()
         .unwrap()
         .remove("resourceVersion");
     let text = role.to_string();
-    let put = outfit.admin.replace(&CLUSTER_ROLES, "", ROLE, text).await;
+    let put = fixture.admin.replace(&CLUSTER_ROLES, "", ROLE, text).await;
     put.unwrap();
 }
 
@@ -39,7 +39,7 @@ fn without(role: &Value, resource: &str, verb: &str) -> Value {
         }
     }
     rules.retain(|rule| rule["verbs"] != json!([]));
-    assert_ne!(less, *role, "the role has {verb} on {resource}");
+    assert_ne!(less, *role, "the role lacks {verb} on {resource}");
     less
 }
 
@@ -65,14 +65,14 @@ async fn missing_write_permission_is_logged_with_its_rule() {
             r#"{apiGroups: ["apps"], resources: ["controllerrevisions"], verbs: ["create"]}"#,
         ),
     ] {
-        let outfit = Outfit::start().await;
-        let whole = role(&outfit).await;
-        put(&outfit, &without(&whole, resource, verb)).await;
+        let fixture = Fixture::start().await;
+        let whole = role(&fixture).await;
+        put(&fixture, &without(&whole, resource, verb)).await;
         sleep(Duration::from_secs(5)).await;
-        outfit.take_lines();
-        outfit.create(2).await;
+        fixture.take_lines();
+        fixture.create(2).await;
         sleep(Duration::from_secs(600)).await;
-        let lines = outfit.take_lines();
+        let lines = fixture.take_lines();
         let begin = format!(
             "WARN permission is missing, trying again; grant this user a role with the rule {rule} \
              permission={right} error="
@@ -81,42 +81,42 @@ async fn missing_write_permission_is_logged_with_its_rule() {
         let user = "User \"system:serviceaccount:kube-system:statefulset-controller\" cannot";
         assert!(lines[0].contains(user), "{}", lines[0]);
 
-        put(&outfit, &whole).await;
-        outfit.complete(2).await;
+        put(&fixture, &whole).await;
+        fixture.complete(2).await;
         assert_begin(
-            &outfit.take_lines(),
+            &fixture.take_lines(),
             &[&format!(
                 "INFO permission is granted permission={right} after="
             )],
         );
-        assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1"]);
-        outfit.plane.invariants().expect_none();
+        assert_eq!(fixture.pod_writes(Verb::Create), ["web-0", "web-1"]);
+        fixture.plane.invariants().expect_none();
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn missing_read_permission_is_logged_and_the_cache_recovers() {
-    let outfit = Outfit::start().await;
-    outfit.create(1).await;
-    outfit.complete(1).await;
-    let whole = role(&outfit).await;
+    let fixture = Fixture::start().await;
+    fixture.create(1).await;
+    fixture.complete(1).await;
+    let whole = role(&fixture).await;
     let less = without(&without(&whole, "pods", "list"), "pods", "watch");
-    put(&outfit, &less).await;
-    outfit.take_lines();
+    put(&fixture, &less).await;
+    fixture.take_lines();
     // An open watch continues without the permission.
-    outfit
+    fixture
         .faults()
-        .strike_open_watches(RequestMatcher::any().resource("pods"), WatchAction::Close);
+        .apply_to_open_watches(RequestMatcher::any().resource("pods"), WatchAction::Close);
     let scaled = json!({"spec": {"replicas": 3}}).to_string();
     let kind = statefulset_client::rest::PatchType::Merge;
     let sets = &statefulset_client::resource::STATEFUL_SETS;
-    let patched = outfit
+    let patched = fixture
         .admin
         .patch(sets, "default", "web", kind, scaled)
         .await;
     patched.unwrap();
     sleep(Duration::from_secs(600)).await;
-    let lines = outfit.take_lines();
+    let lines = fixture.take_lines();
     let begin = |verb: &str| {
         format!(
             "WARN permission is missing, trying again; grant this user a role with the rule \
@@ -126,29 +126,32 @@ async fn missing_read_permission_is_logged_and_the_cache_recovers() {
     };
     assert_begin(&lines, &[&begin("watch"), &begin("list")]);
 
-    put(&outfit, &whole).await;
-    outfit.complete(3).await;
+    put(&fixture, &whole).await;
+    fixture.complete(3).await;
     assert_begin(
-        &outfit.take_lines(),
+        &fixture.take_lines(),
         &[
             "INFO permission is granted permission=list pods in all namespaces after=",
             "INFO permission is granted permission=watch pods in all namespaces after=",
         ],
     );
-    assert_eq!(outfit.pod_writes(Verb::Create), ["web-0", "web-1", "web-2"]);
-    outfit.plane.invariants().expect_none();
+    assert_eq!(
+        fixture.pod_writes(Verb::Create),
+        ["web-0", "web-1", "web-2"]
+    );
+    fixture.plane.invariants().expect_none();
 }
 
 #[tokio::test(start_paused = true)]
 async fn missing_event_permission_does_not_block_syncs() {
-    let outfit = Outfit::start().await;
-    let whole = role(&outfit).await;
-    put(&outfit, &without(&whole, "events", "create")).await;
+    let fixture = Fixture::start().await;
+    let whole = role(&fixture).await;
+    put(&fixture, &without(&whole, "events", "create")).await;
     sleep(Duration::from_secs(5)).await;
-    outfit.take_lines();
-    outfit.create(3).await;
-    outfit.complete(3).await;
-    let lines = outfit.take_lines();
+    fixture.take_lines();
+    fixture.create(3).await;
+    fixture.complete(3).await;
+    let lines = fixture.take_lines();
     assert_eq!(lines.len(), 1, "{lines:#?}");
     assert!(lines[0].contains("permission=create events in the namespace \"default\""));
 }

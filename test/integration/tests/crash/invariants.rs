@@ -21,7 +21,7 @@ impl Run {
                     let body = write.body_value();
                     assert!(body["preconditions"]["uid"].is_string(), "{what}");
                     assert_ne!(body["gracePeriodSeconds"], 0, "{what}");
-                    if self.scenario.takes_claims_along() {
+                    if self.scenario.deletes_claims() {
                         self.assert_claim_was_doomed(position, &write.name);
                     }
                 }

@@ -7,13 +7,13 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod end_state;
+mod fault_point;
 mod invariants;
-mod moment;
 mod pod_log;
 mod run;
 mod scenario;
 
-use moment::{Fault, Moment};
+use fault_point::{Fault, FaultPoint};
 use run::Run;
 use scenario::Scenario;
 
@@ -22,18 +22,18 @@ async fn fault_each_write(scenario: Scenario) -> usize {
     let reference = Run::undisturbed(scenario).await;
     reference.assert_invariants();
     let writes = reference.writes.len();
-    let mut moments = 0;
+    let mut points = 0;
     for write in 1..=writes {
         for fault in Fault::ALL {
-            let moment = Moment { write, fault };
-            let run = Run::struck(scenario, moment).await;
-            reference.assert_strikes(moment, &run);
+            let point = FaultPoint { write, fault };
+            let run = Run::with_fault(scenario, point).await;
+            reference.assert_hit(point, &run);
             run.assert_invariants();
             run.assert_ends_as(&reference);
-            moments += 1;
+            points += 1;
         }
     }
-    assert_eq!(moments, writes * Fault::ALL.len());
+    assert_eq!(points, writes * Fault::ALL.len());
     writes
 }
 

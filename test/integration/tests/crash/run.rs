@@ -9,7 +9,7 @@ use kube_test_control_plane::faults::RequestFacts;
 use kube_test_control_plane::route::Verb;
 
 use crate::end_state::end_state;
-use crate::moment::{Moment, Trap, controller_writes};
+use crate::fault_point::{ArmedFault, FaultPoint, controller_writes};
 use crate::pod_log::PodLog;
 use crate::scenario::Scenario;
 
@@ -29,11 +29,11 @@ pub(crate) struct Run {
     /// End state.
     end: String,
     /// The fault that occurred.
-    struck: Option<Struck>,
+    hit: Option<FaultHit>,
 }
 
 /// A run at its fault.
-struct Struck {
+struct FaultHit {
     /// The writes that the server had committed or rejected by then.
     committed: Vec<String>,
     /// The write with the fault.
@@ -47,24 +47,24 @@ impl Run {
     }
 
     /// Runs the scenario with a fault at one of its writes.
-    pub(crate) async fn struck(scenario: Scenario, moment: Moment) -> Self {
-        Self::new(scenario, Some(moment)).await
+    pub(crate) async fn with_fault(scenario: Scenario, point: FaultPoint) -> Self {
+        Self::new(scenario, Some(point)).await
     }
 
-    async fn new(scenario: Scenario, moment: Option<Moment>) -> Self {
-        let what = match moment {
-            Some(moment) => format!("{scenario:?}, {moment}"),
+    async fn new(scenario: Scenario, point: Option<FaultPoint>) -> Self {
+        let what = match point {
+            Some(point) => format!("{scenario:?}, {point}"),
             None => format!("{scenario:?}"),
         };
         let mut cluster = NodeCluster::start(pods()).await;
         scenario.prepare(&cluster).await;
         let pods = PodLog::begin(&cluster).await;
         let mark = cluster.plane().server().audit().mark();
-        let trap = moment.map(|moment| moment.prepare(&cluster));
+        let armed = point.map(|point| point.prepare(&cluster));
         scenario.act(&cluster).await;
-        let mut struck = None;
-        if let Some(trap) = trap {
-            struck = Some(spring(&mut cluster, &trap, mark).await);
+        let mut hit = None;
+        if let Some(armed) = armed {
+            hit = Some(await_fault(&mut cluster, &armed, mark).await);
         }
         settle(&cluster).await;
         cluster.plane().invariants().expect_none();
@@ -74,18 +74,18 @@ impl Run {
             writes: answered(&cluster, mark),
             pods,
             end: end_state(&cluster).await,
-            struck,
+            hit,
         }
     }
 
     /// Checks that the fault of another run occurred at the expected write, after the same writes
     /// as in this run and no others. Each fault point is thus unique.
-    pub(crate) fn assert_strikes(&self, moment: Moment, other: &Self) {
-        let struck = other.struck.as_ref().expect("the run had a fault");
-        let committed = summaries(&self.writes[..moment.committed()]);
-        assert_eq!(struck.committed, committed, "{}", other.what);
-        let write = line(&self.writes[moment.write - 1].facts());
-        assert_eq!(struck.write, write, "{}", other.what);
+    pub(crate) fn assert_hit(&self, point: FaultPoint, other: &Self) {
+        let hit = other.hit.as_ref().expect("the run had a fault");
+        let committed = summaries(&self.writes[..point.committed()]);
+        assert_eq!(hit.committed, committed, "{}", other.what);
+        let write = line(&self.writes[point.write - 1].facts());
+        assert_eq!(hit.write, write, "{}", other.what);
     }
 
     /// Checks that a run with a fault ends in the same state as another run, by the same steps.
@@ -112,8 +112,8 @@ impl Run {
 }
 
 /// Waits for the fault. If the controller dies at it, starts a new one.
-async fn spring(cluster: &mut NodeCluster, trap: &Trap, mark: AuditMark) -> Struck {
-    let waiting = trap.triggered(cluster).await;
+async fn await_fault(cluster: &mut NodeCluster, armed: &ArmedFault, mark: AuditMark) -> FaultHit {
+    let waiting = armed.triggered(cluster).await;
     let dies = waiting.is_some();
     if dies {
         cluster.kill_controller().await;
@@ -126,7 +126,7 @@ async fn spring(cluster: &mut NodeCluster, trap: &Trap, mark: AuditMark) -> Stru
     if dies {
         cluster.start_controller();
     }
-    Struck {
+    FaultHit {
         committed: summaries(&committed),
         write: line(&write),
     }

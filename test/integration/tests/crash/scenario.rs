@@ -41,7 +41,7 @@ impl Scenario {
         if !self.keeps_order() {
             spec["podManagementPolicy"] = json!("Parallel");
         }
-        if self.takes_claims_along() {
+        if self.deletes_claims() {
             spec["persistentVolumeClaimRetentionPolicy"] =
                 json!({"whenScaled": "Delete", "whenDeleted": "Retain"});
         }
@@ -57,7 +57,7 @@ impl Scenario {
     }
 
     /// Returns true if scaling down deletes the claims too.
-    pub(crate) fn takes_claims_along(self) -> bool {
+    pub(crate) fn deletes_claims(self) -> bool {
         matches!(self, Self::ScaleDown | Self::ParallelScaleDown)
     }
 

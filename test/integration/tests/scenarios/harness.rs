@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 const QUIET: Duration = Duration::from_secs(30);
 
 /// A cluster, the controller with its log, and a namespace.
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) space: Space,
     world: World,
     log: CapturedLog,
@@ -68,12 +68,12 @@ pub(crate) fn names(objects: &[Value]) -> Vec<&str> {
     objects.iter().map(name).collect()
 }
 
-impl Stage {
+impl Fixture {
     pub(crate) async fn start() -> Self {
         Self::with_collector_after(Duration::ZERO).await
     }
 
-    /// Like [`Stage::start`], with a garbage collector that is delayed by `delay`.
+    /// Like [`Fixture::start`], with a garbage collector that is delayed by `delay`.
     pub(crate) async fn with_collector_after(delay: Duration) -> Self {
         let log = CapturedLog::at(Level::WARN);
         let pods = PodBehaviour::with_delays(STEP);
@@ -198,8 +198,8 @@ impl Stage {
         self.asked(mark, &revisions).iter().map(line).collect()
     }
 
-    /// Checks that for an hour the controller retries with growing delays, and changes nothing.
-    pub(crate) async fn tries_in_vain(&self) {
+    /// Checks that in one hour the controller sends one to ten write requests, and that all fail.
+    pub(crate) async fn assert_only_failed_retries(&self) {
         let mark = self.mark();
         tokio::time::sleep(Duration::from_secs(3600)).await;
         let mut tries = self.asked(mark, &controller());
@@ -211,7 +211,7 @@ impl Stage {
     }
 
     /// Checks that the controller writes nothing for an hour after a mark.
-    pub(crate) async fn rests_after(&self, mark: AuditMark) {
+    pub(crate) async fn assert_no_writes_after(&self, mark: AuditMark) {
         tokio::time::sleep(Duration::from_secs(3600)).await;
         let written = self.audit().expect_no_writes(mark, &controller());
         written.unwrap_or_else(|finding| panic!("{finding}"));

@@ -4,7 +4,7 @@ use integration::stateful_sets::{name, uid};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};
 
-use crate::harness::{Stage, identities, names, owner, web};
+use crate::harness::{Fixture, identities, names, owner, web};
 
 /// An orphan of this name with labels that the set selects.
 fn orphan(name: &str) -> Value {
@@ -27,14 +27,14 @@ fn without_claims(set_name: &str, replicas: u32) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn orphan_selected_by_two_sets_follows_its_name() {
+async fn orphan_matching_two_sets_is_adopted_by_name() {
     integration::embedded_only!("counts requests and delays collectors");
-    let stage = Stage::start().await;
-    let found = stage.space.create(&PODS, &orphan("web-1")).await;
-    let other = stage.bring_up(&without_claims("other", 2)).await;
-    assert_eq!(owner(&stage.space.get(&PODS, "web-1").await), "");
-    let web = stage.bring_up(&without_claims("web", 2)).await;
-    let pods = stage.pods().await;
+    let fixture = Fixture::start().await;
+    let found = fixture.space.create(&PODS, &orphan("web-1")).await;
+    let other = fixture.bring_up(&without_claims("other", 2)).await;
+    assert_eq!(owner(&fixture.space.get(&PODS, "web-1").await), "");
+    let web = fixture.bring_up(&without_claims("web", 2)).await;
+    let pods = fixture.pods().await;
     assert_eq!(names(&pods), ["other-0", "other-1", "web-0", "web-1"]);
     let owners: Vec<&str> = pods.iter().map(owner).collect();
     assert_eq!(owners, [&*other, &other, &web, &web]);
@@ -43,44 +43,44 @@ async fn orphan_selected_by_two_sets_follows_its_name() {
 
     // Two more pods appear while both sets exist: one beyond its set's replicas, and one with a
     // foreign name.
-    let (before, mark) = (identities(&pods), stage.mark());
-    stage.take_log();
+    let (before, mark) = (identities(&pods), fixture.mark());
+    fixture.take_log();
     for name in ["web-2", "webless"] {
-        stage.space.create(&PODS, &orphan(name)).await;
+        fixture.space.create(&PODS, &orphan(name)).await;
     }
-    stage.settle().await;
-    assert_eq!(stage.pod_writes(mark), ["patch web-2", "delete web-2"]);
-    let after = stage.pods().await;
+    fixture.settle().await;
+    assert_eq!(fixture.pod_writes(mark), ["patch web-2", "delete web-2"]);
+    let after = fixture.pods().await;
     let (stranger, rest) = after.split_last().expect("there are pods");
     assert_eq!((name(stranger), owner(stranger)), ("webless", ""));
     assert_eq!(identities(rest), before);
-    let log = stage.take_log();
+    let log = fixture.take_log();
     let expected = "ERROR more than one StatefulSet is selecting pods with the same labels ";
     assert!(
         !log.is_empty() && log.iter().all(|line| line.starts_with(expected)),
         "{log:#?}"
     );
-    stage.expect_no_violations();
+    fixture.expect_no_violations();
 }
 
 #[tokio::test(start_paused = true)]
 async fn pods_with_malformed_member_names_stay_untouched() {
     integration::embedded_only!("counts requests and delays collectors");
-    let stage = Stage::start().await;
+    let fixture = Fixture::start().await;
     let decoys = ["web-01", "web--1", "web-99999999999", "web-1-debug"];
     for decoy in decoys {
-        stage.space.create(&PODS, &orphan(decoy)).await;
+        fixture.space.create(&PODS, &orphan(decoy)).await;
     }
-    stage.settle().await;
-    let mut before = stage.pods().await;
-    let mark = stage.mark();
-    stage.bring_up(&without_claims("web", 3)).await;
-    stage.space.scale_only("web", 1).await;
-    stage.until_complete("web").await;
-    stage.space.scale_only("web", 2).await;
-    stage.until_complete("web").await;
-    stage.delete_set("web", "Background").await;
-    stage.settle().await;
+    fixture.settle().await;
+    let mut before = fixture.pods().await;
+    let mark = fixture.mark();
+    fixture.bring_up(&without_claims("web", 3)).await;
+    fixture.space.scale_only("web", 1).await;
+    fixture.until_complete("web").await;
+    fixture.space.scale_only("web", 2).await;
+    fixture.until_complete("web").await;
+    fixture.delete_set("web", "Background").await;
+    fixture.settle().await;
     let steps = [
         "create web-0",
         "create web-1",
@@ -89,25 +89,25 @@ async fn pods_with_malformed_member_names_stay_untouched() {
         "delete web-1",
         "create web-1",
     ];
-    assert_eq!(stage.pod_writes(mark), steps);
-    let mut after = stage.pods().await;
+    assert_eq!(fixture.pod_writes(mark), steps);
+    let mut after = fixture.pods().await;
     for pods in [&mut before, &mut after] {
         pods.sort_by_key(|pod| name(pod).to_owned());
     }
     assert_eq!(identities(&after), identities(&before));
     assert!(after.iter().all(|pod| owner(pod).is_empty()));
-    assert_eq!(stage.take_log(), [""; 0]);
+    assert_eq!(fixture.take_log(), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn set_name_too_long_for_pod_labels_is_reported() {
     integration::embedded_only!("counts requests and delays collectors");
-    let stage = Stage::start().await;
+    let fixture = Fixture::start().await;
     let long = "w".repeat(58);
     let set = without_claims(&long, 2);
-    stage.space.create(&STATEFUL_SETS, &set).await;
-    stage.settle().await;
-    let warnings = stage.warnings().await;
+    fixture.space.create(&STATEFUL_SETS, &set).await;
+    fixture.settle().await;
+    let warnings = fixture.warnings().await;
     let expected =
         format!("FailedCreate: Create Pod {long}-0 in StatefulSet {long} failed error: ");
     assert!(
@@ -118,10 +118,10 @@ async fn set_name_too_long_for_pod_labels_is_reported() {
         warnings[0].contains("must be no more than 63"),
         "{warnings:#?}"
     );
-    let log = stage.take_log();
+    let log = fixture.take_log();
     assert_eq!(log.len(), 1, "{log:#?}");
-    stage.tries_in_vain().await;
-    assert_eq!(stage.take_log(), [""; 0]);
-    assert_eq!(stage.revisions().await.len(), 1);
-    assert_eq!(stage.pods().await.len(), 0);
+    fixture.assert_only_failed_retries().await;
+    assert_eq!(fixture.take_log(), [""; 0]);
+    assert_eq!(fixture.revisions().await.len(), 1);
+    assert_eq!(fixture.pods().await.len(), 0);
 }

@@ -9,17 +9,17 @@ use integration::stateful_sets::{name, uid};
 use serde_json::json;
 use statefulset_client::resource::{CONTROLLER_REVISIONS, STATEFUL_SETS};
 
-use crate::harness::{Stage, identities, owner, web};
+use crate::harness::{Fixture, identities, owner, web};
 
 /// Checks that all revisions belong to the set, and that the named ones exist.
-async fn assert_own_revisions(stage: &Stage, set: &str) {
-    let revisions = stage.revisions().await;
+async fn assert_own_revisions(fixture: &Fixture, set: &str) {
+    let revisions = fixture.revisions().await;
     for revision in &revisions {
         assert_eq!(owner(revision), set, "{revision:#}");
     }
     let there: BTreeSet<&str> = revisions.iter().map(name).collect();
-    let status = stage.space.get(&STATEFUL_SETS, "web").await["status"].clone();
-    let labels = stage.pods().await;
+    let status = fixture.space.get(&STATEFUL_SETS, "web").await["status"].clone();
+    let labels = fixture.pods().await;
     let labels = labels
         .iter()
         .map(|pod| &pod["metadata"]["labels"]["controller-revision-hash"]);
@@ -38,17 +38,17 @@ async fn recreated_set_waits_for_garbage_collection() {
         ("Retain", "web:2"),
         ("Delete", "web:2"),
     ] {
-        let stage = Stage::with_collector_after(Duration::from_secs(20)).await;
+        let fixture = Fixture::with_collector_after(Duration::from_secs(20)).await;
         let with_retention = |image: &str| {
             let mut set = web(3, image);
             set["spec"]["persistentVolumeClaimRetentionPolicy"] =
                 json!({"whenDeleted": retention, "whenScaled": "Retain"});
             set
         };
-        let first = stage.bring_up(&with_retention("web:1")).await;
-        let (pods, claims) = (stage.pods().await, stage.claims().await);
-        stage.delete_set("web", "Background").await;
-        let second = stage
+        let first = fixture.bring_up(&with_retention("web:1")).await;
+        let (pods, claims) = (fixture.pods().await, fixture.claims().await);
+        fixture.delete_set("web", "Background").await;
+        let second = fixture
             .space
             .create(&STATEFUL_SETS, &with_retention(image))
             .await;
@@ -56,14 +56,14 @@ async fn recreated_set_waits_for_garbage_collection() {
         assert_ne!(first, second);
         // The old pods can't be adopted, and occupy the names.
         tokio::time::sleep(Duration::from_secs(15)).await;
-        assert_eq!(identities(&stage.pods().await), identities(&pods));
+        assert_eq!(identities(&fixture.pods().await), identities(&pods));
 
-        stage.until_complete("web").await;
-        stage.settle().await;
-        for pod in stage.pods().await {
+        fixture.until_complete("web").await;
+        fixture.settle().await;
+        for pod in fixture.pods().await {
             assert_eq!(owner(&pod), second, "{retention}");
         }
-        let kept = identities(&stage.claims().await);
+        let kept = identities(&fixture.claims().await);
         if retention == "Retain" {
             assert_eq!(kept, identities(&claims));
         } else {
@@ -73,48 +73,48 @@ async fn recreated_set_waits_for_garbage_collection() {
                 "{kept:?}"
             );
         }
-        assert_own_revisions(&stage, second).await;
-        stage.expect_no_violations();
+        assert_own_revisions(&fixture, second).await;
+        fixture.expect_no_violations();
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn newest_of_two_equal_revisions_stays_in_use() {
     integration::embedded_only!("counts requests and delays collectors");
-    let stage = Stage::start().await;
-    let set = stage.bring_up(&web(2, "web:1")).await;
-    let mut twin = stage.revisions().await.remove(0);
+    let fixture = Fixture::start().await;
+    let set = fixture.bring_up(&web(2, "web:1")).await;
+    let mut twin = fixture.revisions().await.remove(0);
     let metadata = twin["metadata"].as_object_mut().expect("an object");
     metadata.retain(|member, _| ["labels", "ownerReferences"].contains(&member.as_str()));
     twin["metadata"]["name"] = json!("web-twin");
-    stage.space.create(&CONTROLLER_REVISIONS, &twin).await;
-    let mark = stage.mark();
+    fixture.space.create(&CONTROLLER_REVISIONS, &twin).await;
+    let mark = fixture.mark();
     // Revision events trigger no sync.
     let note = json!({"metadata": {"annotations": {"note": "look"}}});
-    let patched = stage
+    let patched = fixture
         .space
         .patch(&STATEFUL_SETS, "web", "", Patch::Merge, &note);
     patched.await;
-    stage.settle().await;
-    stage.until_complete("web").await;
+    fixture.settle().await;
+    fixture.until_complete("web").await;
     let steps = [
         "delete web-1",
         "create web-1",
         "delete web-0",
         "create web-0",
     ];
-    assert_eq!(stage.pod_writes(mark), steps);
-    let status = stage.space.get(&STATEFUL_SETS, "web").await["status"].clone();
+    assert_eq!(fixture.pod_writes(mark), steps);
+    let status = fixture.space.get(&STATEFUL_SETS, "web").await["status"].clone();
     assert_eq!(status["updateRevision"], "web-twin");
     assert_eq!(status["currentRevision"], "web-twin");
-    assert_eq!(stage.revisions().await.len(), 2);
-    assert_own_revisions(&stage, &set).await;
+    assert_eq!(fixture.revisions().await.len(), 2);
+    assert_own_revisions(&fixture, &set).await;
 
-    let mark = stage.mark();
+    let mark = fixture.mark();
     let note = json!({"metadata": {"annotations": {"note": "look again"}}});
-    let patched = stage
+    let patched = fixture
         .space
         .patch(&STATEFUL_SETS, "web", "", Patch::Merge, &note);
     patched.await;
-    stage.rests_after(mark).await;
+    fixture.assert_no_writes_after(mark).await;
 }

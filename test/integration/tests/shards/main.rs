@@ -23,7 +23,7 @@ const NAMESPACES: Resource = Resource {
     plural: "namespaces",
     kind: "Namespace",
 };
-/// The namespaces, each with a set of one pod.
+/// The namespaces, each with one set.
 const NAMES: [&str; 8] = [
     "billing",
     "checkout",

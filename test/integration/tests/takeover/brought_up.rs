@@ -61,7 +61,7 @@ fn status(set: &Value) -> Value {
 }
 
 /// Waits until the set's status equals the reference's, and compares everything else.
-async fn becomes(space: &Space, recorded: &Recorded) {
+async fn assert_becomes(space: &Space, recorded: &Recorded) {
     let wanted = status(recorded.set());
     let set = name(recorded.set());
     let mut last = Value::Null;
@@ -85,7 +85,7 @@ async fn becomes(space: &Space, recorded: &Recorded) {
 }
 
 /// Creates the set of the first cluster and changes it into those of the others in turn.
-async fn goes_through(clusters: &[Recorded]) {
+async fn assert_goes_through(clusters: &[Recorded]) {
     let kubelet = KubeletConfig::new(PodBehaviour::default());
     let actors = ActorsConfig {
         kubelet: Some(kubelet),
@@ -106,7 +106,7 @@ async fn goes_through(clusters: &[Recorded]) {
                 })
                 .await;
         }
-        becomes(&space, cluster).await;
+        assert_becomes(&space, cluster).await;
     }
 }
 
@@ -120,6 +120,6 @@ async fn created_and_changed_sets_match_the_reference() {
             .map(|cluster| cluster.id.split('/').nth(1).unwrap())
             .collect();
         assert_eq!(ids, ["created", "rolled", "scaled-and-partitioned"]);
-        goes_through(app).await;
+        assert_goes_through(app).await;
     }
 }

@@ -20,7 +20,7 @@ const UNKNOWN: &str = "madeUpIn2030";
 
 /// Lets the controller take these clusters over; checks that it writes nothing, and that it follows
 /// the user's next change.
-async fn leaves_alone(mut world: World, clusters: &[Recorded]) {
+async fn assert_leaves_alone(mut world: World, clusters: &[Recorded]) {
     let mut loaded: Vec<(&Recorded, Space)> = Vec::new();
     for cluster in clusters {
         let space = world.namespace(&cluster.namespace()).await;
@@ -37,12 +37,12 @@ async fn leaves_alone(mut world: World, clusters: &[Recorded]) {
     let written = audit.expect_no_writes(before, &everybody);
     written.unwrap_or_else(|finding| panic!("{finding}"));
     for (cluster, space) in &loaded {
-        follows(cluster, space).await;
+        assert_follows_change(cluster, space).await;
     }
 }
 
 /// Checks that a template change creates one more revision.
-async fn follows(cluster: &Recorded, space: &Space) {
+async fn assert_follows_change(cluster: &Recorded, space: &Space) {
     let set = cluster.set();
     let name = set["metadata"]["name"].as_str().unwrap();
     let step = json!({"spec": {"template": {"metadata": {"annotations": {"step": "next"}}}}});
@@ -63,34 +63,34 @@ async fn follows(cluster: &Recorded, space: &Space) {
 #[tokio::test(start_paused = true)]
 async fn sets_of_the_same_version_stay_unchanged() {
     integration::embedded_only!("counts requests");
-    leaves_alone(World::api_server().await, &Recorded::all(Shape::AsRecorded)).await;
+    assert_leaves_alone(World::api_server().await, &Recorded::all(Shape::AsRecorded)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn sets_of_v1_33_stay_unchanged() {
     integration::embedded_only!("counts requests");
-    leaves_alone(World::api_server().await, &Recorded::all(Shape::V1_33)).await;
+    assert_leaves_alone(World::api_server().await, &Recorded::all(Shape::V1_33)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn sets_changed_after_upgrade_from_v1_33_stay_unchanged() {
     integration::embedded_only!("counts requests");
     let clusters = Recorded::all(Shape::V1_33ThenNewer);
-    leaves_alone(World::api_server().await, &clusters).await;
+    assert_leaves_alone(World::api_server().await, &clusters).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn sets_rerecorded_by_v1_34_stay_unchanged() {
     integration::embedded_only!("counts requests");
     let clusters = Recorded::all(Shape::V1_33ThenV1_34);
-    leaves_alone(World::api_server().await, &clusters).await;
+    assert_leaves_alone(World::api_server().await, &clusters).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn sets_with_fewer_server_defaults_stay_unchanged() {
     integration::embedded_only!("counts requests");
     let clusters = Recorded::all(Shape::FewerDefaults);
-    leaves_alone(World::api_server().await, &clusters).await;
+    assert_leaves_alone(World::api_server().await, &clusters).await;
 }
 
 /// Adds a new member, as a newer server's defaulting would, to templates and pods, but not to
@@ -120,6 +120,6 @@ async fn newer_server_defaults_create_no_revision() {
         for cluster in &mut clusters {
             with_a_new_default(cluster);
         }
-        leaves_alone(World::newer_api_server().await, &clusters).await;
+        assert_leaves_alone(World::newer_api_server().await, &clusters).await;
     }
 }

@@ -31,7 +31,7 @@ mod test_autodelete_owner_refs {
     /// Upstream scales a local copy of the set down, so that the server never sees a pod own a
     /// claim. This test scales the stored set, and finalizers keep the condemned pods while it
     /// looks.
-    async fn has_owners(namespace: &str, when_deleted: &str, when_scaled: &str) {
+    async fn assert_owners(namespace: &str, when_deleted: &str, when_scaled: &str) {
         let world = World::with_controller().await;
         let space = world.namespace(namespace).await;
         let mut set = stateful_set("sts", 3);
@@ -77,21 +77,21 @@ mod test_autodelete_owner_refs {
 
     #[tokio::test(start_paused = true)]
     async fn always_retain() {
-        has_owners("always-retain", "Retain", "Retain").await;
+        assert_owners("always-retain", "Retain", "Retain").await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn delete_on_scaledown_only() {
-        has_owners("delete-on-scaledown-only", "Retain", "Delete").await;
+        assert_owners("delete-on-scaledown-only", "Retain", "Delete").await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn delete_with_set_only() {
-        has_owners("delete-with-set-only", "Delete", "Retain").await;
+        assert_owners("delete-with-set-only", "Delete", "Retain").await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn always_delete() {
-        has_owners("always-delete", "Delete", "Delete").await;
+        assert_owners("always-delete", "Delete", "Delete").await;
     }
 }

@@ -10,7 +10,7 @@ mod test_stateful_set_start_ordinal {
     use super::*;
 
     /// Creates a set of `replicas` with these ordinals in its spec, and scales it down to one.
-    async fn has_ordinals(namespace: &str, ordinals: Value, replicas: u32, first: u32) {
+    async fn assert_ordinals(namespace: &str, ordinals: Value, replicas: u32, first: u32) {
         let world = World::with_controller().await;
         let space = world.namespace(namespace).await;
         let mut set = stateful_set("sts", replicas);
@@ -38,22 +38,22 @@ mod test_stateful_set_start_ordinal {
 
     #[tokio::test(start_paused = true)]
     async fn default_start_ordinal_no_ordinals_set() {
-        has_ordinals("no-ordinals", Value::Null, 3, 0).await;
+        assert_ordinals("no-ordinals", Value::Null, 3, 0).await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn default_start_ordinal() {
-        has_ordinals("no-start-ordinals", json!({}), 3, 0).await;
+        assert_ordinals("no-start-ordinals", json!({}), 3, 0).await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn start_ordinal_4() {
-        has_ordinals("start-ordinal-4", json!({"start": 4}), 4, 4).await;
+        assert_ordinals("start-ordinal-4", json!({"start": 4}), 4, 4).await;
     }
 
     /// Upstream's test has 5 in its name, but 2 in its set.
     #[tokio::test(start_paused = true)]
     async fn start_ordinal_5() {
-        has_ordinals("start-ordinal-5", json!({"start": 2}), 7, 2).await;
+        assert_ordinals("start-ordinal-5", json!({"start": 2}), 7, 2).await;
     }
 }

@@ -93,7 +93,10 @@ async fn test_stateful_set_status_with_pod_fail() {
     space.create(&STATEFUL_SETS, &stateful_set("sts", 4)).await;
     space.until_status("sts", &[("replicas", 2)]).await;
     assert_eq!(space.pods().await.len(), 2);
-    assert!(asked.load(Ordering::Relaxed) > 2, "a pod was refused");
+    assert!(
+        asked.load(Ordering::Relaxed) > 2,
+        "no pod creation was rejected"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ const CLAIMS: &str = "persistentvolumeclaims";
 pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         number: 29,
-        name: "every third write fails for 10 minutes",
+        name: "a third of the creates, updates and deletes fail at random for 10 minutes",
         origin: &[],
         plans: || {
             let errors = [
@@ -39,7 +39,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             check.occurred("writes fail", refused > 5);
             check.holds("few writes", it.writes().count() < 150);
             check.equal("images", &*it.images(it.end()), "b b b b b");
-            check.equal("pods named web-0", it.lives("web-0"), 2);
+            check.equal("pods named web-0", it.incarnations("web-0"), 2);
         },
     },
     Scenario {
@@ -57,7 +57,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             };
             let lose = |verb, resource| {
                 let requests = requests(&[verb], Some(resource), 100);
-                Action::fault(Fault::LoseAnswer(requests), 20_000)
+                Action::fault(Fault::LoseResponse(requests), 20_000)
             };
             let smaller = SetSpec {
                 replicas: 2,
@@ -84,8 +84,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             check.occurred("lost owners", it.lost(Verb::Update, CLAIMS) > 0);
             check.occurred("lost adoptions", it.lost(Verb::Patch, "pods") > 0);
             check.occurred("lost statuses", it.lost(Verb::Update, "statefulsets") > 0);
-            let lives = [it.lives("web-0"), it.lives("web-1"), it.lives("web-2")];
-            check.equal("lives of the pods", lives, [3, 3, 1]);
+            let incarnations = [
+                it.incarnations("web-0"),
+                it.incarnations("web-1"),
+                it.incarnations("web-2"),
+            ];
+            check.equal("incarnations of the pods", incarnations, [3, 3, 1]);
             let gone = it.gone(CLAIMS, "data0-web-2").len();
             check.equal("claims that go", gone, 1);
             check.equal("images", &*it.images(it.end()), "c c");
@@ -146,7 +150,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
                 it.names(it.end()).join(" ").as_str(),
                 "web-1 web-2 web-3",
             );
-            check.equal("pods named web-1", it.lives("web-1"), 1);
+            check.equal("pods named web-1", it.incarnations("web-1"), 1);
         },
     },
     Scenario {
@@ -260,7 +264,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         number: 37,
-        name: "another writer changes a pod before each change of the controller",
+        name: "another writer changes a pod every 4 ms while the controller repairs it",
         origin: &[],
         plans: || {
             let label = json!({"statefulset.kubernetes.io/pod-name": null});
@@ -279,7 +283,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             check.holds("the changes end", it.sent(Verb::Update, "pods").len() < 60);
             let label = it.pod("web-1", it.end()).map(|it| it.name_label.as_str());
             check.equal("label", label, Some("web-1"));
-            check.equal("pods named web-1", it.lives("web-1"), 1);
+            check.equal("pods named web-1", it.incarnations("web-1"), 1);
         },
     },
 ];

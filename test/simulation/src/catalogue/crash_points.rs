@@ -3,7 +3,7 @@
 use kube_test_control_plane::faults::FaultError;
 use kube_test_control_plane::route::Verb;
 
-use super::{Check, Scenario, Story, begin, crashing};
+use super::{Check, RunView, Scenario, begin, crashing};
 use crate::plan::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, Plan, Retain, SetSpec, Settings, Span,
 };
@@ -26,8 +26,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             crashed_at(it, check, Verb::Create, CLAIMS);
             for ordinal in 0..3 {
                 let (pod, claim) = (format!("web-{ordinal}"), format!("data0-web-{ordinal}"));
-                let born = (it.lives(&pod), it.born(CLAIMS, &claim).len());
-                check.equal(&pod, born, (1, 1));
+                let counts = (
+                    it.incarnations(&pod),
+                    it.creation_times(CLAIMS, &claim).len(),
+                );
+                check.equal(&pod, counts, (1, 1));
             }
         },
     },
@@ -38,8 +41,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         plans: || vec![crash_after(begin(crashing(), &SetSpec::default()), 2)],
         expect: |it, check| {
             crashed_at(it, check, Verb::Create, "pods");
-            check.equal("attempts to create web-0", it.tried("web-0"), 1);
-            check.equal("pods named web-0", it.lives("web-0"), 1);
+            check.equal("attempts to create web-0", it.create_attempts("web-0"), 1);
+            check.equal("pods named web-0", it.incarnations("web-0"), 1);
         },
     },
     Scenario {
@@ -159,7 +162,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             check.occurred("creations fail", it.refused(Verb::Create, "pods", 500) > 2);
             for ordinal in 0..10 {
                 let pod = format!("web-{ordinal}");
-                check.equal(&pod, it.lives(&pod), 1);
+                check.equal(&pod, it.incarnations(&pod), 1);
             }
             check.holds("few attempts", it.sent(Verb::Create, "pods").len() < 60);
         },
@@ -191,7 +194,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
                 check.equal("owner", owner, set.map(|it| it.uid.as_str()));
             }
             check.equal("deletions", it.deletions(), 0);
-            check.equal("pods named web-0", it.lives("web-0"), 1);
+            check.equal("pods named web-0", it.incarnations("web-0"), 1);
         },
     },
     Scenario {
@@ -235,7 +238,7 @@ fn crash_after(plan: Plan, nth: u64) -> Plan {
 }
 
 /// Requires that the process crashed after this write, which the API server did.
-fn crashed_at(it: &Story<'_>, check: &mut Check, verb: Verb, resource: &str) {
+fn crashed_at(it: &RunView<'_>, check: &mut Check, verb: Verb, resource: &str) {
     check.occurred("one crash", it.crashes() == 1);
     check.occurred(
         "the write is done without an answer",

@@ -33,7 +33,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             check.occurred("the other instance leads", it.leaders().len() > 1);
             let code = late.map(|it| it.code);
             check.equal("answer", code, Some(409));
-            check.equal("pods named web-2", it.lives("web-2"), 2);
+            check.equal("pods named web-2", it.incarnations("web-2"), 2);
             check.equal("images", &*it.images(it.end()), "b b b");
         },
     },

@@ -48,7 +48,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
                 first.as_ref().is_some_and(has_null) == (older == 33),
             );
             check.equal("writes of the takeover", it.writes_in(60_001, 299_000), 0);
-            check.equal("pods named web-0", it.born("pods", "web-0").len(), 2);
+            check.equal(
+                "pods named web-0",
+                it.creation_times("pods", "web-0").len(),
+                2,
+            );
             check.equal("revisions", it.revisions_ever(), 2);
             check.equal("deletions", it.deletions(), 3);
             check.equal("images", &*it.images(it.end()), "b b b");

@@ -145,7 +145,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             let deleted = it.deleted_names().join(" ");
             check.equal("deleted pods", deleted.as_str(), "web-2 web-1 web-0");
             for pod in ["db-0", "db-1", "db-2"] {
-                check.equal(pod, it.lives(pod), 1);
+                check.equal(pod, it.incarnations(pod), 1);
             }
         },
     },
@@ -173,7 +173,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             let refused = it.refused(Verb::Create, "pods", 409);
             check.holds("the creations back off", (3..25).contains(&refused));
             check.equal("deletions", it.deletions(), 0);
-            check.equal("pods named web-1", it.lives("web-1"), 2);
+            check.equal("pods named web-1", it.incarnations("web-1"), 2);
         },
     },
     Scenario {
@@ -192,13 +192,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             ]
         },
         expect: |it, check| {
-            let sets = it.born("statefulsets", "web").len();
+            let sets = it.creation_times("statefulsets", "web").len();
             check.occurred("the set is created again", sets == 2);
             check.occurred("old pods are still there", it.names(62_000).len() == 3);
             let uid = it.set("web", it.end()).map(|it| it.uid.clone());
             for ordinal in 0..3 {
                 let pod = format!("web-{ordinal}");
-                check.equal(&pod, it.lives(&pod), 2);
+                check.equal(&pod, it.incarnations(&pod), 2);
             }
             for revision in it.revisions(it.end()) {
                 let owner = revision.controller.as_ref().map(|it| it.uid.clone());

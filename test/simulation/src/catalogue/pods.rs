@@ -43,7 +43,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             for pod in ["web-1", "web-2"] {
                 let of_it = accepted.iter().filter(|it| it.name == pod);
                 let accepted = of_it.filter(|it| it.status == Some(200)).count();
-                check.equal(pod, (accepted, it.lives(pod)), (1, 2));
+                check.equal(pod, (accepted, it.incarnations(pod)), (1, 2));
             }
             check.equal("deletions", it.deletions(), 2);
         },
@@ -63,12 +63,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         expect: |it, check| {
             let unready = it.pod("web-1", 100_000).is_some_and(|it| !it.is_ready());
             check.occurred("web-1 is not ready", unready);
-            let again = it.born("pods", "web-0").get(1).copied();
+            let again = it.creation_times("pods", "web-0").get(1).copied();
             check.holds(
                 "web-0 is created at once",
                 again.is_some_and(|at| at < 63_000),
             );
-            check.equal("pods named web-1", it.lives("web-1"), 1);
+            check.equal("pods named web-1", it.incarnations("web-1"), 1);
         },
     },
     Scenario {
@@ -90,7 +90,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             let stuck = it.pod("web-0", 1_200_000).is_some_and(|it| it.terminating);
             check.occurred("web-0 stops and never ends", stuck);
             check.equal("deletions", it.sent(Verb::Delete, "pods").len(), 0);
-            let again = it.born("pods", "web-0").get(1).copied();
+            let again = it.creation_times("pods", "web-0").get(1).copied();
             let in_time = again.is_some_and(|at| (1_260_000..1_265_000).contains(&at));
             check.holds("web-0 is replaced once its node is back", in_time);
         },

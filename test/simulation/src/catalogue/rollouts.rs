@@ -120,7 +120,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         expect: |it, check| {
             let stops = it.pod("web-2", 60_100).is_some_and(|it| it.terminating);
             check.occurred("web-2 stops", stops);
-            check.equal("pods named web-0", it.lives("web-0"), 2);
+            check.equal("pods named web-0", it.incarnations("web-0"), 2);
             let images = ["b b b", "a b b"][it.nth];
             check.equal("images", &*it.images(it.end()), images);
         },
@@ -292,9 +292,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         expect: |it, check| {
             let stops = it.pod("web-4", 62_500).is_some_and(|it| it.terminating);
             check.occurred("web-4 stops while it is wanted", stops);
-            check.occurred("web-4 is created again", it.lives("web-4") > 1);
+            check.occurred("web-4 is created again", it.incarnations("web-4") > 1);
             check.equal("pods", it.names(it.end()).len(), 4);
-            check.equal("pods named web-0", it.lives("web-0"), 1);
+            check.equal("pods named web-0", it.incarnations("web-0"), 1);
         },
     },
     Scenario {
@@ -314,8 +314,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             ]
         },
         expect: |it, check| {
-            let born = |pod| it.born("pods", pod).first().copied().unwrap_or_default();
-            let spacing = born("web-1").saturating_sub(born("web-0"));
+            let created_at = |pod| {
+                it.creation_times("pods", pod)
+                    .first()
+                    .copied()
+                    .unwrap_or_default()
+            };
+            let spacing = created_at("web-1").saturating_sub(created_at("web-0"));
             check.holds("web-1 waits once", (30_500..34_000).contains(&spacing));
             let ready = it.pod("web-3", 159_000).is_some_and(|it| it.is_ready());
             check.occurred("web-3 is ready", ready);
@@ -354,8 +359,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             vec![plan(120_000), plan(-120_000)]
         },
         expect: |it, check| {
-            let born = |pod| it.born("pods", pod).first().copied().unwrap_or_default();
-            let spacing = born("web-1").saturating_sub(born("web-0"));
+            let created_at = |pod| {
+                it.creation_times("pods", pod)
+                    .first()
+                    .copied()
+                    .unwrap_or_default()
+            };
+            let spacing = created_at("web-1").saturating_sub(created_at("web-0"));
             // Ahead, the seconds are over at once; behind, they begin two minutes later.
             let expected = [1_000..3_000, 150_000..160_000][it.nth].clone();
             check.holds("the delay follows the skew", expected.contains(&spacing));

@@ -50,14 +50,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             let sets: BTreeSet<&str> = it.record.syncs.iter().map(|it| it.set.1.as_str()).collect();
             check.equal("sets", sets.len(), SETS);
             for nth in 0..SETS {
-                let born = it.born("pods", &format!("s{nth}-0"));
+                let created = it.creation_times("pods", &format!("s{nth}-0"));
                 check.holds(
                     "each set is served soon",
-                    born.iter().all(|at| *at < first + 5_000),
+                    created.iter().all(|at| *at < first + 5_000),
                 );
-                check.equal("pods", born.len(), 1);
+                check.equal("pods", created.len(), 1);
             }
-            let other = it.born("pods", "s2-1").first().copied();
+            let other = it.creation_times("pods", "s2-1").first().copied();
             check.holds(
                 "a quiet set is served at once",
                 other.is_some_and(|at| at < 46_000),

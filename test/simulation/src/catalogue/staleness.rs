@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use kube_test_control_plane::route::Verb;
 
-use super::story::within;
-use super::{Check, Scenario, Story, begin, both, freeze, pair, settings, watch};
+use super::run_view::within;
+use super::{Check, RunView, Scenario, begin, both, freeze, pair, settings, watch};
 use crate::plan::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, Plan, SetSpec, Settings, Span,
     WatchFault,
@@ -110,7 +110,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
                 claims: 1,
                 ..SetSpec::default()
             };
-            let lose = Fault::LoseAnswer(FaultRequests::default());
+            let lose = Fault::LoseResponse(FaultRequests::default());
             let plan = begin(settings(), &spec).at_write(2, Action::fault(lose, 0));
             vec![plan.at(0, freeze(Some("persistentvolumeclaims"), 20_000))]
         },
@@ -123,7 +123,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             );
             for ordinal in 0..3 {
                 let claim = format!("data0-web-{ordinal}");
-                check.equal(&claim, it.born("persistentvolumeclaims", &claim).len(), 1);
+                check.equal(
+                    &claim,
+                    it.creation_times("persistentvolumeclaims", &claim).len(),
+                    1,
+                );
             }
             each_pod_once(it, check, 3);
         },
@@ -165,9 +169,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         },
         expect: |it, check| {
             took_over_frozen(it, check, 32_100);
-            let new = it.born("pods", "web-2").get(1).copied();
+            let new = it.creation_times("pods", "web-2").get(1).copied();
             check.occurred("web-2 is new", new.is_some_and(|at| at < 32_100));
-            check.equal("pods named web-2", it.lives("web-2"), 2);
+            check.equal("pods named web-2", it.incarnations("web-2"), 2);
             check.equal("images", &*it.images(it.end()), "b b b");
         },
     },
@@ -190,7 +194,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             took_over_frozen(it, check, 90_000);
             for ordinal in 1..3 {
                 let (pod, claim) = (format!("web-{ordinal}"), format!("data0-web-{ordinal}"));
-                check.equal(&pod, it.lives(&pod), 2);
+                check.equal(&pod, it.incarnations(&pod), 2);
                 check.equal(&claim, it.gone("persistentvolumeclaims", &claim).len(), 1);
             }
         },
@@ -215,7 +219,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             check.equal("deletions", it.deletions(), 0);
             for ordinal in 0..3 {
                 let pod = format!("web-{ordinal}");
-                check.equal(&pod, it.lives(&pod), 2);
+                check.equal(&pod, it.incarnations(&pod), 2);
             }
         },
     },
@@ -274,7 +278,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         expect: |it, check| {
             let gone = it.gone("pods", "web-0").first().copied();
             check.occurred("web-0 is gone unseen", gone.is_some_and(|at| at < 5_000));
-            check.equal("pods named web-0", it.lives("web-0"), 2);
+            check.equal("pods named web-0", it.incarnations("web-0"), 2);
             check.equal("pods after 60 s", it.names(60_000).len(), 3);
         },
     },
@@ -298,7 +302,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             let storage = ["statefulsets", "pods"][it.nth];
             let stale = it.stale_syncs(storage, 0, 120_000);
             check.occurred("a sync reads a late cache", stale > 0);
-            check.holds("only events wake", it.plan.settings.resync.is_none());
+            check.occurred("no resync is configured", it.plan.settings.resync.is_none());
             check.equal("images", &*it.images(it.end()), "b b b b");
         },
     },
@@ -336,7 +340,7 @@ fn fail_over(plan: Plan, frozen: u64, crash: u64) -> Plan {
 }
 
 /// Requires that the other instance took over while its replica was frozen.
-fn took_over_frozen(it: &Story<'_>, check: &mut Check, crash: u64) {
+fn took_over_frozen(it: &RunView<'_>, check: &mut Check, crash: u64) {
     let syncs = it.record.syncs.iter();
     let before: Vec<_> = syncs.clone().filter(|it| within(it.at, 0, crash)).collect();
     let led = before.iter().all(|it| it.process.instance == FIRST);
@@ -348,15 +352,19 @@ fn took_over_frozen(it: &Story<'_>, check: &mut Check, crash: u64) {
 }
 
 /// Requires that each of the first pods was created once, at the first attempt.
-fn each_pod_once(it: &Story<'_>, check: &mut Check, pods: u32) {
+fn each_pod_once(it: &RunView<'_>, check: &mut Check, pods: u32) {
     for ordinal in 0..pods {
         let pod = format!("web-{ordinal}");
-        check.equal(&pod, (it.tried(&pod), it.lives(&pod)), (1, 1));
+        check.equal(
+            &pod,
+            (it.create_attempts(&pod), it.incarnations(&pod)),
+            (1, 1),
+        );
     }
 }
 
 /// Requires that the first pod was ready and the status didn't show it, as no event came.
-fn ready_unseen(it: &Story<'_>, check: &mut Check) {
+fn ready_unseen(it: &RunView<'_>, check: &mut Check) {
     let ready = it.pod("web-0", 19_000).is_some_and(|it| it.is_ready());
     let shown = it.set("web", 19_000).is_some_and(|it| it.status.ready > 0);
     check.occurred("the controller misses events of web-0", ready && !shown);

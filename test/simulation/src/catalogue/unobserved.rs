@@ -33,7 +33,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
                 "web-1 is ready again",
                 again.is_some_and(|it| it.is_ready()),
             );
-            check.equal("pods named web-3", it.lives("web-3"), 2);
+            check.equal("pods named web-3", it.incarnations("web-3"), 2);
             check.equal("images", &*it.images(it.end()), "b b b b");
         },
     },
@@ -94,7 +94,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             let known = it.set("web", it.end()).map_or(0, |it| it.generation);
             check.occurred("the set changed twice", known == 3);
             check.equal("deletions", it.deletions(), 0);
-            check.equal("pods named web-3", it.lives("web-3"), 0);
+            check.equal("pods named web-3", it.incarnations("web-3"), 0);
             let changed = it.sent(Verb::Update, "persistentvolumeclaims");
             let changed = changed.iter().filter(|it| it.sent.as_millis() > 60_000);
             check.equal("claims changed", changed.count(), 0);
@@ -134,9 +134,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         expect: |it, check| {
             let gone = it.names(63_000) == ["web-2"];
             check.occurred("both pods are gone at once", gone);
-            check.equal("pods named web-0", it.lives("web-0"), 2);
-            check.equal("pods named web-1", it.lives("web-1"), 2);
-            let again = |pod| it.born("pods", pod).get(1).copied();
+            check.equal("pods named web-0", it.incarnations("web-0"), 2);
+            check.equal("pods named web-1", it.incarnations("web-1"), 2);
+            let again = |pod| it.creation_times("pods", pod).get(1).copied();
             let in_order = again("web-0").is_some_and(|at| again("web-1") >= Some(at + 1_500));
             check.holds("web-1 comes once web-0 is ready", in_order);
         },
@@ -162,7 +162,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             let lists = it.record.requests.iter();
             let lists = lists.filter(|it| it.verb == Some(Verb::List) && it.resource == "pods");
             check.occurred("the pods are listed again", lists.count() > 1);
-            let again = it.born("pods", "web-1").get(1).copied();
+            let again = it.creation_times("pods", "web-1").get(1).copied();
             let soon = again.is_some_and(|at| (61_000..75_000).contains(&at));
             check.holds("web-1 is created again", soon);
             let mut writes = it.writes().filter(|it| it.sent.as_millis() > 60_000);

@@ -25,8 +25,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
                 .claim("data0-web-1", 61_000)
                 .is_some_and(|it| it.terminating);
             check.occurred("the claim waits for its pod", waits);
-            let claim = it.born(CLAIMS, "data0-web-1").get(1).copied();
-            let pod = it.born("pods", "web-1").get(1).copied();
+            let claim = it.creation_times(CLAIMS, "data0-web-1").get(1).copied();
+            let pod = it.creation_times("pods", "web-1").get(1).copied();
             check.holds(
                 "the claim comes before the pod",
                 claim.is_some() && claim <= pod,
@@ -36,7 +36,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
                 "the pod waits until the claim is gone",
                 gone.is_some() && gone <= pod,
             );
-            check.equal("pods named web-1", it.lives("web-1"), 2);
+            check.equal("pods named web-1", it.incarnations("web-1"), 2);
         },
     },
     Scenario {
@@ -62,8 +62,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             check.occurred("web-0 is pending", pending);
             let lost = it.claim("data0-web-0", 5_500).is_none();
             check.occurred("its claim is gone", lost);
-            check.equal("claims", it.born(CLAIMS, "data0-web-0").len(), 2);
-            check.equal("pods named web-0", it.lives("web-0"), 1);
+            check.equal("claims", it.creation_times(CLAIMS, "data0-web-0").len(), 2);
+            check.equal("pods named web-0", it.incarnations("web-0"), 1);
         },
     },
     Scenario {
@@ -165,9 +165,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         expect: |it, check| {
             let gone = it.gone(CLAIMS, "data0-web-2").first().copied();
             check.occurred("the claim goes late", gone.is_some_and(|at| at > 85_000));
-            let again = it.born("pods", "web-2").get(1).copied();
+            let again = it.creation_times("pods", "web-2").get(1).copied();
             check.holds("the pod waits for it", again.is_some() && again >= gone);
-            check.equal("claims", it.born(CLAIMS, "data0-web-2").len(), 2);
+            check.equal("claims", it.creation_times(CLAIMS, "data0-web-2").len(), 2);
         },
     },
     Scenario {
@@ -202,9 +202,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
                 "another one starts",
                 it.syncs_in("web", 120_000, 299_000) > 0,
             );
-            check.equal("claims", it.born(CLAIMS, "data0-web-2").len(), 1);
+            check.equal("claims", it.creation_times(CLAIMS, "data0-web-2").len(), 1);
             check.equal("claims that go", it.gone(CLAIMS, "data0-web-2").len(), 0);
-            check.equal("pods named web-2", it.lives("web-2"), 2);
+            check.equal("pods named web-2", it.incarnations("web-2"), 2);
         },
     },
     Scenario {
@@ -251,7 +251,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             check.occurred("two pods share a claim", shared);
             check.occurred("the second set is gone", it.set("b-c", it.end()).is_none());
             for claim in ["a-b-c-0", "a-b-c-1"] {
-                check.equal(claim, it.born(CLAIMS, claim).len(), 1);
+                check.equal(claim, it.creation_times(CLAIMS, claim).len(), 1);
                 check.equal(claim, it.gone(CLAIMS, claim).len(), 0);
             }
             check.holds("an event says so", it.events("ConflictingController") > 0);

@@ -1,4 +1,4 @@
-//! Bodies: the controller changes only the members that are its own.
+//! Members that updates may change.
 
 use std::collections::BTreeSet;
 

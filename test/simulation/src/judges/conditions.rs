@@ -32,8 +32,8 @@ fn judge_condition(write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// I-4: a deletion carries the uid of a pod that the sync saw; I-2: it has no grace period, and the
-/// pod is not being deleted already.
+/// I-4: a deletion carries the uid of a pod that the sync saw; I-2: it doesn't override the grace
+/// period, and the pod is not being deleted already.
 fn judge_deleted_pod(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let at = write.request.sent;
     let uid = write.text("/preconditions/uid");
@@ -45,7 +45,7 @@ fn judge_deleted_pod(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) 
         verdict.broken("I-4", at, message);
     }
     if write.request.json().get("gracePeriodSeconds").is_some() {
-        let message = format!("{}: with a grace period", write.named());
+        let message = format!("{}: sets gracePeriodSeconds", write.named());
         verdict.broken("I-2", at, message);
     }
     let mut same = known.iter().filter(|pod| uid.as_ref() == Some(&pod.uid));

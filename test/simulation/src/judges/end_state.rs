@@ -1,4 +1,4 @@
-//! The end: with faults and users gone, everything is as the sets say, and nothing is written.
+//! State after the last fault.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
             verdict.broken("L-8", end, format!("set {name} is never gone"));
             continue;
         }
-        for (rule, why) in scene.left() {
+        for (rule, why) in scene.pending_tasks() {
             verdict.broken(rule, end, format!("set {name}: {why}"));
         }
     }
@@ -99,7 +99,10 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
         };
         // Changes of the caches after the start of the sync are newer than the scene.
         let until = case.revision_at(sync.at);
-        if !scene.set.terminating && is_current(case, sync.seen, until) && scene.left().is_empty() {
+        if !scene.set.terminating
+            && is_current(case, sync.seen, until)
+            && scene.pending_tasks().is_empty()
+        {
             let message = format!("{}: nothing was left to do", write.named());
             verdict.broken("P-1", write.sent, message);
         }

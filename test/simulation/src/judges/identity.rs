@@ -21,7 +21,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 /// I-5: every write belongs to a sync of a set that its process knew.
 pub(super) fn judge_strays(case: &Case<'_>, verdict: &mut Verdict) {
     for request in case.strays() {
-        let message = format!("{}: no set's", request.named());
+        let message = format!("{}: belongs to no sync of a known set", request.named());
         verdict.broken("I-5", request.sent, message);
     }
 }
@@ -78,8 +78,8 @@ fn controllers(body: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// I-5: nothing is written but the set's pods, claims, revisions and its status. Whose an object
-/// is, its stored owner says; patches, which change the owner, have other rules.
+/// I-5: nothing is written but the set's pods, claims, revisions and its status. The stored owner
+/// reference decides; adoption and release patches have their own rules.
 fn judge_target(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let request = write.request;
     let is_main = request.subresource.is_empty();
@@ -94,7 +94,7 @@ fn judge_target(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         _ => false,
     };
     if !is_allowed {
-        let message = format!("{}: not the set's", write.named());
+        let message = format!("{}: not an object of this set", write.named());
         verdict.broken("I-5", request.sent, message);
     }
 }

@@ -13,7 +13,7 @@ use crate::record::{Record, is_lease_write};
 
 /// The lease in a run.
 pub(super) struct Leases {
-    /// The holders, with the times since which they are.
+    /// The holder after each write of the lease, with the time of the write.
     holders: Vec<(Duration, String)>,
     /// The renewals of each process: the times when they were answered and sent.
     renewals: BTreeMap<Process, Vec<(Duration, Duration)>>,

@@ -1,4 +1,4 @@
-//! Losses: every claim that the garbage collector removed was given up by a stored spec.
+//! Claims removed by the garbage collector.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use kube_test_control_plane::store::Change;
 
 use super::ownership::COLLECTOR;
 use super::status::comes_to_status;
-use super::volumes::Doom;
+use super::volumes::ClaimDeletionCause;
 use super::{Case, Verdict};
 use crate::record::{Commit, Request, SetKey};
 use crate::views::{Claim, Owner, Set};
@@ -67,13 +67,18 @@ fn judge_owner(
     let Some(set) = set.map(|sync| &sync.set) else {
         return;
     };
-    let doom = case
+    let cause = case
         .history
         .sets
         .during(set, added, added)
         .next()
-        .and_then(|set| Some((set, Doom::of(owner, set.ordinal_of_claim(&claim.name)?)?)));
-    // The look before the write, which judge_doom found, showed a spec that wanted it.
+        .and_then(|set| {
+            Some((
+                set,
+                ClaimDeletionCause::of(owner, set.ordinal_of_claim(&claim.name)?)?,
+            ))
+        });
+    // The read before the write, which judge_claim_deletion found, showed a spec that wanted it.
     let looked = case
         .requests_of(request.sync.unwrap_or_default())
         .any(|it| {
@@ -82,13 +87,14 @@ fn judge_owner(
                 .processed
                 .and_then(|it| case.history.sets.at(set, it.before));
             let wants = |seen: &Arc<Set>| {
-                let doom = seen.ordinal_of_claim(&claim.name);
-                doom.and_then(|ordinal| Doom::of(owner, ordinal))
-                    .is_some_and(|doom| doom.is_wanted_by(seen))
+                let ordinal = seen.ordinal_of_claim(&claim.name);
+                ordinal
+                    .and_then(|ordinal| ClaimDeletionCause::of(owner, ordinal))
+                    .is_some_and(|cause| cause.is_wanted_by(seen))
             };
             is_look && it.sent <= request.sent && seen.is_some_and(wants)
         });
-    if !looked && doom.is_none_or(|(set, doom)| !doom.is_wanted_by(set)) {
+    if !looked && cause.is_none_or(|(set, cause)| !cause.is_wanted_by(set)) {
         let message = format!(
             "claim {} is lost: the spec kept it when it got {owner:?}",
             name.1

@@ -123,8 +123,9 @@ fn judge_wanted(write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     }
 }
 
-/// O-4: condemned pods of an ordered set go one by one, from the top, once all others are healthy.
-/// A lower pod that still stops doesn't hold up an adopted higher one, as in the reference.
+/// O-4: an ordered set deletes one condemned pod per sync, highest ordinal first, once all desired
+/// pods are available. An unavailable condemned pod waits for unavailable lower ones. A lower pod
+/// that still stops doesn't hold up an adopted higher one, as in the reference.
 fn judge_condemned(write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     let (set, members, at) = (write.view.set, &write.view.members, write.request.sent);
     if set.terminating {

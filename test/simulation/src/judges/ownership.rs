@@ -80,7 +80,7 @@ fn judge_patch(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     };
     let others = body["metadata"].as_object().map_or(0, serde_json::Map::len);
     if !own || !is_right || others != 2 {
-        let message = format!("{}: not to be done: {body}", write.named());
+        let message = format!("{}: adoption or release not allowed: {body}", write.named());
         verdict.broken(rule, request.sent, message);
     }
 }
@@ -112,7 +112,7 @@ fn looked(case: &Case<'_>, write: &Write<'_>) -> bool {
     })
 }
 
-/// G-4: of a set that is deleted and leaves its dependents, none goes with it.
+/// G-4: the garbage collector deletes no dependent of a set deleted with `--cascade=orphan`.
 pub(super) fn judge_orphans(case: &Case<'_>, verdict: &mut Verdict) {
     // The uids of the dependents that each such set leaves.
     let mut left: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
@@ -159,7 +159,10 @@ pub(super) fn judge_orphans(case: &Case<'_>, verdict: &mut Verdict) {
         let goes =
             entry.change == Change::Deleted || terminates(entry.revision) && !terminates(before);
         if goes && is_left {
-            let message = format!("{} goes with a set that leaves it", key.name);
+            let message = format!(
+                "{}: deleted although its set was deleted with --cascade=orphan",
+                key.name
+            );
             verdict.broken("G-4", commit.at, message);
         }
     }

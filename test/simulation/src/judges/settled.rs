@@ -1,4 +1,4 @@
-//! Settled sets: nothing is left to do for them, so nothing is written.
+//! Tasks left for a set.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) struct Scene<'a> {
 }
 
 /// A task left to do: the rule that it breaks at the end, and a sentence.
-pub(super) type Left = (&'static str, String);
+pub(super) type PendingTask = (&'static str, String);
 
 impl<'a> Scene<'a> {
     /// Returns a set as these versions show it; none if they don't know it.
@@ -52,17 +52,17 @@ impl<'a> Scene<'a> {
     }
 
     /// Returns all that is left to do.
-    pub(super) fn left(&self) -> Vec<Left> {
-        let mut left = Vec::new();
-        self.pods_left(&mut left);
-        self.claimable_left(&mut left);
-        self.revisions_left(&mut left);
-        self.claims_left(&mut left);
-        left
+    pub(super) fn pending_tasks(&self) -> Vec<PendingTask> {
+        let mut tasks = Vec::new();
+        self.pending_pods(&mut tasks);
+        self.pending_ownership(&mut tasks);
+        self.pending_revisions(&mut tasks);
+        self.pending_claims(&mut tasks);
+        tasks
     }
 
-    /// L-1: the pods are the wanted ones, all available, with their identity.
-    fn pods_left(&self, left: &mut Vec<Left>) {
+    /// L-1 and I-1: the pods are the wanted ones, all available, with their identity.
+    fn pending_pods(&self, tasks: &mut Vec<PendingTask>) {
         let set = self.set;
         let found: BTreeSet<u32> = self
             .members
@@ -75,7 +75,7 @@ impl<'a> Scene<'a> {
         // An ordered set that waits for a pod deletes none.
         let excess = condemned && (complete || set.parallel);
         if !wanted.all(|it| found.contains(&it)) || excess {
-            left.push((
+            tasks.push((
                 "L-1",
                 format!("pods {found:?} instead of {:?}", set.range()),
             ));
@@ -83,33 +83,33 @@ impl<'a> Scene<'a> {
         for pod in &self.members {
             let waits = pod.claims.iter().any(|claim| self.misses_unnoticed(claim));
             if !pod.is_healthy(set.min_ready_seconds, self.now) && !waits {
-                left.push(("L-1", format!("pod {} is not available", pod.name)));
+                tasks.push(("L-1", format!("pod {} is not available", pod.name)));
             }
             let ordinal = pod.ordinal(&set.name).unwrap_or_default();
             let claims = set.claims_of(ordinal).all(|it| pod.claims.contains(&it));
             if pod.name_label != pod.name || !claims {
-                left.push(("I-1", format!("pod {} has a wrong identity", pod.name)));
+                tasks.push(("I-1", format!("pod {} has a wrong identity", pod.name)));
             }
         }
     }
 
     /// G-1 and G-2: nothing is to be adopted or released.
-    fn claimable_left(&self, left: &mut Vec<Left>) {
+    fn pending_ownership(&self, tasks: &mut Vec<PendingTask>) {
         let set = self.set;
         let orphans = self.members.iter().filter(|pod| !pod.is_of(&set.uid));
-        left.extend(orphans.map(|pod| ("G-1", format!("pod {} is an orphan", pod.name))));
+        tasks.extend(orphans.map(|pod| ("G-1", format!("pod {} is an orphan", pod.name))));
         let pods = self
             .case
             .history
             .pods
             .all_at(self.namespace, self.seen.pods);
         let strangers = pods.filter(|pod| pod.is_of(&set.uid) && pod.app != set.app);
-        left.extend(strangers.map(|pod| ("G-2", format!("pod {} is not released", pod.name))));
+        tasks.extend(strangers.map(|pod| ("G-2", format!("pod {} is not released", pod.name))));
         let orphans = self
             .revisions()
             .filter(|it| it.controller.is_none() && it.app == set.app)
             .filter(|it| !self.orphaned_unnoticed(it));
-        left.extend(orphans.map(|it| ("G-1", format!("revision {} is an orphan", it.name))));
+        tasks.extend(orphans.map(|it| ("G-1", format!("revision {} is an orphan", it.name))));
     }
 
     fn revisions(&self) -> impl Iterator<Item = &'a Arc<Revision>> {
@@ -117,22 +117,22 @@ impl<'a> Scene<'a> {
         revisions.all_at(self.namespace, self.seen.revisions)
     }
 
-    /// T-2: pods have the revisions that the update wants, the status says so,
+    /// L-1, R-2, R-5, R-7, T-2: pods have the revisions that the update wants, the status says so,
     /// a complete update is recorded as such, and old revisions are gone.
-    fn revisions_left(&self, left: &mut Vec<Left>) {
+    fn pending_revisions(&self, tasks: &mut Vec<PendingTask>) {
         let set = self.set;
         let owned: Vec<_> = self.revisions().filter(|it| it.is_of(&set.uid)).collect();
         let Some(update) = update_revision(set, &owned, self.case.minor(self.process)) else {
             if !self.lost_unnoticed() {
                 let why = "no revision of its own has its template".to_owned();
-                left.push(("R-7", why));
+                tasks.push(("R-7", why));
             }
             return;
         };
         let highest = owned.iter().map(|it| it.number).max();
         if Some(update.number) != highest {
             let why = format!("update revision {} has not the highest number", update.name);
-            left.push(("R-2", why));
+            tasks.push(("R-2", why));
         }
         for pod in &self.members {
             let index = pod
@@ -144,7 +144,7 @@ impl<'a> Scene<'a> {
             let updates =
                 wanted && !set.is_on_delete() && index.is_some_and(|it| it >= set.partition);
             if updates && pod.revision != update.name {
-                left.push((
+                tasks.push((
                     "L-1",
                     format!("pod {} has revision {}", pod.name, pod.revision),
                 ));
@@ -152,7 +152,7 @@ impl<'a> Scene<'a> {
         }
         let expected = self.status(&owned, &update.name);
         if set.status != expected {
-            left.push(("T-2", format!("status {:?}, but {expected:?}", set.status)));
+            tasks.push(("T-2", format!("status {:?}, but {expected:?}", set.status)));
         }
         let live: BTreeSet<&str> = self
             .members
@@ -164,7 +164,7 @@ impl<'a> Scene<'a> {
         let dead = i64::try_from(dead.count()).unwrap_or(i64::MAX);
         if set.history_limit >= 0 && dead > set.history_limit {
             let why = format!("{dead} old revisions, limit {}", set.history_limit);
-            left.push(("R-5", why));
+            tasks.push(("R-5", why));
         }
     }
 
@@ -200,20 +200,23 @@ impl<'a> Scene<'a> {
     }
 
     /// V-2 and V-7: every wanted pod has its claims, and their owners follow the retention.
-    fn claims_left(&self, left: &mut Vec<Left>) {
+    fn pending_claims(&self, tasks: &mut Vec<PendingTask>) {
         let set = self.set;
         let wanted = set.range().filter(|it| !self.waits_unnoticed(*it));
         for name in wanted.flat_map(|ordinal| set.claims_of(ordinal)) {
             let claim = self.case.claim(self.namespace, &name, self.seen.claims);
             let wrong = self.wrong_claim(&name, claim);
             // The last sync left this to do as well.
-            let noticed = || self.wrong_claim(&name, self.claim_left(&name)).is_some();
-            left.extend(wrong.filter(|_| !self.is_at_end() || noticed()));
+            let noticed = || {
+                self.wrong_claim(&name, self.claim_at_last_sync(&name))
+                    .is_some()
+            };
+            tasks.extend(wrong.filter(|_| !self.is_at_end() || noticed()));
         }
     }
 
     /// Returns the task that a wanted pod's claim in this state is.
-    fn wrong_claim(&self, name: &str, claim: Option<&Arc<Claim>>) -> Option<Left> {
+    fn wrong_claim(&self, name: &str, claim: Option<&Arc<Claim>>) -> Option<PendingTask> {
         let Some(claim) = claim else {
             return Some(("V-7", format!("claim {name} is missing")));
         };
@@ -221,8 +224,9 @@ impl<'a> Scene<'a> {
         (!self.has_right_owners(claim)).then(|| ("V-2", why()))
     }
 
-    /// Reports whether a wanted pod's claim has the owners that it shall have, or none of ours if
-    /// another controller has it. At the end, one that goes is as good.
+    /// Reports whether a wanted pod's claim has the owners that the retention policy requires. If
+    /// another controller owns the claim, the set must not be an owner. At the end, a terminating
+    /// claim also passes.
     fn has_right_owners(&self, claim: &Claim) -> bool {
         if self.is_at_end() && claim.terminating {
             return true;
@@ -238,7 +242,7 @@ impl<'a> Scene<'a> {
     /// Reports whether a claim is missing at the end and the last sync knew it.
     fn misses_unnoticed(&self, claim: &str) -> bool {
         let stored = self.case.claim(self.namespace, claim, self.seen.claims);
-        self.is_at_end() && stored.is_none() && self.claim_left(claim).is_some()
+        self.is_at_end() && stored.is_none() && self.claim_at_last_sync(claim).is_some()
     }
 
     /// Reports whether the set uses a revision of an earlier set of its name that was collected after
@@ -294,15 +298,15 @@ impl<'a> Scene<'a> {
     ///
     /// At the end, a claim that became wrong later is not left to do, and neither is such a
     /// revision: their events wake no set, as in the reference. The next event or resync does.
-    fn claim_left(&self, name: &str) -> Option<&'a Arc<Claim>> {
+    fn claim_at_last_sync(&self, name: &str) -> Option<&'a Arc<Claim>> {
         let (number, sync) = self.last_sync()?;
         let requests = self.case.requests_of(number);
         let of_claim = requests
             .filter(|it| it.resource == "persistentvolumeclaims" && it.name == name)
             .filter(|it| it.is_write() && it.status.is_some_and(|status| status < 300));
         let written = of_claim.filter_map(|it| it.processed).map(|it| it.after);
-        let left = written.max().unwrap_or_default().max(sync.seen.claims);
-        self.case.claim(self.namespace, name, left)
+        let version = written.max().unwrap_or_default().max(sync.seen.claims);
+        self.case.claim(self.namespace, name, version)
     }
 
     /// Returns the last sync of the set, and its number.

@@ -1,4 +1,4 @@
-//! Status: sensible numbers, never backwards, and those of the sync's knowledge.
+//! Consistency, monotonicity and freshness of statuses.
 
 use std::ops::RangeInclusive;
 

@@ -24,22 +24,22 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let set = write.view.set;
     if !set.range().contains(&ordinal) && set.deletes_claims_when_scaled() {
         judge_owned_before(case, write, ordinal, verdict);
-        judge_doom(case, write, Doom::Scaled(ordinal), verdict);
+        judge_claim_deletion(case, write, ClaimDeletionCause::Scaled(ordinal), verdict);
     } else {
         judge_kept(case, write, ordinal, verdict);
     }
 }
 
-/// The cause of a claim's end.
+/// Cause of a claim's deletion.
 #[derive(Clone, Copy)]
-pub(super) enum Doom {
+pub(super) enum ClaimDeletionCause {
     /// The end of this pod, as the set was scaled down.
     Scaled(u32),
     /// The end of the set.
     Deleted,
 }
 
-impl Doom {
+impl ClaimDeletionCause {
     /// Returns the cause that an owner of a claim stands for; none if it is another controller's.
     pub(super) fn of(owner: &Owner, ordinal: u32) -> Option<Self> {
         match owner.kind.as_str() {
@@ -118,8 +118,8 @@ fn judge_claim(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
             pods.any(|it| it.uid == owner.uid && it.name == owner.name)
         };
         let right = owner.controller && known;
-        match Doom::of(owner, ordinal) {
-            Some(doom) if right => judge_doom(case, write, doom, verdict),
+        match ClaimDeletionCause::of(owner, ordinal) {
+            Some(cause) if right => judge_claim_deletion(case, write, cause, verdict),
             _ => {
                 let message = format!("{}: a wrong owner {owner:?}", write.named());
                 verdict.broken("V-3", request.sent, message);
@@ -186,7 +186,12 @@ fn judge_kept(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut Ve
 
 /// V-5: a read of the set, begun after the sync decided, showed that the spec wants the claim to
 /// go, and the write followed it at once.
-fn judge_doom(case: &Case<'_>, write: &Write<'_>, doom: Doom, verdict: &mut Verdict) {
+fn judge_claim_deletion(
+    case: &Case<'_>,
+    write: &Write<'_>,
+    cause: ClaimDeletionCause,
+    verdict: &mut Verdict,
+) {
     let (request, sync) = (write.request, write.sync);
     let decided = decided(write);
     let looks = write.earlier.iter().filter(|it| {
@@ -200,7 +205,7 @@ fn judge_doom(case: &Case<'_>, write: &Write<'_>, doom: Doom, verdict: &mut Verd
             (processed.code == 200 && it.status == Some(200)).then_some(set)
         });
         let known = write.view.set;
-        set.is_some_and(|set| set.uid == known.uid && !set.terminating && doom.is_wanted_by(set))
+        set.is_some_and(|set| set.uid == known.uid && !set.terminating && cause.is_wanted_by(set))
     };
     verdict.doomed += 1;
     let look = looks.max_by_key(|it| it.answered).filter(|it| allows(it));
@@ -233,7 +238,7 @@ fn judge_doom(case: &Case<'_>, write: &Write<'_>, doom: Doom, verdict: &mut Verd
         .saturating_sub(look.processed.map_or(processed.at, |it| it.at));
     verdict.windows.push(window);
     let stored = case.history.sets.at(&sync.set, processed.before);
-    let kept = stored.is_some_and(|set| !doom.is_wanted_by(set));
+    let kept = stored.is_some_and(|set| !cause.is_wanted_by(set));
     verdict.outrun += usize::from(kept);
 }
 

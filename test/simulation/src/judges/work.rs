@@ -82,7 +82,7 @@ fn judge_hot_loops(case: &Case<'_>, verdict: &mut Verdict) {
 const WRITES_FOR_CHANGES: usize = 3;
 
 /// Initial writes of the controllers: the first revision, claims and pods.
-const WRITES_BESIDE: usize = 20;
+const INITIAL_WRITES: usize = 20;
 
 /// P-6: the number of successful writes is bounded by the changes of others. Writes that fail are
 /// retried with growing delays, so their number follows from the time.
@@ -101,7 +101,7 @@ fn judge_writes(case: &Case<'_>, verdict: &mut Verdict) {
         }
     }
     for (set, (own, others)) in counts {
-        let max = WRITES_BESIDE + WRITES_FOR_CHANGES * others / 2;
+        let max = INITIAL_WRITES + WRITES_FOR_CHANGES * others / 2;
         if own > max {
             let message = format!("set {set}: {own} writes for {others} changes of others");
             verdict.broken("P-6", case.record.length, message);
@@ -126,9 +126,9 @@ fn judge_settling(case: &Case<'_>, verdict: &mut Verdict) {
 const RETRY_MAX: Duration = Duration::from_secs(1_000);
 
 impl Case<'_> {
-    /// Returns the time within which a run becomes quiet after its last fault: the longest delay of
-    /// a retry, a term of the lease, and the time of each pod that may have to go and to come
-    /// again, one after the other.
+    /// Returns the time within which a run becomes quiet after its last fault: the longest retry
+    /// delay, two lease durations, and for each set two collector delays and the time to replace
+    /// its pods one by one.
     pub(super) fn settles_within(&self) -> Duration {
         let settings = &self.plan.settings;
         let calm = self.revision_at(self.record.calm);

@@ -1,4 +1,4 @@
-//! The minimizer, with oracles that know the culprit.
+//! Tests of the minimizer with oracles that know the culprit.
 
 use std::convert::Infallible;
 

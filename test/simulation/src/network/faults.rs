@@ -18,11 +18,11 @@ use crate::seed;
 /// The effect on a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fate {
-    /// Time to the API server.
+    /// Latency of the request.
     pub there: Duration,
-    /// Time of the answer's way.
+    /// Latency of the response.
     pub back: Duration,
-    /// The end.
+    /// Outcome.
     pub ending: Ending,
     /// The API server rejects it.
     pub error: Option<FaultError>,
@@ -32,14 +32,14 @@ pub struct Fate {
     pub suspend: Option<Duration>,
 }
 
-/// The end of a request. Of several faults, the last of these counts.
+/// Outcome of a request. If several faults apply, the variant declared last wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     /// With its answer.
     #[default]
     Answer,
     /// Its answer is lost.
-    LoseAnswer,
+    LoseResponse,
     /// Its process dies once it is processed.
     CrashAfter,
     /// It never gets to the API server.
@@ -66,7 +66,7 @@ struct State {
     latency: Span,
     active: Vec<Active>,
     /// Faults of single writes with their length, by the number of the write.
-    strikes: BTreeMap<u64, Vec<(Fault, Duration)>>,
+    at_writes: BTreeMap<u64, Vec<(Fault, Duration)>>,
 }
 
 struct Active {
@@ -82,7 +82,7 @@ impl Faults {
                 random: seed::stream(seed, "network"),
                 latency,
                 active: Vec::new(),
-                strikes: BTreeMap::new(),
+                at_writes: BTreeMap::new(),
             })),
             isolated: Until::default(),
             suspended: Until::default(),
@@ -100,9 +100,9 @@ impl Faults {
     }
 
     /// Hits the `nth` write of all instances with this fault.
-    pub fn strike(&self, nth: u64, fault: Fault, time: Duration) {
+    pub fn inject_at_write(&self, nth: u64, fault: Fault, time: Duration) {
         let mut state = self.lock();
-        state.strikes.entry(nth).or_default().push((fault, time));
+        state.at_writes.entry(nth).or_default().push((fault, time));
     }
 
     /// Cuts an instance off for this time.
@@ -139,7 +139,7 @@ impl Faults {
     pub fn clear(&self) {
         let mut state = self.lock();
         state.active.clear();
-        state.strikes.clear();
+        state.at_writes.clear();
         self.isolated.send_modify(BTreeMap::clear);
         self.suspended.send_modify(BTreeMap::clear);
     }
@@ -156,7 +156,7 @@ impl Faults {
             random,
             latency,
             active,
-            strikes,
+            at_writes,
         } = &mut *state;
         let mut fate = Fate {
             there: latency.draw(random),
@@ -171,11 +171,14 @@ impl Faults {
             };
             if matches(requests, instance, facts) && random.random_range(0..100) < requests.percent
             {
-                fate.suffer(fault, random);
+                fate.apply(fault, random);
             }
         }
-        for (fault, time) in nth.and_then(|nth| strikes.remove(&nth)).unwrap_or_default() {
-            fate.suffer(&fault, random);
+        for (fault, time) in nth
+            .and_then(|nth| at_writes.remove(&nth))
+            .unwrap_or_default()
+        {
+            fate.apply(&fault, random);
             match fault {
                 Fault::Isolate { .. } => fate.isolate = Some(time),
                 Fault::Suspend { .. } => fate.suspend = Some(time),
@@ -204,13 +207,13 @@ async fn wait_for_end(times: &Until, instance: usize) {
 }
 
 impl Fate {
-    fn suffer(&mut self, fault: &Fault, random: &mut StdRng) {
+    fn apply(&mut self, fault: &Fault, random: &mut StdRng) {
         match fault {
             Fault::Reject { error, .. } => self.error = Some(error.clone()),
             Fault::Drop(_) => self.end(Ending::Drop),
-            Fault::LoseAnswer(_) => self.end(Ending::LoseAnswer),
+            Fault::LoseResponse(_) => self.end(Ending::LoseResponse),
             Fault::Hold { delay, .. } => self.there += delay.draw(random),
-            Fault::HoldAnswer { delay, .. } => self.back += delay.draw(random),
+            Fault::DelayResponse { delay, .. } => self.back += delay.draw(random),
             Fault::CrashBefore => self.end(Ending::CrashBefore),
             Fault::CrashAfter => self.end(Ending::CrashAfter),
             _ => {}
@@ -226,10 +229,10 @@ impl Fate {
 fn requests_of(fault: &Fault) -> Option<&FaultRequests> {
     match fault {
         Fault::Drop(requests)
-        | Fault::LoseAnswer(requests)
+        | Fault::LoseResponse(requests)
         | Fault::Reject { requests, .. }
         | Fault::Hold { requests, .. }
-        | Fault::HoldAnswer { requests, .. } => Some(requests),
+        | Fault::DelayResponse { requests, .. } => Some(requests),
         _ => None,
     }
 }

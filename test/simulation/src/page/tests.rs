@@ -1,4 +1,4 @@
-//! The page of a run.
+//! Tests of the page of a run.
 
 use super::page;
 use crate::judges::{self, Violation};

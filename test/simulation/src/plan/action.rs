@@ -236,8 +236,8 @@ pub enum Fault {
     },
     /// The connection breaks before the API server gets the request.
     Drop(FaultRequests),
-    /// The API server processes the request, and the connection breaks before the answer.
-    LoseAnswer(FaultRequests),
+    /// The API server processes the request, and the connection breaks before the response.
+    LoseResponse(FaultRequests),
     /// The request takes longer to the API server, which processes it even if its sender is gone.
     Hold {
         /// The requests.
@@ -245,8 +245,8 @@ pub enum Fault {
         /// The delay.
         delay: Span,
     },
-    /// The answer takes longer.
-    HoldAnswer {
+    /// The response takes longer.
+    DelayResponse {
         /// The requests.
         requests: FaultRequests,
         /// The delay.
@@ -266,7 +266,7 @@ pub enum Fault {
         watch: WatchFault,
     },
     /// An instance stops: it does nothing and learns nothing, then goes on as if no time had
-    /// passed. At a write, once its answer has arrived.
+    /// passed. At a write, once its response has arrived.
     Suspend {
         /// The instance; the leader if none.
         instance: Option<usize>,

@@ -58,16 +58,16 @@ impl Plan {
         let lease = Millis(settings.lease.lease * 1_000);
         let gap = Millis((settings.lease.renew + settings.lease.retry / 2) * 1_000);
         for _ in 0..random.random_range(0..4) {
-            let strikes = [
+            let hits = [
                 (Fault::CrashBefore, Millis(0)),
                 (Fault::CrashAfter, Millis(0)),
                 (Fault::Suspend { instance: None }, gap),
                 (Fault::Suspend { instance: None }, Millis(lease.0 * 2)),
                 (Fault::Isolate { instance: None }, Millis(lease.0 * 2)),
             ];
-            let strike = strikes.choose(&mut random).cloned();
+            let hit = hits.choose(&mut random).cloned();
             let nth = random.random_range(1..120);
-            plan.steps.extend(strike.map(|(fault, time)| Step {
+            plan.steps.extend(hit.map(|(fault, time)| Step {
                 at: Trigger::Write(nth),
                 action: Action::Fault { fault, time },
             }));

@@ -6,10 +6,10 @@ use std::time::Duration;
 use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::store::Change;
 
-use crate::agent::Process;
+use crate::agent::{Process, USER};
 use crate::judges::{Case, Write, belongs};
-use crate::plan::{Action, Cascade};
-use crate::record::Request;
+use crate::plan::{Action, Trigger};
+use crate::record::{Commit, Request};
 use crate::views::Claim;
 use crate::world::NEW_MEMBER;
 
@@ -17,6 +17,12 @@ type Reached = BTreeSet<&'static str>;
 
 /// Lag, in revisions of the store, that is far behind.
 const FAR: u64 = 30;
+
+/// Time within which a user's action is stored.
+const PROMPT: Duration = Duration::from_secs(1);
+
+/// Finalizer of a set that is deleted in the foreground.
+const FOREGROUND: &str = "foregroundDeletion";
 
 /// Crashes, takeovers, leases.
 pub(super) fn processes(case: &Case<'_>, reached: &mut Reached) {
@@ -45,7 +51,7 @@ pub(super) fn processes(case: &Case<'_>, reached: &mut Reached) {
             }
         }
         if instances.contains(&process.instance) {
-            reached.insert("a process leads for the second time");
+            reached.insert("an instance leads for the second time");
         }
         instances.push(process.instance);
         let view = case.view(number).filter(|_| latest.is_some());
@@ -72,17 +78,17 @@ pub(super) fn processes(case: &Case<'_>, reached: &mut Reached) {
 /// Fates of requests.
 pub(super) fn requests(case: &Case<'_>, reached: &mut Reached) {
     let mut starts: BTreeMap<Process, Duration> = BTreeMap::new();
-    let mut lists: BTreeMap<(Process, &str), usize> = BTreeMap::new();
+    let mut watched: BTreeSet<(Process, &str)> = BTreeSet::new();
     for request in &case.record.requests {
         starts.entry(request.process).or_insert(request.sent);
-        if request.verb == Some(Verb::List) {
-            *lists
-                .entry((request.process, &request.resource))
-                .or_default() += 1;
+        let key = (request.process, request.resource.as_str());
+        match request.verb {
+            Some(Verb::Watch) if request.status == Some(200) => drop(watched.insert(key)),
+            Some(Verb::List) if watched.contains(&key) => {
+                reached.insert("a resource is listed again after a watch");
+            }
+            _ => {}
         }
-    }
-    if lists.values().any(|count| *count > 1) {
-        reached.insert("a list is repeated after an expired watch");
     }
     for request in case.record.requests.iter().filter(|it| it.is_write()) {
         reached.extend(rejection(request));
@@ -124,11 +130,11 @@ fn rejection(request: &Request) -> Option<&'static str> {
 
 fn lost_answer(request: &Request) -> Option<&'static str> {
     Some(match (request.resource.as_str(), request.verb?) {
-        ("pods", Verb::Create) => "the answer to a pod's creation is lost",
-        ("pods", Verb::Delete) => "the answer to a pod's deletion is lost",
-        ("persistentvolumeclaims", Verb::Update) => "the answer to a claim's change is lost",
-        ("controllerrevisions", Verb::Create) => "the answer to a revision's creation is lost",
-        ("statefulsets", _) => "the answer to a status is lost",
+        ("pods", Verb::Create) => "the response to a pod's creation is lost",
+        ("pods", Verb::Delete) => "the response to a pod's deletion is lost",
+        ("persistentvolumeclaims", Verb::Update) => "the response to a claim's change is lost",
+        ("controllerrevisions", Verb::Create) => "the response to a revision's creation is lost",
+        ("statefulsets", _) => "the response to a status is lost",
         _ => return None,
     })
 }
@@ -206,6 +212,9 @@ fn write(case: &Case<'_>, write: &Write<'_>, counts: &mut Counts, reached: &mut 
             } else {
                 "a pod is adopted"
             });
+            if !releases && inherits(case, write) {
+                reached.insert("a set is orphaned and its pods are adopted");
+            }
         }
         ("persistentvolumeclaims", Some(Verb::Create)) => {
             reached.insert("a claim is created");
@@ -232,6 +241,23 @@ fn write(case: &Case<'_>, write: &Write<'_>, counts: &mut Counts, reached: &mut 
         }
         _ => {}
     }
+}
+
+/// Reports whether an adoption was stored and an earlier set owned the pod.
+fn inherits(case: &Case<'_>, write: &Write<'_>) -> bool {
+    let (pods, key) = (&case.history.pods, write.key());
+    let Some(stored) = write.request.processed.filter(|it| it.code < 300) else {
+        return false;
+    };
+    let Some(adopted) = pods.at(&key, stored.after) else {
+        return false;
+    };
+    let mut earlier = pods.during(&key, 0, stored.before);
+    earlier.any(|pod| {
+        let owner = pod.controller.as_ref();
+        let is_other = owner.is_some_and(|it| it.uid != write.view.set.uid);
+        is_other && pod.uid == adopted.uid
+    })
 }
 
 fn created(write: &Write<'_>, reached: &mut Reached) {
@@ -316,21 +342,9 @@ fn claim(case: &Case<'_>, write: &Write<'_>, reached: &mut Reached) {
     }
 }
 
-/// Deeds of others, and their results.
+/// Commits of others, and their results.
 pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
     let newest = case.history.newest;
-    for step in &case.plan.steps {
-        if let Action::Delete { cascade, .. } = &step.action {
-            reached.insert(match cascade {
-                Cascade::Background => "a set is deleted in the background",
-                Cascade::Foreground => "a set is deleted in the foreground",
-                Cascade::Orphan => continue,
-            });
-        }
-        if let Action::DeletePod { force: true, .. } = &step.action {
-            reached.insert("a pod is force-deleted by a user");
-        }
-    }
     let mut claims: BTreeSet<(String, String)> = BTreeSet::new();
     for commit in &case.record.commits {
         let key = &commit.entry.object.key;
@@ -338,7 +352,6 @@ pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
         let at = commit.entry.revision;
         match (&*key.storage, commit.entry.change) {
             ("persistentvolumeclaims", Change::Deleted) => {
-                reached.insert("a claim is collected with its pod or set");
                 claims.insert(name);
             }
             ("persistentvolumeclaims", Change::Added) if claims.contains(&name) => {
@@ -350,16 +363,21 @@ pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
                 if set.is_some_and(|set| set.stored.pointer(&member).is_some()) {
                     reached.insert("a template gets a member of a newer API server");
                 }
+                if set.is_some_and(|set| set.finalizers.iter().any(|it| it == FOREGROUND)) {
+                    reached.insert("a set is deleted in the foreground");
+                }
+            }
+            ("statefulsets", Change::Deleted) if *commit.agent == *USER => {
+                reached.insert("a set is deleted in the background");
             }
             ("statefulsets", Change::Added) => {
-                let pods = case.history.pods.all_at(&name.0, at);
-                let old = pods.filter(|pod| pod.ordinal(&name.1).is_some());
-                for pod in old {
+                let mut pods = case.history.pods.all_at(&name.0, at);
+                if pods.any(|pod| pod.ordinal(&name.1).is_some()) {
                     reached.insert("a set is created again while old pods exist");
-                    if pod.controller.is_none() && !pod.terminating {
-                        reached.insert("a set is orphaned and its pods are adopted");
-                    }
                 }
+            }
+            ("pods", Change::Deleted) if is_forced(case, commit) => {
+                reached.insert("a pod is force-deleted by a user");
             }
             _ => {}
         }
@@ -391,4 +409,17 @@ pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
     if sets > 1 {
         reached.insert("two sets run side by side");
     }
+}
+
+/// Reports whether a user's removal of a pod belongs to a planned forced deletion.
+fn is_forced(case: &Case<'_>, commit: &Commit) -> bool {
+    let mut steps = case.plan.steps.iter();
+    let forced = steps.any(|step| match (&step.action, step.at) {
+        (Action::DeletePod { pod, force: true }, Trigger::Time(at)) => {
+            let at = Duration::from(at);
+            *pod == *commit.entry.object.key.name && (at..at + PROMPT).contains(&commit.at)
+        }
+        _ => false,
+    });
+    forced && *commit.agent == *USER
 }

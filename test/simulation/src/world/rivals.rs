@@ -23,8 +23,8 @@ pub(super) struct Rival {
 }
 
 impl Rival {
-    /// Changes an annotation of all objects of a resource, again and again: every change that others
-    /// are about to make meets a conflict.
+    /// Updates an annotation on all objects of a resource at this interval, so that concurrent
+    /// updates conflict.
     pub(super) async fn storm(self, storage: &'static str) {
         let mut round = 0;
         loop {

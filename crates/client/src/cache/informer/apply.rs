@@ -76,9 +76,7 @@ impl<K: CachedObject> Informer<K> {
     fn read_protobuf(&self, message: &[u8]) -> ControlFlow<Ended, K> {
         let decoded = match K::FROM_PROTOBUF {
             Some(decode) => decode(message),
-            None => Err(WireError::Value(
-                "protobuf without a request for it".to_owned(),
-            )),
+            None => Err(WireError::Value("unrequested protobuf".to_owned())),
         };
         match decoded {
             Ok(mut object) => {
@@ -113,7 +111,7 @@ impl<K: CachedObject> Informer<K> {
         }
     }
 
-    /// Decodes JSON. If it is none, the watch is broken rather than the object.
+    /// Decodes an object. Invalid JSON fails the watch instead of setting the object aside.
     fn read_json(&self, json: &JsonObject) -> ControlFlow<Ended, Read<K>> {
         let source = match self.decoding().decode(json.document(), json.text()) {
             Ok(object) => return ControlFlow::Continue(self.in_scope(object)),

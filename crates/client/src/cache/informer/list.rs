@@ -18,9 +18,9 @@ const PAGE_BYTES_LARGE: usize = 16 * 1024 * 1024;
 const PAGE_BYTES_SMALL: usize = 4 * 1024 * 1024;
 /// Divisor of the limit after a large or slow page.
 const PAGE_CUT: u32 = 8;
-/// Maximum number of times that a list begins, because its pages expired. Then the list fails, and
-/// backoff relieves a server that forgets faster than it answers.
-const BEGINNINGS_MAX: u32 = 3;
+/// Maximum number of attempts at a list whose pages expire. Then the list fails, and the backoff
+/// relieves a server that compacts faster than it answers.
+const LIST_ATTEMPTS_MAX: u32 = 3;
 /// Bytes of decoded objects, a few milliseconds of work, after which other tasks may run.
 const YIELD_BYTES: usize = 256 * 1024;
 
@@ -98,13 +98,13 @@ pub(super) async fn list_all<K: CachedObject>(
         limit_max: limit,
         limit,
     };
-    let mut beginnings = 1;
+    let mut attempts = 1;
     loop {
         match list_pages(&mut pages, decoding).await {
-            Err((err, true)) if err.is_expired() && beginnings < BEGINNINGS_MAX => {
+            Err((err, true)) if err.is_expired() && attempts < LIST_ATTEMPTS_MAX => {
                 let resource = resource.group_resource();
                 tracing::debug!(%resource, error = %err, "pages expired, listing from the beginning");
-                beginnings += 1;
+                attempts += 1;
             }
             result => return result.map_err(|(err, _)| err),
         }
@@ -195,7 +195,7 @@ impl Pages<'_> {
 ///
 /// # Errors
 ///
-/// The page breaks off, or an item is no JSON.
+/// The page breaks off, or an item is invalid JSON.
 async fn read_items<K: CachedObject>(
     page: &mut ListStream,
     Pages {

@@ -111,7 +111,7 @@ impl Reporter {
         }
     }
 
-    /// Logs an object's end, so that the next one is logged by name.
+    /// Logs that an object is decodable again or gone, so that the next one is logged by name.
     fn no_longer(&mut self, object: &str) {
         self.has_more = false;
         let resource = self.resource;

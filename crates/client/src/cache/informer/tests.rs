@@ -349,7 +349,7 @@ async fn resync_resends_all_objects_and_keeps_version() {
 #[tokio::test(start_paused = true)]
 async fn turn_ends_after_a_millisecond_or_64_objects() {
     let mut turn = Turn::default();
-    let ends = async |turn: &mut Turn, begun| futures::poll!(pin!(turn.share(begun))).is_pending();
+    let ends = async |turn: &mut Turn, begun| futures::poll!(pin!(turn.record(begun))).is_pending();
     let begun = Instant::now();
     tokio::time::advance(Turn::BUSY_MAX / 2).await;
     assert!(!ends(&mut turn, begun).await);

@@ -160,7 +160,7 @@ async fn one_of_two_candidates_wins() {
 #[tokio::test(start_paused = true)]
 async fn candidate_recovers_from_lost_first_response() {
     let server = Server::with(held("", 15));
-    server.fail(&[Fault::Nothing, Fault::LoseAnswer]);
+    server.fail(&[Fault::Nothing, Fault::LoseResponse]);
     let candidate = Candidate::new(&server, "a");
     let metrics = Arc::clone(&candidate.metrics);
     candidate.run_for(2.5).await;

@@ -104,7 +104,7 @@ async fn leader_recovers_from_one_failed_renewal() {
     for (fault, code) in [
         (Fault::Refuse(409), 409),
         (Fault::Refuse(500), 500),
-        (Fault::LoseAnswer, 200),
+        (Fault::LoseResponse, 200),
         (Fault::Lose, 0),
     ] {
         let server = Server::new();

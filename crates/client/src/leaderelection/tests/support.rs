@@ -34,7 +34,7 @@ pub(super) enum Fault {
     /// The request fails, with a `Retry-After` of this many seconds.
     Postpone(u16),
     /// The request succeeds, but the connection is lost before the response.
-    LoseAnswer,
+    LoseResponse,
     /// The connection is lost immediately.
     Lose,
     /// The server never responds.
@@ -146,7 +146,7 @@ impl Server {
             let mut state = self.0.lock().unwrap();
             let fault = state.faults.pop_front().unwrap_or(state.afterwards);
             let (code, answer) = match fault {
-                Fault::Nothing | Fault::LoseAnswer => state.carry_out(&parts.method, &body),
+                Fault::Nothing | Fault::LoseResponse => state.carry_out(&parts.method, &body),
                 Fault::Refuse(code) => (code, failure(code)),
                 Fault::Postpone(_) => (503, failure(503)),
                 Fault::Lose | Fault::Hang => (0, Value::Null),
@@ -160,7 +160,7 @@ impl Server {
         };
         match fault {
             Fault::Hang => std::future::pending().await,
-            Fault::Lose | Fault::LoseAnswer => {
+            Fault::Lose | Fault::LoseResponse => {
                 Err(IoError::from(ErrorKind::ConnectionReset).into())
             }
             Fault::Nothing | Fault::Refuse(_) | Fault::Postpone(_) => {

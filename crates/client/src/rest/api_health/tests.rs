@@ -147,9 +147,9 @@ async fn failing_reads_are_logged_until_all_recover() {
     assert_eq!(
         log.take(),
         [
-            "WARN API server returns errors, trying again; see its log \
+            "WARN API server does not serve lists or watches, trying again; see its log \
              request=list pods in all namespaces error=etcd is gone",
-            "INFO API server responds again after=5 s",
+            "INFO API server serves lists and watches again after=5 s",
         ]
     );
 }

@@ -235,7 +235,7 @@ async fn slow_or_idle_client_is_disconnected() {
         let begin = Instant::now();
         serving.await.unwrap();
         let waited = begin.elapsed();
-        let most = IDLE_MAX + FAREWELL_MAX;
+        let most = IDLE_MAX + DRAIN_TIMEOUT;
         assert!(
             (IDLE_MAX..=most).contains(&waited),
             "{protocol}: {waited:?}"

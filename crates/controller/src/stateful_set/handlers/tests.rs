@@ -107,7 +107,7 @@ impl Handlers {
     fn drain(&self) -> Vec<String> {
         let mut keys = Vec::new();
         while !self.queue.is_empty() {
-            let key = futures_now(self.queue.get()).unwrap();
+            let key = poll_ready(self.queue.get()).unwrap();
             self.queue.done(&key);
             keys.push(key.to_string());
         }
@@ -116,7 +116,7 @@ impl Handlers {
 }
 
 /// Returns the value of a ready future.
-fn futures_now<T>(future: impl Future<Output = T>) -> T {
+fn poll_ready<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     match future
         .as_mut()

@@ -94,7 +94,8 @@ async fn changed_set_adds_no_claim_owner() {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "will not add an owner to claim data-web-5, with which it would be deleted: {reason}"
+                    "will not add an owner that would cause the deletion of claim data-web-5: \
+                     {reason}"
                 )
             );
             assert!(!error.is_conflict());

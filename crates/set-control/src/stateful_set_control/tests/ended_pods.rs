@@ -1,4 +1,4 @@
-//! Claims outlive terminal or terminating pods of wanted ordinals.
+//! Retention of claims when pods of wanted ordinals end or terminate.
 
 use super::*;
 

@@ -77,7 +77,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn all_old_pods_go_before_the_first_new_one() {
+async fn old_pods_are_deleted_before_any_is_created() {
     let mut world = changed(&web()).await;
     assert_eq!(world.progress(), Some(DONE.map(str::to_owned)));
     assert_eq!(world.step().await, old_pod("web-0"));
@@ -147,7 +147,7 @@ async fn held_pod_delays_every_creation() {
 }
 
 #[tokio::test]
-async fn failed_deletion_ends_the_wave_after_its_batch() {
+async fn failed_deletion_stops_after_its_batch() {
     let set = web().replicas(7);
     let mut world = changed(&set).await;
     let done = world.requests(Call::DeletePod);
@@ -176,7 +176,7 @@ async fn missing_pod_is_no_failure() {
 }
 
 #[tokio::test]
-async fn condemned_pod_of_the_update_revision_outlives_the_wave() {
+async fn condemned_pod_of_update_revision_is_kept_by_recreate() {
     let set = web().image(NEW).generation(2);
     let mut world = recreating(&set.clone().replicas(1));
     for (ordinal, image) in [(0, "registry.example/app:1"), (1, NEW), (2, NEWEST)] {
@@ -239,7 +239,7 @@ async fn condemned_pod_with_claims_needs_the_live_set() {
     world.fail(Call::ReadSet, 0);
     let error = world.sync_error().await;
     assert!(
-        error.starts_with("will not delete pod web-2, with which its claims"),
+        error.starts_with("will not delete pod web-2 and its claims: "),
         "{error}"
     );
     assert_eq!(world.pod_names(), ["web-2"]);
@@ -292,7 +292,7 @@ async fn set_without_pods_completes_at_once() {
 }
 
 #[tokio::test]
-async fn disabled_gate_freezes_the_set() {
+async fn disabled_gate_rejects_the_set() {
     let message = "statefulset ns/web uses Recreate strategy but feature gate \
                    StatefulSetRecreateStrategy is disabled";
     for set in [web(), web().terminating()] {

@@ -201,7 +201,8 @@ async fn pod_without_claim_owner_is_not_deleted() {
                     "Could not retrieve claim data-web-1 for web-1 when checking PVC deletion policy: injected failure"
                 }
                 _ => {
-                    "will not add an owner to claim data-web-1, with which it would be deleted: can't read StatefulSet ns/web: statefulsets.apps \"web\" not found"
+                    "will not add an owner that would cause the deletion of claim data-web-1: \
+                     can't read StatefulSet ns/web: statefulsets.apps \"web\" not found"
                 }
             };
             assert_eq!(world.sync_error().await, expected);

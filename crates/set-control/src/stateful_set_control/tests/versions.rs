@@ -100,7 +100,7 @@ async fn failed_outdated_pod_is_deleted_twice_by_parallel_sets() {
 
 /// Without `rollingUpdate`, a hole below the stored count gets the current revision.
 #[tokio::test]
-async fn parallel_sync_fills_and_empties_the_slot_of_a_missing_pod() {
+async fn parallel_sync_creates_then_deletes_an_outdated_pod() {
     let set = web()
         .parallel()
         .with("spec.updateStrategy", json!({"type": "RollingUpdate"}));

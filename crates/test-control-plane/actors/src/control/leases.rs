@@ -51,7 +51,7 @@ impl Leases {
             return Err(ActionError {
                 action,
                 code: 404,
-                message: "there is no such lease".to_owned(),
+                message: format!("leases.coordination.k8s.io {name:?} not found"),
             });
         }
         change(&self.client, action, &key, set).await

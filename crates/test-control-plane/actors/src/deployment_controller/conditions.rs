@@ -14,7 +14,7 @@ pub(super) const AVAILABLE: &str = "NewReplicaSetAvailable";
 /// The reason of a rollout that takes too long.
 pub(super) const TIMED_OUT: &str = "ProgressDeadlineExceeded";
 
-/// The deadline that means none.
+/// The `progressDeadlineSeconds` that disables the deadline.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 /// A condition to set.
@@ -54,7 +54,7 @@ pub(super) fn set(view: &View, condition: &Condition) -> Option<Value> {
     Some(renewed(view, condition))
 }
 
-/// Returns a condition of now.
+/// Returns the condition with the current update time.
 pub(super) fn renewed(view: &View, condition: &Condition) -> Value {
     let now = time::format_seconds(view.now);
     let same = find(view, condition.kind).filter(|it| text(it, "status") == condition.status);
@@ -82,7 +82,8 @@ pub(super) fn has_deadline(view: &View) -> bool {
     deadline(view).is_some()
 }
 
-/// Returns the time left of a running rollout; zero if it is over.
+/// Returns the time until the progress deadline; zero once it has passed. `None` without a running
+/// rollout or a deadline, or once the status reports the timeout.
 ///
 /// Upstream: `DeploymentTimedOut`, `requeueStuckDeployment`
 fn time_left(view: &View) -> Option<SignedDuration> {
@@ -97,13 +98,14 @@ fn time_left(view: &View) -> Option<SignedDuration> {
     Some(end.duration_since(view.now).max(SignedDuration::ZERO))
 }
 
-/// Returns the time until the rollout takes too long, if it has time left.
+/// Returns the time until the progress deadline, like `time_left`; `None` while the deployment is
+/// paused.
 pub(super) fn time_to_deadline(view: &View) -> Option<Duration> {
     let left = time_left(view)?;
     (!view.is_paused).then(|| left.unsigned_abs())
 }
 
-/// Reports whether the rollout takes too long.
+/// Reports whether the rollout has exceeded its progress deadline.
 pub(super) fn is_late(view: &View) -> bool {
     let is_known = find(view, "Progressing").is_some_and(|it| text(it, "reason") == TIMED_OUT);
     is_known || time_left(view).is_some_and(|left| left.is_zero())

@@ -1,4 +1,4 @@
-//! The replica sets of a deployment's templates, and their numbers.
+//! The replica sets of a deployment, and their revisions.
 
 use kube_test_control_plane_api::members::{number_at, object_mut, text_at};
 use serde_json::{Map, Value, json};
@@ -9,7 +9,7 @@ use super::rolling;
 use super::view::{DESIRED, HASH, MAX, REVISION, ReplicaSet, View};
 use crate::dependents::controller;
 
-/// The annotation with the former numbers of a template.
+/// The annotation with a replica set's former revisions.
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
 
 /// The annotations that replica sets do not take over.
@@ -82,7 +82,7 @@ pub(super) fn create(view: &View) -> Vec<Write> {
         .collect()
 }
 
-/// Returns the writes that keep the current replica set and the deployment's number in step.
+/// Returns the writes that sync the current replica set and the deployment's revision.
 ///
 /// Upstream: `getNewReplicaSet`, for a replica set that exists.
 pub(super) fn follow(view: &View) -> Vec<Write> {
@@ -179,7 +179,7 @@ fn note_revision(view: &View, revision: &str) -> Option<Write> {
     (noted != Some(revision)).then_some(Write::Note(patch))
 }
 
-/// Returns the highest number of the old replica sets.
+/// Returns the highest revision of the old replica sets.
 fn last_revision(view: &View) -> i64 {
     let revisions = view.old.iter().filter_map(|set| set.number(REVISION));
     revisions.max().unwrap_or_default()

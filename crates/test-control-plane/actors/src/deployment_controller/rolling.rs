@@ -7,12 +7,12 @@ use super::view::View;
 /// Returns the next changes of a rolling update.
 ///
 /// Upstream: `rolloutRolling`
-pub(super) fn roll(view: &View) -> Vec<Write> {
+pub(super) fn rollout_rolling(view: &View) -> Vec<Write> {
     let up = grow(view);
     if !up.is_empty() {
         return up;
     }
-    let sizes = old_sizes(view);
+    let sizes = reconcile_old_replica_sets(view);
     let changed = view
         .old
         .iter()
@@ -26,7 +26,7 @@ pub(super) fn roll(view: &View) -> Vec<Write> {
 /// Returns the next changes of a rollout that stops all old pods first.
 ///
 /// Upstream: `rolloutRecreate`
-pub(super) fn recreate(view: &View, old_pods_run: impl FnOnce() -> bool) -> Vec<Write> {
+pub(super) fn rollout_recreate(view: &View, old_pods_run: impl FnOnce() -> bool) -> Vec<Write> {
     let old = view.old.iter().filter(|set| set.replicas > 0);
     let down: Vec<Write> = old.filter_map(|set| scaled(view, set, 0)).collect();
     if !down.is_empty() || old_pods_run() {
@@ -63,7 +63,7 @@ pub(super) fn new_replicas(view: &View, size: i64) -> i64 {
 /// the pods that must be available.
 ///
 /// Upstream: `reconcileOldReplicaSets`
-fn old_sizes(view: &View) -> Vec<i64> {
+fn reconcile_old_replica_sets(view: &View) -> Vec<i64> {
     let mut sizes: Vec<i64> = view.old.iter().map(|set| set.replicas).collect();
     let least = view.replicas - view.max_unavailable;
     let new_missing = view

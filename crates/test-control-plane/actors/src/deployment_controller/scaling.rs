@@ -1,4 +1,4 @@
-//! Changes of a deployment's size, also while it is paused or between two templates.
+//! Scaling of a deployment, including while paused or during a rollout.
 
 use super::Write;
 use super::revisions::scaled;

@@ -12,7 +12,7 @@ use super::identity;
 
 /// The label with the hash of a replica set's template.
 pub(super) const HASH: &str = "pod-template-hash";
-/// The annotation with the number of a template.
+/// The annotation with the revision of a deployment or a replica set.
 pub(super) const REVISION: &str = "deployment.kubernetes.io/revision";
 /// The annotation of a replica set with its deployment's replicas.
 pub(super) const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
@@ -71,9 +71,9 @@ pub(super) struct View {
     pub(super) is_paused: bool,
     pub(super) strategy: String,
     pub(super) replicas: i64,
-    /// The pods above `replicas` that a rollout may make.
+    /// Maximum number of pods above `replicas` during a rollout.
     pub(super) max_surge: i64,
-    /// The pods below `replicas` that a rollout may lack.
+    /// Maximum number of pods that may be unavailable during a rollout.
     pub(super) max_unavailable: i64,
     /// The replica set of the current template.
     pub(super) new: Option<ReplicaSet>,
@@ -165,8 +165,8 @@ impl View {
             && self.sum("availableReplicas") == self.replicas
     }
 
-    /// Returns the hash of the current template. It is not that of the reference, which hashes a
-    /// text of Go's.
+    /// Returns the hash of the current template. It differs from the reference's hash, which covers
+    /// Go's printed form.
     pub(super) fn hash(&self) -> String {
         let template = self.value.pointer("/spec/template").unwrap_or(&Value::Null);
         let collisions = number_at(&self.value, "/status/collisionCount");
@@ -192,7 +192,7 @@ fn without_hash(template: &Value) -> Value {
     template
 }
 
-/// Returns the surge and the missing pods that a rollout may have.
+/// Resolves `maxSurge` and `maxUnavailable` to numbers of pods.
 ///
 /// Upstream: `ResolveFenceposts`
 fn fenceposts(deployment: &Value, replicas: i64) -> (i64, i64) {
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_of_a_rollout_round_apart() {
+    fn surge_rounds_up_and_unavailable_rounds_down() {
         let of = |rolling: Value, replicas| {
             let spec = json!({"spec": {"strategy": {"rollingUpdate": rolling}}});
             fenceposts(&spec, replicas)

@@ -1,4 +1,4 @@
-//! The slices that a service should have, and the changes towards them.
+//! Desired slices of a service, and the writes that produce them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

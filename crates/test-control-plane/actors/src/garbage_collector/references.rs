@@ -4,7 +4,7 @@ use kube_test_control_plane_api::object::{Draft, FOREGROUND, Key, Object};
 use serde_json::{Value, json};
 
 use crate::client::ActorClient;
-use crate::server::NoAnswer;
+use crate::server::Inconclusive;
 
 /// An owner, as its reference identifies it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl OwnerKey {
 
     /// Reports whether the owner really does not exist. A real server's owner may only be missing
     /// from the copy.
-    pub(super) async fn is_absent(&self, client: &ActorClient) -> Result<bool, NoAnswer> {
+    pub(super) async fn is_absent(&self, client: &ActorClient) -> Result<bool, Inconclusive> {
         let found = client.look_up(&self.key).await?;
         Ok(found.is_none_or(|owner| *owner.uid != *self.uid))
     }

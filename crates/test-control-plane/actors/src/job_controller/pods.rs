@@ -86,8 +86,9 @@ impl JobPod {
         !self.is_over() && !self.is_deleting
     }
 
-    /// Returns the order in which surplus pods go: those that are not ready, then the youngest.
-    pub(super) fn usefulness(&self) -> (bool, std::cmp::Reverse<&str>, &str) {
+    /// Returns the sort key of surplus pods; the lowest is deleted first: pods that are not ready,
+    /// then the youngest.
+    pub(super) fn deletion_rank(&self) -> (bool, std::cmp::Reverse<&str>, &str) {
         (
             self.is_ready,
             std::cmp::Reverse(&self.created),

@@ -121,7 +121,7 @@ impl View {
 
     /// Returns the number of pods that should run now.
     ///
-    /// Upstream: `manageJob`
+    /// Upstream: `manageJob`, the part that computes `wantActive`.
     pub(super) fn wanted_active(&self) -> usize {
         if self.is_suspended {
             return 0;
@@ -179,7 +179,7 @@ pub(super) fn uncounted(view: &View) -> Option<Value> {
     Some(json!({"uncountedTerminatedPods": {"succeeded": succeeded, "failed": failed}}))
 }
 
-/// Returns the members of the status that change; the pods that end are counted.
+/// Returns the changed status fields, with the uncounted finished pods added to the counters.
 ///
 /// Upstream: `trackJobStatusAndRemoveFinalizers`, `enactJobFinished`
 pub(super) fn difference(view: &View, target: Option<&Target>, is_still: bool) -> Option<Value> {
@@ -273,7 +273,7 @@ fn condition(view: &View, kind: &str, status: &str, (reason, message): (&str, &s
     })
 }
 
-/// Returns all conditions, with these among them. The order of a patch is that of the result.
+/// Returns the job's conditions with these merged in; a patch keeps their order.
 fn all_conditions(view: &View, new: Vec<Value>) -> Value {
     let known = list_at(&view.job, "/status/conditions");
     let mut all: Vec<Value> = known.cloned().collect();

@@ -127,7 +127,7 @@ impl PodRun {
             }
         }
         self.start_next(now);
-        self.happened.clear();
+        self.pending_events.clear();
     }
 }
 

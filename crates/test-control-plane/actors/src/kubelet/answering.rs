@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use kube_test_control_plane_api::members::{list, text};
 use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_server::containers::{
-    Exit, Kubelets, LogOptions, NodePod, PodAddress, Process, Refusal, Stdio,
+    Exit, KubeletError, Kubelets, LogOptions, NodePod, PodAddress, Process, Stdio,
 };
 use serde_json::Value;
 use tokio::io::{AsyncWriteExt, BufReader, DuplexStream, copy, split};
@@ -39,11 +39,11 @@ const KILLED: i32 = 137;
 pub(crate) struct NodeKubelets(pub(crate) Orders<KubeletOrder>);
 
 impl Kubelets for NodeKubelets {
-    fn find(&self, pod: PodAddress) -> BoxFuture<'_, Result<Arc<dyn NodePod>, Refusal>> {
+    fn find(&self, pod: PodAddress) -> BoxFuture<'_, Result<Arc<dyn NodePod>, KubeletError>> {
         async move {
             let (answer, found) = oneshot::channel();
             let node = pod.node.clone();
-            let gone = |_| Refusal::new(502, format!("no kubelet listens on node {node}"));
+            let gone = |_| KubeletError::new(502, format!("no kubelet listens on node {node}"));
             self.0.send(KubeletOrder::Find { pod, answer });
             let mut pod = found.await.map_err(gone)??;
             pod.orders = Some(self.0.clone());
@@ -81,23 +81,23 @@ pub(crate) struct ServedPod {
     ports: Vec<u16>,
     is_running: bool,
     rng: SeededRng,
-    /// The way back to the kubelets.
+    /// Channel for orders to the kubelets.
     orders: Option<Orders<KubeletOrder>>,
 }
 
 impl Kubelet {
     /// Finds a pod for the API server.
-    pub(super) fn find(&self, pod: &PodAddress) -> Result<ServedPod, Refusal> {
+    pub(super) fn find(&self, pod: &PodAddress) -> Result<ServedPod, KubeletError> {
         if !self.is_served(&pod.node) {
             let address = self
                 .nodes
                 .get(&*pod.node)
                 .map_or(super::ADDRESS, String::as_str);
             let message = format!("dial tcp {address}:10250: connect: no route to host");
-            return Err(Refusal::new(502, message));
+            return Err(KubeletError::new(502, message));
         }
         let run = self.runs.get(&*pod.uid);
-        let run = run.ok_or_else(|| Refusal::new(404, "pod does not exist"))?;
+        let run = run.ok_or_else(|| KubeletError::new(404, "pod does not exist"))?;
         let containers = run.all_containers().map(|container| {
             let served = served(container, run);
             (container.name.clone(), served)
@@ -133,7 +133,8 @@ fn served(container: &Container, run: &PodRun) -> Served {
 /// Number of variables in the environment of every container.
 pub(super) const OWN_VARIABLES: usize = 3;
 
-/// Returns a container's environment; values from elsewhere are left out.
+/// Returns a container's environment. Variables from config maps, secrets and resource fields are
+/// omitted.
 pub(super) fn environment(spec: &Value, run: &PodRun) -> Vec<(String, String)> {
     let own: [(&str, String); OWN_VARIABLES] = [
         ("HOSTNAME", run.key.name.to_string()),
@@ -218,18 +219,22 @@ impl PodRun {
 
 impl ServedPod {
     /// Returns a container that runs.
-    fn running(&self, name: &str) -> Result<&Served, Refusal> {
+    fn running(&self, name: &str) -> Result<&Served, KubeletError> {
         let found = self.containers.get(name);
         let running = found.filter(|it| matches!(it.state, State::Running { .. }));
-        running.ok_or_else(|| Refusal::new(500, format!("container not found ({name:?})")))
+        running.ok_or_else(|| KubeletError::new(500, format!("container not found ({name:?})")))
     }
 
-    /// Returns the log of the run that the options mean.
+    /// Returns the log of the run that the options select.
     ///
     /// Upstream: `validateContainerLogStatus`
-    fn log_of(&self, name: &str, previous: bool) -> Result<Option<Arc<ContainerLog>>, Refusal> {
+    fn log_of(
+        &self,
+        name: &str,
+        previous: bool,
+    ) -> Result<Option<Arc<ContainerLog>>, KubeletError> {
         let pod = &self.key.name;
-        let refused = |message: String| Refusal::new(400, message);
+        let refused = |message: String| KubeletError::new(400, message);
         let Some(container) = self.containers.get(name) else {
             let message = format!("container {name:?} in pod {pod:?} is not available");
             return Err(refused(message));
@@ -272,14 +277,14 @@ impl NodePod for ServedPod {
         &self,
         container: &str,
         options: &LogOptions,
-    ) -> Result<BoxStream<'static, Bytes>, Refusal> {
+    ) -> Result<BoxStream<'static, Bytes>, KubeletError> {
         Ok(match self.log_of(container, options.previous)? {
             Some(log) => log::read(&log, &self.server, options),
             None => stream::empty().boxed(),
         })
     }
 
-    fn exec(&self, container: &str, command: Vec<String>) -> Result<Process, Refusal> {
+    fn exec(&self, container: &str, command: Vec<String>) -> Result<Process, KubeletError> {
         let served = self.running(container)?;
         let mut scripted = self.behaviour.commands.iter();
         let scripted = scripted.find(|it| it.answers(container, &command)).cloned();
@@ -307,7 +312,7 @@ impl NodePod for ServedPod {
         }))
     }
 
-    fn attach(&self, container: &str) -> Result<Process, Refusal> {
+    fn attach(&self, container: &str) -> Result<Process, KubeletError> {
         let served = self.running(container)?;
         let (log, server) = (served.log.clone(), self.server.clone());
         let environment = served.environment.clone();

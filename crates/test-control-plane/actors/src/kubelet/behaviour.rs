@@ -226,8 +226,8 @@ impl BackOff {
 /// Chooses the behaviour of a pod given as JSON, or leaves it to the rules with `None`.
 pub type BehaviourRule = dyn Fn(&Value) -> Option<PodBehaviour> + Send + Sync;
 
-/// Settings of the kubelets. The precedence is: annotations on the pod, rules added at run time,
-/// the closure, the first matching rule here, the default.
+/// Settings of the kubelets. Precedence: [`Pods::behave`](crate::Pods::behave), pod annotations,
+/// rules added at run time, the closure, the first matching rule here, the default.
 #[derive(Clone, Default)]
 pub struct KubeletConfig {
     /// The default behaviour.

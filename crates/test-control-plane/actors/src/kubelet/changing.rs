@@ -19,7 +19,7 @@ impl PodRun {
             // Another client ended the pod.
             let (failed, cause) = (phase == "Failed", self.behaviour.cause);
             self.end_as(Ending { failed, cause }, now);
-            self.happened.clear();
+            self.pending_events.clear();
             self.reported = self.report(pod, now.time);
             return false;
         }

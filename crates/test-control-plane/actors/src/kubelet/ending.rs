@@ -59,7 +59,7 @@ impl Cause {
 
 impl Ending {
     /// The end of a pod rejected because another pod uses one of its host ports.
-    pub(super) fn without_ports() -> Self {
+    pub(super) fn port_conflict() -> Self {
         let (failed, cause) = (true, Cause::NodePorts);
         Self { failed, cause }
     }

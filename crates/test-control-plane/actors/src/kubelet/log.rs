@@ -119,24 +119,24 @@ impl ContainerLog {
         state.dropped + first.max(last)
     }
 
-    /// Returns the written lines from a number on, the number after them, and the state beyond.
-    fn read(&self, from: usize, now: Timestamp) -> (Vec<Line>, usize, Beyond) {
+    /// Returns the written lines from a number on, the number after them, and the continuation.
+    fn read(&self, from: usize, now: Timestamp) -> (Vec<Line>, usize, Continuation) {
         let state = self.state();
         let from = from.max(state.dropped) - state.dropped;
         let written = state.lines.partition_point(|line| line.at <= now).max(from);
         let lines = state.lines.get(from..written).unwrap_or_default().to_vec();
-        let beyond = match state.lines.get(written) {
-            _ if state.ended_at.is_some() => Beyond::End,
-            None => Beyond::Open,
-            Some(next) => Beyond::Next(now.duration_until(next.at)),
+        let continuation = match state.lines.get(written) {
+            _ if state.ended_at.is_some() => Continuation::End,
+            None => Continuation::Open,
+            Some(next) => Continuation::Next(now.duration_until(next.at)),
         };
-        (lines, state.dropped + written, beyond)
+        (lines, state.dropped + written, continuation)
     }
 }
 
-/// The future of a log.
+/// Continuation of a log after its written lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beyond {
+enum Continuation {
     /// Nothing follows.
     End,
     /// The next scripted line follows after this time.
@@ -182,17 +182,17 @@ impl Reader {
     async fn next_piece(&mut self) -> Option<Bytes> {
         while !self.is_over {
             self.version.mark_unchanged();
-            let (lines, next, beyond) = self.log.read(self.next, self.server.now());
+            let (lines, next, continuation) = self.log.read(self.next, self.server.now());
             self.next = next;
-            self.is_over = beyond == Beyond::End || !self.options.follow;
+            self.is_over = continuation == Continuation::End || !self.options.follow;
             if let Some(piece) = self.format(&lines) {
                 return Some(piece);
             }
             if self.is_over {
                 break;
             }
-            let pause = match beyond {
-                Beyond::Next(time) => Duration::try_from(time).unwrap_or_default(),
+            let pause = match continuation {
+                Continuation::Next(time) => Duration::try_from(time).unwrap_or_default(),
                 _ => Duration::MAX,
             };
             let stopping = self.server.stopping();

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use kube_test_control_plane_api::object::Key;
-use kube_test_control_plane_server::containers::{PodAddress, Refusal};
+use kube_test_control_plane_server::containers::{KubeletError, PodAddress};
 use tokio::sync::oneshot;
 
 use super::Kubelet;
@@ -55,7 +55,7 @@ pub(crate) enum KubeletOrder {
     /// Finds a pod for the API server.
     Find {
         pod: PodAddress,
-        answer: oneshot::Sender<Result<ServedPod, Refusal>>,
+        answer: oneshot::Sender<Result<ServedPod, KubeletError>>,
     },
     /// Returns the running pods.
     Running(oneshot::Sender<Vec<RunningPod>>),

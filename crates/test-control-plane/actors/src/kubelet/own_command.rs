@@ -30,7 +30,7 @@ pub(super) fn run(
     run: &PodRun,
 ) -> (Vec<(Duration, String)>, Option<Exited>) {
     let command = command(&container.spec);
-    if container.spec["stdin"] == true || !Shell::follows(&command) {
+    if container.spec["stdin"] == true || !Shell::can_run(&command) {
         return (Vec::new(), None);
     }
     let pause = Pause::Virtual(Duration::ZERO, TIME_MAX);
@@ -45,7 +45,7 @@ pub(super) fn run(
     let Some(code) = shell.run(&command).now_or_never() else {
         return (Vec::new(), None);
     };
-    let is_known = is_complete && !shell.is_guess();
+    let is_known = is_complete && !shell.is_uncertain();
     let (parts, after) = shell.into_streams().into_timed();
     (lines(parts), is_known.then_some(Exited { after, code }))
 }

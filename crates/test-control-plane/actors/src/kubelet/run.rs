@@ -14,7 +14,7 @@ use super::behaviour::{BackOff, Outcome, PodBehaviour};
 use super::container::{Container, Role, State};
 use super::ending::Ending;
 use crate::delay::{Delay, SeededRng};
-use crate::events::Happened;
+use crate::events::EventRef;
 use crate::pods::HostPort;
 use crate::runner::identity;
 
@@ -58,13 +58,13 @@ pub(super) enum Stage {
     Stopped,
 }
 
-/// The current time and the applicable rules.
+/// The current time, with the random generator and the back-off.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now<'a> {
     pub(super) at: Instant,
-    /// The same time as a timestamp.
+    /// The time in the API's format, in whole seconds.
     pub(super) time: &'a str,
-    /// The same with its fraction of a second.
+    /// The time with its fraction of a second.
     pub(super) timestamp: Timestamp,
     pub(super) rng: SeededRng,
     pub(super) back_off: BackOff,
@@ -72,7 +72,7 @@ pub(super) struct Now<'a> {
 
 /// An occurrence that may be reported as an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Happening {
+pub(super) struct PendingEvent {
     pub(super) warning: bool,
     pub(super) reason: &'static str,
     pub(super) message: String,
@@ -80,9 +80,9 @@ pub(super) struct Happening {
     pub(super) field_path: Option<String>,
 }
 
-impl Happening {
-    pub(super) fn as_event(&self) -> Happened<'_> {
-        Happened {
+impl PendingEvent {
+    pub(super) fn as_event(&self) -> EventRef<'_> {
+        EventRef {
             warning: self.warning,
             reason: self.reason,
             message: &self.message,
@@ -132,7 +132,7 @@ pub(super) struct PodRun {
     pub(super) reported: Option<Value>,
     /// The status being written.
     pub(super) sent: Option<Value>,
-    pub(super) happened: Vec<Happening>,
+    pub(super) pending_events: Vec<PendingEvent>,
 }
 
 impl PodRun {
@@ -170,7 +170,7 @@ impl PodRun {
             transitions: BTreeMap::new(),
             reported: None,
             sent: None,
-            happened: Vec::new(),
+            pending_events: Vec::new(),
         };
         if run.behaviour.outcome != Outcome::NeverStarts {
             run.set(Timer::Start, run.behaviour.start_delay, now);
@@ -349,7 +349,7 @@ impl PodRun {
             };
             format!("spec.{list}{{{}}}", container.name)
         });
-        self.happened.push(Happening {
+        self.pending_events.push(PendingEvent {
             warning,
             reason,
             message,

@@ -17,11 +17,11 @@ use futures::future::BoxFuture;
 use parse::{Body, Command, Joint, List, Piece, Pipeline, Redirect, Word};
 pub(super) use streams::{Input, Pause, Sink, Streams};
 
-/// Limit of commands against endless loops: of a session without an input or a pause in between, and
-/// of a script in virtual time.
+/// Maximum number of commands between two inputs or pauses, or in a script in virtual time; stops
+/// endless loops.
 const STEPS_MAX: u32 = 10_000;
 
-/// Limit of substitutions and scripts within each other.
+/// Maximum nesting of scripts and substitutions.
 const NESTED_MAX: u32 = 20;
 
 /// The names under which the shell itself is called.
@@ -58,7 +58,7 @@ impl Files {
     }
 }
 
-/// The end of a command.
+/// Control flow after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
     /// The next command follows; the status is that of the last one.
@@ -78,7 +78,7 @@ pub(super) struct Shell {
     steps: u32,
     nested: u32,
     /// True once a command needed a program, a file, syntax or time that the shell lacks.
-    is_guess: bool,
+    is_uncertain: bool,
 }
 
 impl Shell {
@@ -95,7 +95,7 @@ impl Shell {
             status: 0,
             steps: 0,
             nested: 0,
-            is_guess: false,
+            is_uncertain: false,
         }
     }
 
@@ -108,7 +108,7 @@ impl Shell {
     }
 
     /// Reports whether a command without input runs here: one of the programs, or a script.
-    pub(super) fn follows(command: &[String]) -> bool {
+    pub(super) fn can_run(command: &[String]) -> bool {
         let Some((program, arguments)) = command.split_first() else {
             return false;
         };
@@ -117,9 +117,9 @@ impl Shell {
             || SHELLS.contains(&name) && arguments.iter().any(|it| is_command_flag(it))
     }
 
-    /// Reports whether a real container may have gone on in another way.
-    pub(super) fn is_guess(&self) -> bool {
-        self.is_guess
+    /// Reports whether a real container might have behaved differently.
+    pub(super) fn is_uncertain(&self) -> bool {
+        self.is_uncertain
     }
 
     /// Runs a program with its arguments. Returns its exit code.
@@ -156,11 +156,11 @@ impl Shell {
     }
 
     async fn script(&mut self, script: &str) -> Flow {
-        self.is_guess |= parse::starts_jobs(script);
+        self.is_uncertain |= parse::starts_jobs(script);
         match parse::parse(script) {
             Ok(list) => self.list(&list).await,
             Err(message) => {
-                self.is_guess = true;
+                self.is_uncertain = true;
                 self.complain(&message).await;
                 self.status = 2;
                 Flow::Next
@@ -216,7 +216,7 @@ impl Shell {
         self.steps += 1;
         if self.steps > STEPS_MAX {
             self.complain("too many commands").await;
-            self.is_guess = true;
+            self.is_uncertain = true;
             self.status = 124;
             return Flow::Exit;
         }
@@ -265,7 +265,7 @@ impl Shell {
                     Vec::new()
                 } else {
                     let found = self.files.read(&path);
-                    self.is_guess |= found.is_none();
+                    self.is_uncertain |= found.is_none();
                     found.ok_or_else(|| format!("can't open {path}: no such file"))?
                 };
                 self.streams.push_input(Input::text(text));
@@ -329,7 +329,7 @@ impl Shell {
                         return Flow::Exit;
                     }
                     if self.steps > STEPS_MAX {
-                        self.is_guess = true;
+                        self.is_uncertain = true;
                         return Flow::Exit;
                     }
                 },
@@ -380,8 +380,8 @@ impl Shell {
             }
             self.nested += 1;
             if self.nested > NESTED_MAX {
-                self.complain("too many shells within each other").await;
-                self.is_guess = true;
+                self.complain("shells nested too deeply").await;
+                self.is_uncertain = true;
                 self.status = 2;
             } else {
                 let script = arguments
@@ -469,10 +469,10 @@ impl Shell {
     }
 }
 
-/// The file that keeps nothing.
+/// The null device.
 const NULL: &str = "/dev/null";
 
-/// The way back from a redirection.
+/// State that undoes a redirection.
 enum Undo {
     Routes(streams::Routes),
     In,

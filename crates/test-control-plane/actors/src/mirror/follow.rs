@@ -86,8 +86,8 @@ impl Mirror {
         object(kind, value)
     }
 
-    /// Applies the events of one watch. Returns the version to resume from, or `None` if it has
-    /// expired.
+    /// Applies the events of one watch. Returns the version to resume from, or `None` after an
+    /// error, which requires a new list.
     async fn watch(&self, kind: &Kind, mut version: String) -> Option<String> {
         let path = kind.collection_path("");
         let path = format!(

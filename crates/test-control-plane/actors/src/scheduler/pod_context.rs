@@ -10,7 +10,7 @@ use super::spread::{Constraint, Spread};
 use super::term::{Namespaces, Term};
 
 /// A node label with its value.
-type Place = (String, String);
+type TopologyPair = (String, String);
 
 /// Effect of assigned pods on the placement of one pod.
 #[derive(Debug)]
@@ -18,12 +18,12 @@ pub(super) struct PodContext {
     spreads: Vec<Spread>,
     /// The topology labels of the pod's affinity.
     near: Vec<String>,
-    /// Places with pods that the affinity requires; `None` if the pod may be the first.
-    wanted: Option<BTreeSet<Place>>,
-    /// Places with pods that the pod's anti-affinity excludes.
-    avoided: BTreeSet<Place>,
-    /// Places whose pods exclude this pod by their own anti-affinity.
-    forbidden: BTreeSet<Place>,
+    /// Topology pairs with pods that the affinity requires; `None` if the pod may be the first.
+    wanted: Option<BTreeSet<TopologyPair>>,
+    /// Topology pairs with pods that the pod's anti-affinity excludes.
+    avoided: BTreeSet<TopologyPair>,
+    /// Topology pairs whose pods exclude this pod by their own anti-affinity.
+    forbidden: BTreeSet<TopologyPair>,
 }
 
 impl PodContext {
@@ -31,7 +31,7 @@ impl PodContext {
     pub(super) fn of(cache: &Cache, object: &Object, pod: &Value, all: &Namespaces) -> Self {
         let namespace = &*object.key.namespace;
         let affinity = Term::affinity(pod, namespace, all);
-        let place = |topology: &str, node: &str| {
+        let pair = |topology: &str, node: &str| {
             let value = cache.node(node)?.label(topology)?;
             Some((topology.to_owned(), value.to_owned()))
         };
@@ -40,8 +40,8 @@ impl PodContext {
             for (key, placed) in cache.pods() {
                 let is_wanted = |t: &Term| t.is_about(&key.namespace, &placed.labels);
                 if affinity.iter().all(is_wanted) {
-                    let places = affinity.iter();
-                    wanted.extend(places.filter_map(|t| place(&t.topology, &placed.node)));
+                    let terms = affinity.iter();
+                    wanted.extend(terms.filter_map(|t| pair(&t.topology, &placed.node)));
                 }
             }
         }
@@ -52,12 +52,12 @@ impl PodContext {
             let near = cache
                 .pods()
                 .filter(|(key, placed)| term.is_about(&key.namespace, &placed.labels));
-            avoided.extend(near.filter_map(|(_, placed)| place(&term.topology, &placed.node)));
+            avoided.extend(near.filter_map(|(_, placed)| pair(&term.topology, &placed.node)));
         }
         let mut forbidden = BTreeSet::new();
         for (term, nodes) in cache.guards() {
             if term.is_about(namespace, &object.labels) {
-                forbidden.extend(nodes.filter_map(|node| place(&term.topology, node)));
+                forbidden.extend(nodes.filter_map(|node| pair(&term.topology, node)));
             }
         }
         Self {
@@ -71,7 +71,7 @@ impl PodContext {
 
     /// Returns the reason against a node, if any.
     pub(super) fn refuse(&self, node: &Node) -> Option<&'static str> {
-        let is_there = |(key, value): &Place| node.label(key) == Some(value);
+        let is_there = |(key, value): &TopologyPair| node.label(key) == Some(value);
         let is_near = |topology: &String| match (node.label(topology), &self.wanted) {
             (None, _) => false,
             (Some(_), None) => true,

@@ -98,7 +98,7 @@ pub(super) fn unavailable_for(nodes: usize, reason: &str) -> String {
 }
 
 /// Reports whether a pod's status already has this message.
-pub(super) fn says(pod: &Value, message: &str) -> bool {
+pub(super) fn has_message(pod: &Value, message: &str) -> bool {
     let conditions = pod.pointer("/status/conditions").and_then(Value::as_array);
     let mut conditions = conditions.into_iter().flatten();
     let scheduled = conditions.find(|condition| condition["type"] == "PodScheduled");

@@ -25,28 +25,28 @@ pub(super) struct Claims {
 
 /// A claim that makes a pod unschedulable.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct UnschedulableClaim {
     claim: Key,
     reason: String,
 }
 
-impl Refusal {
+impl UnschedulableClaim {
     pub(super) fn verdict(self, nodes: usize) -> Verdict {
         Verdict::NowhereWithout(self.claim, unavailable_for(nodes, &self.reason))
     }
 }
 
 /// Evaluates the claims of a pod.
-pub(super) fn look(
+pub(super) fn evaluate_claims(
     client: &ActorClient,
     config: &VolumeBinderConfig,
     pod_key: &Key,
     pod: &Value,
-) -> Result<Claims, Refusal> {
+) -> Result<Claims, UnschedulableClaim> {
     let mut claims = Claims::default();
     for name in claims_of(pod) {
         let key = claim_key(&pod_key.namespace, &name);
-        let refuse = |claim: &Key, reason: String| Refusal {
+        let refuse = |claim: &Key, reason: String| UnschedulableClaim {
             claim: claim.clone(),
             reason,
         };

@@ -122,7 +122,7 @@ impl VolumeBinderConfig {
     }
 
     /// Returns the provisioning time of a claim's volume and its number of failing attempts.
-    pub(super) fn fate(&self, key: &Key, claim: &Value) -> (Delay, u32) {
+    pub(super) fn provisioning(&self, key: &Key, claim: &Value) -> (Delay, u32) {
         let rule = self.claims.iter().find(|rule| rule.matches(key));
         let delay = rule.and_then(|rule| rule.provision_delay);
         let failures = rule.map_or(0, |rule| rule.failures);

@@ -42,7 +42,7 @@ pub enum Format {
 
 /// The negotiated format and form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct NegotiatedFormat {
     /// The format of the body.
     pub format: Format,
     /// True for indented output.
@@ -52,7 +52,7 @@ pub struct Wanted {
 }
 
 /// Negotiates the format of errors and of other answers without forms: YAML on request, else JSON.
-pub fn plain(accept: &str) -> Wanted {
+pub fn plain(accept: &str) -> NegotiatedFormat {
     let whole = |clause: &Clause<'_>| is_unconverted(clause).then_some(Representation::Whole);
     best(&clauses(accept), whole).unwrap_or_default()
 }
@@ -62,10 +62,10 @@ pub fn plain(accept: &str) -> Wanted {
 fn best(
     clauses: &[Clause<'_>],
     form: impl Fn(&Clause<'_>) -> Option<Representation>,
-) -> Option<Wanted> {
+) -> Option<NegotiatedFormat> {
     let is_alike = |a: &Clause<'_>, b: &Clause<'_>| a.quality().total_cmp(&b.quality()).is_eq();
     clauses.chunk_by(is_alike).find_map(|alike| {
-        let find = |wanted: fn(&Clause<'_>, Representation) -> Option<Wanted>| {
+        let find = |wanted: fn(&Clause<'_>, Representation) -> Option<NegotiatedFormat>| {
             let mut clauses = alike.iter();
             clauses.find_map(|clause| wanted(clause, form(clause)?))
         };
@@ -73,7 +73,7 @@ fn best(
     })
 }
 
-fn plain_clause(accept: &str) -> Option<Wanted> {
+fn plain_clause(accept: &str) -> Option<NegotiatedFormat> {
     let clauses = clauses(accept);
     let mut plain = clauses.iter().filter(|clause| is_unconverted(clause));
     plain.find_map(|clause| wanted(clause, Representation::Whole))
@@ -84,9 +84,14 @@ fn plain_clause(accept: &str) -> Option<Wanted> {
 /// # Errors
 ///
 /// 406 if the server supports none of the requested formats; 400 for a bad `includeObject`.
-pub fn objects(kind: &Kind, accept: &str, verb: Verb, query: &Query) -> ApiResult<Wanted> {
+pub fn objects(
+    kind: &Kind,
+    accept: &str,
+    verb: Verb,
+    query: &Query,
+) -> ApiResult<NegotiatedFormat> {
     if accept.is_empty() {
-        return Ok(Wanted::default());
+        return Ok(NegotiatedFormat::default());
     }
     // Routes of custom resources take any media type; only their handlers negotiate.
     if kind.custom.is_none() {
@@ -187,7 +192,7 @@ fn only_accepted(types: &str) -> ApiError {
     ))
 }
 
-fn wanted(clause: &Clause<'_>, representation: Representation) -> Option<Wanted> {
+fn wanted(clause: &Clause<'_>, representation: Representation) -> Option<NegotiatedFormat> {
     let format = if clause.takes("application", "json") {
         Format::Json
     } else if clause.takes("application", "yaml") {
@@ -201,17 +206,17 @@ fn wanted(clause: &Clause<'_>, representation: Representation) -> Option<Wanted>
         Some("watch") if format == Format::Json => {}
         Some(_) => return None,
     }
-    Some(Wanted {
+    Some(NegotiatedFormat {
         format,
         pretty: clause.parameter("pretty") == Some("1"),
         representation,
     })
 }
 
-fn protobuf(clause: &Clause<'_>, representation: Representation) -> Option<Wanted> {
+fn protobuf(clause: &Clause<'_>, representation: Representation) -> Option<NegotiatedFormat> {
     let stream = clause.parameter("stream").unwrap_or_default();
     let is_taken = clause.takes("application", "vnd.kubernetes.protobuf");
-    (is_taken && matches!(stream, "" | "watch")).then_some(Wanted {
+    (is_taken && matches!(stream, "" | "watch")).then_some(NegotiatedFormat {
         format: Format::Protobuf,
         pretty: false,
         representation,
@@ -252,7 +257,7 @@ mod tests {
     const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
     const FOO: &str = "application/json;as=Foo;v=v1;g=meta.k8s.io";
 
-    fn asked(accept: &str, verb: Verb) -> ApiResult<Wanted> {
+    fn asked(accept: &str, verb: Verb) -> ApiResult<NegotiatedFormat> {
         objects(&KINDS[0], accept, verb, &Query::default())
     }
 
@@ -286,8 +291,11 @@ mod tests {
     #[test]
     fn protobuf_wins_only_with_higher_quality() {
         let accept = "application/vnd.kubernetes.protobuf,application/json";
-        assert_eq!(asked(accept, Verb::Get).unwrap(), Wanted::default());
-        assert_eq!(plain(accept), Wanted::default());
+        assert_eq!(
+            asked(accept, Verb::Get).unwrap(),
+            NegotiatedFormat::default()
+        );
+        assert_eq!(plain(accept), NegotiatedFormat::default());
         for (accept, verb) in [
             ("application/vnd.kubernetes.protobuf", Verb::Get),
             (

@@ -2,15 +2,16 @@
 
 mod access;
 mod age;
+mod api_services;
 mod autoscalers;
 mod cells;
+mod certificate_signing_requests;
 mod columns;
 mod custom;
 mod ingresses;
 mod jobs;
 mod network;
 mod pods;
-mod requests;
 mod workloads;
 
 use bytes::Bytes;

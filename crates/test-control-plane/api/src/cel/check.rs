@@ -9,8 +9,8 @@ use cel::common::ast::{
     SelectExpr, operators,
 };
 
-use super::overloads::{self, Overload, UNKNOWNS};
-use super::types::{Type, Unknowns, is_wider};
+use super::overloads::{self, Overload, TYPE_PARAMETERS};
+use super::types::{Substitutions, Type, is_wider};
 
 /// The types of an expression's parts, by their ids.
 pub(super) type Types = HashMap<u64, Type>;
@@ -28,7 +28,7 @@ pub(super) struct Fault {
 struct Checker {
     /// Variables with their types, the innermost last.
     scope: Vec<(String, Type)>,
-    unknowns: Unknowns,
+    substitutions: Substitutions,
     types: Types,
     faults: Vec<Fault>,
 }
@@ -43,7 +43,7 @@ pub(super) fn check(
             .iter()
             .map(|(name, of)| ((*name).to_owned(), of.clone()))
             .collect(),
-        unknowns: Unknowns::default(),
+        substitutions: Substitutions::default(),
         types: HashMap::new(),
         faults: Vec::new(),
     };
@@ -52,10 +52,14 @@ pub(super) fn check(
         return Err(checker.faults);
     }
     let Checker {
-        unknowns, types, ..
+        substitutions,
+        types,
+        ..
     } = checker;
     let settled = types.into_iter();
-    Ok(settled.map(|(id, of)| (id, unknowns.settle(&of))).collect())
+    Ok(settled
+        .map(|(id, of)| (id, substitutions.settle(&of)))
+        .collect())
 }
 
 impl Checker {
@@ -125,7 +129,7 @@ impl Checker {
     ///
     /// Upstream: `checkSelectField`
     fn field(&mut self, id: u64, operand: &Type, name: &str) -> Type {
-        let operand = self.unknowns.resolve(operand);
+        let operand = self.substitutions.resolve(operand);
         let (inner, is_optional) = match &operand {
             Type::Optional(inner) => (inner.as_ref(), true),
             other => (other, false),
@@ -136,8 +140,8 @@ impl Checker {
                 Some(of) => of.clone(),
                 None => self.fault(id, format!("undefined field '{name}'")),
             },
-            Type::Unknown(_) => {
-                self.unknowns.fit(&Type::Dyn, inner);
+            Type::Param(_) => {
+                self.substitutions.fit(&Type::Dyn, inner);
                 Type::Dyn
             }
             open if open.is_open() => Type::Dyn,
@@ -191,7 +195,9 @@ impl Checker {
             if overload.is_method != is_method || overload.parameters.len() != arguments.len() {
                 continue;
             }
-            let fresh: Vec<Type> = (0..UNKNOWNS).map(|_| self.unknowns.add()).collect();
+            let fresh: Vec<Type> = (0..TYPE_PARAMETERS)
+                .map(|_| self.substitutions.add())
+                .collect();
             let mut own = |number: usize| fresh.get(number).cloned().unwrap_or(Type::Dyn);
             let parameters = overload.parameters.iter();
             let pairs: Vec<(Type, Type)> = arguments
@@ -199,11 +205,11 @@ impl Checker {
                 .cloned()
                 .zip(parameters.map(|of| of.replaced(&mut own)))
                 .collect();
-            if !self.unknowns.fit_all(&pairs) {
+            if !self.substitutions.fit_all(&pairs) {
                 continue;
             }
             let found = overload.result.replaced(&mut own);
-            let found = self.unknowns.resolve(&found);
+            let found = self.substitutions.resolve(&found);
             result = Some(match result {
                 None => found,
                 Some(before) if before == found => before,
@@ -216,7 +222,7 @@ impl Checker {
     fn signature(&self, arguments: &[Type], is_method: bool) -> String {
         let shown: Vec<String> = arguments
             .iter()
-            .map(|of| self.unknowns.settle(of).to_string())
+            .map(|of| self.substitutions.settle(of).to_string())
             .collect();
         match shown.split_first() {
             Some((receiver, rest)) if is_method => format!("{receiver}.({})", rest.join(", ")),
@@ -248,7 +254,7 @@ impl Checker {
             let found = self.unwrapped(part.id, found, is_optional);
             element = Some(self.join(element, found));
         }
-        Type::list(element.unwrap_or_else(|| self.unknowns.add()))
+        Type::list(element.unwrap_or_else(|| self.substitutions.add()))
     }
 
     fn map(&mut self, map: &MapExpr) -> Type {
@@ -263,8 +269,8 @@ impl Checker {
             let value = self.unwrapped(entry.value.id, value, entry.optional);
             values = Some(self.join(values, value));
         }
-        let key = keys.unwrap_or_else(|| self.unknowns.add());
-        Type::map(key, values.unwrap_or_else(|| self.unknowns.add()))
+        let key = keys.unwrap_or_else(|| self.substitutions.add());
+        Type::map(key, values.unwrap_or_else(|| self.substitutions.add()))
     }
 
     /// Returns the type of an element marked with `?`.
@@ -272,7 +278,7 @@ impl Checker {
         if !is_optional {
             return found;
         }
-        match self.unknowns.resolve(&found) {
+        match self.substitutions.resolve(&found) {
             Type::Optional(inner) => *inner,
             open if open.is_open() => open,
             other => {
@@ -286,7 +292,7 @@ impl Checker {
     fn join(&mut self, before: Option<Type>, found: Type) -> Type {
         match before {
             None => found,
-            Some(before) if self.unknowns.fit(&before, &found) => {
+            Some(before) if self.substitutions.fit(&before, &found) => {
                 if is_wider(&before, &found) {
                     before
                 } else {
@@ -299,12 +305,12 @@ impl Checker {
 
     fn comprehension(&mut self, of: &ComprehensionExpr) -> Type {
         let found = self.check(&of.iter_range);
-        let range = self.unknowns.resolve(&found);
+        let range = self.substitutions.resolve(&found);
         let (one, two) = match &range {
             Type::List(element) => (element.as_ref().clone(), None),
             Type::Map(key, value) => (key.as_ref().clone(), Some(value.as_ref().clone())),
-            Type::Unknown(_) => {
-                self.unknowns.fit(&Type::Dyn, &range);
+            Type::Param(_) => {
+                self.substitutions.fit(&Type::Dyn, &range);
                 (Type::Dyn, None)
             }
             open if open.is_open() => (Type::Dyn, None),
@@ -334,13 +340,13 @@ impl Checker {
         self.scope.truncate(inner);
         let result = self.check(&of.result);
         self.scope.truncate(outer);
-        self.unknowns.resolve(&result)
+        self.substitutions.resolve(&result)
     }
 
     fn expect(&mut self, id: u64, found: &Type, wanted: &Type) {
-        if !self.unknowns.fit(found, wanted) {
-            let found = self.unknowns.settle(found);
-            let wanted = self.unknowns.settle(wanted);
+        if !self.substitutions.fit(found, wanted) {
+            let found = self.substitutions.settle(found);
+            let wanted = self.substitutions.settle(wanted);
             let text = format!("expected type '{wanted}' but found '{found}'");
             self.fault(id, text);
         }

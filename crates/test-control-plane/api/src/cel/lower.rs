@@ -1,5 +1,5 @@
-//! Expressions as the interpreter evaluates them: macros with two variables loop over pairs, maps
-//! have an order, and loops count their cost.
+//! Lowering for the interpreter: expands two-variable comprehensions, orders map iteration, and
+//! inserts cost counters.
 
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators,

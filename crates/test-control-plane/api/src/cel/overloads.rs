@@ -28,7 +28,7 @@ const OPAQUE: [&str; 11] = [
     "net.IP",
 ];
 
-/// A signature. Its unknown types count from 0.
+/// A signature. Its type parameters count from 0.
 #[derive(Debug)]
 pub(super) struct Overload {
     /// True for methods, whose first parameter is the receiver.
@@ -39,8 +39,8 @@ pub(super) struct Overload {
     pub(super) result: Type,
 }
 
-/// The number of unknown types in a signature.
-pub(super) const UNKNOWNS: usize = 2;
+/// The number of type parameters in a signature.
+pub(super) const TYPE_PARAMETERS: usize = 2;
 
 static OVERLOADS: LazyLock<HashMap<&'static str, Vec<Overload>>> = LazyLock::new(|| {
     let mut found: HashMap<&str, Vec<Overload>> = HashMap::new();
@@ -135,8 +135,8 @@ fn read_type(text: &'static str) -> Option<Type> {
         });
     }
     Some(match text {
-        "A" => Type::Unknown(0),
-        "B" => Type::Unknown(1),
+        "A" => Type::Param(0),
+        "B" => Type::Param(1),
         opaque if OPAQUE.contains(&opaque) => Type::Opaque(text),
         _ => plain(text)?,
     })

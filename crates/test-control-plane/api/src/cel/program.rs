@@ -8,9 +8,9 @@ use cel::common::value::CowVal;
 use cel::{Context, Env, ExecutionError, extensions};
 
 use super::check::{self, Fault};
+use super::display::{self, Location};
 pub(crate) use super::library::meter::LIMIT_EXCEEDED;
 use super::library::meter::{METER, Meter};
-use super::picture::{self, Place};
 use super::shape::Shape;
 use super::types::Type;
 use super::values::Value;
@@ -33,8 +33,10 @@ const DEPTH_MAX: usize = 250;
 /// The stack, in bytes, for an expression of any nesting.
 const PARSER_STACK: usize = 64 << 20;
 
-/// The stack for an accepted expression that is deep, and the nesting from which it is.
+/// Stack in bytes for deeply nested expressions.
 const DEEP_STACK: usize = 32 << 20;
+
+/// Nesting depth above which an expression needs `DEEP_STACK`.
 const DEEP: usize = 24;
 
 /// The functions of rules.
@@ -109,20 +111,20 @@ impl Program {
     ///
     /// The syntax is wrong; the text shows where.
     pub(crate) fn parse(source: &str) -> Result<Self, String> {
-        let first = Place { line: 1, column: 1 };
+        let first = Location { line: 1, column: 1 };
         let length = source.chars().count();
         if length > LENGTH_MAX {
             let text = format!(
                 "expression code point size exceeds limit: size: {length}, limit {LENGTH_MAX}"
             );
-            return Err(picture::one("", first, &text));
+            return Err(display::one("", first, &text));
         }
         stacker::grow(PARSER_STACK, || {
             let found = Self::parse_any(source)?;
             let depth = depth(found.parsed.expression());
             if depth > DEPTH_MAX {
                 let text = format!("expression recursion limit exceeded: {DEPTH_MAX}");
-                return Err(picture::one(source, first, &text));
+                return Err(display::one(source, first, &text));
             }
             let is_deep = depth > DEEP;
             let root = found.parsed.expression();
@@ -148,19 +150,19 @@ impl Program {
     /// Parses an expression of any nesting.
     fn parse_any(source: &str) -> Result<Self, String> {
         let program = ENVIRONMENT.compile(source).map_err(|faults| {
-            let drawn: Vec<String> = faults
+            let messages: Vec<String> = faults
                 .errors
                 .iter()
                 .map(|fault| {
                     let (line, column) = fault.pos;
-                    let place = Place {
+                    let location = Location {
                         line: usize::try_from(line).unwrap_or(1).max(1),
                         column: usize::try_from(column).unwrap_or(1).max(1),
                     };
-                    picture::one(source, place, &fault.msg)
+                    display::one(source, location, &fault.msg)
                 })
                 .collect();
-            drawn.join("\n")
+            messages.join("\n")
         })?;
         Ok(Self {
             parsed: Arc::new(program),
@@ -194,11 +196,12 @@ impl Program {
         };
         let root = self.parsed.expression();
         let variables = [(OWN, shape.of.clone()), (OLD, old)];
-        let types = check::check(root, &variables).map_err(|faults| self.draw(&faults))?;
+        let types =
+            check::check(root, &variables).map_err(|faults| self.to_display_string(&faults))?;
         let mut faults = Vec::new();
         literals::check(root, &types, &mut faults);
         if !faults.is_empty() {
-            return Err(self.draw(&faults));
+            return Err(self.to_display_string(&faults));
         }
         let kind = match types.get(&root.id) {
             Some(Type::Bool) => Kind::Bool,
@@ -209,11 +212,11 @@ impl Program {
         Ok(Checked { kind, cost })
     }
 
-    fn draw(&self, faults: &[Fault]) -> String {
-        picture::draw(&self.source, faults, |fault| {
-            let place = self.parsed.source_info().offset_for(fault.id);
-            let start = place.and_then(|(start, _)| usize::try_from(start).ok());
-            Place::of(&self.source, start.unwrap_or(0))
+    fn to_display_string(&self, faults: &[Fault]) -> String {
+        display::to_display_string(&self.source, faults, |fault| {
+            let offset = self.parsed.source_info().offset_for(fault.id);
+            let start = offset.and_then(|(start, _)| usize::try_from(start).ok());
+            Location::of(&self.source, start.unwrap_or(0))
         })
     }
 

@@ -28,8 +28,8 @@ pub(super) enum Type {
     Opaque(&'static str),
     /// An object with declared fields.
     Object(Arc<BTreeMap<String, Type>>),
-    /// An unknown type, by number.
-    Unknown(usize),
+    /// A type parameter, by number.
+    Param(usize),
 }
 
 impl Type {
@@ -73,10 +73,10 @@ impl Type {
         }
     }
 
-    /// Returns the type with `replace` applied to each unknown type.
+    /// Returns the type with `replace` applied to each type parameter.
     pub(super) fn replaced(&self, replace: &mut dyn FnMut(usize) -> Self) -> Self {
         match self {
-            Self::Unknown(number) => replace(*number),
+            Self::Param(number) => replace(*number),
             Self::List(of) => Self::list(of.replaced(replace)),
             Self::Optional(of) => Self::optional(of.replaced(replace)),
             Self::Meta(of) => Self::Meta(Box::new(of.replaced(replace))),
@@ -109,33 +109,33 @@ impl fmt::Display for Type {
             Self::Meta(of) => write!(f, "type({of})"),
             Self::Opaque(name) => f.write_str(name),
             Self::Object(_) => f.write_str("object"),
-            Self::Unknown(number) => write!(f, "_var{number}"),
+            Self::Param(number) => write!(f, "_var{number}"),
         }
     }
 }
 
-/// Unknown types, and the types found for them.
+/// Type parameters, and the types found for them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Unknowns {
+pub(super) struct Substitutions {
     known: Vec<Option<Type>>,
 }
 
-impl Unknowns {
-    /// Returns a new unknown type.
+impl Substitutions {
+    /// Returns a new type parameter.
     pub(super) fn add(&mut self) -> Type {
         self.known.push(None);
-        Type::Unknown(self.known.len() - 1)
+        Type::Param(self.known.len() - 1)
     }
 
-    /// Returns the type with its known parts in place.
+    /// Returns the type with the types found for its type parameters.
     pub(super) fn resolve(&self, of: &Type) -> Type {
         of.replaced(&mut |number| match self.known.get(number) {
             Some(Some(found)) => self.resolve(found),
-            _ => Type::Unknown(number),
+            _ => Type::Param(number),
         })
     }
 
-    /// Returns the type with `dyn` for its unknown parts.
+    /// Returns the type with `dyn` for its open type parameters.
     pub(super) fn settle(&self, of: &Type) -> Type {
         self.resolve(of).replaced(&mut |_| Type::Dyn)
     }
@@ -158,14 +158,14 @@ impl Unknowns {
     }
 
     fn fits(&mut self, from: &Type, to: &Type) -> bool {
-        if let Type::Unknown(number) = to {
+        if let Type::Param(number) = to {
             match self.substitute(*number, from) {
                 Some(true) => return true,
                 Some(false) if self.is_known(*number) => return false,
                 _ => {}
             }
         }
-        if let Type::Unknown(number) = from {
+        if let Type::Param(number) = from {
             return self.substitute(*number, to) == Some(true);
         }
         match (from, to) {
@@ -196,9 +196,9 @@ impl Unknowns {
         matches!(self.known.get(number), Some(Some(_)))
     }
 
-    /// Takes a type for an unknown one. Returns `None` if nothing follows.
+    /// Takes a type for a type parameter. Returns `None` if nothing follows.
     fn substitute(&mut self, number: usize, with: &Type) -> Option<bool> {
-        if *with == Type::Unknown(number) {
+        if *with == Type::Param(number) {
             return Some(true);
         }
         let Some(Some(known)) = self.known.get(number).cloned() else {
@@ -225,12 +225,12 @@ impl Unknowns {
         Some(true)
     }
 
-    /// Returns true if a type depends on an unknown one.
+    /// Returns true if a type depends on a type parameter.
     fn contains(&self, of: &Type, number: usize) -> bool {
         let mut found = false;
         self.resolve(of).replaced(&mut |inner| {
             found |= inner == number;
-            Type::Unknown(inner)
+            Type::Param(inner)
         });
         found
     }
@@ -239,7 +239,7 @@ impl Unknowns {
 /// Returns true if the first type accepts all values of the second.
 pub(super) fn is_wider(one: &Type, other: &Type) -> bool {
     match (one, other) {
-        (Type::Dyn | Type::Error | Type::Unknown(_), _) => true,
+        (Type::Dyn | Type::Error | Type::Param(_), _) => true,
         (Type::List(_), Type::List(_))
         | (Type::Map(..), Type::Map(..))
         | (Type::Optional(_), Type::Optional(_))
@@ -257,30 +257,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_types_take_the_first_type() {
-        let mut unknowns = Unknowns::default();
-        let element = unknowns.add();
+    fn type_parameter_takes_the_first_type() {
+        let mut substitutions = Substitutions::default();
+        let element = substitutions.add();
         let list = Type::list(element.clone());
-        assert!(unknowns.fit(&Type::list(Type::Int), &list));
-        assert_eq!(unknowns.resolve(&list), Type::list(Type::Int));
-        assert!(!unknowns.fit(&Type::String, &element));
-        assert_eq!(unknowns.settle(&element), Type::Int);
+        assert!(substitutions.fit(&Type::list(Type::Int), &list));
+        assert_eq!(substitutions.resolve(&list), Type::list(Type::Int));
+        assert!(!substitutions.fit(&Type::String, &element));
+        assert_eq!(substitutions.settle(&element), Type::Int);
     }
 
     #[test]
-    fn unknown_types_never_contain_themselves() {
-        let mut unknowns = Unknowns::default();
-        let one = unknowns.add();
-        assert!(!unknowns.fit(&Type::list(one.clone()), &one));
-        assert_eq!(unknowns.settle(&one), Type::Dyn);
+    fn type_parameter_never_contains_itself() {
+        let mut substitutions = Substitutions::default();
+        let one = substitutions.add();
+        assert!(!substitutions.fit(&Type::list(one.clone()), &one));
+        assert_eq!(substitutions.settle(&one), Type::Dyn);
     }
 
     #[test]
-    fn failure_changes_nothing() {
-        let mut unknowns = Unknowns::default();
-        let one = unknowns.add();
+    fn failed_fit_changes_no_type_parameter() {
+        let mut substitutions = Substitutions::default();
+        let one = substitutions.add();
         let pairs = [(Type::Int, one.clone()), (Type::String, Type::Bool)];
-        assert!(!unknowns.fit_all(&pairs));
-        assert_eq!(unknowns.resolve(&one), one);
+        assert!(!substitutions.fit_all(&pairs));
+        assert_eq!(substitutions.resolve(&one), one);
     }
 }

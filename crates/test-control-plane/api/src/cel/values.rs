@@ -18,8 +18,8 @@ pub(crate) type Value = Box<dyn Val>;
 /// The identity of list elements, by which lists are compared and added.
 #[derive(Clone, Debug)]
 pub(crate) enum Identity {
-    /// By place.
-    Place,
+    /// By index.
+    Index,
     /// By value.
     Itself,
     /// By members of the elements.
@@ -75,7 +75,7 @@ pub(crate) fn map(members: Vec<(String, Value)>) -> Value {
 pub(crate) fn list(elements: Vec<Value>, identity: Identity) -> Value {
     let elements = CelList::from(elements);
     match identity {
-        Identity::Place => Box::new(elements),
+        Identity::Index => Box::new(elements),
         identity => Box::new(Keyed { elements, identity }),
     }
 }

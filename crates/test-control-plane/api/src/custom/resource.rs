@@ -39,7 +39,8 @@ pub struct CustomResource {
 /// An object can only be converted by a webhook.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "conversion webhook for {from} failed: Post {url:?}: the test control plane calls no webhooks"
+    "conversion webhook for {from} failed: Post {url:?}: the test control plane does not call \
+     webhooks"
 )]
 pub struct ConversionError {
     from: String,

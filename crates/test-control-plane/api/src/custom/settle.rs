@@ -14,7 +14,7 @@ pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io"
 /// The annotation that approves a definition in a protected group.
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// The next version of a definition's status.
+/// The definition after its next status change; `None` if none is due.
 pub type Settled = Option<Value>;
 
 /// A condition to set.

@@ -1,7 +1,8 @@
 //! Decoding of protobuf bodies, which kubectl and typed Go clients send: an envelope that names the
 //! kind, and the object as a message of the kind's schema type.
 //!
-//! These clients accept JSON answers. Protobuf answers go only to clients that accept nothing else.
+//! These clients accept JSON responses. Responses are protobuf only for clients that rank it above
+//! JSON and YAML.
 
 mod message;
 mod scalar;

@@ -36,7 +36,7 @@ pub fn read(body: &[u8]) -> Result<Value, String> {
             Ok(value)
         }
         (None, Ok(())) => Ok(Value::Null),
-        (None, Err(err)) => Err(format!("yaml: {}", error::in_words_of_go(&text, &err))),
+        (None, Err(err)) => Err(format!("yaml: {}", error::to_go_message(&text, &err))),
     }
 }
 

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_those_of_go() {
+    fn url_parts_match_go() {
         let url = Url::parse("HTTPS://u:p@a.example:8443/a b/%2F?x=1&x=%20&y=a+b&z;#f").unwrap();
         assert_eq!(url.scheme, "https");
         assert_eq!(url.host, "a.example:8443");

@@ -1,4 +1,4 @@
-//! Rows of the table of kinds, made of a definition.
+//! Kind rows generated from a CRD.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use super::{Kind, Verb};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subresource {
-    /// `/approval` of requests for certificates.
+    /// `/approval` of certificate signing requests.
     Approval,
     /// `/attach` of pods.
     Attach,

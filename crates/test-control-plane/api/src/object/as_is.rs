@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Draft, Key, Object, raw_member};
 use crate::go::json::cursor::Cursor;
-use crate::go::json::read::{Expect, Place, Twice, read_checked};
+use crate::go::json::read::{DuplicateMembers, Expect, Scope, read_checked};
 use crate::go::json::syntax_error;
 use crate::kinds::{self, Kind, Trait};
 
@@ -17,7 +17,7 @@ pub enum StoreAsIsError {
     #[error("{0}")]
     Syntax(String),
     /// The kind is unknown.
-    #[error("no kind {kind:?} in version {api_version:?}")]
+    #[error("no matches for kind {kind:?} in version {api_version:?}")]
     Kind {
         /// The apiVersion in the text.
         api_version: String,
@@ -99,7 +99,7 @@ pub(super) fn read(text: &[u8]) -> Value {
     let (api_version, kind) = type_meta(text);
     let found = schema::type_of_kind(&api_version, &kind);
     let expect = found.map_or(Expect::Anything, Expect::Object);
-    read_checked(text, expect, Twice::Merge, Place::Root)
+    read_checked(text, expect, DuplicateMembers::Merge, Scope::Root)
 }
 
 fn type_meta(text: &[u8]) -> (String, String) {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn version_alone_is_replaced() {
+    fn only_the_version_is_replaced() {
         assert_eq!(
             versioned(r#"{ "metadata": {"name": "a", "resourceVersion" : "12" }, "x": 1e5 }"#),
             r#"{ "metadata": {"name": "a", "resourceVersion" : "7" }, "x": 1e5 }"#
@@ -182,10 +182,10 @@ mod tests {
     fn read_rejects_texts_of_unknown_kinds() {
         for (text, why) in [
             ("{", "unexpected end of JSON input"),
-            ("{}", "no kind \"\" in version \"\""),
+            ("{}", "no matches for kind \"\" in version \"\""),
             (
                 r#"{"kind":"Pod","apiVersion":"v9"}"#,
-                "no kind \"Pod\" in version \"v9\"",
+                "no matches for kind \"Pod\" in version \"v9\"",
             ),
             (
                 r#"{"kind":"Pod","apiVersion":"v1"}"#,

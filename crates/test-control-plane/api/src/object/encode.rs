@@ -17,7 +17,7 @@ pub(super) struct Encoder {
 
 /// The owner of the `managedFields` around a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Scope {
     Root,
     Metadata,
     Inside,
@@ -28,7 +28,7 @@ impl Encoder {
     pub(super) fn root_member(&mut self, of: Option<&'static Type>, name: &str, value: &Value) {
         self.name(name);
         let expect = of.map_or(Expect::Anything, Expect::Object);
-        self.member(expect, Place::Root, name, value);
+        self.member(expect, Scope::Root, name, value);
     }
 
     /// Appends a member's name and a colon.
@@ -37,23 +37,23 @@ impl Encoder {
         self.text.push(b':');
     }
 
-    fn member(&mut self, expect: Expect, place: Place, name: &str, value: &Value) {
-        let place = match (place, name) {
-            (Place::Root, "metadata") | (Place::Metadata, _) => Place::Metadata,
-            _ => Place::Inside,
+    fn member(&mut self, expect: Expect, scope: Scope, name: &str, value: &Value) {
+        let scope = match (scope, name) {
+            (Scope::Root, "metadata") | (Scope::Metadata, _) => Scope::Metadata,
+            _ => Scope::Inside,
         };
-        self.value(expect.step(name), place, value);
+        self.value(expect.step(name), scope, value);
     }
 
-    fn value(&mut self, expect: Expect, place: Place, value: &Value) {
+    fn value(&mut self, expect: Expect, scope: Scope, value: &Value) {
         match (expect, value) {
             (Expect::One(Kind::Raw), Value::String(text)) => {
                 self.has_held = true;
                 self.text.extend_from_slice(&held::json(text));
             }
-            (Expect::One(Kind::Raw), value) if place == Place::Metadata => self.fields(value),
+            (Expect::One(Kind::Raw), value) if scope == Scope::Metadata => self.fields(value),
             (Expect::Object(_) | Expect::Map(_), Value::Object(members)) => {
-                self.object(expect, place, members);
+                self.object(expect, scope, members);
             }
             (Expect::List(kind), Value::Array(elements)) => {
                 self.text.push(b'[');
@@ -61,7 +61,7 @@ impl Encoder {
                     if index > 0 {
                         self.text.push(b',');
                     }
-                    self.value(Expect::of(kind), place, element);
+                    self.value(Expect::of(kind), scope, element);
                 }
                 self.text.push(b']');
             }
@@ -70,7 +70,7 @@ impl Encoder {
         }
     }
 
-    fn object(&mut self, expect: Expect, place: Place, members: &Map<String, Value>) {
+    fn object(&mut self, expect: Expect, scope: Scope, members: &Map<String, Value>) {
         let mut members: Vec<(&String, &Value)> = members.iter().collect();
         if let Expect::Object(found) = expect {
             let declared = |name: &str| found.fields.iter().position(|field| field.name == name);
@@ -82,7 +82,7 @@ impl Encoder {
                 self.text.push(b',');
             }
             self.name(name);
-            self.member(expect, place, name, value);
+            self.member(expect, scope, name, value);
         }
         self.text.push(b'}');
     }

@@ -1,4 +1,4 @@
-//! The schemas of custom resources, made of their definitions.
+//! Custom resource schemas generated from CRDs.
 //!
 //! Upstream: `BuildOpenAPIV3` of `k8s.io/apiextensions-apiserver`.
 

@@ -3,6 +3,6 @@
 mod definition;
 mod resource;
 
-pub(crate) use crate::go::formats::is_known as is_known_format;
+pub(crate) use crate::go::strfmt::is_known as is_known_format;
 pub(super) use definition::validate as definition;
 pub(super) use resource::validate as resource;

@@ -87,7 +87,7 @@ pub(super) fn of_quota(name: &str, value: &Value, field: &str, errors: &mut Erro
 }
 
 /// Validates a quantity, which may have to be an integer.
-pub(super) fn quantity(value: &Value, comes_whole: bool, field: &str, errors: &mut Errors) {
+pub(super) fn quantity(value: &Value, must_be_integer: bool, field: &str, errors: &mut Errors) {
     let Some(parsed) = parsed(value) else {
         return;
     };
@@ -95,7 +95,7 @@ pub(super) fn quantity(value: &Value, comes_whole: bool, field: &str, errors: &m
         let detail = "must be greater than or equal to 0";
         errors.push(FieldError::invalid(field, value, detail));
     }
-    if comes_whole && parsed.milli_value() % 1000 != 0 {
+    if must_be_integer && parsed.milli_value() % 1000 != 0 {
         errors.push(FieldError::invalid(field, value, "must be an integer"));
     }
 }

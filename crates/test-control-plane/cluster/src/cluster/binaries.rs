@@ -199,12 +199,12 @@ async fn try_start(assets: &Assets) -> Result<Result<(Config, Binaries), Failure
     let mut server = Process::start(KUBE_APISERVER, &assets.kube_apiserver, &arguments, log)?;
     let config = config(port, &tls).await?;
     let ready = until_ready(&config, [&mut etcd, &mut server], assets.start_timeout).await;
-    if let Err((error, said)) = ready {
+    if let Err((error, output)) = ready {
         // The processes end here, before their logs are read.
         drop((server, etcd));
         return Ok(Err(Failure {
             error,
-            port_taken: said.contains(PORT_TAKEN),
+            port_taken: output.contains(PORT_TAKEN),
             folder,
         }));
     }
@@ -270,8 +270,8 @@ async fn until_ready(
     while let Some(path) = wanted.peek() {
         for process in [&mut *etcd, &mut *server] {
             if let Some(status) = process.ended() {
-                let said = process.said();
-                return Err((exited(process, status, &said), said));
+                let output = process.output();
+                return Err((exited(process, status, &output), output));
             }
         }
         let answer = timeout(ANSWER_MAX, ask(&client, path)).await;
@@ -289,15 +289,15 @@ async fn until_ready(
                 last,
                 log: server.log().to_owned(),
             };
-            return Err((error, server.said()));
+            return Err((error, server.output()));
         }
         sleep(POLL).await;
     }
     Ok(())
 }
 
-fn exited(process: &Process, status: std::process::ExitStatus, said: &str) -> ClusterError {
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+fn exited(process: &Process, status: std::process::ExitStatus, output: &str) -> ClusterError {
+    let last = output.lines().rev().find(|line| !line.trim().is_empty());
     ClusterError::Exited {
         program: process.program(),
         status,

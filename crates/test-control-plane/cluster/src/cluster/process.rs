@@ -63,7 +63,7 @@ impl Process {
     }
 
     /// Returns its output so far.
-    pub(super) fn said(&self) -> String {
+    pub(super) fn output(&self) -> String {
         let bytes = std::fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
@@ -103,7 +103,7 @@ impl Process {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     }
 
-    /// This platform has no gentle signal.
+    /// Kills the process: this platform has no SIGTERM.
     #[cfg(not(unix))]
     fn ask_to_end(&mut self) {
         let _ = self.child.kill();

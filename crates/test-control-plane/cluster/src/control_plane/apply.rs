@@ -53,7 +53,7 @@ async fn apply(server: &ApiServer, manifest: &Manifest) -> Result<(), ManifestEr
         return Err(manifest.refused(message));
     }
     if manifest.is_definition() {
-        is_established(server, manifest).await?;
+        check_established(server, manifest).await?;
     }
     Ok(())
 }
@@ -77,8 +77,7 @@ async fn path(server: &ApiServer, manifest: &Manifest) -> Result<String, Manifes
     };
     let Some(resource) = resources.into_iter().flatten().find(named) else {
         return Err(manifest.refused(format!(
-            "the server doesn't serve {kind} in {version}: apply its definition first, or correct \
-             apiVersion and kind"
+            "no matches for kind {kind:?} in version {version:?}; ensure CRDs are installed first"
         )));
     };
     let plural = resource.get("name").and_then(Value::as_str);
@@ -96,7 +95,7 @@ async fn path(server: &ApiServer, manifest: &Manifest) -> Result<String, Manifes
 }
 
 /// Checks that a definition is served. Its status follows the write at once.
-async fn is_established(server: &ApiServer, manifest: &Manifest) -> Result<(), ManifestError> {
+async fn check_established(server: &ApiServer, manifest: &Manifest) -> Result<(), ManifestError> {
     let path = path(server, manifest).await?;
     let (_, stored) = server
         .call_json(Method::GET, &path, MANAGER, &Value::Null)

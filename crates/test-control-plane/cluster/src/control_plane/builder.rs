@@ -122,7 +122,7 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Enables optional features.
+    /// Sets the feature gates.
     #[must_use]
     pub fn feature_gates(mut self, gates: FeatureGates) -> Self {
         self.config.feature_gates = gates;
@@ -136,7 +136,7 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Sets the valid bearer tokens.
+    /// Sets the static bearer tokens.
     #[must_use]
     pub fn tokens(mut self, tokens: Tokens) -> Self {
         self.config.tokens = tokens;
@@ -328,7 +328,7 @@ impl TestControlPlaneBuilder {
                 tls = tls.serving(certificate);
             }
             if let Some(authorities) = self.client_authorities {
-                tls = tls.believing(authorities);
+                tls = tls.trusting_client_authorities(authorities);
             }
             let mut open = async |address, backend| {
                 let (server, stopping) = ((server.clone(), backend), server.stopping());
@@ -352,7 +352,7 @@ impl TestControlPlaneBuilder {
         if let Some(endpoint) = &endpoint {
             publish_client_ca(&server, &endpoint.tls.client_ca_pem()).await;
         }
-        server.install_stock_policy();
+        server.install_bootstrap_policy();
         for definitions in self.definitions {
             apply_all(&server, definitions.read()?).await?;
         }

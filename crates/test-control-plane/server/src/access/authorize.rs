@@ -8,7 +8,7 @@ use crate::auth::attributes::{Attributes, Resource};
 use crate::auth::forbidden::{forbidden, forbidden_object};
 use crate::auth::identity::{Identity, MASTERS, NODES, node_name};
 use crate::auth::mode::AuthorizationMode;
-use crate::auth::rbac::stock;
+use crate::auth::rbac::bootstrap_policy;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 
@@ -42,7 +42,7 @@ impl ApiServer {
             }
             AuthorizationMode::Node => {
                 let is_node = user.is_in(NODES) && node_name(&user.name).is_some();
-                if is_node && stock::allows_node(attributes) {
+                if is_node && bootstrap_policy::allows_node(attributes) {
                     Decision::Allowed(String::new())
                 } else {
                     Decision::NoOpinion(String::new())

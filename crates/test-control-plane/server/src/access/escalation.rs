@@ -38,7 +38,8 @@ impl ApiServer {
         let Some(user) = request.user.as_deref().filter(|user| !user.is_in(MASTERS)) else {
             return Ok(());
         };
-        if !is_policy(&kind.storage) || old.is_some_and(|old| differs_for_deletion_only(new, old)) {
+        if !is_policy(&kind.storage) || old.is_some_and(|old| is_only_mutating_gc_fields(new, old))
+        {
             return Ok(());
         }
         let name = new.metadata().name();
@@ -156,7 +157,7 @@ fn everything() -> [PolicyRule; 2] {
 /// Reports whether an update changes at most owner references and finalizers.
 ///
 /// Upstream: `IsOnlyMutatingGCFields`.
-fn differs_for_deletion_only(new: &Draft, old: &Draft) -> bool {
+fn is_only_mutating_gc_fields(new: &Draft, old: &Draft) -> bool {
     let rest = |draft: &Draft| {
         let mut value = draft.value.clone();
         if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -181,19 +182,22 @@ fn differs_for_deletion_only(new: &Draft, old: &Draft) -> bool {
 fn missing(owned: &[&PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyRule> {
     let mut complex = Vec::new();
     let mut simple: BTreeMap<(String, String), PolicyRule> = BTreeMap::new();
-    for right in wanted.iter().flat_map(single_rights) {
-        if owned.iter().any(|rule| covers(rule, &right)) {
+    for permission in wanted.iter().flat_map(single_permissions) {
+        if owned.iter().any(|rule| covers(rule, &permission)) {
             continue;
         }
-        if right.resources.is_empty() || !right.resource_names.is_empty() {
-            complex.push(right);
+        if permission.resources.is_empty() || !permission.resource_names.is_empty() {
+            complex.push(permission);
             continue;
         }
-        let key = (right.api_groups.concat(), right.resources.concat());
+        let key = (
+            permission.api_groups.concat(),
+            permission.resources.concat(),
+        );
         match simple.get_mut(&key) {
-            Some(rule) => rule.verbs.extend(right.verbs),
+            Some(rule) => rule.verbs.extend(permission.verbs),
             None => {
-                simple.insert(key, right);
+                simple.insert(key, permission);
             }
         }
     }
@@ -202,62 +206,62 @@ fn missing(owned: &[&PolicyRule], wanted: &[PolicyRule]) -> Vec<PolicyRule> {
 }
 
 /// Splits a rule into rules with a single verb, group, resource, name or path.
-fn single_rights(rule: &PolicyRule) -> Vec<PolicyRule> {
-    let mut rights = Vec::new();
+fn single_permissions(rule: &PolicyRule) -> Vec<PolicyRule> {
+    let mut permissions = Vec::new();
     for group in &rule.api_groups {
         for resource in &rule.resources {
             for verb in &rule.verbs {
-                let right = PolicyRule {
+                let permission = PolicyRule {
                     verbs: vec![verb.clone()],
                     api_groups: vec![group.clone()],
                     resources: vec![resource.clone()],
                     ..PolicyRule::default()
                 };
                 if rule.resource_names.is_empty() {
-                    rights.push(right);
+                    permissions.push(permission);
                     continue;
                 }
-                rights.extend(rule.resource_names.iter().map(|name| PolicyRule {
+                permissions.extend(rule.resource_names.iter().map(|name| PolicyRule {
                     resource_names: vec![name.clone()],
-                    ..right.clone()
+                    ..permission.clone()
                 }));
             }
         }
     }
     for url in &rule.non_resource_urls {
-        rights.extend(rule.verbs.iter().map(|verb| PolicyRule {
+        permissions.extend(rule.verbs.iter().map(|verb| PolicyRule {
             verbs: vec![verb.clone()],
             non_resource_urls: vec![url.clone()],
             ..PolicyRule::default()
         }));
     }
-    rights
+    permissions
 }
 
-/// Reports whether a rule covers a permission returned by [`single_rights`].
-fn covers(rule: &PolicyRule, right: &PolicyRule) -> bool {
+/// Reports whether a rule covers a permission returned by [`single_permissions`].
+fn covers(rule: &PolicyRule, permission: &PolicyRule) -> bool {
     let has = |list: &[String], wanted: &[String]| {
         list.iter().any(|l| l == ALL) || wanted.iter().all(|w| list.contains(w))
     };
-    let resources = has(&rule.resources, &right.resources)
-        || right.resources.iter().all(|wanted| {
+    let resources = has(&rule.resources, &permission.resources)
+        || permission.resources.iter().all(|wanted| {
             let subresource = wanted.split_once('/').map(|(_, sub)| format!("*/{sub}"));
             rule.resources.contains(wanted)
                 || subresource.is_some_and(|any| rule.resources.contains(&any))
         });
     let names = rule.resource_names.is_empty()
-        || !right.resource_names.is_empty()
-            && right
+        || !permission.resource_names.is_empty()
+            && permission
                 .resource_names
                 .iter()
                 .all(|n| rule.resource_names.contains(n));
-    let urls = right.non_resource_urls.iter().all(|wanted| {
+    let urls = permission.non_resource_urls.iter().all(|wanted| {
         rule.non_resource_urls
             .iter()
             .any(|url| covers_path(url, wanted))
     });
-    has(&rule.verbs, &right.verbs)
-        && has(&rule.api_groups, &right.api_groups)
+    has(&rule.verbs, &permission.verbs)
+        && has(&rule.api_groups, &permission.api_groups)
         && resources
         && names
         && urls

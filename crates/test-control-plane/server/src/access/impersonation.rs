@@ -228,7 +228,7 @@ fn user_resource(mode: Mode, name: &str) -> Resource<'_> {
         };
     }
     match valid_node(name) {
-        // This right covers only the associated node, so it names all nodes.
+        // This permission covers only the associated node, so it names all nodes.
         Some(_) if mode == Mode::AssociatedNode => named(mode.group(), "nodes", "*"),
         Some(node) if mode != Mode::Legacy => named(mode.group(), "nodes", node),
         _ => named(mode.group(), "users", name),

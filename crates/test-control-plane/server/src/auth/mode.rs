@@ -28,20 +28,20 @@ pub struct Authorization(Vec<AuthorizationMode>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorizationError {
     /// The list is empty.
-    #[error("at least one authorization mode is needed, of {KNOWN}")]
+    #[error("at least one authorization-mode must be passed")]
     Empty,
     /// The mode needs an external service.
-    #[error("the authorization mode {0} is not supported, known are {KNOWN}")]
+    #[error("authorization-mode {0:?} is not supported; must be one of {KNOWN}")]
     NotSupported(String),
     /// The mode is unknown.
-    #[error("unknown authorization mode {0:?}, known are {KNOWN}")]
+    #[error("authorization-mode {0:?} is not a valid mode; must be one of {KNOWN}")]
     Unknown(String),
     /// The list has the mode twice.
-    #[error("the authorization mode {0} is named more than once")]
+    #[error("authorization-mode \"{0}\" has mode specified more than once")]
     Repeated(AuthorizationMode),
 }
 
-const KNOWN: &str = "AlwaysAllow, AlwaysDeny, Node and RBAC";
+const KNOWN: &str = "AlwaysAllow, AlwaysDeny, Node, RBAC";
 
 impl Authorization {
     /// Decides by roles and bindings, as in most clusters.
@@ -142,16 +142,16 @@ mod tests {
     #[test]
     fn invalid_mode_lists_are_rejected() {
         for (list, message) in [
-            ("", "at least one authorization mode is needed"),
+            ("", "at least one authorization-mode must be passed"),
             (
                 "RBAC,Webhook",
-                "the authorization mode Webhook is not supported",
+                "authorization-mode \"Webhook\" is not supported",
             ),
-            ("ABAC", "the authorization mode ABAC is not supported"),
-            ("rbac", "unknown authorization mode \"rbac\""),
+            ("ABAC", "authorization-mode \"ABAC\" is not supported"),
+            ("rbac", "authorization-mode \"rbac\" is not a valid mode"),
             (
                 "RBAC,RBAC",
-                "the authorization mode RBAC is named more than once",
+                "authorization-mode \"RBAC\" has mode specified more than once",
             ),
         ] {
             let error = list.parse::<Authorization>().unwrap_err().to_string();

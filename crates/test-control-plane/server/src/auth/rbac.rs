@@ -1,8 +1,8 @@
 //! Role-based access control by the stored roles and bindings.
 
+pub(crate) mod bootstrap_policy;
 pub(crate) mod index;
 pub(crate) mod rule;
-pub(crate) mod stock;
 
 use std::sync::{Arc, PoisonError, RwLock};
 

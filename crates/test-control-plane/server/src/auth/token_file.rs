@@ -22,13 +22,13 @@ pub struct TokenFileError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFileFlaw {
     /// The line has fewer than three columns.
-    #[error("needs at least token, user and uid, but has {0} of them")]
+    #[error("must have at least 3 columns (token, user name, user uid), found {0}")]
     Columns(usize),
     /// An unquoted column contains a quote.
-    #[error("a quote inside of a column that is not quoted")]
+    #[error("bare \" in non-quoted field")]
     BareQuote,
     /// A quoted column has no closing quote, or text after it.
-    #[error("a quoted column without its closing quote, or with text behind it")]
+    #[error("extraneous or missing \" in quoted-field")]
     OpenQuote,
     /// The first column is empty.
     #[error("the token is empty")]
@@ -207,7 +207,8 @@ mod tests {
         let message = read("a,b").unwrap_err().to_string();
         assert_eq!(
             message,
-            "line 1 of the token file: needs at least token, user and uid, but has 2 of them"
+            "line 1 of the token file: must have at least 3 columns (token, user name, user uid), \
+             found 2"
         );
     }
 }

@@ -132,7 +132,7 @@ impl Faults {
     }
 
     /// Applies an action to the matching open watches, but not to later ones.
-    pub fn strike_open_watches(&self, matcher: RequestMatcher, action: WatchAction) -> RuleId {
+    pub fn apply_to_open_watches(&self, matcher: RequestMatcher, action: WatchAction) -> RuleId {
         let rule = WatchRule::new(matcher, action);
         let id = self.lock().add_watch_rule(rule, true);
         self.tell_watches();
@@ -276,7 +276,7 @@ impl State {
             if decision.is_decided() {
                 break;
             }
-            if active.rule.matcher.matches(facts, body) && active.running.strikes() {
+            if active.rule.matcher.matches(facts, body) && active.running.selects_next() {
                 *self.hits.entry(active.id).or_default() += 1;
                 decision.add(&active.rule, &mut active.running.random);
             }

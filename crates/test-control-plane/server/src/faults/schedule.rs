@@ -118,7 +118,7 @@ impl Running {
     }
 
     /// Counts a match. Returns true if it is selected.
-    pub(crate) fn strikes(&mut self) -> bool {
+    pub(crate) fn selects_next(&mut self) -> bool {
         let schedule = self.schedule;
         let elapsed = self.started.elapsed();
         if self.is_exhausted() || schedule.after.is_some_and(|after| elapsed < after) {
@@ -132,7 +132,7 @@ impl Running {
         if counted % every != every - 1 {
             return false;
         }
-        let struck = schedule.probability.is_none_or(|probability| {
+        let selected = schedule.probability.is_none_or(|probability| {
             let probability = if probability.is_nan() {
                 0.0
             } else {
@@ -140,8 +140,8 @@ impl Running {
             };
             self.random.random_bool(probability.clamp(0.0, 1.0))
         });
-        self.hits += u64::from(struck);
-        struck
+        self.hits += u64::from(selected);
+        selected
     }
 
     /// Reports whether no later match can be selected.
@@ -161,8 +161,8 @@ mod tests {
 
     fn pattern(schedule: Schedule, count: usize) -> String {
         let mut running = Running::start(schedule, 7);
-        let mark = |struck| if struck { 'x' } else { '.' };
-        (0..count).map(|_| mark(running.strikes())).collect()
+        let mark = |selected| if selected { 'x' } else { '.' };
+        (0..count).map(|_| mark(running.selects_next())).collect()
     }
 
     #[test]
@@ -179,9 +179,9 @@ mod tests {
     #[test]
     fn probability_follows_the_seed() {
         let schedule = Schedule::always().probability(0.3);
-        let struck = pattern(schedule, 1000);
-        assert_eq!(struck, pattern(schedule, 1000));
-        let hits = struck.matches('x').count();
+        let selected = pattern(schedule, 1000);
+        assert_eq!(selected, pattern(schedule, 1000));
+        let hits = selected.matches('x').count();
         assert!((250..350).contains(&hits), "{hits}");
     }
 
@@ -190,11 +190,11 @@ mod tests {
         let second = Duration::from_secs(1);
         let schedule = Schedule::always().between(second, 3 * second);
         let mut running = Running::start(schedule, 7);
-        let mut struck = Vec::new();
+        let mut selected = Vec::new();
         for _ in 0..4 {
-            struck.push(running.strikes());
+            selected.push(running.selects_next());
             tokio::time::advance(second).await;
         }
-        assert_eq!(struck, [false, true, true, false]);
+        assert_eq!(selected, [false, true, true, false]);
     }
 }

@@ -97,7 +97,7 @@ impl Watches {
     ) -> Vec<RuleId> {
         applied.retain(|old| self.rules.iter().any(|active| active.id == old.id));
         let known = seen.newest;
-        let mut struck = Vec::new();
+        let mut selected = Vec::new();
         for active in &mut self.rules {
             if known.is_some_and(|known| active.id <= known) {
                 continue;
@@ -107,13 +107,13 @@ impl Watches {
                 .opened_before
                 .is_none_or(|before| seen.watch < before)
                 && active.rule.matcher.matches(facts, &[])
-                && active.running.strikes();
+                && active.running.selects_next();
             if applies {
-                struck.push(active.id);
+                selected.push(active.id);
                 let random = StdRng::from_rng(&mut active.running.random);
                 applied.push(Applied::new(active.id, active.rule.clone(), random));
             }
         }
-        struck
+        selected
     }
 }

@@ -58,7 +58,7 @@ impl Configuration {
                 let why = format!("error strict decoding YAML: {why}");
                 Err(ApiError::bad_request(why))
             }
-            (Some(why), FieldValidation::Warn | FieldValidation::Unasked) => Ok(Some(why)),
+            (Some(why), FieldValidation::Warn | FieldValidation::Unspecified) => Ok(Some(why)),
         }
     }
 }
@@ -100,7 +100,7 @@ mod tests {
             assert_eq!(read.value, json!({"a": 3, "b": 2}));
             let why = "error converting YAML to JSON: yaml: unmarshal errors:\n  line 3: key \
                        \"a\" already set in map";
-            assert_eq!(read.warning(FieldValidation::Unasked), Ok(Some(why)));
+            assert_eq!(read.warning(FieldValidation::Unspecified), Ok(Some(why)));
             assert_eq!(read.warning(FieldValidation::Ignore), Ok(None));
             let err = read.warning(FieldValidation::Strict).unwrap_err();
             assert_eq!(err.message, format!("error strict decoding YAML: {why}"));

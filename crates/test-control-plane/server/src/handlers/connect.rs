@@ -8,7 +8,7 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::Value;
 
 use crate::auth::attributes::Attributes;
-use crate::containers::{PodAddress, Refusal};
+use crate::containers::{KubeletError, PodAddress};
 use crate::incoming::Incoming;
 use crate::reply::Reply;
 use crate::route::ResourceRequest;
@@ -71,7 +71,7 @@ impl ApiServer {
         let process = channels.clone().and(process);
         // Only the translation for version 5 accepts the connection before it asks the kubelet.
         let process = match (process, handshake.protocol) {
-            (Err(refusal), Protocol::V4) => return Err(as_error(refusal)),
+            (Err(error), Protocol::V4) => return Err(as_error(error)),
             (process, _) => process,
         };
         let channels = channels.unwrap_or_default();
@@ -169,12 +169,12 @@ fn nothing_listens(node: &str) -> ApiError {
 }
 
 /// Returns the answer for the error of a kubelet.
-fn as_error(refusal: Refusal) -> ApiError {
-    match refusal.code {
-        400 => ApiError::bad_request(refusal.message),
-        404 => ApiError::new(404, "NotFound", refusal.message),
-        502 => ApiError::internal(format!("error dialing backend: {}", refusal.message)),
-        _ => ApiError::internal(refusal.message),
+fn as_error(error: KubeletError) -> ApiError {
+    match error.code {
+        400 => ApiError::bad_request(error.message),
+        404 => ApiError::new(404, "NotFound", error.message),
+        502 => ApiError::internal(format!("error dialing backend: {}", error.message)),
+        _ => ApiError::internal(error.message),
     }
 }
 
@@ -191,8 +191,8 @@ const PORTS_MAX: usize = 127;
 /// Reads the ports to forward.
 ///
 /// Upstream: `BuildV4Options`
-pub(super) fn ports(incoming: &Incoming, parameter: &str) -> Result<Vec<u16>, Refusal> {
-    let refused = |message: String| Refusal::new(400, message);
+pub(super) fn ports(incoming: &Incoming, parameter: &str) -> Result<Vec<u16>, KubeletError> {
+    let refused = |message: String| KubeletError::new(400, message);
     let texts = query_values(&incoming.query_text, parameter);
     let texts: Vec<&str> = texts.iter().flat_map(|text| text.split(',')).collect();
     if texts.iter().all(|text| text.is_empty()) {

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use crate::containers::{LogOptions, Refusal};
+use crate::containers::{KubeletError, LogOptions};
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
@@ -29,7 +29,7 @@ impl ApiServer {
         let Some(kubelets) = self.kubelets() else {
             return Ok(reply::text(StatusCode::OK, ""));
         };
-        let refused = |refusal| as_error(refusal, &request.name);
+        let refused = |error| as_error(error, &request.name);
         let pod = kubelets.find(address).await.map_err(refused)?;
         let pieces = pod.log(&container, &options).map_err(refused)?;
         if options.follow {
@@ -100,15 +100,15 @@ fn parse_time(text: &str) -> ApiResult<Timestamp> {
 /// Returns the API server's answer for the error of a kubelet.
 ///
 /// Upstream: `GenericHttpResponseChecker.Check`
-fn as_error(refusal: Refusal, name: &str) -> ApiError {
-    match refusal.code {
-        400 => ApiError::bad_request(refusal.message),
+fn as_error(error: KubeletError, name: &str) -> ApiError {
+    match error.code {
+        400 => ApiError::bad_request(error.message),
         404 => ApiError::new(
             404,
             "NotFound",
             format!("the server could not find the requested resource ( pods/log {name})"),
         ),
-        500 => ApiError::internal_error(&refusal.message),
-        _ => ApiError::internal(refusal.message),
+        500 => ApiError::internal_error(&error.message),
+        _ => ApiError::internal(error.message),
     }
 }

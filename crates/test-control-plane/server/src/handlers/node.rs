@@ -15,7 +15,7 @@ use serde_json::json;
 use super::connect::{ports, query_values};
 use crate::auth::attributes::{Attributes, Resource};
 use crate::auth::identity::{ANONYMOUS, Identity};
-use crate::containers::{Kubelets, NodePod, PodAddress, Refusal};
+use crate::containers::{KubeletError, Kubelets, NodePod, PodAddress};
 use crate::incoming::Incoming;
 use crate::reply::{self, BoxError, Reply};
 use crate::server::{ApiServer, ConnectionDropped};
@@ -26,17 +26,20 @@ const STREAMS: [&str; 3] = ["input", "output", "error"];
 
 /// A request that a kubelet answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Asked<'a> {
+enum KubeletRequest<'a> {
     /// Its health.
     Health,
     /// Its pods.
     Pods,
     /// A log, a process or ports of a pod.
-    Pod { what: What<'a>, pod: Wanted<'a> },
+    Pod {
+        endpoint: PodEndpoint<'a>,
+        pod: PodRef<'a>,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What<'a> {
+enum PodEndpoint<'a> {
     Log(&'a str),
     Exec(&'a str),
     Attach(&'a str),
@@ -45,37 +48,41 @@ enum What<'a> {
 
 /// A pod in a path; the uid is optional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Wanted<'a> {
+struct PodRef<'a> {
     namespace: &'a str,
     name: &'a str,
     uid: &'a str,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> KubeletRequest<'a> {
     /// Splits a path; `None` for an unknown one.
     fn of(path: &'a str) -> Option<Self> {
         let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
-        let wanted = |namespace, name, uid| Wanted {
+        let pod_ref = |namespace, name, uid| PodRef {
             namespace,
             name,
             uid,
         };
-        let (what, pod) = match segments.as_slice() {
+        let (endpoint, pod) = match segments.as_slice() {
             ["healthz"] | ["healthz", "ping" | "log" | "syncloop"] => return Some(Self::Health),
             ["pods"] => return Some(Self::Pods),
-            ["containerLogs", space, name, it] => (What::Log(it), wanted(space, name, "")),
-            ["exec", space, name, it] => (What::Exec(it), wanted(space, name, "")),
-            ["exec", space, name, uid, it] => (What::Exec(it), wanted(space, name, uid)),
-            ["attach", space, name, it] => (What::Attach(it), wanted(space, name, "")),
-            ["attach", space, name, uid, it] => (What::Attach(it), wanted(space, name, uid)),
-            ["portForward", space, name] => (What::PortForward, wanted(space, name, "")),
-            ["portForward", space, name, uid] => (What::PortForward, wanted(space, name, uid)),
+            ["containerLogs", space, name, it] => (PodEndpoint::Log(it), pod_ref(space, name, "")),
+            ["exec", space, name, it] => (PodEndpoint::Exec(it), pod_ref(space, name, "")),
+            ["exec", space, name, uid, it] => (PodEndpoint::Exec(it), pod_ref(space, name, uid)),
+            ["attach", space, name, it] => (PodEndpoint::Attach(it), pod_ref(space, name, "")),
+            ["attach", space, name, uid, it] => {
+                (PodEndpoint::Attach(it), pod_ref(space, name, uid))
+            }
+            ["portForward", space, name] => (PodEndpoint::PortForward, pod_ref(space, name, "")),
+            ["portForward", space, name, uid] => {
+                (PodEndpoint::PortForward, pod_ref(space, name, uid))
+            }
             _ => return None,
         };
-        Some(Self::Pod { what, pod })
+        Some(Self::Pod { endpoint, pod })
     }
 
-    /// Returns the subresource of `nodes` that the sender needs permission for.
+    /// Returns the subresources of `nodes`; permission for any one of them suffices.
     ///
     /// Upstream: `NodeRequestAttributesGetter`
     fn subresources(&self) -> &'static [&'static str] {
@@ -99,21 +106,22 @@ impl ApiServer {
     {
         let incoming = self.receive(request).await;
         let answered = Box::pin(self.answer_for_nodes(&incoming)).await;
-        Ok(answered.unwrap_or_else(|refusal| as_text(&refusal)))
+        Ok(answered.unwrap_or_else(|error| as_text(&error)))
     }
 
-    async fn answer_for_nodes(&self, incoming: &Incoming) -> Result<Reply, Refusal> {
+    async fn answer_for_nodes(&self, incoming: &Incoming) -> Result<Reply, KubeletError> {
         let user = self.authenticate(&incoming.headers, &incoming.sender);
         let user = user.ok().filter(|user| user.name != ANONYMOUS);
-        let user = user.ok_or_else(|| Refusal::new(401, "Unauthorized"))?;
-        let asked = Asked::of(&incoming.path).ok_or_else(unknown)?;
-        let address = match &asked {
-            Asked::Pod { pod, .. } => self.address_of(*pod),
-            Asked::Health | Asked::Pods => None,
+        let user = user.ok_or_else(|| KubeletError::new(401, "Unauthorized"))?;
+        let request = KubeletRequest::of(&incoming.path).ok_or_else(unknown)?;
+        let address = match &request {
+            KubeletRequest::Pod { pod, .. } => self.address_of(*pod),
+            KubeletRequest::Health | KubeletRequest::Pods => None,
         };
         let node = address.as_ref().map_or("", |address| &*address.node);
-        self.authorize_for_node(&user, &incoming.method, &asked, node)?;
-        self.answer_asked(incoming, &asked, address, "").await
+        self.authorize_for_node(&user, &incoming.method, &request, node)?;
+        self.answer_kubelet_request(incoming, &request, address, "")
+            .await
     }
 
     /// Answers a request through the proxy to a node; its sender may use the proxy.
@@ -126,21 +134,24 @@ impl ApiServer {
             uid: String::new(),
         };
         let kubelets = self.kubelets().ok_or_else(ApiError::no_such_resource)?;
-        if let Err(refusal) = kubelets.find(ping).await
-            && refusal.code == 502
+        if let Err(error) = kubelets.find(ping).await
+            && error.code == 502
         {
-            let message = format!("error trying to reach service: {}", refusal.message);
+            let message = format!("error trying to reach service: {}", error.message);
             return Err(ApiError::new(503, "ServiceUnavailable", message));
         }
         let answered = async {
-            let asked = Asked::of(path).ok_or_else(unknown)?;
-            let address = match &asked {
-                Asked::Pod { pod, .. } => self.address_of(*pod).filter(|it| it.node == node),
-                Asked::Health | Asked::Pods => None,
+            let request = KubeletRequest::of(path).ok_or_else(unknown)?;
+            let address = match &request {
+                KubeletRequest::Pod { pod, .. } => {
+                    self.address_of(*pod).filter(|it| it.node == node)
+                }
+                KubeletRequest::Health | KubeletRequest::Pods => None,
             };
-            self.answer_asked(incoming, &asked, address, node).await
+            self.answer_kubelet_request(incoming, &request, address, node)
+                .await
         };
-        Ok(answered.await.unwrap_or_else(|refusal| as_text(&refusal)))
+        Ok(answered.await.unwrap_or_else(|error| as_text(&error)))
     }
 
     /// Requires permission for one of the subresources.
@@ -148,9 +159,9 @@ impl ApiServer {
         &self,
         user: &Identity,
         method: &Method,
-        asked: &Asked<'_>,
+        request: &KubeletRequest<'_>,
         node: &str,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), KubeletError> {
         let verb = match method.as_str() {
             "POST" => "create",
             "PUT" => "update",
@@ -170,7 +181,7 @@ impl ApiServer {
             );
             self.authorize(user, &attributes).is_ok()
         };
-        let subresources = asked.subresources();
+        let subresources = request.subresources();
         if subresources.iter().any(is_allowed) {
             return Ok(());
         }
@@ -179,60 +190,62 @@ impl ApiServer {
             user.name,
             subresources.join(" ")
         );
-        Err(Refusal::new(403, message))
+        Err(KubeletError::new(403, message))
     }
 
     /// Returns the address of a pod on a node.
-    fn address_of(&self, wanted: Wanted<'_>) -> Option<PodAddress> {
+    fn address_of(&self, pod_ref: PodRef<'_>) -> Option<PodAddress> {
         let pods = kinds::by_resource("", "v1", "pods")?;
-        let key = Key::new(pods, wanted.namespace, wanted.name);
+        let key = Key::new(pods, pod_ref.namespace, pod_ref.name);
         let pod = self.store().get(&key)?.draft();
         let uid = pod.text("/metadata/uid").unwrap_or_default();
         let node = pod.text("/spec/nodeName").unwrap_or_default();
-        let is_meant = !node.is_empty() && (wanted.uid.is_empty() || wanted.uid == uid);
+        let is_meant = !node.is_empty() && (pod_ref.uid.is_empty() || pod_ref.uid == uid);
         is_meant.then(|| PodAddress {
             node: node.to_owned(),
-            namespace: wanted.namespace.to_owned(),
-            name: wanted.name.to_owned(),
+            namespace: pod_ref.namespace.to_owned(),
+            name: pod_ref.name.to_owned(),
             uid: uid.to_owned(),
         })
     }
 
     /// Answers for a node, or for all nodes.
-    async fn answer_asked(
+    async fn answer_kubelet_request(
         &self,
         incoming: &Incoming,
-        asked: &Asked<'_>,
+        request: &KubeletRequest<'_>,
         address: Option<PodAddress>,
         node: &str,
-    ) -> Result<Reply, Refusal> {
-        let (what, wanted) = match asked {
-            Asked::Health => return Ok(reply::plain(StatusCode::OK, "ok")),
-            Asked::Pods => return Ok(self.pods_of(node)),
-            Asked::Pod { what, pod } => (*what, *pod),
+    ) -> Result<Reply, KubeletError> {
+        let (endpoint, pod_ref) = match request {
+            KubeletRequest::Health => return Ok(reply::plain(StatusCode::OK, "ok")),
+            KubeletRequest::Pods => return Ok(self.pods_of(node)),
+            KubeletRequest::Pod { endpoint, pod } => (*endpoint, *pod),
         };
-        let missing = || match what {
-            What::Log(_) => Refusal::new(404, format!("pod {:?} not found\n", wanted.name)),
-            _ => Refusal::new(404, "pod does not exist"),
+        let missing = || match endpoint {
+            PodEndpoint::Log(_) => {
+                KubeletError::new(404, format!("pod {:?} not found\n", pod_ref.name))
+            }
+            _ => KubeletError::new(404, "pod does not exist"),
         };
         let address = address.ok_or_else(missing)?;
         let kubelets: &Arc<dyn Kubelets> = self.kubelets().ok_or_else(missing)?;
         let pod = kubelets.find(address).await?;
-        match what {
-            What::Log(container) => self.node_log(incoming, wanted, container, pod).await,
-            _ => self.connect_at_node(incoming, what, pod),
+        match endpoint {
+            PodEndpoint::Log(container) => self.node_log(incoming, pod_ref, container, pod).await,
+            _ => self.connect_at_node(incoming, endpoint, pod),
         }
     }
 
     async fn node_log(
         &self,
         incoming: &Incoming,
-        wanted: Wanted<'_>,
+        pod_ref: PodRef<'_>,
         container: &str,
         pod: Arc<dyn NodePod>,
-    ) -> Result<Reply, Refusal> {
-        let options = self.log_options(wanted.name, &incoming.query);
-        let options = options.map_err(|err| as_refusal(&err))?;
+    ) -> Result<Reply, KubeletError> {
+        let options = self.log_options(pod_ref.name, &incoming.query);
+        let options = options.map_err(|err| as_kubelet_error(&err))?;
         let pieces = pod.log(container, &options)?;
         if options.follow {
             return Ok(reply::streamed_text(pieces));
@@ -244,20 +257,20 @@ impl ApiServer {
     fn connect_at_node(
         &self,
         incoming: &Incoming,
-        what: What<'_>,
+        endpoint: PodEndpoint<'_>,
         pod: Arc<dyn NodePod>,
-    ) -> Result<Reply, Refusal> {
-        let supported: &[Protocol] = match what {
-            What::PortForward => &[Protocol::V4],
+    ) -> Result<Reply, KubeletError> {
+        let supported: &[Protocol] = match endpoint {
+            PodEndpoint::PortForward => &[Protocol::V4],
             _ => &[Protocol::V5, Protocol::V4],
         };
-        let process = match what {
-            What::Exec(container) => {
+        let process = match endpoint {
+            PodEndpoint::Exec(container) => {
                 let command = query_values(&incoming.query_text, "command");
                 pod.exec(container, command)?
             }
-            What::Attach(container) => pod.attach(container)?,
-            What::PortForward | What::Log(_) => {
+            PodEndpoint::Attach(container) => pod.attach(container)?,
+            PodEndpoint::PortForward | PodEndpoint::Log(_) => {
                 let ports = ports(incoming, "port")?;
                 let handshake = handshake(incoming, supported)?;
                 return Ok(handshake.accept(self, |socket| streams::forward(socket, ports, pod)));
@@ -290,21 +303,21 @@ impl ApiServer {
     }
 }
 
-fn handshake(incoming: &Incoming, supported: &[Protocol]) -> Result<Handshake, Refusal> {
-    Handshake::of(incoming, supported).map_err(|err| as_refusal(&err))
+fn handshake(incoming: &Incoming, supported: &[Protocol]) -> Result<Handshake, KubeletError> {
+    Handshake::of(incoming, supported).map_err(|err| as_kubelet_error(&err))
 }
 
-fn as_refusal(error: &ApiError) -> Refusal {
-    Refusal::new(error.code, error.message.clone())
+fn as_kubelet_error(error: &ApiError) -> KubeletError {
+    KubeletError::new(error.code, error.message.clone())
 }
 
-fn unknown() -> Refusal {
-    Refusal::new(404, "404 page not found\n")
+fn unknown() -> KubeletError {
+    KubeletError::new(404, "404 page not found\n")
 }
 
 /// Returns the answer for an error.
-fn as_text(refusal: &Refusal) -> Reply {
-    let code = StatusCode::from_u16(refusal.code);
+fn as_text(error: &KubeletError) -> Reply {
+    let code = StatusCode::from_u16(error.code);
     let code = code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    reply::plain(code, refusal.message.clone())
+    reply::plain(code, error.message.clone())
 }

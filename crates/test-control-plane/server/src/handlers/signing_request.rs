@@ -1,4 +1,4 @@
-//! Requests for certificates: their user, their conditions, and the permission to approve them.
+//! Certificate signing requests: user, conditions, and the permission to approve them.
 
 use kube_test_control_plane_api::kinds::{Subresource, Target};
 use kube_test_control_plane_api::members::{list_at, object_mut, text};
@@ -18,7 +18,7 @@ const REQUESTS: &str = "certificatesigningrequests";
 const APPROVALS: [&str; 2] = ["Approved", "Denied"];
 
 impl ApiServer {
-    /// Sets the user of a new request for a certificate.
+    /// Sets the user of a new certificate signing request.
     pub(crate) fn note_requester(request: &ResourceRequest, draft: &mut Draft) {
         if &*request.kind.storage != REQUESTS || !draft.value["spec"].is_object() {
             return;
@@ -32,8 +32,8 @@ impl ApiServer {
         spec.extend(user.as_object().cloned().unwrap_or_default());
     }
 
-    /// Completes an update of a request for a certificate: the status keeps the approval, and new
-    /// conditions get their times.
+    /// Completes an update of a certificate signing request: the status keeps the approval, and
+    /// new conditions get their times.
     pub(crate) fn complete_signing_request(
         &self,
         request: &ResourceRequest,

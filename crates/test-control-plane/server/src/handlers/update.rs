@@ -1,4 +1,4 @@
-//! Update and patch. A patch is an update to its result.
+//! Update and patch. A patch is applied first, then handled as an update.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use kube_test_control_plane_api::kinds::{Subresource, Target, Trait, Verb};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{validation, warnings};
 
-use crate::access::Admission;
+use crate::access::RequestIdentity;
 use crate::faults::{ReadView, RequestFacts};
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
@@ -23,18 +23,18 @@ impl ApiServer {
     /// Answers an authenticated request.
     pub(super) async fn dispatch(
         &self,
-        admission: &Admission,
+        identity: &RequestIdentity,
         incoming: &Incoming,
         facts: &Arc<RequestFacts>,
     ) -> ApiResult<Reply> {
-        self.admit(admission, incoming)?;
+        self.authorize_request(identity, incoming)?;
         let custom = self.custom_kinds();
         match route(&incoming.method, &incoming.path, &incoming.query, &custom)? {
             Route::Resource(mut request) => {
                 if let Some(error) = &incoming.unreadable {
                     return Err(error.clone());
                 }
-                request.user = Some(Arc::clone(&admission.user));
+                request.user = Some(Arc::clone(&identity.user));
                 let read_view = self.faults().read_view(Arc::clone(facts));
                 let handled = self.handle(&request, incoming, read_view);
                 let reply = if self.is_deep(&request, incoming) {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kube_test_control_plane_api::status::ApiError;
 use tokio::time::Instant;
 
-use crate::access::Admission;
+use crate::access::RequestIdentity;
 use crate::audit::AuditEntry;
 use crate::faults::RequestFacts;
 use crate::incoming::Incoming;
@@ -19,7 +19,7 @@ use crate::server::ApiServer;
 pub(crate) struct Recording<'a> {
     pub server: &'a ApiServer,
     pub incoming: &'a Incoming,
-    pub admission: &'a Admission,
+    pub identity: &'a RequestIdentity,
     pub(crate) facts: &'a RequestFacts,
     /// The response header `Audit-Id`.
     pub(crate) audit_id: &'a str,
@@ -38,9 +38,8 @@ impl Recording<'_> {
             return;
         }
         let revision_after = self.server.store().revision();
-        let mut entry =
-            AuditEntry::new(self.facts, Arc::clone(&self.admission.user), self.received);
-        entry.impersonator.clone_from(&self.admission.impersonator);
+        let mut entry = AuditEntry::new(self.facts, Arc::clone(&self.identity.user), self.received);
+        entry.impersonator.clone_from(&self.identity.impersonator);
         self.audit_id.clone_into(&mut entry.audit_id);
         self.incoming
             .header(CONTENT_TYPE)

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::watch;
 
 use super::{PIPE_MAX, Piece, Protocol, READ_MAX, Socket};
-use crate::containers::{Exit, Process, Refusal, Stdio, TerminalSize};
+use crate::containers::{Exit, KubeletError, Process, Stdio, TerminalSize};
 
 const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
@@ -32,7 +32,7 @@ impl Channels {
     /// # Errors
     ///
     /// None of the streams is wanted.
-    pub(crate) fn of(query: &Query, names: [&str; 3]) -> Result<Self, Refusal> {
+    pub(crate) fn of(query: &Query, names: [&str; 3]) -> Result<Self, KubeletError> {
         let tty = query.flag("tty");
         let [stdin, stdout, stderr] = names.map(|name| query.flag(name));
         // A terminal has one output.
@@ -41,7 +41,7 @@ impl Channels {
             return Ok(Self { wanted, tty });
         }
         let message = "you must specify at least 1 of stdin, stdout, stderr";
-        Err(Refusal::new(400, message))
+        Err(KubeletError::new(400, message))
     }
 
     /// Returns the channel of the empty message that confirms the connection.
@@ -106,14 +106,14 @@ pub(crate) async fn converse(
     mut socket: Socket,
     protocol: Protocol,
     channels: Channels,
-    process: Result<Process, Refusal>,
+    process: Result<Process, KubeletError>,
 ) {
     if !socket.send(channels.first(), b"").await {
         return;
     }
     let status = match process {
         Ok(process) => run(&mut socket, protocol, channels, process).await,
-        Err(refusal) => Some(refused(&refusal)),
+        Err(error) => Some(refused(&error)),
     };
     if let Some(status) = status
         && socket.send(STATUS, status.to_string().as_bytes()).await
@@ -209,8 +209,8 @@ fn status_of(exit: &Result<(), Exit>, protocol: Protocol) -> Value {
 }
 
 /// Returns the status of a process that was not started.
-fn refused(refusal: &Refusal) -> Value {
-    let message = format!("unable to upgrade connection: {}", refusal.message);
+fn refused(error: &KubeletError) -> Value {
+    let message = format!("unable to upgrade connection: {}", error.message);
     without_type(&ApiError::internal_error(&message))
 }
 

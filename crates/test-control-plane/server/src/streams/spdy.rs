@@ -43,7 +43,7 @@ pub(super) enum Frame {
     },
     /// Ends both sides of a stream.
     Reset { stream: u32 },
-    /// Wants the same frame as its answer.
+    /// Must be echoed to the client.
     Ping(u32),
     /// Needs no answer.
     Other,

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_times_alone_are_restored() {
+    fn times_are_restored_if_nothing_else_changed() {
         let old = draft("2026-01-01T00:00:00Z", "1");
         let mut new = draft("2026-01-01T00:00:09Z", "1");
         keep_times(&old, &mut new);

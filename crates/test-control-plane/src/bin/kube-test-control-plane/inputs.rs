@@ -127,7 +127,7 @@ fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
                 Some(controller) => {
                     config.controllers.insert(controller);
                 }
-                None => bail!("--actors: unknown actor {other:?}, known are {ACTORS}"),
+                None => bail!("--actors: unknown actor {other:?}; must be one of {ACTORS}"),
             },
         }
     }

@@ -73,7 +73,7 @@ impl ObjectPage {
 }
 
 impl State {
-    /// Returns the newest versions. The objects after the page are counted without a look at them.
+    /// Returns the newest versions. Objects after the page are counted but not read.
     pub(super) fn page(&self, collection: &Collection, limit: usize) -> ObjectPage {
         let objects = self.objects.range(&collection.first..&collection.end);
         ObjectPage::of(self.revision, objects, limit)

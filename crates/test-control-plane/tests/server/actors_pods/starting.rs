@@ -214,7 +214,7 @@ async fn readiness_gates_control_pod_readiness() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn test_can_set_a_condition() {
+async fn kubelet_keeps_conditions_set_by_others() {
     let (plane, _) = started(PodBehaviour::default()).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     let unready = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});

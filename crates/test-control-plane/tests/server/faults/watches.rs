@@ -177,10 +177,10 @@ async fn action_on_open_watches_skips_later_ones() {
     let faults = plane.server().faults();
     let mut old = WatchReader::open(&plane).await;
     let any = RequestMatcher::any;
-    let id = faults.strike_open_watches(any().resource("pods"), WatchAction::Cut);
+    let id = faults.apply_to_open_watches(any().resource("pods"), WatchAction::Cut);
     assert_eq!(old.next().await, "nothing");
     assert_eq!(faults.hits(id), 0);
-    faults.strike_open_watches(any(), WatchAction::Cut);
+    faults.apply_to_open_watches(any(), WatchAction::Cut);
     let mut new = WatchReader::open(&plane).await;
     assert_eq!(old.next().await, "broken");
     create(&plane, "a").await;

@@ -152,6 +152,7 @@ mod tests {
         let mut program = JoinSet::new();
         program.spawn(lead_again_and_again(client, 1));
         tokio::time::sleep(LASTS).await;
+        assert!(program.try_join_next().is_none(), "the program has ended");
         program.shutdown().await;
         let lease = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/lease");
         let lease = stage.get(&lease).await.unwrap();

@@ -16,7 +16,7 @@ pub(crate) use audit::{Audit, Entry};
 pub(crate) use history::History;
 pub(crate) use plane::{Plane, controller_arguments};
 pub(crate) use process::{Finished, PATIENCE, Process, Signal};
-pub(crate) use proxy::{Proxy, Way};
+pub(crate) use proxy::{Proxy, Target};
 pub(crate) use session::Session;
 pub(crate) use sets::{set, set_with_claims};
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// Target of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Target {
     /// The API server.
     Open,
     /// None: connections are closed immediately.
@@ -31,7 +31,7 @@ pub(crate) struct Proxy {
 }
 
 struct State {
-    way: Way,
+    target: Target,
     /// Both ends of the open connections.
     open: Vec<TcpStream>,
 }
@@ -46,14 +46,14 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(State {
-            way: Way::Open,
+            target: Target::Open,
             open: Vec::new(),
         }));
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 // Connections end when either end closes.
-                drop(lead(client, backend, &expired, &shared));
+                drop(serve(client, backend, &expired, &shared));
             }
         });
         Self {
@@ -64,7 +64,7 @@ impl Proxy {
     }
 
     /// Changes a kubeconfig to use the port, and to trust the authorities of both servers.
-    pub(crate) fn stand_before(&self, kubeconfig: &mut Value) {
+    pub(crate) fn redirect_kubeconfig(&self, kubeconfig: &mut Value) {
         let cluster = &mut kubeconfig["clusters"][0]["cluster"];
         cluster["server"] = json!(format!("https://{}", self.address));
         let data = cluster["certificate-authority-data"].as_str().unwrap();
@@ -74,9 +74,9 @@ impl Proxy {
     }
 
     /// Breaks open connections, and sets the target of new ones.
-    pub(crate) fn lead_to(&self, way: Way) {
+    pub(crate) fn switch_to(&self, target: Target) {
         let mut state = locked(&self.state);
-        state.way = way;
+        state.target = target;
         for stream in state.open.drain(..) {
             // The connection may have ended already.
             let _ = stream.shutdown(Shutdown::Both);
@@ -88,16 +88,16 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn lead(
+fn serve(
     mut client: TcpStream,
     backend: SocketAddr,
     expired: &Arc<ServerConfig>,
     state: &Mutex<State>,
 ) -> io::Result<()> {
     let mut state = locked(state);
-    match state.way {
-        Way::Closed => {}
-        Way::Expired => {
+    match state.target {
+        Target::Closed => {}
+        Target::Expired => {
             let expired = Arc::clone(expired);
             std::thread::spawn(move || {
                 let connection = rustls::ServerConnection::new(expired);
@@ -105,7 +105,7 @@ fn lead(
                 connection.map(|mut connection| connection.complete_io(&mut client))
             });
         }
-        Way::Open => {
+        Target::Open => {
             let server = TcpStream::connect(backend)?;
             state
                 .open

@@ -60,7 +60,7 @@ impl Session {
         let pid = pid.as_raw_nonzero();
         let noticed = self
             .process
-            .said(&format!("the controller (pid {pid}) ended: "));
+            .said(&format!("the controller (pid {pid}) exited: "));
         assert!(noticed.starts_with("signal: 9"), "{noticed}");
     }
 

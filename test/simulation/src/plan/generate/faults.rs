@@ -12,7 +12,7 @@ use crate::plan::{Action, Fault, FaultRequests, Millis, SetSpec, Settings, Span,
 /// A kind of fault.
 type Kind = fn(&Scene, &mut StdRng) -> Actions;
 
-/// All kinds. Those that are listed twice are as frequent.
+/// All kinds. A kind listed twice is twice as likely.
 pub(super) const KINDS: [Kind; 31] = [
     crash,
     crash,
@@ -24,8 +24,8 @@ pub(super) const KINDS: [Kind; 31] = [
     },
     burst,
     |it, _| it.during(Fault::Drop(it.requests.clone())),
-    |it, _| it.during(Fault::LoseAnswer(it.requests.clone())),
-    |it, _| it.during(Fault::LoseAnswer(it.requests.clone())),
+    |it, _| it.during(Fault::LoseResponse(it.requests.clone())),
+    |it, _| it.during(Fault::LoseResponse(it.requests.clone())),
     |it, random| {
         it.during(Fault::Hold {
             requests: it.requests.clone(),
@@ -33,7 +33,7 @@ pub(super) const KINDS: [Kind; 31] = [
         })
     },
     |it, random| {
-        it.during(Fault::HoldAnswer {
+        it.during(Fault::DelayResponse {
             requests: it.requests.clone(),
             delay: it.delay(random),
         })
@@ -252,7 +252,8 @@ fn requests(instance: Option<usize>, random: &mut StdRng) -> FaultRequests {
     }
 }
 
-/// Draws an error that a healthy API server may answer; that an object doesn't exist is always true.
+/// Draws an error that a healthy API server may return. Never `NotFound`: the controller
+/// takes it as proof that the object does not exist.
 fn error(requests: &FaultRequests, random: &mut StdRng) -> FaultError {
     let message = || "not now".to_owned();
     let mut errors = vec![

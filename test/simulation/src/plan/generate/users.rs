@@ -12,7 +12,7 @@ use crate::plan::{Action, Cascade, Millis, PodEnd, SetSpec, UpdateMode};
 /// A kind of action on a set.
 type Kind = fn(&SetSpec, &mut StdRng) -> Actions;
 
-/// All kinds. Those that are listed twice are as frequent.
+/// All kinds. A kind listed twice is twice as likely.
 pub(super) const KINDS: [Kind; 28] = [
     scale,
     scale,

@@ -1,4 +1,4 @@
-//! Tests of protobuf watches, and of their end in JSON.
+//! Tests of protobuf watches, and of the fallback to JSON.
 
 use super::*;
 use crate::fake::message::{self as encoding, field};

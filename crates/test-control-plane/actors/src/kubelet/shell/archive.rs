@@ -64,7 +64,7 @@ impl Shell {
     }
 
     async fn fail_tar(&mut self, message: &str) {
-        self.is_guess = true;
+        self.is_uncertain = true;
         self.status = 1;
         let line = format!("tar: {message}\n");
         self.streams.write_err(line.as_bytes()).await;

@@ -61,7 +61,7 @@ impl Shell {
             "true" | ":" | "cd" => {}
             "false" => self.status = 1,
             unknown => {
-                self.is_guess = true;
+                self.is_uncertain = true;
                 self.complain(&format!("{unknown}: not found")).await;
                 self.status = 127;
             }
@@ -137,7 +137,7 @@ impl Shell {
         if let Some(bytes) = self.files.read(path) {
             self.streams.write(&bytes).await;
         } else {
-            self.is_guess = true;
+            self.is_uncertain = true;
             let line = format!("cat: can't open '{path}': No such file or directory\n");
             self.streams.write_err(line.as_bytes()).await;
             self.status = 1;
@@ -230,7 +230,7 @@ impl Shell {
         if self.streams.sleep(time).await {
             Flow::Next
         } else {
-            self.is_guess = true;
+            self.is_uncertain = true;
             Flow::Exit
         }
     }
@@ -247,12 +247,12 @@ impl Shell {
             ["-z", text] => text.is_empty(),
             ["-f" | "-e" | "-s", path] => {
                 let exists = self.files.read(path).is_some();
-                self.is_guess |= !exists;
+                self.is_uncertain |= !exists;
                 exists
             }
             ["-d", path] => {
                 let exists = FOLDERS.contains(path) || !self.files.below(path).is_empty();
-                self.is_guess |= !exists;
+                self.is_uncertain |= !exists;
                 exists && self.files.read(path).is_none()
             }
             ["-t", _] => self.streams.terminal().is_some(),
@@ -265,7 +265,7 @@ impl Shell {
             [a, "-gt", b] => number(a) > number(b),
             [a, "-ge", b] => number(a) >= number(b),
             _ => {
-                self.is_guess = true;
+                self.is_uncertain = true;
                 false
             }
         }

@@ -58,7 +58,7 @@ impl Input {
 #[derive(Debug)]
 pub(in super::super) enum Sink {
     Null,
-    /// Of errors: they go to the standard output.
+    /// Standard error merged into standard output.
     Merged,
     Live(DuplexStream),
     Captured(Vec<u8>),
@@ -80,7 +80,7 @@ impl Sink {
     }
 }
 
-/// The passing of time.
+/// Time source for pauses.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) enum Pause {
     /// Tokio's time.

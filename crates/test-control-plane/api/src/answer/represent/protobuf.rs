@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn times_around_1970_count_forward() {
+    fn times_before_1970_have_positive_nanoseconds() {
         for (time, message) in [
             ("1970-01-01T00:00:00.000000Z", &b"\x08\x00\x10\x00"[..]),
             (

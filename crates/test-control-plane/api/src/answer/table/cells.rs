@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::{age, human_duration};
-use super::{access, autoscalers, ingresses, jobs, network, pods, requests, workloads};
+use super::{
+    access, api_services, autoscalers, certificate_signing_requests, ingresses, jobs, network,
+    pods, workloads,
+};
 use crate::defaults;
 pub(super) use crate::members::{list_at as list, number_at as number, text_at as text};
 
@@ -28,10 +31,10 @@ const SOURCES: &[(&str, Source)] = &[
         or_none(first_of(object, args)).into()
     }),
     ("api_service", |service, _, _| {
-        requests::api_service(service).into()
+        api_services::service(service).into()
     }),
     ("api_service_available", |service, _, _| {
-        requests::availability(service).into()
+        api_services::availability(service).into()
     }),
     ("audiences", |driver, _, _| {
         let requests = list(driver, "/spec/tokenRequests");
@@ -148,7 +151,7 @@ const SOURCES: &[(&str, Source)] = &[
         or(first_of(object, args), "<unset>").into()
     }),
     ("signing_status", |request, _, _| {
-        requests::status(request).into()
+        certificate_signing_requests::status(request).into()
     }),
     ("slice_endpoints", |slice, _, _| {
         network::slice_endpoints(slice).into()

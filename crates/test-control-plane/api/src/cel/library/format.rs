@@ -8,7 +8,7 @@ use cel::common::types::{CelList, CelOptional, CelString, Type};
 use cel::common::value::{StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError, add_member_overload, add_overload};
 
-use crate::go::{formats, names, url};
+use crate::go::{names, strfmt, url};
 
 /// Returns the errors of a text.
 type Errors = fn(&str) -> Vec<String>;
@@ -101,7 +101,7 @@ fn owned(errors: Vec<&str>) -> Vec<String> {
 }
 
 fn known(format: &str, text: &str, error: &str) -> Vec<String> {
-    let is_wrong = !formats::matches(format, text);
+    let is_wrong = !strfmt::matches(format, text);
     is_wrong.then(|| error.to_owned()).into_iter().collect()
 }
 

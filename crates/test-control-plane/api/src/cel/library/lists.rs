@@ -95,8 +95,8 @@ fn extreme<'b, 'v>(list: &CelList<'v>, name: &str, wanted: Ordering) -> Answer<'
     Ok(CowVal::Owned(found.clone_as_boxed()))
 }
 
-/// Returns a place; -1 if there is none.
-fn number<'b, 'v>(place: Option<usize>) -> CowVal<'b, 'v> {
-    let place = place.and_then(|place| i64::try_from(place).ok());
-    CowVal::owned(CelInt::from(place.unwrap_or(-1)))
+/// Returns an index; -1 if there is none.
+fn number<'b, 'v>(index: Option<usize>) -> CowVal<'b, 'v> {
+    let index = index.and_then(|index| i64::try_from(index).ok());
+    CowVal::owned(CelInt::from(index.unwrap_or(-1)))
 }

@@ -33,7 +33,7 @@ pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
 }
 
 fn written(sum: Option<quantity::Quantity>) -> Result<Quantity, ExecutionError> {
-    let text = "cannot add quantities of so different sizes";
+    let text = "quantities differ too much in scale to be added";
     sum.map(Quantity)
         .ok_or_else(|| ExecutionError::function_error("add", text))
 }

@@ -22,8 +22,8 @@ pub(in crate::cel) const PAIRS: &str = "@pairs";
 /// The function that returns a map with one more member, or with those of another.
 const INSERT: &str = "cel.@mapInsert";
 
-/// The variable of results.
-const RESULT: &str = "@result";
+/// The accumulator variable.
+const ACCUMULATOR: &str = "@result";
 
 type Answer<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
 
@@ -90,7 +90,7 @@ fn expand(
         iter_range: target.take().unwrap_or_default(),
         iter_var2: second,
         iter_var: first,
-        accu_var: RESULT.to_owned(),
+        accu_var: ACCUMULATOR.to_owned(),
         accu_init: helper.next_expr(parts.start),
         loop_cond: parts.condition,
         loop_step: parts.step,
@@ -100,7 +100,7 @@ fn expand(
 }
 
 fn result(helper: &mut MacroExprHelper<'_>) -> IdedExpr {
-    helper.next_expr(Expr::Ident(RESULT.to_owned()))
+    helper.next_expr(Expr::Ident(ACCUMULATOR.to_owned()))
 }
 
 fn truth(helper: &mut MacroExprHelper<'_>) -> IdedExpr {

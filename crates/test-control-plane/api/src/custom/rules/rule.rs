@@ -49,7 +49,8 @@ impl Rule {
             .collect()
     }
 
-    /// Returns the parsed rule; `None` if its syntax is wrong, as no stored definition's is.
+    /// Returns the compiled rule; `None` on a syntax error, which validation rejects before
+    /// storage.
     pub(crate) fn program(&self) -> Option<&Program> {
         let program = self
             .program
@@ -57,7 +58,7 @@ impl Rule {
         program.as_ref()
     }
 
-    /// Returns the parsed message, if the rule has one that is computed.
+    /// Returns the compiled `messageExpression`, if there is one.
     pub(crate) fn message_program(&self) -> Option<&Program> {
         let source = &self.message_expression;
         let program = self
@@ -66,7 +67,7 @@ impl Rule {
         program.as_ref().filter(|_| !source.is_empty())
     }
 
-    /// Returns the message of a failure, without that of the computed one.
+    /// Returns the static failure message: `message`, or else the rule itself.
     pub(crate) fn failure(&self) -> String {
         match self.message.trim() {
             "" => format!("failed rule: {}", self.source.trim()),

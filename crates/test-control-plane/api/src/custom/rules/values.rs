@@ -62,7 +62,7 @@ fn list(schema: &Schema, items: &[Value]) -> values::Value {
     let inner = schema.items.as_deref().unwrap_or(&none);
     let elements = items.iter().map(|item| read(inner, item, inner.embedded));
     let identity = match schema.list_type {
-        ListType::Atomic => Identity::Place,
+        ListType::Atomic => Identity::Index,
         ListType::Set => Identity::Itself,
         ListType::Map => {
             let names = schema.list_keys.iter();

@@ -85,7 +85,7 @@ const MISTAKES: &[(&str, &str, Finder)] = &[
 ];
 
 /// Returns Go's text of an error, with a line number where Go has one.
-pub(super) fn in_words_of_go(text: &str, error: &Error) -> String {
+pub(super) fn to_go_message(text: &str, error: &Error) -> String {
     let error = error.without_snippet();
     let said = DefaultMessageFormatter.format_message(error).into_owned();
     let line = error.location().map_or(0, |location| location.line());

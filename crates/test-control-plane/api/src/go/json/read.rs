@@ -59,7 +59,7 @@ impl Expect {
 
 /// The handling of repeated members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Twice {
+pub(crate) enum DuplicateMembers {
     /// The second is decoded over the first, as into a Go struct.
     Merge,
     /// The second replaces the first, as in a Go map. Lists, which a patch applies unchanged, still
@@ -72,54 +72,63 @@ pub(crate) enum Twice {
 /// # Errors
 ///
 /// Go's message for invalid JSON.
-pub(crate) fn read(text: &[u8], expect: Expect, twice: Twice) -> Result<Value, String> {
+pub(crate) fn read(
+    text: &[u8],
+    expect: Expect,
+    duplicates: DuplicateMembers,
+) -> Result<Value, String> {
     if let Some(why) = syntax_error(text) {
         return Err(why);
     }
-    Ok(read_checked(text, expect, twice, Place::Root))
+    Ok(read_checked(text, expect, duplicates, Scope::Root))
 }
 
-/// The place of a value in its object.
+/// The part of an object that a value belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Scope {
     /// The whole object.
     Root,
     /// The object's own metadata or a part of it.
     Metadata,
-    /// Any other place.
+    /// Any other part.
     Inside,
 }
 
 /// Decodes a text with checked syntax.
-pub(crate) fn read_checked(text: &[u8], expect: Expect, twice: Twice, place: Place) -> Value {
+pub(crate) fn read_checked(
+    text: &[u8],
+    expect: Expect,
+    duplicates: DuplicateMembers,
+    scope: Scope,
+) -> Value {
     let mut reader = Reader {
         cursor: Cursor::new(text),
-        twice,
+        duplicates,
     };
-    reader.value(expect, place, 0).unwrap_or(Value::Null)
+    reader.value(expect, scope, 0).unwrap_or(Value::Null)
 }
 
 struct Reader<'a> {
     cursor: Cursor<'a>,
-    twice: Twice,
+    duplicates: DuplicateMembers,
 }
 
 impl Reader<'_> {
     /// Decodes a value; `None` if its type is unknown and it is nested too deeply.
-    fn value(&mut self, expect: Expect, place: Place, depth: usize) -> Option<Value> {
+    fn value(&mut self, expect: Expect, scope: Scope, depth: usize) -> Option<Value> {
         if let Expect::One(Kind::Raw) = expect {
             let raw = self.cursor.raw();
-            return Some(held::read(raw, place == Place::Metadata));
+            return Some(held::read(raw, scope == Scope::Metadata));
         }
         match self.cursor.peek() {
-            b'{' => self.object(expect, place, depth),
-            b'[' => self.list(expect, place, depth),
+            b'{' => self.object(expect, scope, depth),
+            b'[' => self.list(expect, scope, depth),
             b'"' => Some(Value::String(self.cursor.string())),
             _ => Some(scalar(expect, self.cursor.raw())),
         }
     }
 
-    fn object(&mut self, expect: Expect, place: Place, depth: usize) -> Option<Value> {
+    fn object(&mut self, expect: Expect, scope: Scope, depth: usize) -> Option<Value> {
         if let Expect::List(_) | Expect::One(_) = expect {
             // Errors about a wrong type need only the type, so skip the content.
             self.cursor.raw();
@@ -133,9 +142,9 @@ impl Reader<'_> {
         let mut more = self.cursor.open(b'{', b'}');
         while more {
             let name = self.cursor.name();
-            let inner = match (place, name.as_str()) {
-                (Place::Root, "metadata") | (Place::Metadata, _) => Place::Metadata,
-                _ => Place::Inside,
+            let inner = match (scope, name.as_str()) {
+                (Scope::Root, "metadata") | (Scope::Metadata, _) => Scope::Metadata,
+                _ => Scope::Inside,
             };
             let field = match expect {
                 Expect::Object(found) => found.field(&name),
@@ -144,7 +153,7 @@ impl Reader<'_> {
             let value = self.value(expect.step(&name), inner, depth + 1);
             if let Some(value) = value {
                 let value = match members.remove(&name) {
-                    Some(first) if self.twice == Twice::Merge => match field {
+                    Some(first) if self.duplicates == DuplicateMembers::Merge => match field {
                         Some(field) => merged(field, first, value),
                         None => value,
                     },
@@ -157,7 +166,7 @@ impl Reader<'_> {
         Some(Value::Object(members))
     }
 
-    fn list(&mut self, expect: Expect, place: Place, depth: usize) -> Option<Value> {
+    fn list(&mut self, expect: Expect, scope: Scope, depth: usize) -> Option<Value> {
         let element = match expect {
             Expect::List(kind) => Expect::of(kind),
             Expect::Anything => Expect::Anything,
@@ -171,14 +180,14 @@ impl Reader<'_> {
             self.cursor.raw();
             return None;
         }
-        let twice = std::mem::replace(&mut self.twice, Twice::Merge);
+        let duplicates = std::mem::replace(&mut self.duplicates, DuplicateMembers::Merge);
         let mut elements = Vec::new();
         let mut more = self.cursor.open(b'[', b']');
         while more {
-            elements.push(self.value(element, place, depth + 1).unwrap_or(Value::Null));
+            elements.push(self.value(element, scope, depth + 1).unwrap_or(Value::Null));
             more = self.cursor.next(b']');
         }
-        self.twice = twice;
+        self.duplicates = duplicates;
         Some(Value::Array(elements))
     }
 }
@@ -270,7 +279,12 @@ mod tests {
 
     fn set(text: &str) -> Value {
         let found = schema::type_of_kind("apps/v1", "StatefulSet").unwrap();
-        read(text.as_bytes(), Expect::Object(found), Twice::Merge).unwrap()
+        read(
+            text.as_bytes(),
+            Expect::Object(found),
+            DuplicateMembers::Merge,
+        )
+        .unwrap()
     }
 
     #[test]
@@ -298,7 +312,7 @@ mod tests {
     fn repeated_members_in_patches_replace_each_other() {
         let text = br#"{"spec":{"replicas":1,"serviceName":"s"},"spec":{"replicas":2}}"#;
         let found = schema::type_of_kind("apps/v1", "StatefulSet").unwrap();
-        let patch = read(text, Expect::Object(found), Twice::Replace).unwrap();
+        let patch = read(text, Expect::Object(found), DuplicateMembers::Replace).unwrap();
         assert_eq!(patch, json!({"spec": {"replicas": 2}}));
     }
 
@@ -336,7 +350,7 @@ mod tests {
     #[test]
     fn text_beyond_go_nesting_limit_fails() {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        let read = |text: String| read(text.as_bytes(), Expect::Anything, Twice::Merge);
+        let read = |text: String| read(text.as_bytes(), Expect::Anything, DuplicateMembers::Merge);
         assert!(read(nested(10_000)).is_ok());
         assert_eq!(read(nested(10_001)).unwrap_err(), "exceeded max depth");
     }

@@ -100,13 +100,13 @@ impl Walk {
             (Form::Map(map), Value::Object(members)) => self.members(map, members),
             (Form::Map(_), value) => vec![error(format!(
                 "expected map, got &{{{}}}",
-                go::format::value(value)
+                go::fmt::value(value)
             ))],
             (Form::List(list), Value::Array(items)) => self.elements(list, items),
             (Form::List(_), value) => {
                 vec![error(format!(
                     "expected list, got &{{{}}}",
-                    go::format::value(value)
+                    go::fmt::value(value)
                 ))]
             }
         }
@@ -165,18 +165,18 @@ fn scalar(scalar: Scalar, value: &Value) -> Option<TypeError> {
         (Scalar::Numeric, value) => {
             format!(
                 "expected numeric (int or float), got {}",
-                go::format::type_name(value)
+                go::fmt::type_name(value)
             )
         }
         (Scalar::String, value) => {
-            let value = go::format::syntax(value);
+            let value = go::fmt::syntax(value);
             format!("expected string, got &value.valueUnstructured{{Value:{value}}}")
         }
         (Scalar::Boolean, value) => {
-            format!("expected boolean, got &{{{}}}", go::format::value(value))
+            format!("expected boolean, got &{{{}}}", go::fmt::value(value))
         }
         (Scalar::Untyped, value) => {
-            format!("expected any scalar, got &{{{}}}", go::format::value(value))
+            format!("expected any scalar, got &{{{}}}", go::fmt::value(value))
         }
     };
     Some(error(message))

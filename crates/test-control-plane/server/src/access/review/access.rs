@@ -1,4 +1,4 @@
-//! `SubjectAccessReview` and its variants: may a user, or the sender, do this?
+//! `SubjectAccessReview` and its variants: access checks for a user or the sender.
 
 use std::collections::BTreeMap;
 

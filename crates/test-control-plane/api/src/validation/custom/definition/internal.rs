@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_show_their_own_parts_alone() {
+    fn versions_omit_shared_parts() {
         let schema = json!({"type": "object", "properties": {"a": {"additionalProperties": true}}});
         let spec = json!({"versions": [{
             "name": "v1", "served": true, "storage": true,

@@ -99,8 +99,8 @@ fn no_rules(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
         .get("x-kubernetes-validations")
         .and_then(Value::as_array);
     if rules.is_some_and(|rules| !rules.is_empty()) {
-        let detail = "this server is built without rules, so the objects would go unchecked: \
-                      enable the feature cel of kube-test-control-plane, or remove the rules";
+        let detail = "this build does not support CEL rules: enable the feature `cel` of \
+                      kube-test-control-plane, or remove x-kubernetes-validations";
         let field = format!("{at}.x-kubernetes-validations");
         errors.push(FieldError::forbidden(field, detail));
     }

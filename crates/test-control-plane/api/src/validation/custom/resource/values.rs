@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Node, Validation, exceeds, is_below};
 use crate::custom::{Schema, SchemaType};
-use crate::go::formats;
+use crate::go::strfmt;
 use crate::status::FieldError;
 
 /// The largest distance of a quotient from an integer that counts as a multiple.
@@ -33,7 +33,7 @@ impl Validation {
             self.invalid(node, &format!("should match '{}'", pattern.as_str()));
         }
         let of_text = schema.of == Some(SchemaType::String) || schema.of.is_none();
-        if of_text && !formats::matches(&checks.format, found) {
+        if of_text && !strfmt::matches(&checks.format, found) {
             let detail = format!(
                 "{} in body must be of type {}: {found:?}",
                 self.shown(node.path),

@@ -1,4 +1,4 @@
-//! The cells of requests for certificates and of API services.
+//! The cells of certificate signing requests.
 
 use serde_json::Value;
 
@@ -23,24 +23,6 @@ pub(super) fn status(request: &Value) -> String {
         status.push_str(",Issued");
     }
     status
-}
-
-pub(super) fn api_service(service: &Value) -> String {
-    let of = |member: &str| text(service, &format!("/spec/service/{member}"));
-    match of("name") {
-        "" => "Local".to_owned(),
-        name => format!("{}/{name}", of("namespace")),
-    }
-}
-
-pub(super) fn availability(service: &Value) -> String {
-    let mut conditions = list(service, "/status/conditions");
-    let available = conditions.find(|condition| text(condition, "/type") == "Available");
-    match available.map(|it| (text(it, "/status"), text(it, "/reason"))) {
-        None => "Unknown".to_owned(),
-        Some(("True", _) | (_, "")) => "True".to_owned(),
-        Some((status, reason)) => format!("{status} ({reason})"),
-    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Writes in a form that a watch shows too.
+//! Writes, reduced to the changes that a watch can show.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,10 +10,10 @@ use statefulset_controller_util::consistency::TrackedResource;
 
 use crate::dry::{DrySync, DryVerb, DryWrite};
 
-/// A write of a controller, predicted or observed. Two deeds are equal if a watch can't tell them
+/// A write of a controller, predicted or observed. Two writes are equal if a watch can't tell them
 /// apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Deed {
+pub(super) struct ObservableWrite {
     pub(super) verb: Verb,
     pub(super) resource: TrackedResource,
     pub(super) name: Box<str>,
@@ -22,7 +22,7 @@ pub(super) struct Deed {
     pub(super) detail: String,
 }
 
-/// The verb of a deed: a watch doesn't show the difference between an update and a patch.
+/// The verb of a write: a watch doesn't show the difference between an update and a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verb {
     Create,
@@ -40,8 +40,8 @@ impl Verb {
     }
 }
 
-impl Deed {
-    /// A deed on an object whose detail doesn't matter.
+impl ObservableWrite {
+    /// A write to an object whose detail doesn't matter.
     pub(super) fn new(verb: Verb, resource: TrackedResource, name: &str) -> Self {
         Self {
             verb,
@@ -56,7 +56,7 @@ impl Deed {
         Self { detail, ..self }
     }
 
-    /// The deeds that a sync would do, its status included.
+    /// The writes that a sync would send, its status included.
     pub(super) fn predicted(set: &str, sync: &DrySync) -> BTreeSet<Self> {
         let writes = sync.writes.iter().filter(|write| !write.is_refused);
         let status = sync.status.as_deref().map(|body| {
@@ -82,7 +82,7 @@ impl Deed {
     }
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for ObservableWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (verb, plural) = (self.verb.as_str(), self.resource.resource().plural);
         let part = if self.is_status() { "/status" } else { "" };

@@ -1,4 +1,4 @@
-//! Invalid objects of kinds without behaviour, with the reference's messages.
+//! Validation of nodes, limit ranges, quotas and endpoints.
 
 use crate::support::Plane;
 use http::Method;

@@ -4,13 +4,13 @@ use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_store::store::Expect;
 use serde_json::{Value, json};
 
-use crate::auth::rbac::stock;
+use crate::auth::rbac::bootstrap_policy;
 use crate::server::ApiServer;
 
 impl ApiServer {
     /// Stores the missing default roles and bindings.
-    pub fn install_stock_policy(&self) {
-        for (kind, mut draft) in stock::objects() {
+    pub fn install_bootstrap_policy(&self) {
+        for (kind, mut draft) in bootstrap_policy::objects() {
             let key = Key::new(kind, draft.metadata().namespace(), draft.metadata().name());
             let (uid, now) = (self.new_uid(), self.now_text());
             let metadata = draft.metadata_mut();

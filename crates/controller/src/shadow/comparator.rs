@@ -15,12 +15,12 @@ use statefulset_client::workqueue::WorkQueue;
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use statefulset_controller_util::stateful_set::StatefulSet;
 
-use super::deed::{Deed, Verb};
 use super::events::Events;
 use super::journal::{Difference, Journal};
-use super::ledger::{GRACE, Ledger, Open, Seen};
-use super::situation;
-use super::watch::Ledgers;
+use super::observable_write::{ObservableWrite, Verb};
+use super::open_comparisons::{GRACE, Open, OpenComparisons, Seen};
+use super::snapshot;
+use super::watch::ComparisonsBySet;
 use crate::dry::{DrySync, dry_sync, texts};
 use crate::metrics::Verdict;
 use crate::set_aside::ensure_decoded;
@@ -32,10 +32,10 @@ const MOMENTS_MAX: usize = 8;
 const SET_ASIDE_RETRY: Duration = Duration::from_secs(30);
 
 /// Compares sets.
-pub(super) struct Judge {
+pub(super) struct Comparator {
     pub(super) caches: Caches,
     pub(super) client: RestClient,
-    pub(super) ledgers: Arc<Ledgers>,
+    pub(super) comparisons: Arc<ComparisonsBySet>,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) gates: FeatureGates,
@@ -46,10 +46,10 @@ pub(super) struct Judge {
 struct Decision {
     objects: Caches,
     sync: DrySync,
-    deeds: BTreeSet<Deed>,
+    writes: BTreeSet<ObservableWrite>,
 }
 
-impl Judge {
+impl Comparator {
     /// Records that the caches are filled.
     pub(super) fn begin(&self) {
         self.journal.begin(self.clock.now());
@@ -64,20 +64,20 @@ impl Judge {
         };
         if let Err(error) = ensure_decoded(&self.caches, key) {
             tracing::debug!(%error, "set is not compared");
-            self.ledgers.lock().remove(key);
+            self.comparisons.lock().remove(key);
             self.queue.add_after(key.clone(), SET_ASIDE_RETRY);
             return;
         }
-        self.note(key, Ledger::settle);
+        self.note(key, OpenComparisons::settle);
         while self.explain(key, &set).await {}
         let present = self.decide(&set, &[]).await;
-        let deeds = present.deeds.clone();
-        let overdue = self.with_ledger(key, |ledger, now| {
-            ledger.decide(deeds, now);
-            ledger.overdue(now, |version| self.is_behind(version))
+        let writes = present.writes.clone();
+        let overdue = self.with_comparisons(key, |open, now| {
+            open.decide(writes, now);
+            open.overdue(now, |version| self.is_behind(version))
         });
         self.close(&set, overdue, &present).await;
-        let check = self.with_ledger(key, |ledger, now| ledger.next_check(now));
+        let check = self.with_comparisons(key, |open, now| open.next_check(now));
         if let Some(delay) = check {
             self.queue.add_after(key.clone(), delay);
         }
@@ -86,22 +86,22 @@ impl Judge {
         {
             self.queue.add_after(key.clone(), delay);
         }
-        let mut ledgers = self.ledgers.lock();
-        if ledgers.get(key).is_some_and(Ledger::is_empty) {
-            ledgers.remove(key);
+        let mut comparisons = self.comparisons.lock();
+        if comparisons.get(key).is_some_and(OpenComparisons::is_empty) {
+            comparisons.remove(key);
         }
     }
 
     /// A set that is deleted, or whose watch is behind those of its objects.
     fn without_set(&self, key: &ObjectKey) {
         let now = self.clock.now();
-        let mut ledgers = self.ledgers.lock();
-        let Some(ledger) = ledgers.get_mut(key) else {
+        let mut comparisons = self.comparisons.lock();
+        let Some(open) = comparisons.get_mut(key) else {
             return;
         };
-        ledger.overdue(now, |_| false);
-        if ledger.seen().is_empty() {
-            ledgers.remove(key);
+        open.overdue(now, |_| false);
+        if open.seen().is_empty() {
+            comparisons.remove(key);
         } else {
             self.queue.add_after(key.clone(), GRACE);
         }
@@ -121,22 +121,22 @@ impl Judge {
             .any(|read| compare(read, version).is_ok_and(Ordering::is_lt))
     }
 
-    fn with_ledger<T>(
+    fn with_comparisons<T>(
         &self,
         key: &ObjectKey,
-        action: impl FnOnce(&mut Ledger, Timestamp) -> T,
+        action: impl FnOnce(&mut OpenComparisons, Timestamp) -> T,
     ) -> T {
         let now = self.clock.now();
-        action(self.ledgers.lock().entry(key.clone()).or_default(), now)
+        action(self.comparisons.lock().entry(key.clone()).or_default(), now)
     }
 
-    /// Counts the verdicts of an action on the ledger; false without any.
+    /// Counts the verdicts of an action on the open comparisons; false without any.
     fn note(
         &self,
         key: &ObjectKey,
-        action: impl FnOnce(&mut Ledger, Timestamp) -> Vec<Verdict>,
+        action: impl FnOnce(&mut OpenComparisons, Timestamp) -> Vec<Verdict>,
     ) -> bool {
-        let verdicts = self.with_ledger(key, action);
+        let verdicts = self.with_comparisons(key, action);
         for verdict in &verdicts {
             self.journal.judge(*verdict);
         }
@@ -146,13 +146,13 @@ impl Judge {
     /// Decides on the objects before each unexplained write and those after it. Returns true if
     /// this explained one.
     async fn explain(&self, key: &ObjectKey, set: &Arc<StatefulSet>) -> bool {
-        let seen = self.with_ledger(key, |ledger, _| ledger.seen());
+        let seen = self.with_comparisons(key, |open, _| open.seen());
         for first in 0..seen.len().min(MOMENTS_MAX) {
             let undone = seen.get(first..).unwrap_or_default();
             let decision = self.decide(set, undone).await;
             let numbers: BTreeSet<u64> = undone.iter().map(|it| it.number).collect();
-            let deeds = decision.deeds;
-            if self.note(key, |ledger, now| ledger.explain(&numbers, deeds, now)) {
+            let writes = decision.writes;
+            if self.note(key, |open, now| open.explain(&numbers, writes, now)) {
                 return true;
             }
         }
@@ -161,18 +161,18 @@ impl Judge {
 
     /// Decides on the cached objects without these writes.
     async fn decide(&self, set: &Arc<StatefulSet>, undone: &[Seen]) -> Decision {
-        let is_pod = |seen: &&Seen| seen.deed.resource == TrackedResource::Pods;
-        let gone = undone.iter().filter(is_pod).map(|seen| &*seen.deed.name);
-        let objects = situation::copy(&self.caches, set, gone);
+        let is_pod = |seen: &&Seen| seen.write.resource == TrackedResource::Pods;
+        let gone = undone.iter().filter(is_pod).map(|seen| &*seen.write.name);
+        let objects = snapshot::copy(&self.caches, set, gone);
         for seen in undone.iter().rev() {
-            situation::undo(&objects, set.namespace(), &seen.deed.name, &seen.before);
+            snapshot::undo(&objects, set.namespace(), &seen.write.name, &seen.before);
         }
         let sync = dry_sync(&objects, &set.key(), self.clock.now(), self.gates).await;
-        let deeds = Deed::predicted(set.name(), &sync);
+        let writes = ObservableWrite::predicted(set.name(), &sync);
         Decision {
             objects,
             sync,
-            deeds,
+            writes,
         }
     }
 
@@ -184,31 +184,31 @@ impl Judge {
         let events = Events::read(&self.client, set).await;
         for open in overdue {
             match open {
-                Open::Missing(deed, since) => {
+                Open::Missing(write, since) => {
                     let events = events.as_ref();
-                    if events.is_some_and(|it| it.report_failure(&deed, self.clock.now())) {
+                    if events.is_some_and(|it| it.report_failure(&write, self.clock.now())) {
                         self.journal.judge(Verdict::Refused);
                     } else {
-                        self.differ(set, &deed, true, since, present);
+                        self.differ(set, &write, true, since, present);
                     }
                 }
-                Open::Skipped(deed, since, pod) => {
+                Open::Skipped(write, since, pod) => {
                     // The decision may have been made on caches that were behind.
                     let before = self.decide(set, std::slice::from_ref(&pod)).await;
-                    if before.deeds.contains(&deed) {
-                        self.differ(set, &deed, true, since, &before);
+                    if before.writes.contains(&write) {
+                        self.differ(set, &write, true, since, &before);
                     }
                 }
                 Open::Unexplained(seen, earlier) => {
                     let events = events.as_ref();
                     let is_foreign =
-                        events.is_some_and(|it| !it.report(&seen.deed, seen.at, earlier));
-                    if has_event(&seen.deed) && is_foreign {
-                        tracing::debug!(write = %seen.deed, "write of another program");
+                        events.is_some_and(|it| !it.report(&seen.write, seen.at, earlier));
+                    if has_event(&seen.write) && is_foreign {
+                        tracing::debug!(write = %seen.write, "write of another program");
                         self.journal.judge(Verdict::Foreign);
                     } else {
                         let before = self.decide(set, std::slice::from_ref(&seen)).await;
-                        self.differ(set, &seen.deed, false, seen.at, &before);
+                        self.differ(set, &seen.write, false, seen.at, &before);
                     }
                 }
             }
@@ -218,7 +218,7 @@ impl Judge {
     fn differ(
         &self,
         set: &StatefulSet,
-        deed: &Deed,
+        write: &ObservableWrite,
         is_missing: bool,
         at: Timestamp,
         decision: &Decision,
@@ -230,9 +230,9 @@ impl Judge {
         self.journal.differ(Difference {
             at,
             set: set.key(),
-            write: deed.to_string(),
+            write: write.to_string(),
             is_missing,
-            decided: decision.deeds.iter().map(ToString::to_string).collect(),
+            decided: decision.writes.iter().map(ToString::to_string).collect(),
             waiting,
             objects: texts(&decision.objects),
         });
@@ -241,10 +241,10 @@ impl Judge {
 
 /// True if the controller reports such writes in events, so that one without an event has another
 /// author. Anyone may create and delete pods and claims; the other writes are a controller's.
-fn has_event(deed: &Deed) -> bool {
-    let is_pod = deed.resource == TrackedResource::Pods;
-    let is_claim = deed.resource == TrackedResource::PersistentVolumeClaims;
-    match deed.verb {
+fn has_event(write: &ObservableWrite) -> bool {
+    let is_pod = write.resource == TrackedResource::Pods;
+    let is_claim = write.resource == TrackedResource::PersistentVolumeClaims;
+    match write.verb {
         Verb::Create => is_pod || is_claim,
         Verb::Delete => is_pod,
         Verb::Change => false,

@@ -10,10 +10,10 @@ use rustls::sign::CertifiedKey;
 #[derive(Debug, thiserror::Error)]
 pub enum PemError {
     /// The text contains no certificate.
-    #[error("there is no certificate in it")]
+    #[error("contains no certificate")]
     NoCertificate,
     /// The text contains no private key.
-    #[error("there is no private key in it")]
+    #[error("contains no private key")]
     NoKey,
     /// The PEM is malformed.
     #[error("invalid PEM: {0}")]

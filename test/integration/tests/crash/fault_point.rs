@@ -31,18 +31,18 @@ impl Fault {
 
 /// The number of a write in a run, from 1, and the fault at it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct FaultPoint {
     pub(crate) write: usize,
     pub(crate) fault: Fault,
 }
 
-impl fmt::Display for Moment {
+impl fmt::Display for FaultPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "write {}: {:?}", self.write, self.fault)
     }
 }
 
-impl Moment {
+impl FaultPoint {
     /// Number of committed writes at this point.
     pub(crate) fn committed(self) -> usize {
         match self.fault {
@@ -52,7 +52,7 @@ impl Moment {
     }
 
     /// Prepares the server for the fault.
-    pub(crate) fn prepare(self, cluster: &NodeCluster) -> Trap {
+    pub(crate) fn prepare(self, cluster: &NodeCluster) -> ArmedFault {
         let faults = cluster.plane().server().faults();
         // Earlier writes pass, also the gate after the commit.
         let gate = |point, passing| {
@@ -64,12 +64,12 @@ impl Moment {
         };
         let before = gate(GatePoint::BeforeCommit, self.committed());
         match self.fault {
-            Fault::DiesBefore => Trap::Gates {
+            Fault::DiesBefore => ArmedFault::Gates {
                 _others: None,
                 at: before,
             },
             // Writes in flight at the same time must not be committed.
-            Fault::DiesAfter => Trap::Gates {
+            Fault::DiesAfter => ArmedFault::Gates {
                 _others: Some(before),
                 at: gate(GatePoint::AfterCommit, self.write - 1),
             },
@@ -77,7 +77,7 @@ impl Moment {
                 let skipped = u32::try_from(self.write - 1).unwrap();
                 let action = FaultAction::CommitThenDrop;
                 let rule = faults.inject_after(controller_writes(), skipped, 1, action);
-                Trap::Rule {
+                ArmedFault::Rule {
                     _others: before,
                     rule,
                 }
@@ -87,14 +87,14 @@ impl Moment {
 }
 
 /// Server-side preparation of a fault.
-pub(crate) enum Trap {
+pub(crate) enum ArmedFault {
     /// The write stops at a gate; concurrent writes stop before they are committed.
     Gates { _others: Option<Gate>, at: Gate },
     /// The response to the write is dropped.
     Rule { _others: Gate, rule: RuleId },
 }
 
-impl Trap {
+impl ArmedFault {
     /// Waits for the fault. Returns the write if the controller dies at it.
     pub(crate) async fn triggered(&self, cluster: &NodeCluster) -> Option<RequestFacts> {
         let arrival = async {

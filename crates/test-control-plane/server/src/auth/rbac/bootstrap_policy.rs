@@ -1,7 +1,7 @@
 //! Default roles and bindings of every cluster.
 //!
-//! Upstream: `bootstrappolicy`, with the default feature gates. `stock.json` lacks the roles of
-//! components and controllers that do nothing here, such as those of cloud providers.
+//! Upstream: `bootstrappolicy`, with the default feature gates. `bootstrap_policy.json` lacks the
+//! roles of components and controllers that do nothing here, such as those of cloud providers.
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,7 +21,7 @@ const NODE_ROLE: &str = "system:node";
 /// The objects, made once for all servers of the process.
 static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let mut objects: Vec<Value> =
-        serde_json::from_str(include_str!("stock.json")).unwrap_or_default();
+        serde_json::from_str(include_str!("bootstrap_policy.json")).unwrap_or_default();
     objects.iter_mut().for_each(track);
     objects
 });
@@ -52,7 +52,7 @@ fn kind_of(object: &Value) -> Option<&'static Arc<Kind>> {
     kinds::by_kind(VERSION, object["kind"].as_str()?)
 }
 
-/// Rights of a kubelet.
+/// Permissions of a kubelet.
 static NODE_RULES: LazyLock<Vec<PolicyRule>> = LazyLock::new(|| {
     let is_role = |object: &&Value| {
         object["kind"] == "ClusterRole" && object["metadata"]["name"] == NODE_ROLE

@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use statefulset_controller_util::consistency::TrackedResource;
 
-use super::deed::Deed;
-use super::situation::Before;
+use super::observable_write::ObservableWrite;
+use super::snapshot::Before;
 use crate::metrics::Verdict;
 
 /// Difference in time from which the same decision counts as late.
@@ -26,9 +26,9 @@ const TICK: Duration = Duration::from_millis(1);
 const GRACE_MAX: Duration = Duration::from_secs(120);
 /// Pause between two checks of a cache that may be behind.
 const AGAIN: Duration = Duration::from_secs(5);
-/// Time for which a decision must stand before its missing write is a difference.
-pub(super) const PATIENCE: Duration = Duration::from_secs(300);
-/// Unexplained writes of a set that are kept; of more, the first is judged at once.
+/// Time after which the missing write of a current decision is a difference.
+const MISSING_WRITE_TIMEOUT: Duration = Duration::from_secs(300);
+/// Maximum number of unexplained writes kept per set; beyond it, the oldest are judged immediately.
 const UNEXPLAINED_MAX: usize = 2000;
 
 /// A write seen in a watch and not explained yet.
@@ -36,7 +36,7 @@ const UNEXPLAINED_MAX: usize = 2000;
 pub(super) struct Seen {
     /// Number of the write, unique within the set.
     pub(super) number: u64,
-    pub(super) deed: Deed,
+    pub(super) write: ObservableWrite,
     pub(super) before: Before,
     pub(super) at: Timestamp,
     /// Version of the object after the write; of a deleted object the last known one.
@@ -45,27 +45,27 @@ pub(super) struct Seen {
 
 /// A decision of the shadow whose write was not seen yet.
 struct Decided {
-    /// Time of the first sync that made it, of all that made it since without a break.
+    /// Start of the unbroken run of syncs that made it.
     since: Timestamp,
     /// Time of the last sync that made it.
     last: Timestamp,
     /// True if the last sync made it.
-    stands: bool,
+    is_current: bool,
     /// True if its missing write was reported.
     is_reported: bool,
     /// The write to the pod of a claim, which comes after the claim's own.
-    passed_by: Option<Seen>,
+    pod_write: Option<Seen>,
 }
 
 /// The open comparisons of one set.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(super) struct OpenComparisons {
     seen: Vec<Seen>,
-    decided: BTreeMap<Deed, Decided>,
+    decided: BTreeMap<ObservableWrite, Decided>,
     /// Writes to claims that seem to be left out before the write to their pod.
     skipped: Vec<Open>,
     /// Explained writes of the last minute.
-    explained: Vec<(Deed, Timestamp)>,
+    explained: Vec<(ObservableWrite, Timestamp)>,
     next_number: u64,
 }
 
@@ -74,19 +74,25 @@ pub(super) enum Open {
     /// A write without a decision, and the time of an explained one of the same kind before it.
     Unexplained(Seen, Option<Timestamp>),
     /// A decision about a claim, with its beginning, and the later write to the claim's pod.
-    Skipped(Deed, Timestamp, Seen),
+    Skipped(ObservableWrite, Timestamp, Seen),
     /// A decision without a write, with its beginning.
-    Missing(Deed, Timestamp),
+    Missing(ObservableWrite, Timestamp),
 }
 
-impl Ledger {
+impl OpenComparisons {
     /// Records a write from a watch.
-    pub(super) fn see(&mut self, deed: Deed, before: Before, version: &str, at: Timestamp) {
+    pub(super) fn see(
+        &mut self,
+        write: ObservableWrite,
+        before: Before,
+        version: &str,
+        at: Timestamp,
+    ) {
         let number = self.next_number;
         self.next_number += 1;
         self.seen.push(Seen {
             number,
-            deed,
+            write,
             before,
             at,
             version: version.into(),
@@ -104,11 +110,11 @@ impl Ledger {
         let (decided, explained) = (&mut self.decided, &mut self.explained);
         explained.retain(|(_, at)| elapsed(*at, now) <= EXPLAINED);
         for seen in &self.seen {
-            pass_claims(decided, seen);
+            record_pod_write(decided, seen);
         }
         self.seen.retain(|seen| {
-            let explains = |it: &&Decided| it.stands || elapsed(it.last, seen.at) <= RECENT;
-            let Some(decision) = decided.get(&seen.deed).filter(explains) else {
+            let explains = |it: &&Decided| it.is_current || elapsed(it.last, seen.at) <= RECENT;
+            let Some(decision) = decided.get(&seen.write).filter(explains) else {
                 return true;
             };
             let is_late = decision.is_reported || elapsed(decision.since, seen.at) > LATE;
@@ -117,18 +123,18 @@ impl Ledger {
             } else {
                 Verdict::Equal
             });
-            decided.remove(&seen.deed);
-            explained.push((seen.deed.clone(), seen.at));
+            decided.remove(&seen.write);
+            explained.push((seen.write.clone(), seen.at));
             false
         });
         let skipped = &mut self.skipped;
-        decided.retain(|deed, it| {
-            let is_kept = it.stands || elapsed(it.last, now) <= RECENT;
+        decided.retain(|write, it| {
+            let is_kept = it.is_current || elapsed(it.last, now) <= RECENT;
             if !is_kept
                 && !it.is_reported
-                && let Some(pod) = it.passed_by.take()
+                && let Some(pod) = it.pod_write.take()
             {
-                skipped.push(Open::Skipped(deed.clone(), it.since, pod));
+                skipped.push(Open::Skipped(write.clone(), it.since, pod));
             }
             is_kept
         });
@@ -139,7 +145,7 @@ impl Ledger {
     pub(super) fn explain(
         &mut self,
         numbers: &BTreeSet<u64>,
-        mut decisions: BTreeSet<Deed>,
+        mut decisions: BTreeSet<ObservableWrite>,
         now: Timestamp,
     ) -> Vec<Verdict> {
         let mut verdicts = Vec::new();
@@ -148,10 +154,10 @@ impl Ledger {
             if !numbers.contains(&seen.number) {
                 return true;
             }
-            if !decisions.remove(&seen.deed) {
+            if !decisions.remove(&seen.write) {
                 return true;
             }
-            explained.push((seen.deed.clone(), seen.at));
+            explained.push((seen.write.clone(), seen.at));
             let is_late = elapsed(seen.at, now) > LATE;
             verdicts.push(if is_late {
                 Verdict::Late
@@ -164,28 +170,28 @@ impl Ledger {
     }
 
     /// Records the decisions on the current objects.
-    pub(super) fn decide(&mut self, decisions: BTreeSet<Deed>, now: Timestamp) {
+    pub(super) fn decide(&mut self, decisions: BTreeSet<ObservableWrite>, now: Timestamp) {
         let mut earlier = std::mem::take(&mut self.decided);
-        for deed in decisions {
-            let decision = match earlier.remove(&deed) {
-                Some(known) if known.stands => Decided { last: now, ..known },
+        for write in decisions {
+            let decision = match earlier.remove(&write) {
+                Some(known) if known.is_current => Decided { last: now, ..known },
                 _ => Decided {
                     since: now,
                     last: now,
-                    stands: true,
+                    is_current: true,
                     is_reported: false,
-                    passed_by: None,
+                    pod_write: None,
                 },
             };
-            self.decided.insert(deed, decision);
+            self.decided.insert(write, decision);
         }
-        for (deed, mut decision) in earlier {
-            if decision.stands {
-                // It stood until now.
+        for (write, mut decision) in earlier {
+            if decision.is_current {
+                // It was current until now.
                 decision.last = now;
-                decision.stands = false;
+                decision.is_current = false;
             }
-            self.decided.insert(deed, decision);
+            self.decided.insert(write, decision);
         }
     }
 
@@ -202,17 +208,17 @@ impl Ledger {
             let is_overdue = position < excess || is_late;
             position += 1;
             if is_overdue {
-                let same = explained.iter().filter(|(deed, _)| *deed == seen.deed);
+                let same = explained.iter().filter(|(write, _)| *write == seen.write);
                 let before = same.map(|(_, at)| *at).max();
                 open.push(Open::Unexplained(seen.clone(), before));
             }
             !is_overdue
         });
-        for (deed, decision) in &mut self.decided {
-            let is_overdue = elapsed(decision.since, now) >= PATIENCE;
-            if decision.stands && !decision.is_reported && is_overdue {
+        for (write, decision) in &mut self.decided {
+            let is_overdue = elapsed(decision.since, now) >= MISSING_WRITE_TIMEOUT;
+            if decision.is_current && !decision.is_reported && is_overdue {
                 decision.is_reported = true;
-                open.push(Open::Missing(deed.clone(), decision.since));
+                open.push(Open::Missing(write.clone(), decision.since));
             }
         }
         open
@@ -225,8 +231,8 @@ impl Ledger {
             if first.is_zero() { AGAIN } else { first }
         });
         let decided = self.decided.values().filter(|it| !it.is_reported);
-        let decided = decided.filter_map(|it| match (it.stands, &it.passed_by) {
-            (true, _) => Some(left(it.since, PATIENCE, now)),
+        let decided = decided.filter_map(|it| match (it.is_current, &it.pod_write) {
+            (true, _) => Some(left(it.since, MISSING_WRITE_TIMEOUT, now)),
             (false, Some(_)) => Some(left(it.last, RECENT + TICK, now)),
             (false, None) => None,
         });
@@ -242,15 +248,15 @@ impl Ledger {
 }
 
 /// Marks the decisions on the claims of a written pod.
-fn pass_claims(decided: &mut BTreeMap<Deed, Decided>, pod: &Seen) {
-    if pod.deed.resource != TrackedResource::Pods {
+fn record_pod_write(decided: &mut BTreeMap<ObservableWrite, Decided>, pod: &Seen) {
+    if pod.write.resource != TrackedResource::Pods {
         return;
     }
-    let suffix = format!("-{}", pod.deed.name);
+    let suffix = format!("-{}", pod.write.name);
     for (claim, decision) in decided {
         let is_claim = claim.resource == TrackedResource::PersistentVolumeClaims;
         if is_claim && claim.name.ends_with(&suffix) {
-            decision.passed_by = Some(pod.clone());
+            decision.pod_write = Some(pod.clone());
         }
     }
 }

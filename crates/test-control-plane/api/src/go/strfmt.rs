@@ -1,4 +1,4 @@
-//! The formats of strings.
+//! OpenAPI string formats.
 //!
 //! Upstream: `strfmt` of kube-openapi, without the formats that structural schemas ignore.
 
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_accept_their_texts_alone() {
+    fn formats_accept_only_matching_strings() {
         for (format, good, bad) in [
             ("date-time", "2024-01-01T00:00:00.5+02:00", "2024-01-01"),
             ("date", "2024-01-01", "2024-13-01"),

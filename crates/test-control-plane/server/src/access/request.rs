@@ -9,9 +9,9 @@ use crate::auth::identity::{Identity, MASTERS};
 use crate::incoming::Incoming;
 use crate::server::ApiServer;
 
-/// A request with its authenticated user.
+/// The authenticated user of a request, or the error of its credentials.
 #[derive(Debug)]
-pub(crate) struct Admission {
+pub(crate) struct RequestIdentity {
     /// The effective user: the impersonated user, or else the sender. Anonymous for invalid
     /// credentials.
     pub user: Arc<Identity>,
@@ -22,8 +22,8 @@ pub(crate) struct Admission {
 
 impl ApiServer {
     /// Determines the sender and the effective user of a request.
-    pub(crate) fn recognize(&self, incoming: &Incoming) -> Admission {
-        let refused = |user, error| Admission {
+    pub(crate) fn identify(&self, incoming: &Incoming) -> RequestIdentity {
+        let refused = |user, error| RequestIdentity {
             user,
             impersonator: None,
             refusal: Some(error),
@@ -33,12 +33,12 @@ impl ApiServer {
             Err(error) => return refused(Arc::default(), error),
         };
         match self.impersonate(&sender, incoming) {
-            Ok(None) => Admission {
+            Ok(None) => RequestIdentity {
                 user: sender,
                 impersonator: None,
                 refusal: None,
             },
-            Ok(Some(user)) => Admission {
+            Ok(Some(user)) => RequestIdentity {
                 user,
                 impersonator: Some(sender),
                 refusal: None,
@@ -52,14 +52,18 @@ impl ApiServer {
     /// # Errors
     ///
     /// 401 for invalid credentials, 403 for missing permissions or a forbidden impersonation.
-    pub(crate) fn admit(&self, admission: &Admission, incoming: &Incoming) -> ApiResult<()> {
-        if let Some(error) = &admission.refusal {
+    pub(crate) fn authorize_request(
+        &self,
+        identity: &RequestIdentity,
+        incoming: &Incoming,
+    ) -> ApiResult<()> {
+        if let Some(error) = &identity.refusal {
             return Err(error.clone());
         }
-        if admission.user.is_in(MASTERS) {
+        if identity.user.is_in(MASTERS) {
             return Ok(());
         }
         let attributes = Attributes::of(&incoming.method, &incoming.path, &incoming.query);
-        self.authorize(&admission.user, &attributes)
+        self.authorize(&identity.user, &attributes)
     }
 }

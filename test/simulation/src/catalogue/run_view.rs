@@ -1,6 +1,5 @@
-//! The questions of scenarios about a run.
+//! Queries on a finished run.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use crate::views::{Claim, Pod, Revision, Set};
 use crate::world::NAMESPACE;
 
 /// A run as a scenario sees it. All times are milliseconds after the start.
-pub struct Story<'a> {
+pub struct RunView<'a> {
     /// Number of the variant, counted from 0.
     pub nth: usize,
     /// The plan.
@@ -27,7 +26,7 @@ pub struct Story<'a> {
     pub history: &'a History,
 }
 
-impl<'a> Story<'a> {
+impl<'a> RunView<'a> {
     /// Prepares a run.
     pub fn new(nth: usize, plan: &'a Plan, record: &'a Record, history: &'a History) -> Self {
         Self {
@@ -53,7 +52,7 @@ impl<'a> Story<'a> {
     /// The writes of this kind that the API server did.
     pub fn done(&self, verb: Verb, resource: &str) -> Vec<&'a Request> {
         let mut sent = self.sent(verb, resource);
-        sent.retain(|it| is_done(it));
+        sent.retain(|it| is_committed(it));
         sent
     }
 
@@ -74,8 +73,8 @@ impl<'a> Story<'a> {
         self.done(Verb::Delete, "pods").len()
     }
 
-    /// Number of pod creations that a sender tried.
-    pub fn tried(&self, pod: &str) -> usize {
+    /// Number of create requests for pods with this name.
+    pub fn create_attempts(&self, pod: &str) -> usize {
         let sent = self.sent(Verb::Create, "pods");
         sent.iter().filter(|it| it.name == pod).count()
     }
@@ -104,7 +103,7 @@ impl<'a> Story<'a> {
     }
 
     /// The times at which objects with this name were created, by anybody.
-    pub fn born(&self, storage: &str, name: &str) -> Vec<u64> {
+    pub fn creation_times(&self, storage: &str, name: &str) -> Vec<u64> {
         self.commits(storage, name, Change::Added)
     }
 
@@ -173,9 +172,9 @@ impl<'a> Story<'a> {
         self.history.revisions.keys().count()
     }
 
-    /// Number of different pods that ever had this name.
-    pub fn lives(&self, pod: &str) -> usize {
-        self.born("pods", pod).len()
+    /// Number of pods that ever had this name.
+    pub fn incarnations(&self, pod: &str) -> usize {
+        self.creation_times("pods", pod).len()
     }
 
     /// The time at which the run ended.
@@ -194,7 +193,7 @@ impl<'a> Story<'a> {
         notes.filter(|(_, it)| it.ends_with("crashes")).count()
     }
 
-    /// The processes that synced, in the order of their first sync.
+    /// The syncing process at each change of process.
     pub fn leaders(&self) -> Vec<Process> {
         let mut leaders: Vec<Process> = Vec::new();
         for sync in &self.record.syncs {
@@ -257,24 +256,10 @@ impl<'a> Story<'a> {
         let deleted = self.done(Verb::Delete, "pods");
         deleted.iter().map(|it| it.name.as_str()).collect()
     }
-
-    /// The uids that successful and failed deletions of this pod named.
-    pub fn doomed_uids(&self, pod: &str) -> BTreeSet<String> {
-        let sent = self.sent(Verb::Delete, "pods");
-        let sent = sent.iter().filter(|it| it.name == pod);
-        sent.map(|it| {
-            let body = it.json();
-            let uid = body.pointer("/preconditions/uid");
-            uid.and_then(|uid| uid.as_str())
-                .unwrap_or_default()
-                .to_owned()
-        })
-        .collect()
-    }
 }
 
 /// Reports whether the API server did what a request wanted.
-pub(super) fn is_done(request: &Request) -> bool {
+pub(super) fn is_committed(request: &Request) -> bool {
     request
         .processed
         .is_some_and(|it| it.code < 300 && it.after > it.before)
