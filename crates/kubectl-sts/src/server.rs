@@ -58,9 +58,7 @@ impl Server {
             }
             Ok(None) => FeatureGates::default(),
             Err(error) => {
-                self.note(format!(
-                    "incomplete: {error:#}; the gates of v1.36 are used"
-                ));
+                self.note_unread(&format!("{error:#}; the gates of v1.36 are used"));
                 FeatureGates::default()
             }
         };

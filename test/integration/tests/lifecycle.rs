@@ -98,7 +98,7 @@ async fn pods_start_in_order_and_scale_down_in_reverse() {
 
 #[tokio::test(start_paused = true)]
 async fn parallel_set_creates_pods_without_waiting_for_readiness() {
-    integration::embedded_only!("counts requests");
+    integration::embedded_only!("delays pods in paused time");
     let stage = Duration::from_secs(60);
     let cluster = NodeCluster::start(PodBehaviour::with_delays(stage)).await;
     let mut set = manifests::web(20);

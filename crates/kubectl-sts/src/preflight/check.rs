@@ -53,7 +53,7 @@ impl Check {
 
     /// A check whose objects can't be read.
     pub(super) fn unread(name: &'static str, error: &anyhow::Error) -> Self {
-        Self::new(name, Verdict::Unread, format!("incomplete: {error:#}"))
+        Self::new(name, Verdict::Unread, format!("{error:#}"))
     }
 
     /// Adds details.

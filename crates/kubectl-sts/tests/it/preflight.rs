@@ -110,8 +110,7 @@ async fn missing_permissions_leave_points_open() {
     let stage = Stage::start().await;
     let jane = stage.plane.client_as(Identity::user("jane"));
     let text = stage.sts_as(jane, "preflight").await;
-    let unread = "unread  sets          incomplete: list statefulsets: needs permission to list \
-                  statefulsets: ";
+    let unread = "unread  sets          list statefulsets: needs permission to list statefulsets: ";
     assert!(text.contains(unread), "{text}");
     assert!(text.ends_with("exit code 2\n"), "{text}");
     let writes = stage

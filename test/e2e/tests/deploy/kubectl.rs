@@ -48,7 +48,7 @@ fn kubectl_renders_the_overlays_identically() {
 }
 
 #[test]
-fn documented_overlay_installs_a_published_image() {
+fn documented_overlay_sets_image_and_arguments() {
     let page = include_str!("../../../../docs/operating.md");
     let objects = render_example(page, "installation");
     let container = &of_kind(&objects, "Deployment")["spec"]["template"]["spec"]["containers"][0];

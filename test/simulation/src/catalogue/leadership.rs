@@ -11,7 +11,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "a deletion arrives after the next leader replaced its pod",
         origin: &[89466, 23731],
         plans: || {
-            let late = Fault::Hold {
+            let late = Fault::DelayRequest {
                 requests: FaultRequests::default(),
                 delay: Span(120_000, 120_000),
             };

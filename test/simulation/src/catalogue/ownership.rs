@@ -12,7 +12,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "a set is orphan-deleted while it adopts pods",
         origin: &[42639, 84982],
         plans: || {
-            let hold = Fault::Hold {
+            let hold = Fault::DelayRequest {
                 requests: FaultRequests {
                     verbs: vec![Verb::Patch],
                     resource: Some("pods".to_owned()),

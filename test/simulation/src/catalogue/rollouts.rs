@@ -314,13 +314,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             ]
         },
         expect: |it, check| {
-            let created_at = |pod| {
-                it.creation_times("pods", pod)
-                    .first()
-                    .copied()
-                    .unwrap_or_default()
-            };
-            let spacing = created_at("web-1").saturating_sub(created_at("web-0"));
+            let spacing = it.spacing("web-0", "web-1");
             check.holds("web-1 waits once", (30_500..34_000).contains(&spacing));
             let ready = it.pod("web-3", 159_000).is_some_and(|it| it.is_ready());
             check.occurred("web-3 is ready", ready);
@@ -359,13 +353,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
             vec![plan(120_000), plan(-120_000)]
         },
         expect: |it, check| {
-            let created_at = |pod| {
-                it.creation_times("pods", pod)
-                    .first()
-                    .copied()
-                    .unwrap_or_default()
-            };
-            let spacing = created_at("web-1").saturating_sub(created_at("web-0"));
+            let spacing = it.spacing("web-0", "web-1");
             // Ahead, the seconds are over at once; behind, they begin two minutes later.
             let expected = [1_000..3_000, 150_000..160_000][it.nth].clone();
             check.holds("the delay follows the skew", expected.contains(&spacing));

@@ -107,6 +107,13 @@ impl<'a> RunView<'a> {
         self.commits(storage, name, Change::Added)
     }
 
+    /// Milliseconds between the first creations of two pods; 0 if the first was created later.
+    pub fn spacing(&self, first: &str, second: &str) -> u64 {
+        let created_at = |pod| self.creation_times("pods", pod).first().copied();
+        let [first, second] = [first, second].map(|pod| created_at(pod).unwrap_or_default());
+        second.saturating_sub(first)
+    }
+
     /// The times at which objects with this name were gone.
     pub fn gone(&self, storage: &str, name: &str) -> Vec<u64> {
         self.commits(storage, name, Change::Deleted)

@@ -28,17 +28,17 @@ pub struct Fate {
     pub error: Option<FaultError>,
     /// Its instance is cut off for this time, before it is sent.
     pub isolate: Option<Duration>,
-    /// Its instance stops for this time, once its answer has arrived.
+    /// Its instance stops for this time, once its response has arrived.
     pub suspend: Option<Duration>,
 }
 
 /// Outcome of a request. If several faults apply, the variant declared last wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
-    /// With its answer.
+    /// With its response.
     #[default]
-    Answer,
-    /// Its answer is lost.
+    Response,
+    /// Its response is lost.
     LoseResponse,
     /// Its process dies once it is processed.
     CrashAfter,
@@ -212,7 +212,7 @@ impl Fate {
             Fault::Reject { error, .. } => self.error = Some(error.clone()),
             Fault::Drop(_) => self.end(Ending::Drop),
             Fault::LoseResponse(_) => self.end(Ending::LoseResponse),
-            Fault::Hold { delay, .. } => self.there += delay.draw(random),
+            Fault::DelayRequest { delay, .. } => self.there += delay.draw(random),
             Fault::DelayResponse { delay, .. } => self.back += delay.draw(random),
             Fault::CrashBefore => self.end(Ending::CrashBefore),
             Fault::CrashAfter => self.end(Ending::CrashAfter),
@@ -231,7 +231,7 @@ fn requests_of(fault: &Fault) -> Option<&FaultRequests> {
         Fault::Drop(requests)
         | Fault::LoseResponse(requests)
         | Fault::Reject { requests, .. }
-        | Fault::Hold { requests, .. }
+        | Fault::DelayRequest { requests, .. }
         | Fault::DelayResponse { requests, .. } => Some(requests),
         _ => None,
     }

@@ -227,7 +227,7 @@ pub struct FaultRequests {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Fault {
-    /// The API server answers with an error.
+    /// The API server responds with an error.
     Reject {
         /// The requests.
         requests: FaultRequests,
@@ -239,7 +239,7 @@ pub enum Fault {
     /// The API server processes the request, and the connection breaks before the response.
     LoseResponse(FaultRequests),
     /// The request takes longer to the API server, which processes it even if its sender is gone.
-    Hold {
+    DelayRequest {
         /// The requests.
         requests: FaultRequests,
         /// The delay.

@@ -59,7 +59,7 @@ pub struct Settings {
     pub lease: LeaseTimes,
     /// Time between two resyncs in seconds; none for a controller that only events wake.
     pub resync: Option<u64>,
-    /// Duration of a request's way to the API server, and of its answer's way back.
+    /// Latency of a request, and of its response.
     pub latency: Span,
     /// Lag of an instance's watches behind the API server.
     pub lag: Span,

@@ -27,7 +27,7 @@ pub(super) const KINDS: [Kind; 31] = [
     |it, _| it.during(Fault::LoseResponse(it.requests.clone())),
     |it, _| it.during(Fault::LoseResponse(it.requests.clone())),
     |it, random| {
-        it.during(Fault::Hold {
+        it.during(Fault::DelayRequest {
             requests: it.requests.clone(),
             delay: it.delay(random),
         })
