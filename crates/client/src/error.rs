@@ -173,6 +173,15 @@ impl Error {
             .is_some_and(|status| status.reason == "Expired" || status.is("Gone", 410))
     }
 
+    /// Returns true if the server rejects the shard selector of a list or watch: it supports shards,
+    /// but not these. kube-apiserver v1.36 responds with 500.
+    pub fn rejects_shard_selector(&self) -> bool {
+        self.status().is_some_and(|status| {
+            let message = status.message.to_lowercase();
+            message.contains("shard selector") || message.contains("shardselector")
+        })
+    }
+
     /// Returns true if the server's response is unknown: the request may or may not have been
     /// applied.
     pub fn is_transport(&self) -> bool {

@@ -253,16 +253,19 @@ impl RestClient {
     }
 
     /// Lists one page of a collection. Without a resource version in the options the response is
-    /// consistent: at least as new as any write acknowledged before the call. Returns errors of the
-    /// request itself; the stream returns later ones.
+    /// consistent: at least as new as any write acknowledged before the call. If the server rejects
+    /// the shard selector, the page holds the objects of all shards. Returns errors of the request
+    /// itself; the stream returns later ones.
     pub async fn list(
         &self,
         resource: &Resource,
         options: &ListOptions,
     ) -> Result<ListStream, Error> {
-        let call = Call::new(Method::GET, resource, "", options.target(resource));
-        let (action, right) = (call.action(), call.right());
-        let response = self.send(call, &action, &right).await?;
+        let call = |shard_selector: &str| {
+            let target = options.target(resource, shard_selector);
+            Call::new(Method::GET, resource, "", target)
+        };
+        let (response, action, right) = self.read_shard(&options.shard_selector, call).await?;
         Ok(ListStream::new(
             response.into_body(),
             self.clone(),
@@ -271,19 +274,42 @@ impl RestClient {
         ))
     }
 
-    /// Opens a watch. Returns errors of the request itself; the stream returns later ones.
+    /// Opens a watch, of all shards if the server rejects the shard selector. Returns errors of the
+    /// request itself; the stream returns later ones.
     pub async fn watch(
         &self,
         resource: &Resource,
         options: &WatchOptions,
     ) -> Result<WatchStream, Error> {
-        let call = Call {
-            accept: options.media_type.accept(),
-            ..Call::new(Method::GET, resource, "", options.target(resource))
+        let call = |shard_selector: &str| {
+            let target = options.target(resource, shard_selector);
+            Call {
+                accept: options.media_type.accept(),
+                ..Call::new(Method::GET, resource, "", target)
+            }
         };
+        let (response, action, _) = self.read_shard(&options.shard_selector, call).await?;
+        Ok(WatchStream::new(response, action))
+    }
+
+    /// Sends a list or watch of a shard, without its selector once the server has rejected one.
+    async fn read_shard<'a>(
+        &self,
+        shard_selector: &str,
+        call: impl Fn(&str) -> Call<'a>,
+    ) -> Result<(Response<AnswerBody>, String, Right), Error> {
+        if !shard_selector.is_empty() && !self.health.shards_are_rejected() {
+            let selected = call(shard_selector);
+            let (action, right) = (selected.action(), selected.right());
+            match self.send(selected, &action, &right).await {
+                Err(err) if err.rejects_shard_selector() => self.health.shards_rejected(&err),
+                sent => return sent.map(|response| (response, action, right)),
+            }
+        }
+        let call = call("");
         let (action, right) = (call.action(), call.right());
         let response = self.send(call, &action, &right).await?;
-        Ok(WatchStream::new(response, action))
+        Ok((response, action, right))
     }
 
     /// Gets any path of the server, such as `/version`.
@@ -348,9 +374,12 @@ impl RestClient {
         sent
     }
 
-    /// Reports a failure to the health log, unless the fence may have cut the connection: HTTP/2
-    /// hides the cause.
+    /// Reports a failure to the health log, unless the request is sent again without its shard
+    /// selector, or the fence may have cut the connection: HTTP/2 hides the cause.
     fn failed(&self, right: &Right, err: &Error) {
+        if err.rejects_shard_selector() {
+            return;
+        }
         let is_closed = self.fence.as_ref().is_some_and(|it| it.check().is_err());
         if !(is_closed && err.is_transport()) {
             self.health.failed(right, err);

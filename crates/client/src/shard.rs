@@ -42,12 +42,13 @@ impl Shard {
 
     /// Returns the shard as the parameter `shardSelector` of a list or watch. API servers with the
     /// feature gate `ShardedListAndWatch` send only objects of these namespaces; others ignore it.
+    /// They accept only bounds of 16 digits, and 2^64.
     pub fn selector(self) -> String {
         let first = (self.index..RANGES).step_by(self.count as usize);
         let ranges = first.map(|range| {
             let start = u128::from(range) * RANGE;
             let end = start + RANGE;
-            format!("shardRange(object.metadata.namespace,'{start:#x}','{end:#x}')")
+            format!("shardRange(object.metadata.namespace,'{start:#018x}','{end:#018x}')")
         });
         ranges.collect::<Vec<_>>().join("||")
     }
@@ -121,7 +122,7 @@ mod tests {
             "shardRange(object.metadata.namespace,'0xfc00000000000000','0x10000000000000000')";
         assert_eq!(shard.selector(), last);
         let shard: Shard = "0/32".parse().unwrap();
-        let expected = "shardRange(object.metadata.namespace,'0x0','0x400000000000000')\
+        let expected = "shardRange(object.metadata.namespace,'0x0000000000000000','0x0400000000000000')\
                         ||shardRange(object.metadata.namespace,'0x8000000000000000','0x8400000000000000')";
         assert_eq!(shard.selector(), expected);
         let half: Shard = "1/2".parse().unwrap();

@@ -13,6 +13,7 @@ use statefulset_client::resource::{
 };
 use statefulset_client::rest::api_health::ApiHealthLog;
 use statefulset_client::rest::{ListOptions, RestClient};
+use statefulset_client::shard::Shard;
 use statefulset_client::transport::ServiceAccountName;
 use tokio::time::{Instant, sleep};
 
@@ -60,6 +61,8 @@ pub(crate) struct Needs<'a> {
     pub(crate) account: Option<&'a ServiceAccountName>,
     /// Lease of its leader election, if any.
     pub(crate) lease: Option<&'a LeaseName>,
+    /// Shard whose objects it reads, if not all.
+    pub(crate) shard: Option<Shard>,
 }
 
 /// Waits until the lists that fill the caches are allowed, the lease is readable and, with a
@@ -140,7 +143,7 @@ async fn check_or_log(
 }
 
 async fn check(client: &RestClient, needs: Needs<'_>) -> Result<(), Obstacle> {
-    check_lists(client, needs.account.is_some()).await?;
+    check_lists(client, needs).await?;
     if let Some(lease) = needs.lease {
         lease::check_lease(client, lease).await?;
     }
@@ -150,13 +153,14 @@ async fn check(client: &RestClient, needs: Needs<'_>) -> Result<(), Obstacle> {
     }
 }
 
-/// Checks that the informers may list the resources they cache.
-async fn check_lists(client: &RestClient, is_manager: bool) -> Result<(), Obstacle> {
+/// Checks that the informers may list the resources they cache, with the informers' selector.
+async fn check_lists(client: &RestClient, needs: Needs<'_>) -> Result<(), Obstacle> {
     let mut forbidden = Vec::new();
     let mut first_answer = String::new();
     for resource in LISTED {
         let options = ListOptions {
             limit: 1,
+            shard_selector: needs.shard.map_or_else(String::new, Shard::selector),
             ..ListOptions::default()
         };
         let name = resource.group_resource().to_string();
@@ -176,7 +180,7 @@ async fn check_lists(client: &RestClient, is_manager: bool) -> Result<(), Obstac
     if forbidden.is_empty() {
         return Ok(());
     }
-    let role = if is_manager {
+    let role = if needs.account.is_some() {
         "system:kube-controller-manager"
     } else {
         "system:controller:statefulset-controller"

@@ -106,6 +106,7 @@ pub(crate) async fn run(
     let needs = Needs {
         account: account.as_ref(),
         lease: lease.as_ref(),
+        shard: options.shard,
     };
     let access = wait_for_access(clients.informers(), &api_health, needs);
     if stop.run_until_cancelled(access).await.is_none() {

@@ -44,6 +44,8 @@ struct State {
     failing: BTreeSet<GroupResource>,
     failure: FaultLog,
     missing: BTreeMap<Right, FaultLog>,
+    /// True after the server has rejected a shard selector.
+    shards_rejected: bool,
     lines: Option<Lines>,
 }
 
@@ -121,6 +123,27 @@ impl ApiHealthLog {
             let error = format!("no response, or only Retry-After responses, for {seconds} s");
             self.state().failed_to_read(right, &error);
         }
+    }
+
+    /// Returns true after the server has rejected a shard selector.
+    pub(crate) fn shards_are_rejected(&self) -> bool {
+        self.state().shards_rejected
+    }
+
+    /// Records that the server rejects shard selectors. Logs that once.
+    pub(crate) fn shards_rejected(&self, error: &Error) {
+        let mut state = self.state();
+        if std::mem::replace(&mut state.shards_rejected, true) {
+            return;
+        }
+        state.log(|withheld| {
+            tracing::warn!(
+                parent: None,
+                %error, withheld,
+                "API server rejects the shard selector, reading the objects of all shards and \
+                 dropping the others; sets are served as before"
+            );
+        });
     }
 
     fn granted(&self, state: &mut State, right: &Right) {

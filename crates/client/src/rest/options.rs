@@ -65,7 +65,8 @@ pub struct ListOptions {
 }
 
 impl ListOptions {
-    pub(super) fn target(&self, resource: &Resource) -> String {
+    /// Returns path and query, with this shard selector in place of its own.
+    pub(super) fn target(&self, resource: &Resource, shard_selector: &str) -> String {
         let mut query = String::new();
         if self.limit > 0 {
             push(&mut query, "limit", &self.limit.to_string());
@@ -73,8 +74,8 @@ impl ListOptions {
         if !self.continue_token.is_empty() {
             push(&mut query, "continue", &self.continue_token);
         }
-        if !self.shard_selector.is_empty() {
-            push(&mut query, "shardSelector", &self.shard_selector);
+        if !shard_selector.is_empty() {
+            push(&mut query, "shardSelector", shard_selector);
         }
         resource.collection_path(&self.namespace) + &query
     }
@@ -98,7 +99,8 @@ pub struct WatchOptions {
 }
 
 impl WatchOptions {
-    pub(super) fn target(&self, resource: &Resource) -> String {
+    /// Returns path and query, with this shard selector in place of its own.
+    pub(super) fn target(&self, resource: &Resource, shard_selector: &str) -> String {
         let mut query = String::new();
         push(&mut query, "watch", "true");
         push(&mut query, "resourceVersion", &self.resource_version);
@@ -110,8 +112,8 @@ impl WatchOptions {
         if self.allow_bookmarks {
             push(&mut query, "allowWatchBookmarks", "true");
         }
-        if !self.shard_selector.is_empty() {
-            push(&mut query, "shardSelector", &self.shard_selector);
+        if !shard_selector.is_empty() {
+            push(&mut query, "shardSelector", shard_selector);
         }
         resource.collection_path(&self.namespace) + &query
     }

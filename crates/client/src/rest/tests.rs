@@ -239,3 +239,52 @@ async fn pending_list_is_logged_after_a_minute() {
     client.create(&PODS, "ns", "{}".to_owned()).await.unwrap();
     assert_eq!(log.take(), [""; 0]);
 }
+
+#[tokio::test]
+async fn rejected_shard_selector_is_dropped_and_logged_once() {
+    let log = CapturedLog::at(Level::INFO);
+    let requests = Arc::new(AtomicUsize::new(0));
+    let selectors = Arc::new(AtomicUsize::new(0));
+    let counts = (Arc::clone(&requests), Arc::clone(&selectors));
+    let client = RestClient::from_service(service_fn(move |request: Request<Body>| {
+        counts.0.fetch_add(1, Ordering::Relaxed);
+        let is_selected = request.uri().query().unwrap().contains("shardSelector=");
+        counts.1.fetch_add(is_selected.into(), Ordering::Relaxed);
+        let status = r#"{"kind":"Status","status":"Failure","code":500,"message":"invalid shard selector: no"}"#;
+        let (code, body) = if is_selected {
+            (500, status)
+        } else {
+            (200, "{}")
+        };
+        let response = Response::builder().status(code);
+        std::future::ready(
+            response
+                .body(Body::from(body.as_bytes().to_vec()))
+                .map_err(BoxError::from),
+        )
+    }));
+    let list = ListOptions {
+        limit: 1,
+        shard_selector: "x".to_owned(),
+        ..ListOptions::default()
+    };
+    let watch = WatchOptions {
+        shard_selector: "x".to_owned(),
+        ..WatchOptions::default()
+    };
+    client.list(&PODS, &list).await.unwrap();
+    client.watch(&PODS, &watch).await.unwrap();
+    client.clone().list(&STATEFUL_SETS, &list).await.unwrap();
+    let counts = (
+        requests.load(Ordering::Relaxed),
+        selectors.load(Ordering::Relaxed),
+    );
+    assert_eq!(counts, (4, 1));
+    assert_eq!(
+        log.take(),
+        [
+            "WARN API server rejects the shard selector, reading the objects of all shards and \
+             dropping the others; sets are served as before error=invalid shard selector: no"
+        ]
+    );
+}

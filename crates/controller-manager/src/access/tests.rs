@@ -61,6 +61,30 @@ async fn lists_ask_for_one_object() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn lists_of_a_shard_send_its_selector() {
+    let shard: Shard = "0/2".parse().unwrap();
+    let queries = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&queries);
+    let client = client_of(move |uri, _| {
+        let query = uri.query().unwrap().to_owned();
+        let is_selected = query.contains("shardSelector=shardRange%28");
+        seen.lock().unwrap().push(is_selected);
+        Ok(if is_selected {
+            failure(500, "", "invalid shard selector: no such field")
+        } else {
+            empty()
+        })
+    });
+    let needs = Needs {
+        shard: Some(shard),
+        ..Needs::default()
+    };
+    wait_for_access(&client, &ApiHealthLog::default(), needs).await;
+    // The first rejection ends the use of the selector.
+    assert_eq!(*queries.lock().unwrap(), [true, false, false, false, false]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn missing_permissions_are_logged_once_until_granted() {
     let (after, log) = waited(|seconds, path| {
         let is_missing = path.ends_with("pods") || path.ends_with("controllerrevisions");

@@ -58,16 +58,16 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// 400 for bad syntax.
+    /// 500 for bad syntax.
     pub fn sharded(mut self, query: &Query) -> ApiResult<Self> {
         let text = query.get("shardSelector").filter(|text| !text.is_empty());
         self.shards = text.map(ShardSelector::parse).transpose()?;
         Ok(self)
     }
 
-    /// Returns the shard selector as sent.
-    pub fn shard_selector(&self) -> Option<&str> {
-        self.shards.as_ref().map(|shards| &*shards.text)
+    /// Returns the shard selector as lists report it.
+    pub fn shard_selector(&self) -> Option<String> {
+        self.shards.as_ref().map(ShardSelector::to_string)
     }
 
     /// Restricts the selection to the object of this name.

@@ -14,5 +14,6 @@ mod outages;
 #[cfg(feature = "python")]
 mod python;
 mod refusals;
+mod shards;
 mod shutdown;
 mod takeover;

@@ -16,8 +16,8 @@ impl Scope {
         self.shard.map_or_else(String::new, Shard::selector)
     }
 
-    /// Returns true for the namespaces of the shard. API servers that know no shards send the
-    /// objects of all namespaces.
+    /// Returns true for the namespaces of the shard. API servers that know no shards, or
+    /// reject the selector, send the objects of all namespaces.
     pub(super) fn contains(&self, namespace: &str) -> bool {
         self.shard.is_none_or(|shard| shard.contains(namespace))
     }

@@ -227,7 +227,7 @@ impl ApiServer {
             revision,
             token,
             remaining,
-            shard_selector: selection.shard_selector().map(str::to_owned),
+            shard_selector: selection.shard_selector(),
         })
     }
 
