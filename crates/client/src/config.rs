@@ -20,6 +20,7 @@ use crate::rest::flowcontrol::RateLimitLayer;
 use crate::rest::metrics::{ClientMetrics, NoopClientMetrics, RequestMetricsLayer};
 use crate::rest::retry::RetryLayer;
 use crate::rest::timeout::TimeoutLayer;
+use crate::rest::unprocessed::ResendLayer;
 use crate::rest::{MediaType, ReadOnlyLayer, RestClient, service_of};
 use crate::transport::{ServiceAccountToken, Transport};
 
@@ -308,6 +309,7 @@ where
     let service = service.map_err(Into::<BoxError>::into);
     let service = option_layer(options.is_read_only.then_some(ReadOnlyLayer)).layer(service);
     let service = option_layer(options.fence.clone()).layer(service);
+    let service = ResendLayer.layer(service);
     let timed = TimeoutLayer::new(options.response_timeout, metrics()).layer(service);
     let retry = RetryLayer::new(metrics());
     let whole = RequestMetricsLayer::new(metrics());

@@ -7,6 +7,7 @@ pub use no_token::NoToken;
 pub use status::Status;
 
 use crate::resource::GroupResource;
+use crate::rest::unprocessed::is_not_processed;
 
 mod generic;
 mod no_token;
@@ -171,6 +172,28 @@ impl Error {
     pub fn is_expired(&self) -> bool {
         self.status()
             .is_some_and(|status| status.reason == "Expired" || status.is("Gone", 410))
+    }
+
+    /// Returns the wait after which the write may be sent again, because the server has certainly not
+    /// executed it: the server closed the connection before, or responded with 429 and a wait.
+    pub fn resend_after(&self) -> Option<Duration> {
+        match self {
+            Self::Transport { source, .. } => {
+                is_not_processed(source.as_ref()).then_some(Duration::ZERO)
+            }
+            Self::Api(status) if status.code == 429 => status.retry_after(),
+            _ => None,
+        }
+    }
+
+    /// Adds the wait of a response's header, unless its body has one.
+    pub(crate) fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
+        if let (Self::Api(status), Some(wait)) = (&mut self, wait)
+            && status.retry_after().is_none()
+        {
+            status.set_retry_after(wait);
+        }
+        self
     }
 
     /// Returns true if the server rejects the shard selector of a list or watch: it supports shards,

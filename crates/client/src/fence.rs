@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
 use crate::clock::MonotonicClock;
+use crate::rest::unprocessed::is_not_processed;
 
 /// Default time that the kernel may take to deliver written bytes. It is the reference's lease
 /// duration minus its renew deadline.
@@ -49,7 +50,8 @@ struct State {
     deadline: Option<Duration>,
     /// Number of writes waiting for a response.
     pending: usize,
-    /// Clock time at which a write last ended without a response, or with a 5xx.
+    /// Clock time at which a write last ended with a 5xx, or without a response although the server
+    /// may have processed it.
     unanswered: Option<Duration>,
 }
 
@@ -207,12 +209,16 @@ where
                 return inner.call(request).await;
             }
             let pending = fence.begin()?;
-            let response = inner.call(request).await?;
+            let result = inner.call(request).await;
             // A failed server may still be working: its storage may have accepted the write.
-            if !response.status().is_server_error() {
+            let is_over = match &result {
+                Ok(response) => !response.status().is_server_error(),
+                Err(err) => is_not_processed(err.as_ref()),
+            };
+            if is_over {
                 pending.answered();
             }
-            Ok(response)
+            result
         })
     }
 }

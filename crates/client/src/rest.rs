@@ -35,6 +35,7 @@ mod options;
 mod read_only;
 pub mod retry;
 pub mod timeout;
+pub mod unprocessed;
 mod watch;
 
 /// Default time limit from a response's first byte to its last. [`crate::rest::timeout`] limits the
@@ -83,7 +84,7 @@ impl RestClient {
 
     /// Returns a client for writes that depend on a read just before them. Its requests skip the
     /// rate limiter's wait but use up its tokens, so later requests wait longer. They are never
-    /// retried: a `Retry-After` response is returned as an error.
+    /// sent again: the caller repeats the read first ([`Resends`](retry::Resends)).
     #[must_use]
     pub fn at_once(&self) -> Self {
         Self {
@@ -374,14 +375,15 @@ impl RestClient {
         sent
     }
 
-    /// Reports a failure to the health log, unless the request is sent again without its shard
-    /// selector, or the fence may have cut the connection: HTTP/2 hides the cause.
+    /// Reports a failure to the health log, unless the request is sent again, or the fence may have
+    /// cut the connection: HTTP/2 hides the cause.
     fn failed(&self, right: &Right, err: &Error) {
         if err.rejects_shard_selector() {
             return;
         }
         let is_closed = self.fence.as_ref().is_some_and(|it| it.check().is_err());
-        if !(is_closed && err.is_transport()) {
+        let is_sent_again = self.at_once.is_some() && err.resend_after().is_some();
+        if !(is_closed && err.is_transport() || is_sent_again) {
             self.health.failed(right, err);
         }
     }
@@ -402,15 +404,11 @@ impl RestClient {
         if status.is_success() {
             return Ok(response);
         }
+        let retry_after = retry::retry_after(response.headers());
         let body = self.read_body(response, action).await?;
         let (code, group_resource) = (status.as_u16(), resource.group_resource());
-        Err(Error::from_response(
-            code,
-            &body,
-            method.as_str(),
-            group_resource,
-            name,
-        ))
+        let error = Error::from_response(code, &body, method.as_str(), group_resource, name);
+        Err(error.with_retry_after(retry_after))
     }
 }
 

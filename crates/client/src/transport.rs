@@ -22,6 +22,7 @@ use tower::{BoxError, ServiceExt as _};
 use crate::error::causes;
 use crate::fault_log::FaultLog;
 use crate::fence::Fence;
+use crate::rest::unprocessed::is_not_processed;
 use crate::rest::{AnswerBody, RequestService};
 use connect::connect;
 use exec_plugin::ExecPlugin;
@@ -178,7 +179,8 @@ impl Transport {
         let is_unauthorized = result
             .as_ref()
             .is_ok_and(|response| response.status() == StatusCode::UNAUTHORIZED);
-        if is_unauthorized || result.is_err() {
+        let is_broken = |error: &BoxError| !is_not_processed(error.as_ref());
+        if is_unauthorized || result.as_ref().is_err_and(is_broken) {
             shared.state().in_doubt = true;
             if let Some(plugin) = &shared.plugin
                 && (is_unauthorized || result.as_ref().is_err_and(may_be_refused))

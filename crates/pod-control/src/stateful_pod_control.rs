@@ -12,6 +12,7 @@ use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter, wait};
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::{EventRecorder, EventType};
+use statefulset_client::rest::retry::Resends;
 use statefulset_controller_util::consistency::TrackedResource::Pods;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
@@ -224,12 +225,16 @@ impl SetPodControl<'_> {
     ///
     /// Upstream: `DeleteStatefulPod`.
     pub async fn delete_stateful_pod(&self, pod: &Pod) -> Result<(), Error> {
-        self.delete_pod(pod, Timing::Queued).await
+        let deleted = self
+            .control
+            .objects
+            .delete_pod(self.set, pod, Timing::Queued);
+        self.deleted(pod, deleted.await)
     }
 
-    async fn delete_pod(&self, pod: &Pod, timing: Timing) -> Result<(), Error> {
-        let deleted = self.control.objects.delete_pod(self.set, pod, timing);
-        let deleted = match deleted.await {
+    /// Records the result of a deletion.
+    fn deleted(&self, pod: &Pod, deleted: Result<(), ApiError>) -> Result<(), Error> {
+        let deleted = match deleted {
             Err(error) if error.is_not_found() => Ok(()),
             other => other,
         };
@@ -244,15 +249,28 @@ impl SetPodControl<'_> {
     ///
     /// The set changed or can't be read; or an error of [`Self::delete_stateful_pod`].
     pub async fn delete_condemned_pod(&self, pod: &Pod) -> Result<(), Error> {
-        let policy = self.set.spec.claim_retention_policy;
-        if policy.when_scaled != ClaimRetentionPolicyType::Delete {
+        let spec = &self.set.spec;
+        let deletes = spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete;
+        if !deletes || spec.claim_templates.is_empty() {
             return self.delete_stateful_pod(pod).await;
         }
         let name = &pod.name;
         let action = || format!("delete pod {name} and its claims");
-        // No step may come between this check and the deletion.
-        let _turn = self.live_set_allows(action).await?;
-        self.delete_pod(pod, Timing::AtOnce).await
+        let mut resends = Resends::default();
+        let deleted = loop {
+            // No step may come between this check and the deletion.
+            let turn = self.live_set_allows(action).await?;
+            let deleted = self
+                .control
+                .objects
+                .delete_pod(self.set, pod, Timing::AtOnce);
+            let deleted = deleted.await;
+            drop(turn);
+            if !resends.allows(&deleted).await {
+                break deleted;
+            }
+        };
+        self.deleted(pod, deleted)
     }
 
     /// Checks the live set before a write after which claims would be deleted. The permit is held

@@ -1,5 +1,7 @@
 //! The API server's `Status` object.
 
+use std::time::Duration;
+
 use kube_apimachinery::protobuf::{Value, WireError, fields};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
@@ -26,6 +28,9 @@ const STANDARD_REASONS: [&str; 19] = [
     "Unauthorized",
     "UnsupportedMediaType",
 ];
+
+/// The field of the details with the suggested wait.
+const RETRY_AFTER_SECONDS: &str = "retryAfterSeconds";
 
 /// The body of a failure response.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -72,6 +77,22 @@ impl Status {
         Ok(status)
     }
 
+    /// Returns the wait before the next attempt that the details suggest.
+    ///
+    /// Upstream: `apierrors.SuggestsClientDelay`.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let seconds = self.details.as_ref()?.get(RETRY_AFTER_SECONDS)?.as_u64()?;
+        Some(Duration::from_secs(seconds))
+    }
+
+    /// Sets the suggested wait, in whole seconds.
+    pub(super) fn set_retry_after(&mut self, wait: Duration) {
+        let details = self.details.get_or_insert_with(|| json!({}));
+        if let Some(details) = details.as_object_mut() {
+            details.insert(RETRY_AFTER_SECONDS.to_owned(), json!(wait.as_secs()));
+        }
+    }
+
     /// Returns true if this is the reason, or if the reason isn't a standard one and this is the
     /// code.
     pub(super) fn is(&self, reason: &str, code: u16) -> bool {
@@ -106,7 +127,7 @@ fn details_of(message: &[u8]) -> Result<serde_json::Value, WireError> {
                 causes.push(texts_of(cause, "StatusCause", &names)?.into());
             }
             (5, value) if value.number() != 0 => {
-                details.insert("retryAfterSeconds".to_owned(), json!(value.number()));
+                details.insert(RETRY_AFTER_SECONDS.to_owned(), json!(value.number()));
             }
             _ => {}
         }

@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use http::{Method, Request, Response, header};
+use http::{HeaderMap, Method, Request, Response, header};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
-use crate::error::causes;
+use crate::error::{Error, causes};
 use crate::rest::call::AtOnce;
 use crate::rest::metrics::ClientMetrics;
 
@@ -24,7 +24,8 @@ const LOST_CONNECTION_WAIT: Duration = Duration::from_secs(1);
 
 /// Retries a request if the response is 429 or a server error with `Retry-After`, or if a GET lost
 /// its connection. A write with a lost connection is never retried: it may have been applied. Nor
-/// is a request of [`RestClient::at_once`](super::RestClient::at_once).
+/// is a request of [`RestClient::at_once`](super::RestClient::at_once), whose caller uses
+/// [`Resends`].
 ///
 /// Upstream: `withRetry` of client-go's `rest` package.
 #[derive(Clone)]
@@ -118,14 +119,45 @@ fn wait_before_resend<B>(
             if code != 429 && code < 500 {
                 return None;
             }
-            let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
-            let seconds: i64 = seconds.parse().ok()?;
-            Some(Duration::from_secs(seconds.try_into().unwrap_or(0)))
+            retry_after(response.headers())
         }
         Err(err) if method == Method::GET && lost_connection(err.as_ref()) => {
             Some(LOST_CONNECTION_WAIT)
         }
         Err(_) => None,
+    }
+}
+
+/// Returns the wait that a response asks for, in whole seconds; a negative one counts as 0.
+///
+/// Upstream: `retryAfterSeconds`.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds: i64 = headers
+        .get(header::RETRY_AFTER)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()?;
+    Some(Duration::from_secs(seconds.try_into().unwrap_or(0)))
+}
+
+/// The resends of a write that depends on a read, by its caller: the read comes before each of them.
+#[derive(Debug, Default)]
+pub struct Resends {
+    made: u32,
+}
+
+impl Resends {
+    /// Returns true, after the wait that the server asks for, if it has not executed the write and
+    /// the limit of [`RESENDS_MAX`] isn't reached.
+    pub async fn allows<T>(&mut self, result: &Result<T, Error>) -> bool {
+        let wait = result.as_ref().err().and_then(Error::resend_after);
+        let Some(wait) = wait.filter(|_| self.made < RESENDS_MAX) else {
+            return false;
+        };
+        self.made += 1;
+        tokio::time::sleep(wait).await;
+        true
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use statefulset_client::error::Error as ApiError;
+use statefulset_client::rest::retry::Resends;
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::TrackedResource::PersistentVolumeClaims;
 use statefulset_controller_util::error::Aggregate;
@@ -126,12 +127,24 @@ impl SetPodControl<'_> {
             return Ok(());
         }
         if !update_claim_owner_ref_for_set_and_pod(&mut live, set, slot) {
-            return self.write_claim(live, Timing::Queued).await;
+            return self.write_claim(live).await;
         }
         let action = || format!("add an owner that would cause the deletion of claim {name}");
-        // No step may come between this check and the write.
-        let _turn = self.live_set_allows(action).await?;
-        self.write_claim(live, Timing::AtOnce).await
+        let mut resends = Resends::default();
+        let written = loop {
+            // No step may come between this check and the write.
+            let turn = self.live_set_allows(action).await?;
+            let written = self
+                .control
+                .objects
+                .update_claim(set, live.clone(), Timing::AtOnce);
+            let written = written.await;
+            drop(turn);
+            if !resends.allows(&written).await {
+                break written;
+            }
+        };
+        written.map_err(|error| update_failed(name, error))
     }
 
     /// Removes the pod from the owners of its claims, so that they outlive it. Changes only the
@@ -176,7 +189,7 @@ impl SetPodControl<'_> {
         let mut live = self.read_same_claim(claim).await?;
         if Owner::pod(slot).has_owner_ref(&live.object) {
             remove_refs(&mut live, slot.uid());
-            self.write_claim(live, Timing::Queued).await?;
+            self.write_claim(live).await?;
         }
         Ok(())
     }
@@ -189,9 +202,10 @@ impl SetPodControl<'_> {
             .map_err(|error| update_failed(name, error))
     }
 
-    async fn write_claim(&self, claim: Live<Claim>, timing: Timing) -> Result<(), Error> {
+    async fn write_claim(&self, claim: Live<Claim>) -> Result<(), Error> {
         let name = claim.object.name.clone();
-        let written = self.control.objects.update_claim(self.set, claim, timing);
+        let objects = &self.control.objects;
+        let written = objects.update_claim(self.set, claim, Timing::Queued);
         written.await.map_err(|error| update_failed(&name, error))
     }
 

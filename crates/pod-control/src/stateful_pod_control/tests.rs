@@ -12,6 +12,7 @@ use crate::test_world::{ApiWorld, CLAIMS, World, existing};
 mod create;
 mod delete;
 mod large_pods;
+mod not_executed;
 mod object_manager;
 mod retain;
 mod update;
