@@ -279,6 +279,16 @@ pub fn fields<'a>(
     })
 }
 
+/// Adds an occurrence of an embedded message to the earlier ones: together they are one message, in
+/// which later fields win and lists grow.
+pub fn merge<'a>(earlier: &mut Cow<'a, [u8]>, occurrence: &'a [u8]) {
+    if earlier.is_empty() {
+        *earlier = Cow::Borrowed(occurrence);
+    } else {
+        earlier.to_mut().extend_from_slice(occurrence);
+    }
+}
+
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {

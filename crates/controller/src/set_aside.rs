@@ -16,45 +16,85 @@ use crate::error::Error;
 ///
 /// The first undecodable object: its cached state is outdated, so no sync may use it.
 pub(crate) fn ensure_decoded(caches: &Caches, key: &ObjectKey) -> Result<(), Error> {
-    let set = key.name();
-    let cached = caches.sets.get(key.namespace(), set);
-    let is_this =
-        |owner: &SetAsideOwner| owner.name == set && (owner.kind == KIND || owner.kind.is_empty());
-    let is_owner = |object: &SetAside| object.owners.iter().any(is_this);
-    let is_set = |controller: Option<&OwnerReference>| {
-        controller.is_some_and(|controller| *controller.name == *set)
+    let name = key.name();
+    let cached = caches.sets.get(key.namespace(), name);
+    let set = Owner {
+        name,
+        uid: cached.as_ref().map(|set| set.uid()),
     };
     // The last decodable states may have had other owners.
     let was_pod = |object: &SetAside| {
         let pod = caches.pods.get(&object.namespace, &object.name);
-        is_set(pod.as_ref().and_then(|pod| pod.controller.as_deref()))
+        set.controls(pod.as_ref().and_then(|pod| pod.controller.as_deref()))
     };
     let was_revision = |object: &SetAside| {
         let revision = caches.revisions.get(&object.namespace, &object.name);
-        is_set(
-            revision
-                .as_ref()
-                .and_then(|revision| revision.controller.as_ref()),
-        )
+        let controller = revision.as_ref().map(|it| it.controller.as_ref());
+        set.controls(controller.flatten())
     };
     check(&caches.sets, TrackedResource::StatefulSets, key, |object| {
-        object.name == set
+        object.name == name
     })?;
     check(&caches.pods, TrackedResource::Pods, key, |object| {
-        is_owner(object) || is_named(&object.name, set) || was_pod(object)
+        let is_own = set.controls_undecodable(object);
+        is_own.unwrap_or_else(|| is_named(&object.name, name)) || was_pod(object)
     })?;
     check(
         &caches.claims,
         TrackedResource::PersistentVolumeClaims,
         key,
-        |object| is_owner(object) || is_claim_named(&object.name, set, cached.as_deref()),
+        |object| {
+            let is_owner = object.owners.iter().any(|owner| set.may_be(owner));
+            is_owner || is_claim_named(&object.name, name, cached.as_deref())
+        },
     )?;
     check(
         &caches.revisions,
         TrackedResource::ControllerRevisions,
         key,
-        |object| is_owner(object) || is_revision_named(&object.name, set) || was_revision(object),
+        |object| {
+            let is_own = set.controls_undecodable(object);
+            let is_named = || is_revision_named(&object.name, name);
+            is_own.unwrap_or_else(is_named) || was_revision(object)
+        },
     )
+}
+
+/// A set as the owner of objects.
+struct Owner<'a> {
+    name: &'a str,
+    /// `None` if the set isn't cached: then its name decides.
+    uid: Option<&'a str>,
+}
+
+impl Owner<'_> {
+    /// True if this controller of a decoded object is the set.
+    fn controls(&self, controller: Option<&OwnerReference>) -> bool {
+        controller.is_some_and(|controller| {
+            *controller.kind == *KIND
+                && *controller.name == *self.name
+                && self.uid.is_none_or(|uid| *controller.uid == *uid)
+        })
+    }
+
+    /// True if this owner of an undecodable object is the set, as far as it can be read.
+    fn may_be(&self, owner: &SetAsideOwner) -> bool {
+        let is_uid = |uid: &str| owner.uid.is_empty() || owner.uid == uid;
+        owner.name == self.name
+            && (owner.kind == KIND || owner.kind.is_empty())
+            && self.uid.is_none_or(is_uid)
+    }
+
+    /// True if the set controls or owns the object; `None` if that can't be read, or nothing controls
+    /// the object, which the set may then adopt.
+    fn controls_undecodable(&self, object: &SetAside) -> Option<bool> {
+        let mut owners = object.owners.iter();
+        if owners.clone().any(|owner| self.may_be(owner)) {
+            return Some(true);
+        }
+        let is_other = |owner: &SetAsideOwner| owner.is_controller && !owner.kind.is_empty();
+        owners.any(is_other).then_some(false)
+    }
 }
 
 fn check<K: CachedObject>(
@@ -134,6 +174,8 @@ mod tests {
             owners: vec![SetAsideOwner {
                 kind: KIND.to_owned(),
                 name: owner.to_owned(),
+                uid: format!("{owner}-uid"),
+                is_controller: false,
             }],
             reason: "it is odd".to_owned(),
         }
@@ -182,6 +224,49 @@ mod tests {
             of_another_kind.owners[0].kind = "DaemonSet".to_owned();
             caches.revisions.set_aside(of_another_kind);
         }));
+    }
+
+    #[test]
+    fn undecodable_pods_of_other_controllers_block_nothing() {
+        let of = |kind: &str, uid: &str| SetAsideOwner {
+            kind: kind.to_owned(),
+            name: "web".to_owned(),
+            uid: uid.to_owned(),
+            is_controller: true,
+        };
+        let is_held_back = |owner: SetAsideOwner| {
+            held_back(|caches| {
+                let owners = vec![owner.clone()];
+                caches.pods.set_aside(SetAside {
+                    owners: owners.clone(),
+                    ..object("web-0", "")
+                });
+                caches.revisions.set_aside(SetAside {
+                    owners,
+                    ..object("web-6866c68977", "")
+                });
+            })
+        };
+        assert!(!is_held_back(of("ReplicaSet", "other-uid")));
+        assert!(!is_held_back(of(KIND, "former-uid")));
+        for own in [of(KIND, "web-uid"), of(KIND, ""), of("", "web-uid")] {
+            assert!(is_held_back(own));
+        }
+    }
+
+    #[test]
+    fn pods_that_another_controller_had_block_nothing() {
+        let caches = caches();
+        for (kind, uid) in [("ReplicaSet", "web-uid"), (KIND, "former-uid")] {
+            let set = builders::set("web").build();
+            let pod = builders::pod(&set, 0).with("metadata.name", "web-x");
+            let pod = pod.with("metadata.ownerReferences.0.kind", kind);
+            caches
+                .pods
+                .add(pod.with("metadata.ownerReferences.0.uid", uid).build());
+            caches.pods.set_aside(object("web-x", ""));
+            assert!(ensure_decoded(&caches, &ObjectKey::new("ns", "web")).is_ok());
+        }
     }
 
     #[test]

@@ -354,6 +354,7 @@ impl<K: CachedObject> Informer<K> {
     async fn follow(&mut self, mut stream: WatchStream, resource_version: &mut String) -> Ended {
         let mut events = 0;
         let mut turn = Turn::default();
+        let mut heard = Instant::now();
         loop {
             let next_resync = self.resync.as_ref().map(|resync| resync.next);
             let event = tokio::select! {
@@ -363,7 +364,7 @@ impl<K: CachedObject> Informer<K> {
                     self.show_all_again().await;
                     continue;
                 }
-                () = sleep(WATCH_SILENCE_MAX) => return Ended::Silent,
+                () = sleep_until(heard + WATCH_SILENCE_MAX) => return Ended::Silent,
             };
             let event = match event {
                 None => return Ended::Closed { events },
@@ -371,6 +372,7 @@ impl<K: CachedObject> Informer<K> {
                 Some(Ok(event)) => event,
             };
             let begun = Instant::now();
+            heard = begun;
             match self.apply_event(event, resource_version) {
                 ControlFlow::Continue(()) => events += 1,
                 ControlFlow::Break(ended) => return ended,

@@ -1,32 +1,41 @@
 //! Pods as protobuf messages, which servers and this program read faster than JSON.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube_apimachinery::owner_reference::OwnerReference;
 use kube_apimachinery::pod::{PodPhase, Readiness};
-use kube_apimachinery::protobuf::{Value, WireError, fields};
+use kube_apimachinery::protobuf::{Value, WireError, fields, merge};
 
 use super::{ClaimVolume, Pod};
 
 #[cfg(test)]
 mod tests;
 
-/// Decodes a message of the kind `Pod`. The result equals that of the pod's JSON.
+/// Go's zero time, of an empty message.
+const ZERO_TIME: Timestamp = Timestamp::constant(-62_135_596_800, 0);
+
+/// Decodes a message of the kind `Pod`. The result equals that of the pod's JSON. As in Go,
+/// the occurrences of an embedded message merge.
 ///
 /// # Errors
 ///
 /// The bytes are not a message, or a string is invalid UTF-8.
 pub(super) fn decode(message: &[u8]) -> Result<Pod, WireError> {
-    let mut pod = Pod::default();
+    let (mut metadata, mut spec, mut status) = (Cow::default(), Cow::default(), Cow::default());
     for field in fields(message, "Pod") {
         match field? {
-            (1, Value::Bytes(metadata)) => read_metadata(metadata, &mut pod)?,
-            (2, Value::Bytes(spec)) => pod.claim_volumes = claim_volumes(spec)?,
-            (3, Value::Bytes(status)) => read_status(status, &mut pod)?,
+            (1, Value::Bytes(occurrence)) => merge(&mut metadata, occurrence),
+            (2, Value::Bytes(occurrence)) => merge(&mut spec, occurrence),
+            (3, Value::Bytes(occurrence)) => merge(&mut status, occurrence),
             _ => {}
         }
     }
+    let mut pod = Pod::default();
+    read_metadata(&metadata, &mut pod)?;
+    pod.claim_volumes = claim_volumes(&spec)?;
+    read_status(&status, &mut pod)?;
     Ok(pod)
 }
 
@@ -38,7 +47,8 @@ fn read_metadata(message: &[u8], pod: &mut Pod) -> Result<(), WireError> {
             (3, value) => pod.namespace = value.text()?.into(),
             (5, value) => pod.uid = value.text()?.into(),
             (6, value) => pod.resource_version = value.text()?.into(),
-            (9, value) => pod.deletion_timestamp = time(value)?,
+            // A pointer: even the zero time is one.
+            (9, value) => pod.deletion_timestamp = Some(time(value)?.unwrap_or(ZERO_TIME)),
             (11, Value::Bytes(entry)) => labels.push(pair(entry, "LabelsEntry")?),
             (13, Value::Bytes(owner)) if pod.controller.is_none() => {
                 let owner = owner_reference(owner)?;
@@ -79,27 +89,33 @@ fn claim_volumes(message: &[u8]) -> Result<Box<[ClaimVolume]>, WireError> {
 }
 
 fn claim_volume(message: &[u8]) -> Result<Option<ClaimVolume>, WireError> {
-    let (mut name, mut claim_name) = ("", None);
+    let (mut name, mut source) = ("", Cow::default());
     for field in fields(message, "Volume") {
         match field? {
             (1, value) => name = value.text()?,
-            (2, Value::Bytes(source)) => claim_name = claim_name_of(source)?,
+            (2, Value::Bytes(occurrence)) => merge(&mut source, occurrence),
             _ => {}
         }
     }
-    Ok(claim_name.map(|claim_name| ClaimVolume {
+    Ok(claim_name(&source)?.map(|claim_name| ClaimVolume {
         name: name.into(),
-        claim_name: claim_name.into(),
+        claim_name,
     }))
 }
 
-fn claim_name_of(source: &[u8]) -> Result<Option<&str>, WireError> {
-    for field in fields(source, "VolumeSource") {
-        if let (10, Value::Bytes(claim)) = field? {
-            return Ok(Some(pair(claim, "PersistentVolumeClaimVolumeSource")?.0));
+/// Reads a `VolumeSource`.
+fn claim_name(message: &[u8]) -> Result<Option<Box<str>>, WireError> {
+    let mut claim = None;
+    for field in fields(message, "VolumeSource") {
+        if let (10, Value::Bytes(occurrence)) = field? {
+            merge(claim.get_or_insert_default(), occurrence);
         }
     }
-    Ok(None)
+    let name = |claim: Cow<'_, [u8]>| {
+        let (name, _) = pair(&claim, "PersistentVolumeClaimVolumeSource")?;
+        Ok(name.into())
+    };
+    claim.map(name).transpose()
 }
 
 fn read_status(message: &[u8], pod: &mut Pod) -> Result<(), WireError> {

@@ -34,6 +34,10 @@ pub struct SetAsideOwner {
     pub kind: String,
     /// Name.
     pub name: String,
+    /// Uid; empty if unreadable.
+    pub uid: String,
+    /// True if the owner controls the object.
+    pub is_controller: bool,
 }
 
 impl SetAside {
@@ -47,6 +51,8 @@ impl SetAside {
             Some(SetAsideOwner {
                 kind: member(&owner, "kind").unwrap_or_default(),
                 name: member(&owner, "name")?,
+                uid: member(&owner, "uid").unwrap_or_default(),
+                is_controller: member(&owner, "controller").unwrap_or_default(),
             })
         };
         Some(Self {
@@ -138,17 +144,24 @@ mod tests {
     fn set_aside_keeps_readable_fields() {
         let object = read(
             r#"{"spec":7,"metadata":{"namespace":"ns","name":"web-0","resourceVersion":7,
-                "ownerReferences":[{"name":"web","kind":"DaemonSet"},{"name":"x","kind":7},{"name":1},null]}}"#,
+                "ownerReferences":[{"name":"web","kind":"DaemonSet","uid":"u","controller":true},
+                    {"name":"x","kind":7,"uid":7,"controller":7},{"name":1},null]}}"#,
         )
         .unwrap();
         assert_eq!(object.name, "web-0");
         assert_eq!(object.namespace, "ns");
         assert_eq!(object.resource_version, "");
-        let owner = |kind: &str, name: &str| SetAsideOwner {
+        let owner = |kind: &str, name: &str, uid: &str, is_controller| SetAsideOwner {
             kind: kind.to_owned(),
             name: name.to_owned(),
+            uid: uid.to_owned(),
+            is_controller,
         };
-        assert_eq!(object.owners, [owner("DaemonSet", "web"), owner("", "x")]);
+        let owners = [
+            owner("DaemonSet", "web", "u", true),
+            owner("", "x", "", false),
+        ];
+        assert_eq!(object.owners, owners);
         assert!(object.reason.contains("expected u8"), "{}", object.reason);
     }
 

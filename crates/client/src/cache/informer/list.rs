@@ -18,9 +18,9 @@ const PAGE_BYTES_LARGE: usize = 16 * 1024 * 1024;
 const PAGE_BYTES_SMALL: usize = 4 * 1024 * 1024;
 /// Divisor of the limit after a large or slow page.
 const PAGE_CUT: u32 = 8;
-/// Maximum number of attempts at a list whose pages expire. Then the list fails, and the backoff
-/// relieves a server that compacts faster than it answers.
-const LIST_ATTEMPTS_MAX: u32 = 3;
+/// Maximum number of attempts at a list in pages. If they all expire, the server compacts faster than
+/// it sends them: then one request lists everything.
+const PAGED_ATTEMPTS_MAX: u32 = 3;
 /// Bytes of decoded objects, a few milliseconds of work, after which other tasks may run.
 const YIELD_BYTES: usize = 256 * 1024;
 
@@ -74,14 +74,14 @@ pub(super) fn bookmark_version(json: &str) -> Result<String, serde_json::Error> 
     Ok(bookmark.metadata.resource_version)
 }
 
-/// Lists all objects in the scope. If the snapshot expires
-/// between two pages, the list starts over with the last page size.
+/// Lists all objects in the scope. If the snapshot expires between two pages, the list starts over
+/// with the last page size, and finally without pages.
 ///
 /// # Errors
 ///
-/// Returns the error of a request. Returns an expired page only if every attempt expired.
+/// Returns the error of a request.
 ///
-/// Upstream: `pager.ListPager`.
+/// Upstream: `pager.ListPager` with `FullListIfExpired`.
 pub(super) async fn list_all<K: CachedObject>(
     client: &RestClient,
     resource: &Resource,
@@ -98,17 +98,18 @@ pub(super) async fn list_all<K: CachedObject>(
         limit_max: limit,
         limit,
     };
-    let mut attempts = 1;
-    loop {
+    for _ in 0..PAGED_ATTEMPTS_MAX {
         match list_pages(&mut pages, decoding).await {
-            Err((err, true)) if err.is_expired() && attempts < LIST_ATTEMPTS_MAX => {
+            Err((err, true)) if err.is_expired() => {
                 let resource = resource.group_resource();
                 tracing::debug!(%resource, error = %err, "pages expired, listing from the beginning");
-                attempts += 1;
             }
             result => return result.map_err(|(err, _)| err),
         }
     }
+    pages.limit = 0;
+    let list = list_pages(&mut pages, decoding).await;
+    list.map_err(|(err, _)| err)
 }
 
 /// Lists all pages once. The error includes whether any page had arrived.
@@ -140,7 +141,7 @@ struct Pages<'a> {
     scope: &'a Scope,
     /// Maximum limit of a page.
     limit_max: u32,
-    /// Limit of the next page.
+    /// Limit of the next page; 0 for a list without pages.
     limit: u32,
 }
 
@@ -178,6 +179,9 @@ impl Pages<'_> {
     }
 
     fn adapt_to(&mut self, page_bytes: usize) {
+        if self.limit == 0 {
+            return;
+        }
         if page_bytes > PAGE_BYTES_LARGE {
             self.cut();
         } else if page_bytes < PAGE_BYTES_SMALL {

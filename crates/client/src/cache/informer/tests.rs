@@ -292,6 +292,23 @@ async fn silent_watch_is_reopened_at_same_version() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn silent_watch_is_reopened_despite_resyncs() {
+    let config = InformerConfig {
+        resync_period: Some(Duration::from_secs(30)),
+        ..InformerConfig::default()
+    };
+    let script = vec![
+        list("10", &[object("a", "5")]),
+        Answer::Watch(vec![Step::Hang]),
+        Answer::Watch(vec![event("ADDED", &object("b", "12")), Step::Hang]),
+    ];
+    let (heard, asked) = run_with(config, 130, script).await;
+    assert!(heard.contains(&"*a:5>5 @10".to_owned()), "{heard:?}");
+    assert!(heard.contains(&"+b:12 @12".to_owned()), "{heard:?}");
+    assert_eq!(asked[1..], ["watch from 10", "watch from 10"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn refused_watch_causes_relist() {
     let (_, asked) = run(
         60,

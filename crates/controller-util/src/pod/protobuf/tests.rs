@@ -1,4 +1,4 @@
-//! Tests of times. `test/integration` compares whole pods with their JSON.
+//! Tests of times and of repeated messages. `test/integration` compares whole pods with their JSON.
 
 use super::*;
 
@@ -17,4 +17,66 @@ fn times_beyond_the_clock_saturate() {
     assert_eq!(time_of(0), Some(Timestamp::UNIX_EPOCH));
     assert_eq!(time_of(i64::MAX.cast_unsigned()), Some(Timestamp::MAX));
     assert_eq!(time_of(i64::MIN.cast_unsigned()), Some(Timestamp::MIN));
+}
+
+/// Returns a field with a message or a string.
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![number << 3 | 2, u8::try_from(content.len()).unwrap()];
+    bytes.extend(content);
+    bytes
+}
+
+#[test]
+fn occurrences_of_a_message_merge() {
+    let label = |key: &str| field(11, &[field(1, key.as_bytes()), field(2, b"x")].concat());
+    let metadata = |name: &str, key: &str| {
+        let name = if name.is_empty() {
+            Vec::new()
+        } else {
+            field(1, name.as_bytes())
+        };
+        field(1, &[name, label(key)].concat())
+    };
+    let claim = |name: &str| field(2, &field(10, &field(1, name.as_bytes())));
+    let read_only = field(2, &field(10, &[0x10, 1]));
+    let volume = |name: &str, source: &[u8]| {
+        let volume = [field(1, name.as_bytes()), source.to_vec()].concat();
+        field(2, &field(1, &volume))
+    };
+    let status = |phase: &str, condition: &str| {
+        let ready = [field(1, condition.as_bytes()), field(2, b"True")].concat();
+        let phase = if phase.is_empty() {
+            Vec::new()
+        } else {
+            field(1, phase.as_bytes())
+        };
+        field(3, &[phase, field(2, &ready)].concat())
+    };
+    let message = [
+        metadata("web-0", "a"),
+        volume(
+            "data",
+            &[claim("old"), claim("data-web-0"), read_only].concat(),
+        ),
+        status("Running", "Other"),
+        metadata("", "b"),
+        volume("logs", &claim("logs-web-0")),
+        status("", "Ready"),
+    ];
+    let pod = decode(&message.concat()).unwrap();
+    assert_eq!(&*pod.name, "web-0");
+    let labels = ["a", "b"].map(|key| pod.labels.get(key).is_some());
+    assert_eq!(labels, [true, true]);
+    let volumes = pod.claim_volumes.iter();
+    let volumes: Vec<_> = volumes.map(|it| (&*it.name, &*it.claim_name)).collect();
+    assert_eq!(volumes, [("data", "data-web-0"), ("logs", "logs-web-0")]);
+    assert_eq!((pod.phase, pod.readiness.ready), (PodPhase::Running, true));
+}
+
+#[test]
+fn empty_deletion_timestamp_is_a_deletion() {
+    let pod = decode(&field(1, &field(9, &[]))).unwrap();
+    assert_eq!(pod.deletion_timestamp, Some(ZERO_TIME));
+    assert!(pod.is_terminating());
+    assert_eq!(decode(&field(1, &[])).unwrap().deletion_timestamp, None);
 }
