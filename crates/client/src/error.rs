@@ -6,8 +6,11 @@ use std::time::Duration;
 pub use no_token::NoToken;
 pub use status::Status;
 
+pub use crate::not_processed::NotProcessed;
+
+use crate::causes::causes;
+use crate::not_processed::is_not_processed;
 use crate::resource::GroupResource;
-use crate::rest::unprocessed::is_not_processed;
 
 mod generic;
 mod no_token;
@@ -210,22 +213,6 @@ impl Error {
     pub fn is_transport(&self) -> bool {
         matches!(self, Self::Transport { .. } | Self::Timeout { .. })
     }
-}
-
-/// Returns an error and its causes, including the error that an I/O error wraps.
-pub(crate) fn causes<'a>(
-    error: &'a (dyn StdError + 'static),
-) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |&error| {
-        // `source` of an I/O error skips the error it wraps.
-        match error
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref)
-        {
-            Some(inner) => Some(inner),
-            None => error.source(),
-        }
-    })
 }
 
 /// Formats an error with its causes, omitting a cause that its wrapper has already printed.

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
 use crate::clock::MonotonicClock;
-use crate::rest::unprocessed::is_not_processed;
+use crate::not_processed::is_not_processed;
 
 /// Default time that the kernel may take to deliver written bytes. It is the reference's lease
 /// duration minus its renew deadline.

@@ -28,6 +28,9 @@ pub mod resource;
 pub mod shard;
 pub mod token_bucket;
 
+mod causes;
+mod not_processed;
+
 pub mod fence;
 
 pub mod error;

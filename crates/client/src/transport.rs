@@ -19,10 +19,10 @@ use rustls::AlertDescription;
 use tokio::time::Instant;
 use tower::{BoxError, ServiceExt as _};
 
-use crate::error::causes;
+use crate::causes::causes;
 use crate::fault_log::FaultLog;
 use crate::fence::Fence;
-use crate::rest::unprocessed::is_not_processed;
+use crate::not_processed::is_not_processed;
 use crate::rest::{AnswerBody, RequestService};
 use connect::connect;
 use exec_plugin::ExecPlugin;

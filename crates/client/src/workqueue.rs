@@ -87,6 +87,17 @@ impl<K: Clone + Ord> WorkQueue<K> {
         self.shared.changed.notify_waiters();
     }
 
+    /// Adds a key that waits for something expected, with its own growing delay, at most `delay_max`.
+    /// Many such keys at a time delay neither each other nor those that failed.
+    pub fn add_backed_off(&self, key: K, delay_max: Duration) {
+        let now = Instant::now();
+        let mut state = self.state();
+        let delay = state.rate_limiter.own_delay(&key).min(delay_max);
+        state.add_after(key, delay, now, &*self.shared.metrics);
+        drop(state);
+        self.shared.changed.notify_waiters();
+    }
+
     /// Waits for a key and removes it from the queue; the caller must call [`WorkQueue::done`] with
     /// it. Returns none after the queue is shut down and empty. Dropping the future loses no key.
     pub async fn get(&self) -> Option<K> {

@@ -8,7 +8,8 @@ use kube::client::Body;
 use super::MediaType;
 use super::api_health::Right;
 use super::timeout::ResponseTimeout;
-use crate::error::{Error, NoToken, causes};
+use crate::causes::causes;
+use crate::error::{Error, NoToken};
 use crate::fence::NotLeading;
 use crate::resource::Resource;
 

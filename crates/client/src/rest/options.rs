@@ -65,7 +65,7 @@ pub struct ListOptions {
 }
 
 impl ListOptions {
-    /// Returns path and query, with this shard selector in place of its own.
+    /// Returns path and query, with this shard selector instead of that of the options.
     pub(super) fn target(&self, resource: &Resource, shard_selector: &str) -> String {
         let mut query = String::new();
         if self.limit > 0 {
@@ -99,7 +99,7 @@ pub struct WatchOptions {
 }
 
 impl WatchOptions {
-    /// Returns path and query, with this shard selector in place of its own.
+    /// Returns path and query, with this shard selector instead of that of the options.
     pub(super) fn target(&self, resource: &Resource, shard_selector: &str) -> String {
         let mut query = String::new();
         push(&mut query, "watch", "true");

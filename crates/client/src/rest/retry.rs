@@ -12,7 +12,8 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
-use crate::error::{Error, causes};
+use crate::causes::causes;
+use crate::error::Error;
 use crate::rest::call::AtOnce;
 use crate::rest::metrics::ClientMetrics;
 

@@ -293,7 +293,7 @@ mod tests {
             .unwrap();
         let (sent, peer) = tokio::join!(client.oneshot(request), listener.accept());
         let error = sent.unwrap_err();
-        let is_timeout = crate::error::causes(&*error).any(|cause| {
+        let is_timeout = crate::causes::causes(&*error).any(|cause| {
             let error = cause.downcast_ref::<io::Error>();
             error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut)
         });

@@ -42,13 +42,16 @@ impl<K: Clone + Ord> RateLimiter<K> {
     /// Returns the delay after one more failure of a key. It takes a token from the shared bucket
     /// even if the key's own delay is longer.
     pub fn when(&mut self, key: &K, now: Instant) -> Duration {
+        let elapsed = now.saturating_duration_since(self.start);
+        self.own_delay(key).max(self.bucket.reserve(elapsed))
+    }
+
+    /// Returns a key's own delay after one more failure, without a token of the shared bucket.
+    pub fn own_delay(&mut self, key: &K) -> Duration {
         let failures = self.failures.entry(key.clone()).or_insert(0);
-        let own = key_delay(*failures);
+        let delay = key_delay(*failures);
         *failures = failures.saturating_add(1);
-        own.max(
-            self.bucket
-                .reserve(now.saturating_duration_since(self.start)),
-        )
+        delay
     }
 
     /// Resets a key's failures.
@@ -95,5 +98,15 @@ mod tests {
             .map(|key| limiter.when(&key, now).as_millis())
             .collect();
         assert_eq!(delays[99..], [5, 100, 200]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn own_delays_leave_the_shared_bucket_to_other_keys() {
+        let mut limiter = RateLimiter::default();
+        for key in 0..1000 {
+            assert_eq!(limiter.own_delay(&key).as_millis(), 5);
+        }
+        assert_eq!(limiter.when(&1000, Instant::now()).as_millis(), 5);
+        assert_eq!(limiter.when(&0, Instant::now()).as_millis(), 10);
     }
 }

@@ -12,7 +12,7 @@ use tower::service_fn;
 use super::*;
 use crate::clock::{MonotonicClock as _, TokioClock};
 use crate::config::{ClientOptions, layered};
-use crate::error::Error;
+use crate::error::{Error, NotProcessed};
 use crate::fence::Fence;
 use crate::resource::PODS;
 use crate::rest::RestClient;
