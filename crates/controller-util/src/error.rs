@@ -30,6 +30,21 @@ impl Aggregate {
         Err(Self(errors.collect()).into())
     }
 
+    /// Visits an error, its sources, and the members of an aggregate among them.
+    pub fn visit_causes<'a>(
+        error: &'a (dyn Error + 'static),
+        visit: &mut dyn FnMut(&'a (dyn Error + 'static)),
+    ) {
+        visit(error);
+        if let Some(Self(members)) = error.downcast_ref() {
+            for member in members {
+                Self::visit_causes(&**member, visit);
+            }
+        } else if let Some(source) = error.source() {
+            Self::visit_causes(source, visit);
+        }
+    }
+
     /// Appends the distinct texts of the errors. An error that holds an aggregate counts as its
     /// members, so it adds no text to theirs.
     fn add_texts(&self, texts: &mut Vec<String>) {
@@ -104,6 +119,19 @@ mod tests {
         let answer = |text| statefulset_client::error::Error::api(500, "InternalError", text);
         let aggregate = Aggregate(vec![Box::new(answer("a")), Box::new(answer("b"))]);
         assert_eq!(aggregate.to_string(), "[a, b]");
+    }
+
+    #[test]
+    fn causes_include_members_of_aggregates() {
+        let inner = joined(vec![Tree::Leaf("a"), Tree::Leaf("b")]);
+        let error = joined(vec![Tree::Leaf("c"), Tree::Branch(Box::new(inner))]);
+        let mut leaves = Vec::new();
+        Aggregate::visit_causes(&error, &mut |cause| {
+            if let Some(Tree::Leaf(leaf)) = cause.downcast_ref() {
+                leaves.push(*leaf);
+            }
+        });
+        assert_eq!(leaves, ["c", "a", "b"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Upstream: `stateful_set.go`.
 
 mod builder;
+mod claim_waits;
 mod handlers;
 mod resolve;
 mod sync;
@@ -30,8 +31,9 @@ pub use builder::{
     BuildError, Builder, CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, LeaderElection,
     RESYNC_PERIOD_DEFAULT,
 };
+use claim_waits::{awaited_claims, claims_being_deleted};
 pub use handlers::PodHandler;
-pub(crate) use handlers::SetHandler;
+pub(crate) use handlers::{ClaimHandler, SetHandler};
 #[cfg(test)]
 pub(crate) use resolve::{overlapping_stateful_sets, stateful_sets_for_pod};
 pub use sync::{SetSyncer, SyncerParts};
@@ -43,8 +45,9 @@ const SET_ASIDE_RETRY: Duration = Duration::from_secs(30);
 /// of claims and revisions wake no set.
 const STALE_CACHE_RETRY_MAX: Duration = Duration::from_secs(1);
 
-/// Number of retries whose doubling delays are shorter than [`STALE_CACHE_RETRY_MAX`].
-const STALE_CACHE_RETRIES: u32 = 8;
+/// Longest delay of a set that waits for the removal of a claim. The claim's event wakes it, unless
+/// the claim goes between the sync's decision and the record of the wait, or several claims must go.
+const CLAIM_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Time limit for sending queued events at shutdown.
 const EVENT_FLUSH_MAX: Duration = Duration::from_secs(3);
@@ -119,6 +122,11 @@ impl StatefulSetController {
             queue: queue.clone(),
             sets: informers.sets.indexer(),
         }));
+        let syncer = Arc::new(SetSyncer::new(parts));
+        informers.claims.add_handler(Arc::new(ClaimHandler {
+            queue: queue.clone(),
+            waits: Arc::clone(syncer.claim_waits()),
+        }));
         Self {
             informers: None,
             events: None,
@@ -127,7 +135,7 @@ impl StatefulSetController {
             relisters: informers.relisters(),
             synced: informers.has_synced(),
             queue,
-            syncer: Arc::new(SetSyncer::new(parts)),
+            syncer,
             concurrent_syncs,
         }
     }
@@ -305,20 +313,21 @@ pub(crate) async fn process_next_work_item(
                 tracing::debug!(reason = %waiting, "waiting");
             }
             syncer.log().synced(key, &outcome);
+            let claims = awaited_claims(&outcome);
+            if !claims.is_empty() {
+                queue.add_after(key.clone(), CLAIM_WAIT_MAX);
+            }
             if let Some(delay) = outcome.requeue_after {
                 queue.add_after(key.clone(), delay);
             }
             queue.forget(key);
+            syncer.claim_waits().record(key, claims);
         }
         Err(error @ Error::StaleCache(_)) => {
             // Expected after each write; the cache catches up by itself. Without a cap, every event
             // during the lag would double the delay, which could outlast the lag by minutes.
             tracing::debug!(%error, "cache is behind, requeuing");
-            if queue.num_requeues(key) < STALE_CACHE_RETRIES {
-                queue.add_rate_limited(key.clone());
-            } else {
-                queue.add_after(key.clone(), STALE_CACHE_RETRY_MAX);
-            }
+            queue.add_backed_off(key.clone(), STALE_CACHE_RETRY_MAX);
         }
         Err(error @ Error::SetAside { .. }) => {
             // No event may report that the object can be decoded again or was deleted.
@@ -328,7 +337,13 @@ pub(crate) async fn process_next_work_item(
         }
         Err(error) => {
             syncer.log().failed(key, &error);
-            queue.add_rate_limited(key.clone());
+            let claims = claims_being_deleted(&error);
+            if claims.is_empty() {
+                queue.add_rate_limited(key.clone());
+            } else {
+                queue.add_backed_off(key.clone(), CLAIM_WAIT_MAX);
+                syncer.claim_waits().record(key, claims);
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Event handlers, from watch events to queue keys. Claims and revisions have no handler: their
-//! changes never enqueue a set.
+//! Event handlers, from watch events to queue keys. Revisions have no handler: their changes never
+//! enqueue a set. A claim enqueues a set only if the set waits for its removal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,11 @@ use kube_apimachinery::owner_reference::OwnerReference;
 use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::cache::informer::EventHandler;
 use statefulset_client::workqueue::WorkQueue;
+use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 
+use super::claim_waits::ClaimWaits;
 use super::resolve::{resolve_controller_ref, stateful_sets_for_pod};
 
 #[cfg(test)]
@@ -33,6 +35,30 @@ impl EventHandler<StatefulSet> for SetHandler {
 
     fn on_delete(&self, set: &Arc<StatefulSet>, _final_state_unknown: bool) {
         self.queue.add(set.key());
+    }
+}
+
+/// Enqueues the set that waits for a removed claim. The reference has no such handler: there the set
+/// waits until its next event or resync.
+pub(crate) struct ClaimHandler {
+    pub(crate) queue: WorkQueue<ObjectKey>,
+    pub(crate) waits: Arc<ClaimWaits>,
+}
+
+impl EventHandler<Claim> for ClaimHandler {
+    fn on_add(&self, _claim: &Arc<Claim>, _in_initial_list: bool) {}
+
+    fn on_update(&self, old: &Arc<Claim>, new: &Arc<Claim>) {
+        // A list may show only the claim's successor.
+        if old.uid != new.uid {
+            self.on_delete(old, true);
+        }
+    }
+
+    fn on_delete(&self, claim: &Arc<Claim>, _final_state_unknown: bool) {
+        if let Some(set) = self.waits.take(&claim.key()) {
+            self.queue.add(set);
+        }
     }
 }
 

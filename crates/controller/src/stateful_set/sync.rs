@@ -35,6 +35,7 @@ use statefulset_set_control::{
     DefaultStatefulSetControl, RealStatusUpdater, StatefulSetControl, SyncOutcome, Waiting,
 };
 
+use super::claim_waits::ClaimWaits;
 use crate::error::Error;
 use crate::long_computation::{computes_for_long, poll_in_place};
 use crate::metrics::{NoopSetMetrics, SetMetrics, Unavailability, stale_resource};
@@ -105,12 +106,20 @@ impl SyncerParts {
 }
 
 /// Syncs sets with caches that the caller fills.
-pub struct SetSyncer(SyncerParts, SyncLog);
+pub struct SetSyncer {
+    parts: SyncerParts,
+    log: SyncLog,
+    claim_waits: Arc<ClaimWaits>,
+}
 
 impl SetSyncer {
     /// Creates a syncer from its dependencies; a test can replace some.
     pub fn new(parts: SyncerParts) -> Self {
-        Self(parts, SyncLog::default())
+        Self {
+            parts,
+            log: SyncLog::default(),
+            claim_waits: Arc::default(),
+        }
     }
 
     /// Syncs one set and turns a panic into that set's error.
@@ -122,7 +131,7 @@ impl SetSyncer {
         // Shared state changes in single steps, under locks that survive a panic.
         let sync = AssertUnwindSafe(self.sync(key));
         sync.catch_unwind().await.unwrap_or_else(|panic| {
-            self.0.metrics.sync_panicked();
+            self.parts.metrics.sync_panicked();
             let message = panic_message(&*panic);
             Err(Error::Panicked { message })
         })
@@ -130,7 +139,12 @@ impl SetSyncer {
 
     /// Returns the log of the sets' syncs.
     pub(crate) fn log(&self) -> &SyncLog {
-        &self.1
+        &self.log
+    }
+
+    /// Returns the sets that wait for the removal of a claim.
+    pub(crate) fn claim_waits(&self) -> &Arc<ClaimWaits> {
+        &self.claim_waits
     }
 
     /// Syncs one set: adopts orphaned revisions, claims pods, and takes one step. A missing set, or
@@ -142,7 +156,7 @@ impl SetSyncer {
     ///
     /// Upstream: `sync`.
     pub async fn sync(&self, key: &ObjectKey) -> Result<SyncOutcome, Error> {
-        let parts = &self.0;
+        let parts = &self.parts;
         if let Err(stale) = parts.consistency.ensure_ready(key) {
             parts.metrics.stale_sync_skipped(stale_resource(&stale));
             return Err(stale.into());
@@ -186,7 +200,7 @@ impl SetSyncer {
         selector: &Selector,
         mut revisions: Vec<Arc<ControllerRevision>>,
     ) -> Result<SyncOutcome, Error> {
-        let parts = &self.0;
+        let parts = &self.parts;
         self.adopt_orphan_revisions(set, &mut revisions).await?;
         let pods = self.pods_for_stateful_set(set, selector).await?;
         let now = parts.clock.now();
@@ -223,10 +237,13 @@ impl SetSyncer {
         {
             return Ok(());
         }
-        can_adopt(&*self.0.reader, set)
+        can_adopt(&*self.parts.reader, set)
             .await
             .map_err(|error| Error::CanAdoptRevisions(error.to_string()))?;
-        let adopted = self.0.set_control.adopt_orphan_revisions(set, revisions);
+        let adopted = self
+            .parts
+            .set_control
+            .adopt_orphan_revisions(set, revisions);
         Ok(adopted.await?)
     }
 
@@ -239,12 +256,12 @@ impl SetSyncer {
         set: &StatefulSet,
         selector: &Selector,
     ) -> Result<Vec<Arc<Pod>>, Error> {
-        let pods = &self.0.caches.pods;
+        let pods = &self.parts.caches.pods;
         let owner = set.controller_reference();
         let mut candidates = pods.by_index(&controller_index_key(set.namespace(), Some(&owner)));
         candidates.extend(pods.by_index(&orphan_pods_index_key(set.namespace(), set.name())));
         let membership = |pod: &Pod| membership(set, pod);
-        let (pod_control, reader) = (&*self.0.pod_control, &*self.0.reader);
+        let (pod_control, reader) = (&*self.parts.pod_control, &*self.parts.reader);
         let manager = PodControllerRefManager::new(set, selector, &membership, pod_control, reader);
         Ok(manager.claim_pods(candidates).await?)
     }
@@ -268,9 +285,8 @@ impl SetSyncer {
             .min();
         Some(match next {
             None => Duration::from_secs(seconds.unsigned_abs().into()),
-            Some(moment) => {
-                Duration::try_from(moment.duration_since(self.0.clock.now())).unwrap_or_default()
-            }
+            Some(moment) => Duration::try_from(moment.duration_since(self.parts.clock.now()))
+                .unwrap_or_default(),
         })
     }
 }

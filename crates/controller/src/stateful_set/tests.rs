@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use statefulset_client::cache::informer::EventHandler as _;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::workqueue::{NoopQueueMetrics, RateLimiter};
@@ -12,8 +13,9 @@ use statefulset_controller_util::consistency::{
 use statefulset_controller_util::controller_ref_manager::MockSetReader;
 use statefulset_controller_util::pod_control::fake::FakePodControl;
 use statefulset_controller_util::stateful_set::StatefulSetStatus;
-use statefulset_controller_util::testing::{WriteLog, upstream};
-use statefulset_set_control::{Error as UpdateError, MockStatefulSetControl, SyncOutcome};
+use statefulset_controller_util::testing::{WriteLog, builders, upstream};
+use statefulset_pod_control::Error as PodError;
+use statefulset_set_control::{Error as UpdateError, MockStatefulSetControl, SyncOutcome, Waiting};
 use tokio::time::advance;
 
 use super::*;
@@ -163,6 +165,71 @@ async fn stale_cache_retries_within_a_second() {
         assert_eq!(worker.queue.len(), 1, "after {retries} retries");
         let key = worker.queue.get().await.unwrap();
         worker.queue.done(&key);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lagging_sets_delay_no_failed_one() {
+    let unsynced = || unreachable!("no sync decides on a stale cache");
+    let worker = worker(unsynced, waiting_for_a_pod);
+    for _ in 0..1000 {
+        worker.work().await;
+        worker.queue.forget(&key());
+    }
+    let failed = ObjectKey::new("default", "failed");
+    worker.queue.add_rate_limited(failed.clone());
+    advance(Duration::from_millis(5)).await;
+    let queued = [worker.queue.get().await, worker.queue.get().await];
+    assert!(queued.contains(&Some(failed)), "{queued:?}");
+}
+
+fn waiting_for_a_claim() -> SyncOutcome {
+    let (pod, claim) = ("foo-0".into(), "data-foo-0".into());
+    Waiting::StaleClaim { pod, claim }.into()
+}
+
+fn failed_for_a_claim() -> SyncOutcome {
+    let claim = PodError::ClaimBeingDeleted("data-foo-0".to_owned());
+    UpdateError::from(claim).into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn removed_claim_wakes_the_set_that_waits_for_it() {
+    for outcome in [waiting_for_a_claim, failed_for_a_claim] {
+        let worker = worker(outcome, always_consistent);
+        let handler = ClaimHandler {
+            queue: worker.queue.clone(),
+            waits: Arc::clone(worker.syncer.claim_waits()),
+        };
+        let claim = |name: &str, uid: &str| {
+            let claim = builders::claim(&upstream::set(3).build(), "data", 0);
+            let claim = claim.with("metadata.name", name).with("metadata.uid", uid);
+            Arc::new(claim.with("metadata.namespace", "default").build())
+        };
+        worker.work().await;
+        handler.on_delete(&claim("data-foo-1", "other"), false);
+        handler.on_update(&claim("data-foo-0", "same"), &claim("data-foo-0", "same"));
+        assert_eq!(worker.queue.len(), 0);
+        handler.on_update(&claim("data-foo-0", "old"), &claim("data-foo-0", "new"));
+        assert_eq!(worker.queue.len(), 1);
+        let woken = worker.queue.get().await.unwrap();
+        worker.queue.done(&woken);
+        handler.on_delete(&claim("data-foo-0", "new"), false);
+        assert_eq!(worker.queue.len(), 0, "the set has not waited again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn set_that_waits_for_a_claim_asks_again_within_seconds() {
+    for outcome in [waiting_for_a_claim, failed_for_a_claim] {
+        let worker = worker(outcome, always_consistent);
+        for _ in 0..30 {
+            worker.work().await;
+            advance(CLAIM_WAIT_MAX).await;
+            assert_eq!(worker.queue.len(), 1);
+            let key = worker.queue.get().await.unwrap();
+            worker.queue.done(&key);
+        }
     }
 }
 
