@@ -21,6 +21,7 @@ pub mod controller_revision;
 pub mod error;
 pub mod index;
 pub mod live;
+pub mod live_set_check;
 pub mod pod;
 pub mod pod_control;
 pub mod stateful_set;

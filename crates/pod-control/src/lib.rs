@@ -21,7 +21,6 @@
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;
-mod live_set_check;
 mod stateful_pod_control;
 pub mod stateful_set_utils;
 #[cfg(test)]

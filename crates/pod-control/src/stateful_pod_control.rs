@@ -14,13 +14,13 @@ use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::{EventRecorder, EventType};
 use statefulset_client::rest::retry::Resends;
 use statefulset_controller_util::consistency::TrackedResource::Pods;
+use statefulset_controller_util::live_set_check::LiveSetCheck;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
 use statefulset_controller_util::tracked_client::Timing;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 
 use crate::error::Error;
-use crate::live_set_check::LiveSetCheck;
 use crate::stateful_set_utils::{
     NewPod, PodSlot, identity_matches, ordinal, storage_matches, update_identity, update_storage,
 };
@@ -74,7 +74,7 @@ impl StatefulPodControl {
         SetPodControl {
             control: self,
             set,
-            live_set: LiveSetCheck::new(),
+            live_set: LiveSetCheck::default(),
             large_pods: Semaphore::new(LARGE_PODS_MAX),
         }
     }
@@ -254,36 +254,40 @@ impl SetPodControl<'_> {
         if !deletes || spec.claim_templates.is_empty() {
             return self.delete_stateful_pod(pod).await;
         }
-        let name = &pod.name;
-        let action = || format!("delete pod {name} and its claims");
-        let mut resends = Resends::default();
-        let deleted = loop {
-            // No step may come between this check and the deletion.
-            let turn = self.live_set_allows(action).await?;
-            let deleted = self
-                .control
+        let action = || format!("delete pod {} and its claims", pod.name);
+        let delete = || {
+            self.control
                 .objects
-                .delete_pod(self.set, pod, Timing::AtOnce);
-            let deleted = deleted.await;
-            drop(turn);
-            if !resends.allows(&deleted).await {
-                break deleted;
-            }
+                .delete_pod(self.set, pod, Timing::AtOnce)
         };
+        let deleted = self.write_if_live_set_allows(action, delete).await?;
         self.deleted(pod, deleted)
     }
 
-    /// Checks the live set before a write after which claims would be deleted. The permit is held
-    /// during the write.
-    async fn live_set_allows(
+    /// Checks the live set, then makes a write after which claims would be deleted. Repeats both if the
+    /// server has not executed the write. Returns the result of the write.
+    async fn write_if_live_set_allows<F>(
         &self,
-        action: impl FnOnce() -> String,
-    ) -> Result<SemaphorePermit<'_>, Error> {
-        let passed = self.live_set.passes(&*self.control.objects, self.set).await;
-        passed.map_err(|reason| Error::DeletesClaims {
-            action: action(),
-            reason,
-        })
+        action: impl Fn() -> String,
+        write: impl Fn() -> F,
+    ) -> Result<Result<(), ApiError>, Error>
+    where
+        F: Future<Output = Result<(), ApiError>>,
+    {
+        let mut resends = Resends::default();
+        loop {
+            let passed = self.live_set.passes(&*self.control.objects, self.set);
+            let turn = passed.await.map_err(|reason| Error::DeletesClaims {
+                action: action(),
+                reason,
+            })?;
+            // No step may come between the check and the write.
+            let written = write().await;
+            drop(turn);
+            if !resends.allows(&written).await {
+                return Ok(written);
+            }
+        }
     }
 
     /// Creates a pending pod's missing claims and sets their owners.

@@ -14,7 +14,8 @@ pub use identity::{
 };
 pub use new_pod::NewPod;
 pub(crate) use retention::{
-    Owner, is_policy_unknown, remove_refs, update_claim_owner_ref_for_set_and_pod,
+    Owner, is_policy_unknown, may_keep_owners, remove_pod_refs,
+    update_claim_owner_ref_for_set_and_pod,
 };
 pub use retention::{
     has_non_controller_owner, has_unexpected_controller, is_claim_owner_up_to_date,

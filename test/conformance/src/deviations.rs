@@ -15,7 +15,7 @@ use crate::sync_case::Case;
 type Rule = (&'static str, fn(&mut Rules, bool));
 
 /// Deviations that are visible in a sync.
-const RULES: [Rule; 8] = [
+const RULES: [Rule; 9] = [
     ("non-canonical-names", |rules, is_on| {
         rules.canonical_names = is_on;
     }),
@@ -33,6 +33,9 @@ const RULES: [Rule; 8] = [
     }),
     ("wanted-pods-keep-their-claims", |rules, is_on| {
         rules.take_claims_from_wanted = is_on;
+    }),
+    ("stale-owners-lose-no-claim", |rules, is_on| {
+        rules.release_stale_owners = is_on;
     }),
     ("deletions-name-objects", |rules, is_on| {
         rules.deletions_name_objects = is_on;

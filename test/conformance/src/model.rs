@@ -62,6 +62,8 @@ pub struct Rules {
     pub live_set_before_dooming: bool,
     /// A wanted pod that has ended or is terminating is removed from the owners of its claims.
     pub take_claims_from_wanted: bool,
+    /// References to earlier sets and pods go from a claim's owners with that to the set or the pod.
+    pub release_stale_owners: bool,
     /// Deletions specify the object's uid.
     pub deletions_name_objects: bool,
     /// Members unknown to the schema are recorded and kept, and restart nothing.
@@ -77,6 +79,7 @@ impl Rules {
         retry_renumbering: false,
         live_set_before_dooming: false,
         take_claims_from_wanted: false,
+        release_stale_owners: false,
         deletions_name_objects: false,
         unknown_members: false,
     };
@@ -89,6 +92,7 @@ impl Rules {
         retry_renumbering: true,
         live_set_before_dooming: true,
         take_claims_from_wanted: true,
+        release_stale_owners: true,
         deletions_name_objects: true,
         unknown_members: true,
     };

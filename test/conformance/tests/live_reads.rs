@@ -45,7 +45,10 @@ fn owners(claim: &Value) -> Vec<Value> {
 fn condemned_with_claims(case: &Case) -> Vec<String> {
     let set = case.set().expect("a case has a set");
     let spec = &set["spec"];
-    if spec["persistentVolumeClaimRetentionPolicy"]["whenScaled"] != "Delete" {
+    let has_claims = spec["volumeClaimTemplates"]
+        .as_array()
+        .is_some_and(|it| !it.is_empty());
+    if !has_claims || spec["persistentVolumeClaimRetentionPolicy"]["whenScaled"] != "Delete" {
         return Vec::new();
     }
     let start = spec["ordinals"]["start"].as_i64().unwrap_or(0);

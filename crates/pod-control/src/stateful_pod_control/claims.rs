@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use statefulset_client::error::Error as ApiError;
-use statefulset_client::rest::retry::Resends;
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::TrackedResource::PersistentVolumeClaims;
 use statefulset_controller_util::error::Aggregate;
@@ -14,8 +13,8 @@ use statefulset_controller_util::tracked_client::Timing;
 use super::{SetPodControl, UPDATE};
 use crate::error::Error;
 use crate::stateful_set_utils::{
-    NewClaim, Owner, PodSlot, claim_name, has_unexpected_controller, is_claim_owner_up_to_date,
-    is_policy_unknown, persistent_volume_claims, remove_refs,
+    NewClaim, Owner, PodSlot, claim_name, has_unexpected_controller, is_policy_unknown,
+    may_keep_owners, persistent_volume_claims, remove_pod_refs,
     update_claim_owner_ref_for_set_and_pod,
 };
 
@@ -83,7 +82,7 @@ impl SetPodControl<'_> {
                     format!("Could not retrieve claim {claim} for {pod} when checking PVC deletion policy"),
                 )
             })?;
-            if !is_claim_owner_up_to_date(&claim, self.set, slot) {
+            if !may_keep_owners(&claim, self.set, slot) {
                 return Ok(false);
             }
         }
@@ -118,32 +117,24 @@ impl SetPodControl<'_> {
             );
             self.warn("ConflictingController", &message);
         }
-        if is_claim_owner_up_to_date(claim, set, slot) {
+        if may_keep_owners(claim, set, slot) {
             return Ok(());
         }
 
         let mut live = self.read_same_claim(claim).await?;
-        if is_claim_owner_up_to_date(&live.object, set, slot) {
+        if may_keep_owners(&live.object, set, slot) {
             return Ok(());
         }
         if !update_claim_owner_ref_for_set_and_pod(&mut live, set, slot) {
             return self.write_claim(live).await;
         }
         let action = || format!("add an owner that would cause the deletion of claim {name}");
-        let mut resends = Resends::default();
-        let written = loop {
-            // No step may come between this check and the write.
-            let turn = self.live_set_allows(action).await?;
-            let written = self
-                .control
+        let write = || {
+            self.control
                 .objects
-                .update_claim(set, live.clone(), Timing::AtOnce);
-            let written = written.await;
-            drop(turn);
-            if !resends.allows(&written).await {
-                break written;
-            }
+                .update_claim(set, live.clone(), Timing::AtOnce)
         };
+        let written = self.write_if_live_set_allows(action, write).await?;
         written.map_err(|error| update_failed(name, error))
     }
 
@@ -188,7 +179,7 @@ impl SetPodControl<'_> {
     async fn release_claim(&self, slot: &PodSlot, claim: &Claim) -> Result<(), Error> {
         let mut live = self.read_same_claim(claim).await?;
         if Owner::pod(slot).has_owner_ref(&live.object) {
-            remove_refs(&mut live, slot.uid());
+            remove_pod_refs(&mut live, self.set, slot);
             self.write_claim(live).await?;
         }
         Ok(())

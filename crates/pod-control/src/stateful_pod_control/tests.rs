@@ -15,6 +15,7 @@ mod large_pods;
 mod not_executed;
 mod object_manager;
 mod retain;
+mod stale_owners;
 mod update;
 
 /// A set of two replicas with one claim template.

@@ -149,6 +149,19 @@ pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot
     !has_non_controller_owner(claim, set, pod) && owners.iter().all(is_right)
 }
 
+/// True if the claim may keep its owners: it has those that the policy wants, or they must not change.
+///
+/// Differs from [`is_claim_owner_up_to_date`] for a claim with a stale reference next to the set or the
+/// pod against the policy: the claim would be deleted with that owner although the set keeps it.
+pub(crate) fn may_keep_owners(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
+    let owners = [Owner::set(set), Owner::pod(pod)];
+    let wanted = wanted_owner(set, pod);
+    let is_unwanted = |owner: &Owner<'_>| wanted != Some(*owner) && owner.has_owner_ref(claim);
+    let is_stale = |owner: &Owner<'_>| owner.has_stale_owner_ref(claim);
+    let loses_claim = owners.iter().any(is_stale) && owners.iter().any(is_unwanted);
+    !loses_claim && is_claim_owner_up_to_date(claim, set, pod)
+}
+
 /// Updates the owners in a claim's JSON: keeps owners of other kinds or names, removes every
 /// reference to the set's or the pod's name, and appends the wanted owner. Returns true if it
 /// appended one, with which the claim will be deleted.
@@ -159,28 +172,33 @@ pub(crate) fn update_claim_owner_ref_for_set_and_pod(
     set: &StatefulSet,
     pod: &PodSlot,
 ) -> bool {
-    let (set_owner, pod_owner) = (Owner::set(set), Owner::pod(pod));
     let is_unexpected = has_unexpected_controller(&claim.object, set, pod);
     let mut wanted = wanted_owner(set, pod).filter(|_| !is_unexpected);
-    let is_kept = |reference: &Value| {
-        serde_json::from_value::<OwnerReference>(reference.clone())
-            .is_ok_and(|r| !set_owner.matches_ref(&r) && !pod_owner.matches_ref(&r))
-    };
     edit_owner_refs(claim, |references| {
-        references.retain(is_kept);
+        references.retain(|reference| !names_ours(reference, set, pod));
         wanted = wanted.filter(|owner| !references.iter().any(|r| r["uid"] == *owner.uid));
         references.extend(wanted.map(|owner| json!(owner.reference())));
     });
     wanted.is_some()
 }
 
-/// Removes every reference with this uid from the owners in a claim's JSON.
+/// Removes the pod from the owners in a claim's JSON, and the references to earlier sets and pods of
+/// these names: if only those were left, the garbage collector would delete the claim.
 ///
 /// Upstream: `removeRefs`, which matches by name.
-pub(crate) fn remove_refs(claim: &mut Live<Claim>, uid: &str) {
+pub(crate) fn remove_pod_refs(claim: &mut Live<Claim>, set: &StatefulSet, pod: &PodSlot) {
+    let is_removed =
+        |uid: &Value, is_ours: bool| *uid == *pod.uid() || is_ours && *uid != *set.uid();
     edit_owner_refs(claim, |references| {
-        references.retain(|reference| reference["uid"] != *uid);
+        references.retain(|it| !is_removed(&it["uid"], names_ours(it, set, pod)));
     });
+}
+
+/// True if a reference names the set or the pod, with any uid, or can't be read.
+fn names_ours(reference: &Value, set: &StatefulSet, pod: &PodSlot) -> bool {
+    let owners = [Owner::set(set), Owner::pod(pod)];
+    serde_json::from_value::<OwnerReference>(reference.clone())
+        .map_or(true, |r| owners.iter().any(|owner| owner.matches_ref(&r)))
 }
 
 fn edit_owner_refs(claim: &mut Live<Claim>, edit: impl FnOnce(&mut Vec<Value>)) {

@@ -10,7 +10,8 @@ use super::cluster::Kind;
 use super::failure::Failure;
 use super::object::{is_deleting, name, number, set_or_remove, uid};
 use super::owners::{
-    has_unexpected_controller, is_of_earlier_pod, is_up_to_date, rewritten, without_owner,
+    has_unexpected_controller, is_lost_with_an_owner, is_of_earlier_pod, is_of_pod, is_up_to_date,
+    rewritten, without_owner,
 };
 use super::set::{ordinal, phase};
 
@@ -98,7 +99,13 @@ impl Sync {
         self.claims_of(pod)
             .iter()
             .filter_map(|(claim, _)| self.claims.get(claim))
-            .all(|claim| is_up_to_date(claim, &self.set, pod))
+            .all(|claim| self.may_keep_owners(claim, pod))
+    }
+
+    /// Returns true if the claim's owners need no write.
+    fn may_keep_owners(&self, claim: &Value, pod: &Value) -> bool {
+        let is_lost = || is_lost_with_an_owner(claim, &self.set, pod);
+        is_up_to_date(claim, &self.set, pod) && !(self.rules.release_stale_owners && is_lost())
     }
 
     /// Returns true if a claim will be deleted with an earlier pod of the same name.
@@ -125,7 +132,7 @@ impl Sync {
                      policy is ignored for this claim"
                 ));
             }
-            if is_up_to_date(&cached, &set, pod) {
+            if self.may_keep_owners(&cached, pod) {
                 continue;
             }
             let failed = format!("could not update claim {claim} for delete policy ownerRefs");
@@ -165,7 +172,7 @@ impl Sync {
             let Some(cached) = self.claims.get(&claim).cloned() else {
                 continue;
             };
-            if reads(without_owner(&cached, pod).is_some()) {
+            if reads(is_of_pod(&cached, pod)) {
                 self.take_claim(&claim, &cached, pod)?;
             }
         }
@@ -175,7 +182,9 @@ impl Sync {
     /// The fake API returns the claim as it was before the sync.
     fn take_claim(&mut self, claim: &str, cached: &Value, pod: &Value) -> Result<(), Failure> {
         let looked = self.api.look(Kind::Claim, claim);
-        let put = looked.and_then(|()| match without_owner(cached, pod) {
+        let set = Rc::clone(&self.set);
+        let stale_of = self.rules.release_stale_owners.then_some(&*set);
+        let put = looked.and_then(|()| match without_owner(cached, pod, stale_of) {
             Some(changed) => self.api.put(Kind::Claim, "", changed),
             None => Ok(()),
         });

@@ -88,6 +88,17 @@ pub(super) fn is_up_to_date(claim: &Value, set: &Set, pod: &Value) -> bool {
     }
 }
 
+/// Returns true if the claim has a stale reference next to the set or the pod against the policy.
+pub(super) fn is_lost_with_an_owner(claim: &Value, set: &Set, pod: &Value) -> bool {
+    let is_condemned = !set.is_in_range(pod);
+    let (wants_set, wants_pod) = match policies(set) {
+        (true, _) if is_condemned => (false, true),
+        (_, when_deleted) => (when_deleted, false),
+    };
+    let has_unwanted = has(claim, &set.uid) && !wants_set || has(claim, uid(pod)) && !wants_pod;
+    has_unwanted && (is_of_earlier_set(claim, set) || is_of_earlier_pod(claim, pod))
+}
+
 /// Returns the claim with the owners that the policy requires, and whether one of them is new.
 pub(super) fn rewritten(claim: &Value, set: &Set, pod: &Value) -> (Value, bool) {
     let is_unexpected = has_unexpected_controller(claim, set, pod);
@@ -107,12 +118,23 @@ pub(super) fn rewritten(claim: &Value, set: &Set, pod: &Value) -> (Value, bool) 
     (claim, adds_owner)
 }
 
-/// Returns the claim without the pod as owner; `None` if the pod doesn't own it.
-pub(super) fn without_owner(claim: &Value, pod: &Value) -> Option<Value> {
-    if !has(claim, uid(pod)) {
+/// Returns true if the pod owns the claim.
+pub(super) fn is_of_pod(claim: &Value, pod: &Value) -> bool {
+    has(claim, uid(pod))
+}
+
+/// Returns the claim without the pod as owner; also without earlier sets and pods of these names if
+/// the set is given. `None` if the pod doesn't own it.
+pub(super) fn without_owner(claim: &Value, pod: &Value, stale_of: Option<&Set>) -> Option<Value> {
+    if !is_of_pod(claim, pod) {
         return None;
     }
-    let is_other = |owner: &&Value| text(owner, "/uid") != uid(pod);
+    let is_other = |owner: &&Value| {
+        let owner_uid = text(owner, "/uid");
+        let is_stale =
+            |set: &Set| names_set(owner, set) && owner_uid != set.uid || names_pod(owner, pod);
+        owner_uid != uid(pod) && !stale_of.is_some_and(is_stale)
+    };
     let kept = owners(claim).iter().filter(is_other).cloned().collect();
     let mut claim = claim.clone();
     set_owners(&mut claim, kept);

@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use statefulset_controller_util::controller_ref_manager::SetReader;
-use statefulset_controller_util::stateful_set::StatefulSet;
 use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
+
+use crate::controller_ref_manager::SetReader;
+use crate::stateful_set::StatefulSet;
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,7 @@ const WRITES_PER_READ_MAX: usize = 10;
 /// Concurrent calls share a live read; no call uses the result of a read that started before the
 /// call. After the first failed check, no call of the sync reads again.
 #[derive(Debug)]
-pub(crate) struct LiveSetCheck {
+pub struct LiveSetCheck {
     turns: Semaphore,
     /// Number of live reads started.
     begun: AtomicU64,
@@ -28,16 +29,17 @@ pub(crate) struct LiveSetCheck {
     last: Mutex<(u64, Result<(), String>)>,
 }
 
-impl LiveSetCheck {
-    /// Creates the check for a sync.
-    pub(crate) fn new() -> Self {
+impl Default for LiveSetCheck {
+    fn default() -> Self {
         Self {
             turns: Semaphore::new(WRITES_PER_READ_MAX),
             begun: AtomicU64::default(),
             last: Mutex::new((0, Ok(()))),
         }
     }
+}
 
+impl LiveSetCheck {
     /// Checks that the live set is the sync's set, has the same generation, and isn't being
     /// deleted. The permit allows one write; it is held until the write is done, so that a later
     /// call reads again.
@@ -45,7 +47,7 @@ impl LiveSetCheck {
     /// # Errors
     ///
     /// The difference in the live set, or the failure to read it.
-    pub(crate) async fn passes(
+    pub async fn passes(
         &self,
         reader: &dyn SetReader,
         set: &StatefulSet,
