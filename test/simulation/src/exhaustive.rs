@@ -227,6 +227,11 @@ fn faults_of_writes() -> Vec<(String, Fault, u64)> {
             0,
         ),
         ("drop".to_owned(), Fault::Drop(all()), 0),
+        (
+            "leave unprocessed".to_owned(),
+            Fault::LeaveUnprocessed(all()),
+            0,
+        ),
     ];
     for pause in PAUSES {
         let isolate = Fault::Isolate { instance: None };

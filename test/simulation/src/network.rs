@@ -14,6 +14,7 @@ use kube::client::Body;
 use kube_test_control_plane::auth::ServiceAs;
 use kube_test_control_plane::faults::{FaultError, RequestFacts};
 use kube_test_control_plane::reply::{BoxError, Reply, ResponseBody};
+use statefulset_client::error::NotProcessed;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 use tower::Service;
@@ -90,6 +91,11 @@ impl Network {
         if fate.ending == Ending::Drop {
             sleep(fate.there).await;
             return Err(Reset.into());
+        }
+        if fate.ending == Ending::LeaveUnprocessed {
+            self.recorder.left_unprocessed(id);
+            sleep(fate.there + fate.back).await;
+            return Err(NotProcessed.into());
         }
         if let Some(error) = fate.error {
             sleep(fate.there + fate.back).await;

@@ -9,7 +9,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-pub use action::{Action, Fault, FaultRequests, PodEnd, Trigger, WatchFault};
+pub use action::{Action, Fault, FaultRequests, PodEnd, RestoredOwner, Trigger, WatchFault};
 pub use set_spec::{Cascade, ClaimRetention, MaxUnavailable, Retain, SetSpec, UpdateMode};
 pub use settings::{LeaseTimes, Millis, Settings, Span};
 

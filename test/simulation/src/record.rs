@@ -125,6 +125,8 @@ pub struct Request {
     pub body: Bytes,
     /// Fate in the API server; none if it never got there.
     pub processed: Option<Processed>,
+    /// True if the API server responded that it did not process it.
+    pub is_unprocessed: bool,
 }
 
 /// The fate of a request in the API server.
@@ -144,6 +146,12 @@ impl Request {
     /// Reports whether the request is a write that concerns a set: no lease, no event.
     pub fn is_write(&self) -> bool {
         is_write(self.verb, &self.resource)
+    }
+
+    /// Returns its verb, resource, subresource and name.
+    pub fn target(&self) -> (&'static str, &str, &str, &str) {
+        let verb = self.verb.map_or("", Verb::name);
+        (verb, &self.resource, &self.subresource, &self.name)
     }
 
     /// Names the request in a message.
@@ -320,6 +328,7 @@ impl Recorder {
             name,
             body: body.clone(),
             processed: None,
+            is_unprocessed: false,
         };
         let nth = request.is_write().then(|| {
             inner.writes += 1;
@@ -336,6 +345,13 @@ impl Recorder {
         if let Some(request) = inner.requests.get_mut(request) {
             request.answered = Some(now);
             request.status = Some(status);
+        }
+    }
+
+    /// Records that the API server did not process a request, and said so.
+    pub fn left_unprocessed(&self, request: usize) {
+        if let Some(request) = self.lock().requests.get_mut(request) {
+            request.is_unprocessed = true;
         }
     }
 

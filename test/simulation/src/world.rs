@@ -27,7 +27,7 @@ use crate::agent::{Process, USER};
 use crate::clock::SkewedClock;
 use crate::instance;
 use crate::network::{Faults, Network, Signal};
-use crate::plan::{Action, Fault, Settings, Span};
+use crate::plan::{Action, Fault, RestoredOwner, Settings, Span};
 use crate::record::{ENDS, Recorder};
 use crate::seed;
 pub use faults::NEW_MEMBER;
@@ -35,6 +35,9 @@ use user::User;
 
 /// Namespace of all sets.
 pub const NAMESPACE: &str = "default";
+
+/// Beginning of the uid of a restored owner that no longer exists.
+pub const FORMER: &str = "former-";
 
 /// Start of the cluster's clock.
 pub const BEGIN: &str = "2026-03-01T12:00:00Z";
@@ -278,6 +281,7 @@ impl World {
             }
             Action::TakeClaim { claim } => self.add_owner(claim, true).await,
             Action::ShareClaim { claim } => self.add_owner(claim, false).await,
+            Action::RestoreOwners { claim, owners } => self.restore_owners(claim, owners).await,
             by_user => self.user.act(by_user).await,
         }
     }
@@ -288,6 +292,37 @@ impl World {
         let change = json!({"metadata": {"ownerReferences": [owner]}});
         let resource = "persistentvolumeclaims";
         self.user.patch(resource, claim, &change).await;
+    }
+
+    /// Replaces the owners of a claim. Owners that don't exist are left out.
+    async fn restore_owners(&self, claim: &str, owners: &[RestoredOwner]) {
+        // Such as `data0-web-1`.
+        let Some((set, pod)) = claim.split_once('-').and_then(|(_, pod)| {
+            let (set, _) = pod.rsplit_once('-')?;
+            Some((set, pod))
+        }) else {
+            return;
+        };
+        let reference = |owner: &RestoredOwner| {
+            let (storage, api, kind, name) = match owner {
+                RestoredOwner::Set | RestoredOwner::FormerSet => {
+                    ("statefulsets", "apps/v1", "StatefulSet", set)
+                }
+                RestoredOwner::Pod | RestoredOwner::FormerPod => ("pods", "v1", "Pod", pod),
+            };
+            let uid = match owner {
+                RestoredOwner::Set | RestoredOwner::Pod => {
+                    let stored = self.stored(storage, NAMESPACE, name)?;
+                    stored.pointer("/metadata/uid")?.as_str()?.to_owned()
+                }
+                RestoredOwner::FormerSet | RestoredOwner::FormerPod => format!("{FORMER}{name}"),
+            };
+            Some(json!({"apiVersion": api, "kind": kind, "name": name, "uid": uid}))
+        };
+        let owners: Vec<Value> = owners.iter().filter_map(reference).collect();
+        let change = json!({"metadata": {"ownerReferences": owners}});
+        let action = Action::edit("persistentvolumeclaims", claim, change);
+        self.user.act(&action).await;
     }
 
     /// Hits the `nth` write of the instances with this fault.

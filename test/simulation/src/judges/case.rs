@@ -1,6 +1,6 @@
 //! A run under judgement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +34,8 @@ pub struct Case<'a> {
     began: Timestamp,
     /// The largest skew of an instance's clock, in either direction.
     pub skew_max: Duration,
-    /// The requests of each sync, in the order of sending.
+    /// The requests of each sync, in the order of sending, without those that the API server left
+    /// unprocessed and that were sent again.
     by_sync: BTreeMap<usize, Vec<usize>>,
     /// The next sync of the same set in the same process.
     next: BTreeMap<usize, usize>,
@@ -56,10 +57,18 @@ impl<'a> Case<'a> {
     /// Prepares a run.
     pub fn new(plan: &'a Plan, record: &'a Record, history: &'a History) -> Self {
         let mut by_sync: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (number, request) in record.requests.iter().enumerate() {
-            if let Some(sync) = request.sync {
+        let mut later = BTreeSet::new();
+        for (number, request) in record.requests.iter().enumerate().rev() {
+            let Some(sync) = request.sync else {
+                continue;
+            };
+            let is_first = later.insert((sync, request.target()));
+            if is_first || !request.is_unprocessed {
                 by_sync.entry(sync).or_default().push(number);
             }
+        }
+        for numbers in by_sync.values_mut() {
+            numbers.reverse();
         }
         let mut next = BTreeMap::new();
         let mut latest = BTreeMap::new();

@@ -11,7 +11,7 @@ use super::status::comes_to_status;
 use super::volumes::ClaimDeletionCause;
 use super::{Case, Verdict};
 use crate::record::{Commit, Request, SetKey};
-use crate::views::{Claim, Owner, Set};
+use crate::views::{Claim, Owner, Pod, Set};
 
 /// V-5: the garbage collector removes a claim because its owners are gone. When each of them was
 /// added, the stored spec, or the one that the sync's last live read showed, wanted that.
@@ -135,7 +135,7 @@ pub(super) fn judge_kept_claims(case: &Case<'_>, verdict: &mut Verdict) {
                 let until = case.revision_at(case.ended_at(number).unwrap_or(sync.at));
                 let claims = case.history.claims.during(&key, sync.seen.claims, until);
                 let stays = case.history.claims.at(&key, until).is_some();
-                let belonged = all(claims, |claim| is_ours_alone(claim, &pod.uid, &set.uid));
+                let belonged = all(claims, |claim| is_ours_alone(claim, pod, set));
                 let released = case
                     .requests_of(number)
                     .any(|it| it.name == key.1 && it.verb == Some(Verb::Update));
@@ -154,9 +154,10 @@ fn all<'a>(claims: impl Iterator<Item = &'a Arc<Claim>>, is_so: impl Fn(&Claim) 
     claims.peek().is_some() && claims.all(|claim| is_so(claim))
 }
 
-/// Reports whether a claim that stays belongs to its pod, and otherwise to the set alone.
-fn is_ours_alone(claim: &Claim, pod: &str, set: &str) -> bool {
+/// Reports whether a claim that stays belongs to its pod, and otherwise only to sets and pods of these
+/// names, earlier ones included.
+fn is_ours_alone(claim: &Claim, pod: &Pod, set: &Set) -> bool {
     let mut owners = claim.owners.iter();
-    let owned = owners.clone().any(|it| it.uid == pod);
-    owned && owners.all(|it| it.uid == pod || it.uid == set) && !claim.terminating
+    let owned = owners.clone().any(|it| it.uid == pod.uid);
+    owned && owners.all(|it| it.is_named_as(pod, set)) && !claim.terminating
 }

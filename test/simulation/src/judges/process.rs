@@ -1,4 +1,4 @@
-//! Processes: their own writes, their predecessors' writes, and panics.
+//! Processes: their own writes, their predecessors' writes, resends, and panics.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
     judge_own_writes(case, verdict);
     judge_takeover(case, verdict);
     judge_panics(case, verdict);
+    judge_resends(case, verdict);
 }
 
 /// Returns the version of the cache of a resource.
@@ -147,4 +148,41 @@ fn judge_panics(case: &Case<'_>, verdict: &mut Verdict) {
             verdict.broken("P-5", *at, note.clone());
         }
     }
+}
+
+/// Attempts to send a write, one after the other, that the API server leaves unprocessed before the
+/// sync gives up.
+const ATTEMPTS_MAX: usize = 7;
+
+/// P-7: a write that the API server did not process is sent again before the set's next sync, for a
+/// write that depends on a read of the set after another one.
+fn judge_resends(case: &Case<'_>, verdict: &mut Verdict) {
+    let requests = &case.record.requests;
+    for (number, request) in requests.iter().enumerate() {
+        let (Some(sync), true) = (request.sync, request.is_unprocessed && request.is_write())
+        else {
+            continue;
+        };
+        let Some(next) = case.ended_at(sync) else {
+            continue;
+        };
+        let of_sync = |it: &&Request| it.sync == Some(sync);
+        let later = requests[number + 1..].iter().filter(of_sync);
+        let mut later = later.take_while(|it| it.sent <= next);
+        let is_sent_again = later.any(|it| it.target() == request.target() || is_look(it));
+        let earlier = requests[..number].iter().rev().filter(of_sync);
+        let earlier = earlier.filter(|it| it.target() == request.target());
+        let attempts = 1 + earlier.take_while(|it| it.is_unprocessed).count();
+        let stopped = case.stopped(request.process, request.sent, next);
+        let allowed = case.leases.allow(request.process, request.sent, next);
+        if !is_sent_again && attempts < ATTEMPTS_MAX && stopped.is_zero() && allowed {
+            let message = format!("{}: not processed and not sent again", request.named());
+            verdict.broken("P-7", request.sent, message);
+        }
+    }
+}
+
+/// Reports whether a request reads a set live.
+fn is_look(request: &Request) -> bool {
+    request.verb == Some(Verb::Get) && request.resource == "statefulsets"
 }

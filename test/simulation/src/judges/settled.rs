@@ -69,12 +69,8 @@ impl<'a> Scene<'a> {
             .iter()
             .filter_map(|pod| pod.ordinal(&set.name))
             .collect();
-        let mut wanted = set.range().filter(|it| !self.waits_unnoticed(*it));
-        let complete = wanted.clone().count() == set.range().count();
         let condemned = found.iter().any(|it| !set.range().contains(it));
-        // An ordered set that waits for a pod deletes none.
-        let excess = condemned && (complete || set.parallel);
-        if !wanted.all(|it| found.contains(&it)) || excess {
+        if condemned || !set.range().all(|it| found.contains(&it)) {
             tasks.push((
                 "L-1",
                 format!("pods {found:?} instead of {:?}", set.range()),
@@ -202,8 +198,7 @@ impl<'a> Scene<'a> {
     /// V-2 and V-7: every wanted pod has its claims, and their owners follow the retention.
     fn pending_claims(&self, tasks: &mut Vec<PendingTask>) {
         let set = self.set;
-        let wanted = set.range().filter(|it| !self.waits_unnoticed(*it));
-        for name in wanted.flat_map(|ordinal| set.claims_of(ordinal)) {
+        for name in set.range().flat_map(|ordinal| set.claims_of(ordinal)) {
             let claim = self.case.claim(self.namespace, &name, self.seen.claims);
             let wrong = self.wrong_claim(&name, claim);
             // The last sync left this to do as well.
@@ -225,7 +220,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Reports whether a wanted pod's claim has the owners that the retention policy requires. If
-    /// another controller owns the claim, the set must not be an owner. At the end, a terminating
+    /// another controller owns the claim, the set must not be an owner; otherwise the set controls it. At the end, a terminating
     /// claim also passes.
     fn has_right_owners(&self, claim: &Claim) -> bool {
         if self.is_at_end() && claim.terminating {
@@ -235,8 +230,9 @@ impl<'a> Scene<'a> {
         let owners = || claim.owners.iter();
         let foreign = owners().any(|it| it.controller && it.uid != set.uid && it.kind != "Pod");
         let owned = owners().any(|it| it.uid == set.uid);
+        let as_controller = owners().all(|it| it.uid != set.uid || it.controller);
         let pods = owners().any(|it| it.kind == "Pod");
-        owned == (set.deletes_claims_with_set() && !foreign) && !pods
+        owned == (set.deletes_claims_with_set() && !foreign) && as_controller && !pods
     }
 
     /// Reports whether a claim is missing at the end and the last sync knew it.
@@ -263,30 +259,6 @@ impl<'a> Scene<'a> {
         let seen = self.last_sync().map(|(_, sync)| sync.seen.revisions);
         let seen = seen.and_then(|seen| self.case.history.revisions.at(&key, seen));
         self.is_at_end() && seen.is_none_or(|seen| seen.controller.is_some())
-    }
-
-    /// Reports whether a pod is missing at the end because of a claim of this pod or, in an ordered
-    /// set, of a lower one: the last sync saw that a deleted pod owns it, or did not see that it is
-    /// gone.
-    fn waits_unnoticed(&self, ordinal: u32) -> bool {
-        let set = self.set;
-        let Some((_, sync)) = self.last_sync() else {
-            return false;
-        };
-        let from = if set.parallel { ordinal } else { set.start };
-        let mut names = (from..=ordinal).flat_map(|it| set.claims_of(it));
-        let is_stale = |name: &str| {
-            let claim = self.case.claim(self.namespace, name, sync.seen.claims);
-            claim.is_some_and(|claim| claim.owners.iter().any(|it| it.kind == "Pod"))
-        };
-        let missing = |it: &u32| {
-            self.members
-                .iter()
-                .all(|pod| pod.ordinal(&set.name) != Some(*it))
-        };
-        self.is_at_end()
-            && missing(&ordinal)
-            && names.any(|name| is_stale(&name) || self.misses_unnoticed(&name))
     }
 
     fn is_at_end(&self) -> bool {

@@ -7,6 +7,7 @@ use kube_test_control_plane::route::Verb;
 use super::{Case, Verdict, Write};
 use crate::record::Request;
 use crate::views::{Claim, Owner, Set};
+use crate::world::FORMER;
 
 /// Number of writes that one live read of the set allows: concurrent calls share it.
 const SHARED_MAX: usize = 10;
@@ -22,7 +23,8 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         return;
     };
     let set = write.view.set;
-    if !set.range().contains(&ordinal) && set.deletes_claims_when_scaled() {
+    let goes_with_pod = set.deletes_claims_when_scaled() && !set.claims.is_empty();
+    if goes_with_pod && !set.range().contains(&ordinal) {
         judge_owned_before(case, write, ordinal, verdict);
         judge_claim_deletion(case, write, ClaimDeletionCause::Scaled(ordinal), verdict);
     } else {
@@ -99,6 +101,9 @@ fn judge_claim(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         .iter()
         .filter(|it| !base.owners.iter().any(|old| old.uid == it.uid))
         .collect();
+    if added.is_empty() {
+        judge_leftover(case, write, &wanted, verdict);
+    }
     let is_stale = |it: &Owner| of_set(it) && it.uid != set.uid;
     let is_others = base
         .owners
@@ -128,6 +133,43 @@ fn judge_claim(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
+/// V-5: a write that only removes owners leaves no claim with owners alone that are gone, if it had
+/// another one before. Then the garbage collector would delete it at once.
+fn judge_leftover(case: &Case<'_>, write: &Write<'_>, wanted: &Claim, verdict: &mut Verdict) {
+    let request = write.request;
+    let Some(processed) = request.processed.filter(|it| it.code < 300) else {
+        return;
+    };
+    let before = processed.before;
+    let Some(stored) = case.claim(&request.namespace, &request.name, before) else {
+        return;
+    };
+    // Owners of other kinds exist in all plans.
+    let exists = |owner: &&Owner| {
+        let key = (request.namespace.clone(), owner.name.clone());
+        match owner.kind.as_str() {
+            "StatefulSet" => {
+                let found = case.history.sets.at(&key, before);
+                found.is_some_and(|it| it.uid == owner.uid)
+            }
+            "Pod" => {
+                let found = case.history.pods.at(&key, before);
+                found.is_some_and(|it| it.uid == owner.uid)
+            }
+            _ => true,
+        }
+    };
+    let had = stored.owners.iter().find(exists);
+    let is_left = !wanted.owners.is_empty() && !wanted.owners.iter().any(|it| exists(&it));
+    if let Some(had) = had.filter(|_| is_left && !stored.terminating) {
+        let message = format!(
+            "{}: only owners that are gone stay, without {had:?}",
+            write.named()
+        );
+        verdict.broken("V-5", request.sent, message);
+    }
+}
+
 /// V-4: the claims of a condemned pod belong to it before it goes.
 fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     let (set, request) = (write.view.set, write.request);
@@ -141,9 +183,10 @@ fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict:
         let Some(stored) = case.claim(&request.namespace, &name, processed.before) else {
             continue;
         };
-        // Another controller may have taken it since; the sync reads the claim before it writes.
+        // Another controller may have taken it since; the sync reads the claim before it writes. A claim
+        // with an earlier set or pod as its owner is left alone.
         let mut owners = claim.owners.iter().chain(&stored.owners);
-        let is_others = owners.any(|it| it.controller);
+        let is_others = owners.any(|it| it.controller || it.uid.starts_with(FORMER));
         let owned = stored.owners.iter().any(|it| it.uid == pod.uid);
         if stored.uid == claim.uid && !owned && !is_others && !claim.terminating {
             let message = format!("{}: claim {name} does not belong to it", write.named());

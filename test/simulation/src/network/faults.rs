@@ -42,6 +42,8 @@ pub enum Ending {
     LoseResponse,
     /// Its process dies once it is processed.
     CrashAfter,
+    /// The API server does not process it, and says so.
+    LeaveUnprocessed,
     /// It never gets to the API server.
     Drop,
     /// Its process dies before it is sent.
@@ -212,6 +214,7 @@ impl Fate {
             Fault::Reject { error, .. } => self.error = Some(error.clone()),
             Fault::Drop(_) => self.end(Ending::Drop),
             Fault::LoseResponse(_) => self.end(Ending::LoseResponse),
+            Fault::LeaveUnprocessed(_) => self.end(Ending::LeaveUnprocessed),
             Fault::DelayRequest { delay, .. } => self.there += delay.draw(random),
             Fault::DelayResponse { delay, .. } => self.back += delay.draw(random),
             Fault::CrashBefore => self.end(Ending::CrashBefore),
@@ -230,6 +233,7 @@ fn requests_of(fault: &Fault) -> Option<&FaultRequests> {
     match fault {
         Fault::Drop(requests)
         | Fault::LoseResponse(requests)
+        | Fault::LeaveUnprocessed(requests)
         | Fault::Reject { requests, .. }
         | Fault::DelayRequest { requests, .. }
         | Fault::DelayResponse { requests, .. } => Some(requests),

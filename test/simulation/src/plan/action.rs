@@ -153,6 +153,13 @@ pub enum Action {
         /// The claim.
         claim: String,
     },
+    /// A user restores a claim's owners from a backup: they replace the stored ones.
+    RestoreOwners {
+        /// The claim.
+        claim: String,
+        /// The owners.
+        owners: Vec<RestoredOwner>,
+    },
     /// A finalizer holds back an object's removal, or is removed.
     Hold {
         /// The resource.
@@ -197,6 +204,20 @@ pub enum Action {
     },
 }
 
+/// An owner in the backup of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RestoredOwner {
+    /// The set of this name.
+    Set,
+    /// An earlier set of this name.
+    FormerSet,
+    /// The pod of the claim.
+    Pod,
+    /// An earlier pod of this name.
+    FormerPod,
+}
+
 /// The end of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -238,6 +259,9 @@ pub enum Fault {
     Drop(FaultRequests),
     /// The API server processes the request, and the connection breaks before the response.
     LoseResponse(FaultRequests),
+    /// The connection ends with a graceful GOAWAY that names an earlier request as the last processed
+    /// one.
+    LeaveUnprocessed(FaultRequests),
     /// The request takes longer to the API server, which processes it even if its sender is gone.
     DelayRequest {
         /// The requests.

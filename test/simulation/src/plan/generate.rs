@@ -8,7 +8,7 @@ mod users;
 use rand::RngExt as _;
 use rand::seq::IndexedRandom as _;
 
-use super::{Action, Fault, Millis, Plan, Step, Trigger};
+use super::{Action, Fault, Millis, Plan, SetSpec, Step, Trigger};
 use crate::seed;
 
 /// Longest time in milliseconds from the start to the last step.
@@ -55,6 +55,7 @@ impl Plan {
                 plan = plan.at(at + later, action);
             }
         }
+        plan = plan.with_later_kinds(seed, length, &sets);
         let lease = Millis(settings.lease.lease * 1_000);
         let gap = Millis((settings.lease.renew + settings.lease.retry / 2) * 1_000);
         for _ in 0..random.random_range(0..4) {
@@ -77,6 +78,36 @@ impl Plan {
             Trigger::Write(_) => Millis(0),
         });
         plan
+    }
+}
+
+impl Plan {
+    /// Adds actions of the kinds that came later. They have separate streams, so that the plans of
+    /// all seeds keep their other steps.
+    fn with_later_kinds(mut self, seed: u64, length: u64, sets: &[SetSpec]) -> Self {
+        let mut random = seed::stream(seed, "backups");
+        if random.random_bool(0.3) {
+            for _ in 0..random.random_range(1..6) {
+                let Some(spec) = sets.choose(&mut random) else {
+                    continue;
+                };
+                let at = random.random_range(0..length);
+                for (later, action) in users::restore_owners(spec, &mut random) {
+                    self = self.at(at + later, action);
+                }
+            }
+        }
+        let mut random = seed::stream(seed, "connections");
+        if random.random_bool(0.3) {
+            for _ in 0..random.random_range(1..4) {
+                let at = random.random_range(0..length);
+                let scene = faults::Scene::draw(&self.settings, sets, &mut random);
+                for (later, action) in faults::leave_unprocessed(&scene, &mut random) {
+                    self = self.at(at + later, action);
+                }
+            }
+        }
+        self
     }
 }
 

@@ -10,8 +10,8 @@ use crate::agent::{Process, USER};
 use crate::judges::{Case, Write, belongs};
 use crate::plan::{Action, Trigger};
 use crate::record::{Commit, Request};
-use crate::views::Claim;
-use crate::world::NEW_MEMBER;
+use crate::views::{Claim, Owner};
+use crate::world::{FORMER, NEW_MEMBER};
 
 type Reached = BTreeSet<&'static str>;
 
@@ -92,6 +92,10 @@ pub(super) fn requests(case: &Case<'_>, reached: &mut Reached) {
     }
     for request in case.record.requests.iter().filter(|it| it.is_write()) {
         reached.extend(rejection(request));
+        if request.is_unprocessed {
+            reached.insert("a write is sent again after a GOAWAY");
+            continue;
+        }
         let Some(processed) = request.processed else {
             reached.insert("a write never arrives");
             continue;
@@ -320,6 +324,13 @@ fn claim(case: &Case<'_>, write: &Write<'_>, reached: &mut Reached) {
     let Some(stored) = case.claim(&request.namespace, &request.name, write.seen.claims) else {
         return;
     };
+    let stale = |claim: &Claim| {
+        let is_former = |it: &&Owner| it.uid.starts_with(FORMER);
+        claim.owners.iter().filter(is_former).count()
+    };
+    if stale(&wanted) < stale(stored) {
+        reached.insert("a claim loses stale owners together with its pod");
+    }
     let has = |claim: &Claim, kind: &str| claim.owners.iter().any(|it| it.kind == kind);
     let pairs = [
         (
@@ -384,7 +395,7 @@ pub(super) fn commits(case: &Case<'_>, reached: &mut Reached) {
     }
     for key in case.history.claims.keys() {
         let claim = case.history.claims.at(key, newest);
-        let foreign = |it: &crate::views::Owner| it.controller && it.kind == "ConfigMap";
+        let foreign = |it: &Owner| it.controller && it.kind == "ConfigMap";
         if claim.is_some_and(|claim| claim.owners.iter().any(foreign)) {
             reached.insert("a claim of another controller is left alone");
         }

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::{Pod, Set};
+
 /// An owner reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
@@ -13,6 +15,17 @@ pub struct Owner {
     pub uid: String,
     /// True if the owner controls the object.
     pub controller: bool,
+}
+
+impl Owner {
+    /// Reports whether this is the set, the pod, or an earlier one of the same name.
+    pub fn is_named_as(&self, pod: &Pod, set: &Set) -> bool {
+        match self.kind.as_str() {
+            "StatefulSet" => self.name == set.name,
+            "Pod" => self.name == pod.name,
+            _ => false,
+        }
+    }
 }
 
 /// A PersistentVolumeClaim.

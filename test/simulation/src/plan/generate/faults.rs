@@ -202,6 +202,11 @@ fn frozen_replica_and_crash(it: &Scene, random: &mut StdRng) -> Actions {
     ]
 }
 
+/// The API server ends connections gracefully for a time, as with `--goaway-chance`.
+pub(super) fn leave_unprocessed(it: &Scene, _: &mut StdRng) -> Actions {
+    it.during(Fault::LeaveUnprocessed(it.requests.clone()))
+}
+
 fn long_outage(it: &Scene, random: &mut StdRng) -> Actions {
     let minutes = random.random_range(3..=30);
     let _ = it;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::Actions;
 use super::environment::{max_unavailable, retention, set};
-use crate::plan::{Action, Cascade, Millis, PodEnd, SetSpec, UpdateMode};
+use crate::plan::{Action, Cascade, Millis, PodEnd, RestoredOwner, SetSpec, UpdateMode};
 
 /// A kind of action on a set.
 type Kind = fn(&SetSpec, &mut StdRng) -> Actions;
@@ -294,4 +294,33 @@ fn share_claim(spec: &SetSpec, random: &mut StdRng) -> Actions {
     one(Action::ShareClaim {
         claim: claim(spec, random),
     })
+}
+
+/// Owners of a claim in backups: mostly a stale one next to a live one.
+const BACKUPS: [&[RestoredOwner]; 7] = {
+    use RestoredOwner::{FormerPod, FormerSet, Pod, Set};
+    [
+        &[FormerSet, Pod],
+        &[FormerPod, Pod],
+        &[FormerSet, FormerPod, Pod],
+        &[FormerPod, Set],
+        &[Set, Pod],
+        &[FormerSet],
+        &[FormerPod],
+    ]
+};
+
+/// A user restores the owners of one claim or of several, also again and again.
+pub(super) fn restore_owners(spec: &SetSpec, random: &mut StdRng) -> Actions {
+    let times = 0..random.random_range(1..=4);
+    times
+        .map(|nth| {
+            let owners = BACKUPS.choose(random).copied().unwrap_or_default();
+            let restore = Action::RestoreOwners {
+                claim: claim(spec, random),
+                owners: owners.to_vec(),
+            };
+            (nth * random.random_range(0..20_000), restore)
+        })
+        .collect()
 }
