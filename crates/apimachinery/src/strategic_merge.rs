@@ -10,8 +10,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use self::directives::{
-    DELETE_FROM, PATCH, RETAIN_KEYS, SET_ORDER, is_directive, members_without_directives, patch_of,
-    without_directives,
+    DELETE_FROM, PATCH, RETAIN_KEYS, SET_ORDER, is_directive, patch_of, without_directives,
 };
 use self::order::{Identity, Positions, normalize};
 use crate::schema::{Field, Kind, PatchStrategy, Shape, Type, TypeName};
@@ -48,22 +47,6 @@ pub fn apply<'t>(
         old,
         patch,
     )?))
-}
-
-/// Returns true if a patch replaces or deletes the object at a JSON pointer as a whole.
-///
-/// # Errors
-///
-/// Another directive there.
-///
-/// Upstream: `handleDirectiveInMergeMap`.
-pub fn is_replaced(patch: &Value, pointer: &str) -> Result<bool, StrategicMergeError> {
-    match patch.pointer(pointer).and_then(|object| object.get(PATCH)) {
-        None => Ok(false),
-        Some(Value::String(text)) if text == "replace" || text == "delete" => Ok(true),
-        Some(Value::String(text)) => Err(StrategicMergeError::UnknownDirective(text.clone())),
-        Some(other) => Err(StrategicMergeError::UnknownDirective(other.to_string())),
-    }
 }
 
 type Object = Map<String, Value>;
@@ -121,13 +104,24 @@ impl Known {
 }
 
 fn merge_map(known: Known, old: &Object, patch: &Object) -> Merged<Object> {
-    match patch.get(PATCH).and_then(Value::as_str) {
-        Some("replace") => return Ok(members_without_directives(patch)),
-        Some("delete") => return Ok(Map::new()),
-        Some("merge") | None => {}
-        Some(other) => {
+    match patch
+        .get(PATCH)
+        .map(|directive| (directive, directive.as_str()))
+    {
+        // Everything below is taken as it is, with nulls and directives.
+        Some((_, Some("replace"))) => {
+            let mut whole = patch.clone();
+            whole.remove(PATCH);
+            return Ok(whole);
+        }
+        Some((_, Some("delete"))) => return Ok(Map::new()),
+        Some((_, Some(other))) => {
             return Err(StrategicMergeError::UnknownDirective(other.to_owned()));
         }
+        Some((other, None)) => {
+            return Err(StrategicMergeError::UnknownDirective(other.to_string()));
+        }
+        None => {}
     }
     let mut merged = old.clone();
     if let Some(kept) = patch.get(RETAIN_KEYS).and_then(Value::as_array) {
@@ -202,7 +196,14 @@ fn merge_member(
         {
             Value::Array(merge_list(known, key, &[], patch, order)?)
         }
-        _ => without_directives(value),
+        (Some(Value::Object(_)), Value::Object(_)) => value.clone(),
+        _ => {
+            let Some(new) = without_directives(value) else {
+                merged.remove(key);
+                return Ok(());
+            };
+            new
+        }
     };
     merged.insert(key.to_owned(), new);
     Ok(())
@@ -222,7 +223,7 @@ fn merge_list(
     let mut positions = Positions::of(identity, old);
     let mut added: Vec<Value> = Vec::new();
     match strategy {
-        PatchStrategy::Replace => return Ok(patch.iter().map(without_directives).collect()),
+        PatchStrategy::Replace => return Ok(patch.to_vec()),
         PatchStrategy::Merge => {
             added.extend_from_slice(patch);
             for item in patch {
@@ -259,7 +260,7 @@ fn merge_list(
                     merge_item(elements, slot, item)?;
                 } else {
                     positions.add(item, merged.len());
-                    merged.push(Some(without_directives(item)));
+                    merged.push(Some(item.clone()));
                 }
             }
         }

@@ -40,19 +40,19 @@ fn applied_revision(
     set: &StatefulSet,
     revision: &ControllerRevision,
 ) -> Result<AppliedRevision, Error> {
-    let (recorded, replaces_spec) = recorded_template(set, revision)?;
+    let (recorded, replaces_strategy) = recorded_template(set, revision)?;
     let keep = UnknownMembers::Keep;
     let normalized = |template| normalize_owned(TEMPLATE_TYPE, template, keep, TEMPLATE_PATH);
     let normalized = recorded.map(normalized).transpose()?;
     Ok(AppliedRevision {
         template: normalized.as_ref().map(PodTemplate::from_value),
-        replaces_spec,
+        replaces_strategy,
     })
 }
 
 /// Decodes a revision. Returns the recorded template, if any, and true if the revision replaces or
-/// deletes the whole spec or the whole set. A template without the replace directive, as other tools
-/// may record it, is merged into the set's template.
+/// deletes the update strategy, alone or with the whole spec or set. A template without the replace
+/// directive, as other tools may record it, is merged into the set's template.
 ///
 /// # Errors
 ///
@@ -72,28 +72,34 @@ pub(crate) fn recorded_template(
         Value::Object(_) => {}
         _ => return Err(Error::InvalidDocument),
     }
-    let merge_error = |source| Error::Merge {
+    let has = |pointer| data.pointer(pointer).is_some();
+    let directives = ["/$patch", "/spec/$patch", "/spec/template/$patch"];
+    let template = if directives.into_iter().any(has) {
+        // The merge replaces the template, or fails.
+        json!({})
+    } else if has("/spec/template")
+        || has("/spec/updateStrategy")
+        || data.get("spec").is_some_and(|spec| !spec.is_object())
+    {
+        set.spec.template.to_value()?
+    } else {
+        return Ok((None, false));
+    };
+    let strategy = json!({"type": "RollingUpdate"});
+    let present = json!({"spec": {"template": template, "updateStrategy": strategy}});
+    let merged = strategic_merge::apply("StatefulSet", &present, &data);
+    let mut merged = merged.map_err(|source| Error::Merge {
         revision: revision.key(),
         source,
-    };
-    // The merge ignores some of the directives that the reference rejects.
-    let is_replaced = |path| strategic_merge::is_replaced(&data, path).map_err(merge_error);
-    let (of_set, of_spec) = (is_replaced("")?, is_replaced("/spec")?);
-    let of_template = is_replaced("/spec/template")?;
-    let replaces_spec = of_set || of_spec;
-
-    let template = match (data.get("spec"), data.pointer("/spec/template")) {
-        _ if replaces_spec || of_template => json!({}),
-        (None | Some(Value::Object(_)), None) => return Ok((None, false)),
-        _ => set.spec.template.to_value()?,
-    };
-    let present = json!({"spec": {"template": template}});
-    let merged = strategic_merge::apply("StatefulSet", &present, &data);
-    let mut merged = merged.map_err(merge_error)?;
+    })?;
     if merged.get("spec").is_some_and(|spec| !spec.is_object()) {
         // Fails with the reference's error.
         normalize("StatefulSet", &merged, UnknownMembers::Keep, "")?;
     }
+    let replaces_strategy = merged.pointer("/spec/updateStrategy/type") != strategy.get("type");
     let template = merged.pointer_mut("/spec/template").map(Value::take);
-    Ok((Some(template.unwrap_or_else(|| json!({}))), replaces_spec))
+    Ok((
+        Some(template.unwrap_or_else(|| json!({}))),
+        replaces_strategy,
+    ))
 }

@@ -1,6 +1,6 @@
 //! Directives of strategic patches: `$patch` and others.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// Action on an object or a list: `replace`, `delete` or `merge`.
 pub(super) const PATCH: &str = "$patch";
@@ -19,27 +19,23 @@ pub(super) fn patch_of(value: &Value) -> Option<&str> {
     value.get(PATCH)?.as_str()
 }
 
-/// Returns a patch without its directives, for use where no old value exists.
+/// Returns a patch without its directives and nulls, for use where nothing exists to merge into; `None`
+/// for a value that is a directive itself. Nulls in lists stay.
 ///
-/// Upstream: `dropDirectives`.
-pub(super) fn without_directives(value: &Value) -> Value {
-    match value {
-        Value::Object(map) => Value::Object(members_without_directives(map)),
-        Value::Array(list) => list
-            .iter()
-            .filter(|item| !matches!(patch_of(item), Some("delete" | "replace")))
-            .map(without_directives)
-            .collect(),
+/// Upstream: `removeDirectives`, `discardNullValuesFromPatch`.
+pub(super) fn without_directives(value: &Value) -> Option<Value> {
+    Some(match value {
+        Value::Object(map) if map.contains_key(PATCH) => return None,
+        Value::Object(map) => {
+            let members = map
+                .iter()
+                .filter(|(key, value)| !is_directive(key) && !value.is_null())
+                .filter_map(|(key, value)| Some((key.clone(), without_directives(value)?)));
+            Value::Object(members.collect())
+        }
+        Value::Array(list) => list.iter().filter_map(without_directives).collect(),
         other => other.clone(),
-    }
-}
-
-/// The same for the members of an object.
-pub(super) fn members_without_directives(map: &Map<String, Value>) -> Map<String, Value> {
-    map.iter()
-        .filter(|(key, value)| !is_directive(key) && !value.is_null())
-        .map(|(key, value)| (key.clone(), without_directives(value)))
-        .collect()
+    })
 }
 
 pub(super) fn is_directive(key: &str) -> bool {

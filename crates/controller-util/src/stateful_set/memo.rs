@@ -55,8 +55,8 @@ impl RevisionState {
 pub struct AppliedRevision {
     /// The recorded template; `None` keeps the set's.
     pub template: Option<PodTemplate>,
-    /// True if the revision replaces or deletes the whole spec, and with it the update strategy.
-    pub replaces_spec: bool,
+    /// True if the revision replaces or deletes the update strategy, alone or with the whole spec.
+    pub replaces_strategy: bool,
 }
 
 impl AppliedRevision {
@@ -66,7 +66,7 @@ impl AppliedRevision {
             return set.clone();
         };
         let mut applied = set.with_template(template.clone());
-        if self.replaces_spec {
+        if self.replaces_strategy {
             // The revision keeps no update strategy, so no sync creates its pods.
             applied.spec.update_strategy = UpdateStrategy::default();
         }

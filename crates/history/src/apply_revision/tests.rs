@@ -248,3 +248,61 @@ fn apply_changes_only_the_template() {
     assert_eq!(applied.spec.replicas, set.spec.replicas);
     assert_eq!(applied.spec.template.to_json(), set.spec.template.to_json());
 }
+
+/// Pods of such a revision are created from the update revision.
+#[test]
+fn revision_without_an_update_strategy_replaces_it() {
+    for (data, replaces) in [
+        (r#"{"spec":null}"#, true),
+        (r#"{"$patch":"delete"}"#, true),
+        (r#"{"spec":{"$patch":"replace","template":{}}}"#, true),
+        (r#"{"spec":{"updateStrategy":null}}"#, true),
+        (r#"{"spec":{"updateStrategy":{"$patch":"delete"}}}"#, true),
+        (r#"{"spec":{"updateStrategy":{"type":"OnDelete"}}}"#, true),
+        (
+            r#"{"spec":{"updateStrategy":{"rollingUpdate":null}}}"#,
+            false,
+        ),
+        (r#"{"spec":{"template":null}}"#, false),
+        (r#"{"spec":{"template":{"$patch":"replace"}}}"#, false),
+    ] {
+        let strategy = apply(data).unwrap().spec.update_strategy;
+        assert_eq!(strategy == UpdateStrategy::default(), replaces, "{data}");
+    }
+}
+
+#[test]
+fn data_is_merged_as_in_the_reference() {
+    for (data, pointer, expected) in [
+        // A directive where nothing exists to merge into, or another type.
+        (
+            r#"{"spec":{"template":{"spec":{"nodeSelector":{"$patch":"x"}}}}}"#,
+            "/spec/nodeSelector",
+            None,
+        ),
+        (
+            r#"{"spec":{"template":{"spec":{"containers":{"$patch":"merge"}}}}}"#,
+            "/spec/containers",
+            Some(serde_json::json!(null)),
+        ),
+        (
+            r#"{"spec":{"template":{"spec":{"dnsConfig":{"options":[{"$patch":"delete"},{"name":"a","value":null}]}}}}}"#,
+            "/spec/dnsConfig/options",
+            Some(serde_json::json!([{"name": "a"}])),
+        ),
+        // A replaced template is taken as it is.
+        (
+            r#"{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"a":null,"$patch":"x"}}}}}"#,
+            "/metadata/labels",
+            Some(serde_json::json!({"a": "", "$patch": "x"})),
+        ),
+        (
+            r#"{"spec":{"template":{"$patch":"replace","spec":{"containers":[{"$patch":"delete"}]}}}}"#,
+            "/spec/containers/0/name",
+            Some(serde_json::json!("")),
+        ),
+    ] {
+        let template = apply(data).unwrap().spec.template.to_value().unwrap();
+        assert_eq!(template.pointer(pointer), expected.as_ref(), "{data}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::testing::builders::{self, Builder};
 fn unchanged() -> AppliedRevision {
     AppliedRevision {
         template: None,
-        replaces_spec: false,
+        replaces_strategy: false,
     }
 }
 
@@ -104,7 +104,7 @@ fn results_are_kept_until_forgotten() {
     let (first, second) = (revision("1"), revision("2"));
     let template = |length: usize| AppliedRevision {
         template: Some(PodTemplate::from_value(&"x".repeat(length - 2).into())),
-        replaces_spec: false,
+        replaces_strategy: false,
     };
     set_applied(&memo, &first, template(KEPT_BYTES_MAX));
     set_applied(&memo, &second, template(KEPT_BYTES_MAX + 1));
