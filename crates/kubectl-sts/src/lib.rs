@@ -22,6 +22,7 @@ mod decide;
 mod diff;
 mod history;
 pub mod model;
+mod objects;
 pub mod output;
 mod plan;
 mod preflight;

@@ -16,8 +16,8 @@ use serde_json::Value;
 use crate::Session;
 use crate::cli::PlanArguments;
 use crate::model::Set;
+use crate::objects::read;
 use crate::server::Server;
-use crate::why::read;
 pub(crate) use steps::Step;
 
 /// The effects of a change.

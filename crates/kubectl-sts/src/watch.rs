@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::Session;
 use crate::model::{Node, Pod, Set, median_start};
+use crate::objects::{Snapshot, read};
 use crate::output::{Style, Tone, table};
 use crate::server::{NODES, Server, decode};
-use crate::why::snapshot::Snapshot;
-use crate::why::{State, explain, read};
+use crate::why::{State, explain};
 
 /// Most missing pods with a separate row.
 const MISSING_SHOWN: usize = 20;

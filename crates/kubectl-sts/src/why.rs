@@ -1,24 +1,20 @@
 //! The reason why a set isn't complete, with evidence and a remedy.
 //!
 //! The shipped controller takes one step on a snapshot ([`crate::decide`]) and returns its reason to
-//! wait; the other modules look for the cause in the objects that it names.
+//! wait; [`explain`] looks for the cause in the objects that it names, with one module of [`causes`]
+//! for each kind.
 
 mod answer;
-mod container;
-mod deletion;
+mod case;
+mod causes;
 pub(crate) mod explain;
 mod finding;
-mod groups;
-mod namespace;
-pub(crate) mod read;
-mod refused;
-mod scheduling;
-pub(crate) mod snapshot;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::Session;
+use crate::objects::read;
 use crate::server::Server;
 pub(crate) use answer::Answer;
 pub(crate) use finding::State;

@@ -30,9 +30,9 @@ use super::{DeletedClaim, Plan, PlannedBudget, is_complete};
 use crate::Session;
 use crate::cli::PlanArguments;
 use crate::model::{Pod, Set, median_start};
+use crate::objects::Snapshot;
 use crate::output::Style;
 use crate::server::{STATEFUL_SETS, Server};
-use crate::why::snapshot::Snapshot;
 
 /// Seed of new uids, which must not be those of the copied objects.
 const SEED: u64 = 0x706c_616e;

@@ -5,10 +5,9 @@ use jiff::Timestamp;
 use super::check::{Check, Verdict};
 use crate::decide::{Decision, Write, decide};
 use crate::model::Set;
+use crate::objects::{Snapshot, read};
 use crate::output::counted;
 use crate::server::Server;
-use crate::why::read;
-use crate::why::snapshot::Snapshot;
 
 const SETS: &str = "sets";
 const SIZE: &str = "memory";

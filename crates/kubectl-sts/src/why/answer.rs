@@ -5,8 +5,8 @@ use statefulset_controller::Waiting;
 
 use super::Why;
 use super::finding::{Finding, State};
-use super::snapshot::Snapshot;
 use crate::model::Set;
+use crate::objects::Snapshot;
 use crate::output::{Style, Tone, age, brief, printable, table};
 
 /// Characters of a reason in a table.

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended_with_dict};
 
-use super::read::Stored;
+use super::names::{claim_prefixes, split};
+use super::stored::Stored;
 use crate::model::{Claim, Metadata, Pod, Revision, Set};
 
 /// Sets by the uids and names that relate other objects to them.
@@ -197,18 +198,6 @@ impl Group {
             Some(text.into_boxed_str())
         })
     }
-}
-
-/// Splits a name at its ordinal.
-pub(super) fn split(name: &str) -> Option<(&str, &str)> {
-    name.rsplit_once('-')
-}
-
-/// The names of a set's claims without their ordinals.
-pub(super) fn claim_prefixes(set: &Set) -> impl Iterator<Item = String> {
-    let name = &set.metadata.name;
-    let templates = set.spec.volume_claim_templates.iter();
-    templates.map(move |template| format!("{}-{name}", template.metadata.name))
 }
 
 #[cfg(test)]

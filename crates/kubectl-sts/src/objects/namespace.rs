@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use statefulset_client::feature_gates::FeatureGates;
 
+use super::evidence::Evidence;
 use super::groups::Groups;
-use super::read::Stored;
 use super::snapshot::Snapshot;
-use crate::model::{Budget, Claim, Event, Node, Pod, Set};
-use crate::server::{Unreadable, decode};
+use super::stored::Stored;
+use crate::model::{Claim, Pod, Set};
 
 /// The objects of a namespace that concern some sets. They are compressed: the objects of
 /// one set are decoded at a time.
@@ -24,19 +24,6 @@ pub(crate) struct Namespace {
     pub(super) claims: Groups,
     pub(super) revisions: Groups,
     pub(super) evidence: Arc<Evidence>,
-}
-
-/// Objects that explain the state of sets, but don't decide about them.
-#[derive(Default)]
-pub(super) struct Evidence {
-    /// Warnings by the uid of their object, the latest first.
-    pub(super) warnings: BTreeMap<String, Vec<Event>>,
-    /// Nodes, read only if a pod needs one.
-    pub(super) nodes: Vec<Node>,
-    /// Disruption budgets of the namespace.
-    pub(super) budgets: Vec<Budget>,
-    /// Pods, claims and revisions that can't be decoded.
-    pub(super) unreadable: Vec<Unreadable>,
 }
 
 impl Namespace {
@@ -75,7 +62,11 @@ impl Namespace {
         let uid = set.as_ref().map_or("", |set| &set.object.metadata.uid);
         let pods = objects(&self.pods, uid, |pod: &Pod| &pod.metadata.name);
         let claims = objects(&self.claims, uid, |claim: &Claim| &claim.metadata.name);
-        let revisions = self.revisions.texts(uid).filter_map(stored).collect();
+        let revisions = self
+            .revisions
+            .texts(uid)
+            .filter_map(Stored::decoded)
+            .collect();
         Snapshot {
             namespace: self.name.clone(),
             now: self.now,
@@ -95,14 +86,9 @@ fn objects<T: DeserializeOwned>(
     set: &str,
     name: impl Fn(&T) -> &String,
 ) -> BTreeMap<String, Stored<T>> {
-    let objects = groups.texts(set).filter_map(stored);
+    // Every text has been decoded before.
+    let objects = groups.texts(set).filter_map(Stored::decoded);
     objects
         .map(|stored: Stored<T>| (name(&stored.object).clone(), stored))
         .collect()
-}
-
-/// Decodes an object, which has been decoded before: it never fails.
-fn stored<T: DeserializeOwned>(text: Box<str>) -> Option<Stored<T>> {
-    let object = decode(&text).ok()?;
-    Some(Stored { object, text })
 }

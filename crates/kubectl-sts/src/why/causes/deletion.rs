@@ -1,9 +1,9 @@
 //! Pods and claims whose deletion doesn't end.
 
-use super::explain::Case;
-use super::finding::Finding;
 use crate::model::Pod;
 use crate::output::age;
+use crate::why::case::Case;
+use crate::why::finding::Finding;
 
 /// Seconds after the grace period in which a kubelet normally removes a pod.
 const SLACK_SECONDS: i64 = 30;
@@ -11,7 +11,7 @@ const SLACK_SECONDS: i64 = 30;
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
 /// The cause for a pod that terminates.
-pub(super) fn pod(case: Case<'_>, pod: &Pod) -> Finding {
+pub(in crate::why) fn pod(case: Case<'_>, pod: &Pod) -> Finding {
     let (name, node_name) = (&pod.metadata.name, &pod.spec.node_name);
     let now = case.snapshot.now;
     // The time at which the grace period ends.
@@ -57,7 +57,7 @@ pub(super) fn pod(case: Case<'_>, pod: &Pod) -> Finding {
 }
 
 /// The cause for a claim that must be removed before its pod is created.
-pub(super) fn claim(case: Case<'_>, pod: &str, claim: &str) -> Finding {
+pub(in crate::why) fn claim(case: Case<'_>, pod: &str, claim: &str) -> Finding {
     let text = format!("claim {claim} of an earlier pod {pod} is being deleted");
     let Some(found) = case.snapshot.claim(claim) else {
         return Finding::waiting("claim-deleted", text);

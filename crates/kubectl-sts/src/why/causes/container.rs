@@ -1,8 +1,8 @@
 //! Containers that don't run or aren't ready.
 
-use super::explain::Case;
-use super::finding::Finding;
 use crate::model::{ContainerStatus, Pod};
+use crate::why::case::Case;
+use crate::why::finding::Finding;
 
 /// Reasons for a container to wait that don't pass by themselves.
 const PULL: [&str; 4] = [
@@ -18,7 +18,7 @@ const CONFIG: [&str; 3] = [
 ];
 
 /// The broken container of a pod, if any.
-pub(super) fn find(case: Case<'_>, pod: &Pod) -> Option<Finding> {
+pub(in crate::why) fn find(case: Case<'_>, pod: &Pod) -> Option<Finding> {
     pod.containers()
         .find_map(|container| broken(case, pod, container))
 }
@@ -81,7 +81,7 @@ fn broken(case: Case<'_>, pod: &Pod, container: &ContainerStatus) -> Option<Find
 }
 
 /// A pod that runs for long and isn't ready.
-pub(super) fn never_ready(case: Case<'_>, pod: &Pod) -> Finding {
+pub(in crate::why) fn never_ready(case: Case<'_>, pod: &Pod) -> Finding {
     let name = &pod.metadata.name;
     let condition = pod.condition("Ready");
     let shown = condition.map(|it| format!("condition Ready: {}: {}", it.reason, it.message));

@@ -7,19 +7,15 @@ use anyhow::Context as _;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
+use super::evidence::Evidence;
 use super::groups::{Grouped, Groups, Index, Member};
-use super::namespace::{Evidence, Namespace};
+use super::namespace::Namespace;
+use super::stored::Stored;
 use crate::model::{Event, Revision, Set};
 use crate::server::{
     BUDGETS, CLAIMS, EVENTS, NODES, PODS, REVISIONS, Resource, STATEFUL_SETS, Server, Unreadable,
     decode,
 };
-
-/// An object as decoded and as the server sent it.
-pub(crate) struct Stored<T> {
-    pub(crate) object: T,
-    pub(crate) text: Box<str>,
-}
 
 /// Reads these sets, or all that aren't settled.
 pub(crate) async fn sets(
@@ -181,11 +177,4 @@ async fn warnings(
         by_object.entry(object).or_default().push(event);
     }
     by_object
-}
-
-impl<T> Stored<T> {
-    pub(super) fn new(object: T, text: &str) -> Self {
-        let text = text.into();
-        Self { object, text }
-    }
 }

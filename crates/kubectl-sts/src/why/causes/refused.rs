@@ -1,15 +1,15 @@
 //! Writes of the controller that the server refuses, or that no controller sends.
 
-use super::explain::Case;
-use super::finding::Finding;
 use crate::decide::{Decision, Write};
 use crate::model::Event;
+use crate::why::case::Case;
+use crate::why::finding::Finding;
 
 /// Seconds after which a write that isn't sent shows that no controller works.
 const PATIENCE_SECONDS: i64 = 60;
 
 /// The cause if the controller's next step doesn't happen.
-pub(super) fn find(case: Case<'_>, decision: &Decision) -> Option<Finding> {
+pub(in crate::why) fn find(case: Case<'_>, decision: &Decision) -> Option<Finding> {
     let writes = &decision.writes;
     let warnings = case.snapshot.warnings(&case.set.metadata.uid);
     let failed = writes.iter().find_map(|write| {
@@ -29,7 +29,7 @@ pub(super) fn find(case: Case<'_>, decision: &Decision) -> Option<Finding> {
 }
 
 /// The cause if another pod has the name of a pod to create.
-pub(super) fn name_taken(case: Case<'_>, decision: &Decision) -> Option<Finding> {
+pub(in crate::why) fn name_taken(case: Case<'_>, decision: &Decision) -> Option<Finding> {
     let mut writes = decision.writes.iter();
     writes.find_map(|write| taken_name(case, write))
 }
@@ -87,7 +87,7 @@ fn is_overdue(case: Case<'_>) -> bool {
 }
 
 /// The cause if nothing acts on the set.
-pub(super) fn no_controller(case: Case<'_>) -> Finding {
+pub(in crate::why) fn no_controller(case: Case<'_>) -> Finding {
     let set = case.set;
     Finding::stuck("no-controller", "no controller manages the set")
         .shown_by([format!(

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use statefulset_client::feature_gates::FeatureGates;
 
-use super::groups::{claim_prefixes, split};
-use super::namespace::Evidence;
-use super::read::Stored;
+use super::evidence::Evidence;
+use super::names::{claim_prefixes, split};
+use super::stored::Stored;
 use crate::decide::Objects;
 use crate::model::{Budget, Claim, Event, Node, Pod, Revision, Set};
 use crate::server::Unreadable;

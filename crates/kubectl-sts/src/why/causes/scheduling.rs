@@ -1,14 +1,14 @@
 //! Pods without a node.
 
-use super::explain::Case;
-use super::finding::Finding;
 use crate::model::{Node, Pod};
+use crate::why::case::Case;
+use crate::why::finding::Finding;
 
 /// Prefix of the taints that the node controller sets and removes.
 const SYSTEM_TAINT: &str = "node.kubernetes.io/";
 
 /// The reason why a pod has no node, if it has none.
-pub(super) fn find(case: Case<'_>, pod: &Pod) -> Option<Finding> {
+pub(in crate::why) fn find(case: Case<'_>, pod: &Pod) -> Option<Finding> {
     let condition = pod
         .condition("PodScheduled")
         .filter(|it| it.status == "False")?;
