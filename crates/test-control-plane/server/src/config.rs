@@ -18,6 +18,9 @@ pub struct ServerConfig {
     pub emulated_version: EmulatedVersion,
     /// Enabled features.
     pub feature_gates: FeatureGates,
+    /// Validation of writes. Without validation the server stores objects that another
+    /// server accepts; it still decodes them, sets defaults and runs admission.
+    pub validates: bool,
     /// Number of events kept for watches and old lists.
     pub log_window: usize,
     /// Number of requests kept by the audit log.
@@ -41,6 +44,7 @@ impl Default for ServerConfig {
             unknown_fields: UnknownFields::default(),
             emulated_version: EmulatedVersion::default(),
             feature_gates: FeatureGates::default(),
+            validates: true,
             log_window: 20_000,
             audit_limit: 10_000,
             audit_bodies_max: 8 * 1024 * 1024,

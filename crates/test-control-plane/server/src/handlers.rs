@@ -10,6 +10,7 @@ mod create;
 mod delete;
 mod discovery;
 mod evict;
+mod findings;
 mod logs;
 mod node;
 mod open_api;

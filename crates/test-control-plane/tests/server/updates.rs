@@ -278,6 +278,26 @@ async fn max_unavailable_needs_its_feature_gate() {
     }
 }
 
+#[tokio::test]
+async fn server_without_validation_stores_invalid_objects() {
+    let config = ServerConfig {
+        validates: false,
+        ..ServerConfig::default()
+    };
+    let builder = TestControlPlane::builder().server_config(config);
+    let plane = Plane::new(builder.start().await);
+    let mut body = workload("StatefulSet", "web");
+    body["spec"]["replicas"] = json!(-1);
+    let set = plane.create(SETS, &body).await;
+    assert_eq!(set["spec"]["replicas"], -1);
+    assert_eq!(set["spec"]["podManagementPolicy"], "OrderedReady");
+    let change = json!({"spec": {"serviceName": "other"}});
+    let (code, set) = patch(&plane, &format!("{SETS}/web"), &change).await;
+    assert_eq!(code, 200, "{set}");
+    assert_eq!(set["metadata"]["generation"], 2);
+    plane.stop().await;
+}
+
 /// A rollback keeps the stored type, but no update of the spec keeps it.
 #[tokio::test]
 async fn older_version_rejects_stored_recreate_sets() {

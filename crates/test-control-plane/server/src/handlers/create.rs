@@ -7,11 +7,12 @@ use kube_test_control_plane_api::kinds::{Target, Trait, Verb, stored};
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::validation::{self, Subject};
+use kube_test_control_plane_api::validation::Subject;
 use kube_test_control_plane_api::{defaults, events};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
+use super::findings::findings;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::write::{
@@ -96,7 +97,7 @@ impl ApiServer {
             gates: self.feature_gates(),
         };
         self.check_escalation(request, &draft, None)?;
-        let errors = validation::validate(subject).errors;
+        let errors = findings(self.config(), subject).errors;
         let name = draft.metadata().name().to_owned();
         if !errors.is_empty() {
             return Err(ApiError::invalid_object(kind, &draft.value, &name, &errors));

@@ -10,10 +10,11 @@ use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::patch::Patch;
 use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
-use kube_test_control_plane_api::validation::{self, Findings, Subject};
+use kube_test_control_plane_api::validation::{Findings, Subject};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
+use super::findings::findings;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::write::{
@@ -192,7 +193,7 @@ impl ApiServer {
         };
         self.check_escalation(request, &new, Some(old))?;
         self.check_approval(request, old)?;
-        let Findings { errors, warnings } = validation::validate(subject);
+        let Findings { errors, warnings } = findings(self.config(), subject);
         if !errors.is_empty() {
             return Err(ApiError::invalid_object(
                 kind,
