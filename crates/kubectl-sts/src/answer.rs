@@ -35,7 +35,7 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
         Command::Plan(arguments) => {
             let plan = plan::plan(&server, session, arguments).await?;
             has_findings = plan.is_dangerous();
-            render(cli.output, &plan, |plan| plan.text(session.style))
+            render(cli.output, &plan, |plan| plan::text(plan, session.style))
         }
         Command::Timeline { name, svg } => {
             let timeline = timeline::timeline(&server, session, name).await?;

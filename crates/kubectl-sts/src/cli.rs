@@ -62,7 +62,7 @@ pub enum Command {
     },
     /// Shows what a change would do, without making it
     ///
-    /// The exit code is 2 if data would be deleted, or if several pods are ready now and none would
+    /// The exit code is 2 if data would be lost, or if several pods are ready now and none would
     /// be at some point, except by scaling to 0.
     Plan(PlanArguments),
     /// Shows what happened to a set: revisions, pods, restarts, events and writers

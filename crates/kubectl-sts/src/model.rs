@@ -8,13 +8,15 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub use budget::Budget;
+pub use claim::{Claim, Volume};
 pub use event::Event;
 pub use managed::ManagedSet;
-pub use node::{Claim, Node};
+pub use node::Node;
 pub use pod::{Condition, Container, ContainerState, ContainerStatus, Pod, median_start};
 pub use set::{ClaimTemplate, Set, SetSpec, SetStatus, UpdateStrategy};
 
 mod budget;
+mod claim;
 mod event;
 mod managed;
 mod node;
@@ -54,6 +56,8 @@ pub struct Metadata {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Owner {
+    /// Its group and version.
+    pub api_version: String,
     /// Its kind.
     pub kind: String,
     /// Its name.

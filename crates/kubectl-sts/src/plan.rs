@@ -1,80 +1,40 @@
 //! The effects of a change of a set, before it is made.
 //!
-//! The set's objects are loaded into an embedded control plane ([`world`]), the change is sent to
-//! its API server ([`change`]), and the shipped controller runs there in virtual time until nothing
-//! changes. The answer lists its writes ([`steps`]).
+//! The cluster's server decides about the change by a dry run ([`decision`]). The set's objects are
+//! loaded into an embedded control plane ([`world`]), and the shipped controller runs there on the
+//! changed set, in virtual time, until nothing changes. The answer lists its writes ([`steps`]) and
+//! the claims that go ([`loss`]) with the end of their data ([`volumes`]).
 
 mod change;
+mod decision;
+mod ending;
+mod loss;
+mod outcome;
+mod owners;
+mod situation;
 mod steps;
 mod text;
+mod virtual_time;
+mod volumes;
 mod world;
 
 use anyhow::{Context as _, anyhow};
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::Session;
 use crate::cli::PlanArguments;
-use crate::model::Set;
-use crate::objects::read;
-use crate::server::Server;
-pub(crate) use steps::Step;
+use crate::model::{ManagedSet, Metadata};
+use crate::objects::{Snapshot, read};
+use crate::server::{NAMESPACES, STATEFUL_SETS, Server, decode};
+use change::Part;
+use loss::{Desired, losses, risks};
+use outcome::{ClaimAtRisk, Plan};
+use situation::Situation;
+pub(crate) use text::text;
+use virtual_time::in_virtual_time;
 
-/// The effects of a change.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Plan {
-    namespace: String,
-    set: String,
-    /// The controller's writes, in order.
-    pub(crate) steps: Vec<Step>,
-    /// Claims that would be deleted, with their data.
-    claims_deleted: Vec<DeletedClaim>,
-    /// Ready pods now, and the fewest at any moment of the plan.
-    ready: usize,
-    least_ready: usize,
-    /// Budgets of the pods, and the healthy pods that each requires.
-    budgets: Vec<PlannedBudget>,
-    /// True if no pod is ready at some moment, although several are now.
-    all_at_once: bool,
-    /// True if the set would be complete at the end.
-    is_complete: bool,
-    /// The reason to wait at the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ends_with: Option<String>,
-    /// Estimated duration.
-    seconds: i64,
-    /// Seconds that the existing pods took to become ready; `None` without such pods.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seconds_to_ready: Option<i64>,
-}
-
-/// A claim that would be deleted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DeletedClaim {
-    name: String,
-    size: String,
-    storage_class: String,
-}
-
-/// A disruption budget of the set's pods. It doesn't limit the controller's
-/// deletions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PlannedBudget {
-    name: String,
-    required: i32,
-    /// True if fewer pods than required are ready at some moment.
-    is_broken: bool,
-}
-
-impl Plan {
-    /// True if data would be deleted, or every pod be down at once.
-    pub(crate) fn is_dangerous(&self) -> bool {
-        !self.claims_deleted.is_empty() || self.all_at_once
-    }
-}
+/// Field manager of the built-in controller.
+const BUILT_IN: &str = "kube-controller-manager";
 
 /// Plans a change.
 ///
@@ -102,16 +62,7 @@ pub(crate) async fn plan(
         }
         _ => session.namespace.as_str(),
     };
-    let sets = match read::sets(server, Some(namespace), std::slice::from_ref(&name)).await {
-        Err(_) if file.is_some() && is_missing(server, namespace, &name).await => Vec::new(),
-        sets => sets?,
-    };
-    let mut unread = Vec::new();
-    let read = read::namespace(server, sets, session.now, &mut unread).await?;
-    let snapshot = read.into_snapshot();
-    for text in &unread {
-        server.note_unread(text);
-    }
+    let snapshot = snapshot(server, session, namespace, &name, file.as_ref()).await?;
     if let Some(set) = &snapshot.set
         && let Some(object) = snapshot.unreadable(&set.object)
     {
@@ -119,74 +70,100 @@ pub(crate) async fn plan(
             "{object}; the controller waits until it can be decoded"
         ));
     }
-    let situation = world::Situation {
+    let situation = Situation {
         namespace,
         name: &name,
+        owners: owners::existing(server, namespace, &name, &snapshot).await,
+        namespace_ends: is_ending(server, namespace).await,
         snapshot: &snapshot,
         now: session.now,
         arguments,
         file: file.as_ref(),
     };
-    let changed = in_virtual_time(|| world::change(&situation))?;
-    let changed = checked(server, &situation, changed).await?;
-    in_virtual_time(|| world::run(&situation, &changed))
+    let parts = change::parts(&situation)?;
+    if situation.is_ending() {
+        return ending::plan(server, &situation).await;
+    }
+    run(server, &situation, &parts).await
 }
 
-/// Runs a future on a separate runtime with a paused clock.
-fn in_virtual_time<T: Send, F: Future<Output = anyhow::Result<T>>>(
-    future: impl FnOnce() -> F + Send,
-) -> anyhow::Result<T> {
-    let run = || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .start_paused(true)
-            .build()
-            .context("start the simulation")?;
-        runtime.block_on(future())
-    };
-    std::thread::scope(|scope| {
-        let ended = scope.spawn(run).join();
-        ended.unwrap_or_else(|_| Err(anyhow!("the simulation failed; report this as a bug")))
-    })
-}
-
-/// The changed set as the API server would store it, by a dry run. Without permission to change the
-/// set, it stays as the embedded server stores it.
-async fn checked(
+/// Reads the set and the objects that concern it; of a new set, the objects with its names.
+async fn snapshot(
     server: &Server,
-    situation: &world::Situation<'_>,
-    changed: Value,
-) -> anyhow::Result<Value> {
-    let world::Situation {
-        namespace, name, ..
-    } = situation;
-    let answer = if let Some(set) = situation.snapshot.set.as_ref() {
-        let live: Value = serde_json::from_str(&set.text).context("decode the set")?;
-        let set = change::with_content(live, &changed);
-        server.dry_run(namespace, Some(name), &set).await?
-    } else {
-        let set = change::new_set(name, &changed);
-        server.dry_run(namespace, None, &set).await?
+    session: &Session,
+    namespace: &str,
+    name: &str,
+    file: Option<&Value>,
+) -> anyhow::Result<Snapshot> {
+    let name = name.to_owned();
+    let sets = read::sets(server, Some(namespace), std::slice::from_ref(&name)).await;
+    let mut unread = Vec::new();
+    let snapshot = match (sets, file) {
+        (Err(_), Some(file)) if is_missing(server, namespace, &name).await => {
+            let planned = vec![read::planned(file, namespace)?];
+            let read = read::namespace(server, planned, session.now, &mut unread).await?;
+            read.into_snapshot_without_set()
+        }
+        (sets, _) => {
+            let read = read::namespace(server, sets?, session.now, &mut unread).await?;
+            read.into_snapshot()
+        }
     };
-    Ok(answer.unwrap_or(changed))
+    for text in &unread {
+        server.note_unread(text);
+    }
+    Ok(snapshot)
+}
+
+/// Runs the controller on the changed set, and adds the claims that go.
+async fn run(server: &Server, situation: &Situation<'_>, parts: &[Part]) -> anyhow::Result<Plan> {
+    let changed = decision::changed(server, situation, parts).await?;
+    let mut course = in_virtual_time(|| world::run(situation, &changed, true))?;
+    if let Some(rejected) = course.rejected.take() {
+        let decided = decision::about_rejected(server, situation, &rejected).await?;
+        match decided {
+            None => course = in_virtual_time(|| world::run(situation, &changed, false))?,
+            Some(reason) => course.plan.ends_with = Some(reason),
+        }
+    }
+    let desired = Desired {
+        set: &course.set,
+        is_built_in: is_built_in(situation)?,
+    };
+    let lost = losses(situation, &desired, &course.ending);
+    let at_risk = risks(situation, &lost).into_iter();
+    course.plan.claims_at_risk = at_risk
+        .map(|risk| ClaimAtRisk {
+            name: risk.claim,
+            holder: risk.holder,
+        })
+        .collect();
+    course.plan.claims_deleted = volumes::ends(server, situation.snapshot, lost).await;
+    Ok(course.plan)
+}
+
+/// Reports whether the built-in controller wrote the set's status last.
+fn is_built_in(situation: &Situation<'_>) -> anyhow::Result<bool> {
+    let Some(set) = situation.snapshot.set.as_ref() else {
+        return Ok(false);
+    };
+    let managed: ManagedSet = decode(&set.text).context("decode the writers of the set")?;
+    Ok(managed.status_manager() == Some(BUILT_IN))
 }
 
 /// Reports whether the set doesn't exist yet.
 async fn is_missing(server: &Server, namespace: &str, name: &str) -> bool {
-    let set = server
-        .get(&crate::server::STATEFUL_SETS, Some(namespace), name)
-        .await;
+    let set = server.get(&STATEFUL_SETS, Some(namespace), name).await;
     matches!(set, Ok(None))
 }
 
-/// Reports whether all wanted pods are available and the controller has seen the last change.
-fn is_complete(set: &Set) -> bool {
-    let status = &set.status;
-    let counters = [
-        status.replicas,
-        status.ready_replicas,
-        status.available_replicas,
-    ];
-    status.observed_generation >= set.metadata.generation
-        && counters.iter().all(|counter| *counter == set.replicas())
+/// Reports whether the namespace is being deleted. Users may lack the permission to read it.
+async fn is_ending(server: &Server, name: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Namespace {
+        metadata: Metadata,
+    }
+    let text = server.get(&NAMESPACES, None, name).await.ok().flatten();
+    let namespace = text.and_then(|text| serde_json::from_str::<Namespace>(&text).ok());
+    namespace.is_some_and(|it| it.metadata.deletion_timestamp.is_some())
 }

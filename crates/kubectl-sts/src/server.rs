@@ -5,16 +5,20 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context as _, anyhow};
-use http::{Method, Request};
+use http::Request;
 use kube::Client;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 
+mod discovery;
+mod dry_run;
 mod lists;
 mod refusal;
 mod resources;
 
+pub(crate) use discovery::owner_exists;
+pub(crate) use dry_run::{DryRun, DryVerb, JSON, Verdict, ask};
 pub use lists::{Listed, Unreadable, decode};
 use refusal::explained;
 pub(crate) use refusal::is_not_served;
@@ -128,53 +132,6 @@ impl Server {
     pub async fn version(&self) -> anyhow::Result<Value> {
         let text = self.read("/version").await.context("read the version")?;
         serde_json::from_str(&text).context("decode the version")
-    }
-
-    /// Sends a set as a dry run, which stores nothing: the changed state of the set of this name,
-    /// or a new set. Returns the state that the server would store. Returns `None` and adds a note
-    /// if the permission is missing or the set has changed.
-    ///
-    /// # Errors
-    ///
-    /// The server would refuse the change, or doesn't answer.
-    pub async fn dry_run(
-        &self,
-        namespace: &str,
-        name: Option<&str>,
-        set: &Value,
-    ) -> anyhow::Result<Option<Value>> {
-        let sets = STATEFUL_SETS.path(Some(namespace));
-        let (method, verb, path) = match name {
-            Some(name) => (Method::PUT, "update", format!("{sets}/{name}")),
-            None => (Method::POST, "create", sets),
-        };
-        let request = Request::builder()
-            .method(method)
-            .uri(format!("{path}?dryRun=All"))
-            .header("content-type", "application/json")
-            .body(set.to_string().into_bytes())?;
-        match self.client.request_text(request).await {
-            Ok(text) => serde_json::from_str(&text)
-                .map(Some)
-                .context("decode the answer to the dry run"),
-            Err(kube::Error::Api(status)) if status.message.contains(&format!("cannot {verb}")) => {
-                let place = STATEFUL_SETS.place(Some(namespace));
-                self.note(format!(
-                    "server-side dry run skipped: needs permission to {verb} {place}"
-                ));
-                Ok(None)
-            }
-            Err(kube::Error::Api(status)) if status.code == 409 => {
-                let text = "server-side dry run skipped: the set changed in the meantime";
-                self.note(text.to_owned());
-                Ok(None)
-            }
-            Err(kube::Error::Api(status)) => Err(anyhow!(
-                "the server would refuse the change: {}",
-                status.message
-            )),
-            Err(error) => Err(anyhow::Error::new(error).context("check the change")),
-        }
     }
 
     /// Reads a page of a pod's HTTPS port.

@@ -36,6 +36,16 @@ pub struct ManagedFields {
     fields_v1: Value,
 }
 
+impl ManagedSet {
+    /// The last writer of the status.
+    pub fn status_manager(&self) -> Option<&str> {
+        let entries = self.metadata.managed_fields.iter();
+        let writers = entries.filter(|entry| entry.subresource == "status");
+        let last = writers.max_by_key(|entry| entry.time)?;
+        Some(&last.manager)
+    }
+}
+
 impl ManagedFields {
     /// The change in one line, such as `kubectl-edit: Update of spec.replicas`.
     pub fn text(&self) -> String {

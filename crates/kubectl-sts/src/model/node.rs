@@ -1,4 +1,4 @@
-//! Nodes and claims.
+//! Nodes.
 
 use serde::Deserialize;
 
@@ -45,32 +45,4 @@ impl Node {
         let ready = self.status.conditions.iter().find(|it| it.kind == "Ready");
         ready.filter(|ready| ready.status != "True")
     }
-}
-
-/// A claim.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Claim {
-    /// Metadata.
-    pub metadata: Metadata,
-    /// Desired state.
-    pub spec: ClaimSpec,
-    /// Status.
-    pub status: ClaimStatus,
-}
-
-/// The desired state of a claim.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ClaimSpec {
-    /// Storage class.
-    pub storage_class_name: Option<String>,
-}
-
-/// The status of a claim.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct ClaimStatus {
-    /// Phase.
-    pub phase: String,
 }

@@ -29,6 +29,38 @@ pub struct PodSpec {
     pub scheduling_gates: Vec<Gate>,
     /// Required node labels.
     pub node_selector: std::collections::BTreeMap<String, String>,
+    /// Volumes.
+    pub volumes: Vec<PodVolume>,
+    /// Conditions besides the containers' readiness that the pod's readiness needs.
+    pub readiness_gates: Vec<ReadinessGate>,
+    /// Seconds between SIGTERM and SIGKILL.
+    pub termination_grace_period_seconds: Option<i64>,
+}
+
+/// A volume of a pod.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PodVolume {
+    /// Name.
+    pub name: String,
+    /// The claim, if the volume has one.
+    pub persistent_volume_claim: Option<ClaimSource>,
+}
+
+/// The claim of a volume.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClaimSource {
+    /// Name of the claim.
+    pub claim_name: String,
+}
+
+/// A condition that the pod's readiness needs.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ReadinessGate {
+    /// Type of the condition.
+    pub condition_type: String,
 }
 
 /// A container.
@@ -146,6 +178,18 @@ pub fn median_start<'a>(pods: impl Iterator<Item = &'a Pod>) -> Option<i64> {
 }
 
 impl Pod {
+    /// Reports whether the pod has ended.
+    pub fn is_finished(&self) -> bool {
+        self.status.phase == "Failed" || self.status.phase == "Succeeded"
+    }
+
+    /// Reports whether a volume of the pod uses this claim.
+    pub fn mounts(&self, claim: &str) -> bool {
+        let sources = self.spec.volumes.iter();
+        let mut sources = sources.filter_map(|it| it.persistent_volume_claim.as_ref());
+        sources.any(|source| source.claim_name == claim)
+    }
+
     /// Seconds that the pod took to get ready; `None` if it isn't ready, or was unready since.
     pub fn start_seconds(&self) -> Option<i64> {
         let ready = self.condition("Ready").filter(|_| self.is_ready())?;

@@ -135,6 +135,11 @@ impl Set {
         self.spec.update_strategy.kind == "OnDelete"
     }
 
+    /// Reports whether updates delete all old pods first.
+    pub fn is_recreate(&self) -> bool {
+        self.spec.update_strategy.kind == "Recreate"
+    }
+
     /// The ordinal of a pod with this name.
     pub fn ordinal(&self, pod: &str) -> Option<i64> {
         let number = pod.strip_prefix(self.metadata.name.as_str())?;

@@ -58,6 +58,12 @@ impl Namespace {
         self.snapshot(set)
     }
 
+    /// A snapshot of the objects with names of a set that doesn't exist.
+    pub(crate) fn into_snapshot_without_set(mut self) -> Snapshot {
+        self.sets.clear();
+        self.snapshot(None)
+    }
+
     fn snapshot(&self, set: Option<Stored<Set>>) -> Snapshot {
         let uid = set.as_ref().map_or("", |set| &set.object.metadata.uid);
         let pods = objects(&self.pods, uid, |pod: &Pod| &pod.metadata.name);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::evidence::Evidence;
 use super::groups::{Grouped, Groups, Index, Member};
@@ -43,6 +44,15 @@ pub(crate) async fn sets(
         sets.push(Stored::new(set, &text));
     }
     Ok(sets)
+}
+
+/// A set that doesn't exist yet, by its manifest.
+pub(crate) fn planned(manifest: &Value, namespace: &str) -> anyhow::Result<Stored<Set>> {
+    let text = manifest.to_string();
+    let mut set: Set = serde_json::from_str(&text).context("decode the manifest")?;
+    namespace.clone_into(&mut set.metadata.namespace);
+    set.metadata.uid.clear();
+    Ok(Stored::new(set, &text))
 }
 
 /// Reads the sets of all namespaces.

@@ -58,6 +58,17 @@ impl Snapshot {
         self.claims.get(name).map(|claim| &claim.object)
     }
 
+    /// The pods that the set controls, and those with a name that it wants.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &Pod> {
+        self.pods.values().map(|pod| &pod.object)
+    }
+
+    /// The running pods that use a claim.
+    pub(crate) fn pods_with<'a>(&'a self, claim: &'a str) -> impl Iterator<Item = &'a Pod> {
+        let pods = self.pods().filter(|pod| !pod.is_finished());
+        pods.filter(move |pod| pod.mounts(claim))
+    }
+
     /// The claims of the set.
     pub(crate) fn claims(&self) -> impl Iterator<Item = &Claim> {
         self.claims.values().map(|claim| &claim.object)
@@ -101,6 +112,14 @@ impl Snapshot {
     pub(crate) fn objects<'a>(&'a self, set: &'a Stored<Set>) -> Objects<'a> {
         Objects {
             set: &set.text,
+            ..self.dependents()
+        }
+    }
+
+    /// The objects besides the set itself.
+    pub(crate) fn dependents(&self) -> Objects<'_> {
+        Objects {
+            set: "",
             pods: self.pods.values().map(|pod| &*pod.text).collect(),
             claims: self.claims.values().map(|claim| &*claim.text).collect(),
             revisions: self.revisions.iter().map(|it| &*it.text).collect(),

@@ -1,18 +1,20 @@
-//! The change to plan, as requests to the embedded API server.
+//! The change to plan, as requests to an API server.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, bail};
 use http::Request;
 use kube::Client;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::world::Situation;
+use super::situation::Situation;
+use crate::server::{DryVerb, JSON};
 
-/// Format of whole objects.
-pub(super) const JSON: &str = "application/json";
 /// Format of patches that match containers by name.
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
+/// Format of patches that replace lists.
+pub(super) const MERGE: &str = "application/merge-patch+json";
 /// Format of server-side apply.
 const APPLY: &str = "application/apply-patch+yaml";
 /// Annotation with the manifest that `kubectl apply` used last.
@@ -47,55 +49,104 @@ pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// Makes the change, and returns the changed set.
+/// One part of the change, as a request for the set.
+pub(super) struct Part {
+    pub(super) verb: DryVerb,
+    pub(super) query: &'static str,
+    pub(super) format: &'static str,
+    pub(super) body: Value,
+}
+
+impl Part {
+    fn patch(body: Value) -> Self {
+        Self {
+            verb: DryVerb::Patch,
+            query: "",
+            format: STRATEGIC,
+            body,
+        }
+    }
+}
+
+/// The parts of the change, in the order in which they are made.
 ///
 /// # Errors
 ///
-/// The change doesn't fit the set, or the server refuses it.
-pub(super) async fn make(client: &Client, situation: &Situation<'_>) -> anyhow::Result<Value> {
-    let Situation {
-        namespace,
-        name,
-        arguments,
-        ..
-    } = situation;
-    let sets = format!("/apis/apps/v1/namespaces/{namespace}/statefulsets");
-    let path = format!("{sets}/{name}");
+/// An argument doesn't fit the set.
+pub(super) fn parts(situation: &Situation<'_>) -> anyhow::Result<Vec<Part>> {
+    let arguments = situation.arguments;
+    let live = situation.snapshot.set.as_ref();
+    let live: Option<Value> = live
+        .map(|set| serde_json::from_str(&set.text).context("decode the set"))
+        .transpose()?;
+    let mut parts = Vec::new();
     if let Some(file) = situation.file {
-        if situation.snapshot.set.is_none() {
-            send(client, "POST", &sets, JSON, file).await?;
-        } else {
-            let live = send(client, "GET", &path, JSON, &Value::Null).await?;
-            if let Some(last) = last_applied(&live) {
-                let patch = three_way(&last, file);
-                send(client, "PATCH", &path, STRATEGIC, &patch).await?;
-            } else {
-                let target = format!("{path}?fieldManager=kubectl&force=true");
-                send(client, "PATCH", &target, APPLY, file).await?;
-            }
-        }
+        parts.push(match &live {
+            None => Part {
+                verb: DryVerb::Create,
+                query: "",
+                format: JSON,
+                body: file.clone(),
+            },
+            Some(live) => match last_applied(live) {
+                Some(last) => Part::patch(three_way(&last, file)),
+                None => Part {
+                    verb: DryVerb::Patch,
+                    query: "fieldManager=kubectl&force=true",
+                    format: APPLY,
+                    body: file.clone(),
+                },
+            },
+        });
     }
     if let Some(replicas) = arguments.replicas {
-        let patch = json!({"spec": {"replicas": replicas}});
-        send(client, "PATCH", &path, STRATEGIC, &patch).await?;
+        parts.push(Part::patch(json!({"spec": {"replicas": replicas}})));
     }
     for image in &arguments.image {
         let (container, image) = image
             .split_once('=')
             .ok_or_else(|| anyhow!("--image {image}: expected CONTAINER=IMAGE"))?;
-        let live = send(client, "GET", &path, JSON, &Value::Null).await?;
-        check_container(&live, container)?;
-        let patch = json!({"spec": {"template": {"spec": {
-            "containers": [{"name": container, "image": image}]}}}});
-        send(client, "PATCH", &path, STRATEGIC, &patch).await?;
+        check_container(live.iter().chain(situation.file), container)?;
+        let container = json!({"name": container, "image": image});
+        let spec = json!({"containers": [container]});
+        parts.push(Part::patch(json!({"spec": {"template": {"spec": spec}}})));
     }
     if let Some(patch) = &arguments.patch {
-        let patch: Value = serde_saphyr::from_str(patch).context("parse --patch")?;
-        send(client, "PATCH", &path, STRATEGIC, &patch).await?;
+        let patch = serde_saphyr::from_str(patch).context("parse --patch")?;
+        parts.push(Part::patch(patch));
     }
     if let Some(wanted) = arguments.rollback {
-        let data = revision(situation, wanted)?;
-        send(client, "PATCH", &path, STRATEGIC, &data).await?;
+        parts.push(Part::patch(revision(situation, wanted)?));
+    }
+    Ok(parts)
+}
+
+/// Makes the change on a copy, and returns the changed set.
+///
+/// # Errors
+///
+/// The copy's server rejects a part, for the reason in the error.
+pub(super) async fn make(
+    client: &Client,
+    situation: &Situation<'_>,
+    parts: &[Part],
+) -> anyhow::Result<Value> {
+    let sets = format!(
+        "/apis/apps/v1/namespaces/{}/statefulsets",
+        situation.namespace
+    );
+    let path = format!("{sets}/{}", situation.name);
+    for part in parts {
+        let (method, path) = match part.verb {
+            DryVerb::Create => ("POST", &sets),
+            DryVerb::Update => ("PUT", &path),
+            DryVerb::Patch => ("PATCH", &path),
+        };
+        let target = match part.query {
+            "" => path.clone(),
+            query => format!("{path}?{query}"),
+        };
+        send(client, method, &target, part.format, &part.body).await?;
     }
     send(client, "GET", &path, JSON, &Value::Null).await
 }
@@ -172,6 +223,25 @@ pub(super) fn with_content(mut set: Value, content: &Value) -> Value {
     set
 }
 
+/// The merge patch from one state to another.
+pub(super) fn merge_patch(old: &Value, new: &Value) -> Value {
+    let (Some(before), Some(after)) = (old.as_object(), new.as_object()) else {
+        return new.clone();
+    };
+    let mut patch = Map::new();
+    for member in before.keys().filter(|it| !after.contains_key(*it)) {
+        patch.insert(member.clone(), Value::Null);
+    }
+    for (member, value) in after {
+        match before.get(member) {
+            Some(same) if same == value => {}
+            Some(other) => drop(patch.insert(member.clone(), merge_patch(other, value))),
+            None => drop(patch.insert(member.clone(), value.clone())),
+        }
+    }
+    Value::Object(patch)
+}
+
 /// A new set with the content of another state.
 pub(super) fn new_set(name: &str, content: &Value) -> Value {
     let empty = json!({
@@ -180,18 +250,17 @@ pub(super) fn new_set(name: &str, content: &Value) -> Value {
     with_content(empty, content)
 }
 
-fn check_container(set: &Value, wanted: &str) -> anyhow::Result<()> {
-    let containers = set
-        .pointer("/spec/template/spec/containers")
-        .and_then(Value::as_array);
-    let names: Vec<&str> = containers
-        .into_iter()
-        .flatten()
-        .filter_map(|container| container["name"].as_str())
-        .collect();
-    if names.contains(&wanted) {
+fn check_container<'a>(sets: impl Iterator<Item = &'a Value>, wanted: &str) -> anyhow::Result<()> {
+    let containers = |set: &'a Value| {
+        let containers = set.pointer("/spec/template/spec/containers");
+        let containers = containers.and_then(Value::as_array).into_iter().flatten();
+        containers.map(|container| text(container, "/name"))
+    };
+    let names: BTreeSet<&str> = sets.flat_map(containers).collect();
+    if names.contains(wanted) {
         return Ok(());
     }
+    let names: Vec<&str> = names.into_iter().collect();
     bail!(
         "the template has no container {wanted}; its containers are {}",
         names.join(", ")
@@ -216,7 +285,7 @@ fn revision(situation: &Situation<'_>, wanted: i64) -> anyhow::Result<Value> {
     })
 }
 
-/// Sends a request and returns the answer.
+/// Sends a request to the copy's server and returns the response.
 pub(super) async fn send(
     client: &Client,
     method: &str,
@@ -231,10 +300,7 @@ pub(super) async fn send(
         .body(body.to_string().into_bytes())?;
     match client.request_text(request).await {
         Ok(text) => serde_json::from_str(&text).context("decode the answer"),
-        Err(kube::Error::Api(status)) => Err(anyhow!(
-            "the server would refuse the change: {}",
-            status.message
-        )),
+        Err(kube::Error::Api(status)) => Err(anyhow!("{}", status.message)),
         Err(error) => Err(error.into()),
     }
 }
@@ -251,6 +317,14 @@ mod tests {
         assert_eq!(super::text(&set, "/metadata/name"), "web");
         let error = parse("kind: Service\n").expect_err("it holds no set");
         assert_eq!(error.to_string(), "it contains no StatefulSet of apps/v1");
+    }
+
+    #[test]
+    fn merge_patch_holds_only_the_difference() {
+        let old = json!({"a": 1, "b": {"c": 2, "d": [1]}, "e": 3});
+        let new = json!({"a": 1, "b": {"c": 2, "d": [2]}, "f": {"g": 4}});
+        let patch = json!({"b": {"d": [2]}, "e": null, "f": {"g": 4}});
+        assert_eq!(merge_patch(&old, &new), patch);
     }
 
     #[test]

@@ -46,6 +46,21 @@ pub(super) const POD_PROXIES: Resource = Resource::new("/api/v1", "pods/proxy", 
 /// PersistentVolumeClaims.
 pub const CLAIMS: Resource =
     Resource::new("/api/v1", "persistentvolumeclaims", "PersistentVolumeClaim");
+/// Persistent volumes.
+pub const VOLUMES: Resource = Resource::new("/api/v1", "persistentvolumes", "PersistentVolume");
+/// Namespaces.
+pub const NAMESPACES: Resource = Resource::new("/api/v1", "namespaces", "Namespace");
+/// Resource quotas.
+pub const QUOTAS: Resource = Resource::new("/api/v1", "resourcequotas", "ResourceQuota");
+/// Service accounts.
+pub const SERVICE_ACCOUNTS: Resource =
+    Resource::new("/api/v1", "serviceaccounts", "ServiceAccount");
+/// Priority classes.
+pub const PRIORITY_CLASSES: Resource = Resource::new(
+    "/apis/scheduling.k8s.io/v1",
+    "priorityclasses",
+    "PriorityClass",
+);
 /// Events.
 pub const EVENTS: Resource = Resource::new("/api/v1", "events", "Event");
 /// Nodes.

@@ -1,5 +1,6 @@
 //! The program against the embedded control plane with the shipped controller, in virtual time.
 
+mod claims;
 mod docs;
 mod history;
 mod kubectl;

@@ -298,3 +298,119 @@ async fn server_checks_the_change_where_the_user_may() {
     assert!(refused.starts_with(start), "{refused}");
     assert!(refused.contains("no updates on Fridays"), "{refused}");
 }
+
+/// The programs' rules may be older or newer than the cluster's: only its server decides.
+#[tokio::test(start_paused = true)]
+async fn own_validation_refuses_nothing_that_the_server_accepts() {
+    let stage = settled(&web(1)).await;
+    let server = Lenient::of(&stage);
+    let patch = r#"{"spec":{"template":{"spec":{"restartPolicy":"Sometimes"}}}}"#;
+    let line = format!("plan web --patch {patch}");
+    let strict = stage.sts(&line).await;
+    assert!(
+        strict.starts_with(
+            "error: the server would refuse the change: StatefulSet.apps \"web\" is invalid"
+        ),
+        "{strict}"
+    );
+    // The pods of this template are invalid for the copy, too.
+    let plan = stage.sts_as(server, &line).await;
+    assert!(plan.contains("delete pod web-0"), "{plan}");
+    assert!(plan.contains("create pod web-0"), "{plan}");
+    assert!(plan.contains("complete after about"), "{plan}");
+}
+
+/// A cluster whose server accepts every dry run.
+struct Lenient;
+
+impl Lenient {
+    fn of(stage: &Stage) -> kube::Client {
+        let client = stage.plane.client();
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let client = client.clone();
+            async move { Self::answer(client, request).await }
+        });
+        kube::Client::new(service, "default")
+    }
+
+    async fn answer(
+        client: kube::Client,
+        request: http::Request<kube::client::Body>,
+    ) -> Result<http::Response<kube::client::Body>, tower::BoxError> {
+        let is_dry_run = request
+            .uri()
+            .query()
+            .is_some_and(|it| it.contains("dryRun=All"));
+        if !is_dry_run {
+            return Ok(client.send(request).await?);
+        }
+        let (parts, body) = request.into_parts();
+        let patch: Value = serde_json::from_slice(&body.collect_bytes().await?)?;
+        if parts.method == http::Method::POST {
+            return Ok(http::Response::new(kube::client::Body::from(
+                patch.to_string().into_bytes(),
+            )));
+        }
+        let read = http::Request::get(parts.uri.path()).body(Vec::new())?;
+        let mut set: Value = serde_json::from_str(&client.request_text(read).await?)?;
+        set["spec"]["template"]["spec"]["restartPolicy"] =
+            patch["spec"]["template"]["spec"]["restartPolicy"].clone();
+        let generation = set["metadata"]["generation"].as_i64().unwrap_or_default();
+        set["metadata"]["generation"] = json!(generation + 1);
+        Ok(http::Response::new(kube::client::Body::from(
+            set.to_string().into_bytes(),
+        )))
+    }
+}
+
+/// A user who may only read gets a hint instead of the server's decision.
+#[tokio::test(start_paused = true)]
+async fn own_validation_is_a_hint_where_the_server_cannot_be_asked() {
+    let stage = settled(&web(1)).await;
+    let jane = stage.reader("jane", &["get", "list"]).await;
+    let refused = r#"plan web --patch {"spec":{"serviceName":"other"}}"#;
+    let hint = stage.sts_as(jane.clone(), refused).await;
+    let start = "error: the server was not asked (needs permission to patch statefulsets in \
+                 namespace default); the validation of this program, which may differ from the \
+                 server's, objects: StatefulSet.apps \"web\" is invalid";
+    assert!(hint.starts_with(start), "{hint}");
+    let plan = stage.sts_as(jane, "plan web --image app=app:2").await;
+    assert!(plan.contains("delete pod web-0"), "{plan}");
+    let note = "server-side dry run skipped: needs permission to patch statefulsets in namespace \
+                default";
+    assert!(plan.contains(note), "{plan}");
+}
+
+/// Either permission to change the set is enough, for one part of a change and for several.
+#[tokio::test(start_paused = true)]
+async fn either_permission_to_change_the_set_is_enough() {
+    let stage = settled(&web(1)).await;
+    for verb in ["patch", "update"] {
+        let user = stage.reader(verb, &["get", "list", verb]).await;
+        for line in [
+            "plan web --replicas 2",
+            "plan web --replicas 2 --image app=app:2",
+        ] {
+            let plan = stage.sts_as(user.clone(), line).await;
+            assert!(plan.contains("create pod web-1"), "{verb}: {plan}");
+            assert!(!plan.contains("skipped"), "{verb}: {plan}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn parts_of_a_change_are_combined() {
+    let stage = settled(&web(1)).await;
+    let line =
+        r#"plan web -o json --replicas 2 --image app=app:2 --patch {"spec":{"minReadySeconds":5}}"#;
+    let plan = stage.sts(line).await;
+    let steps = planned(&plan);
+    assert!(steps.contains(&"create pods web-1".to_owned()), "{steps:?}");
+    assert!(steps.contains(&"delete pods web-0".to_owned()), "{steps:?}");
+    let refused = r#"plan web --replicas 2 --patch {"spec":{"serviceName":"other"}}"#;
+    let refused = stage.sts(refused).await;
+    assert!(
+        refused.starts_with("error: the server would refuse the change: "),
+        "{refused}"
+    );
+}

@@ -75,6 +75,14 @@ impl Stage {
         Self::with_plane(|plane| plane).await
     }
 
+    /// Starts a cluster with a controller, whose garbage collector doesn't work.
+    pub(crate) async fn without_collector() -> Self {
+        let change = |actors: &mut ActorsConfig| actors.garbage_collector = None;
+        let mut stage = Self::with_plane(|plane| plane.configure_actors(change)).await;
+        stage.start_controller();
+        stage
+    }
+
     async fn with_plane(
         change: impl FnOnce(TestControlPlaneBuilder) -> TestControlPlaneBuilder,
     ) -> Self {
@@ -147,6 +155,28 @@ impl Stage {
             }
             Err(error) => format!("error: {error:#}\n"),
         }
+    }
+
+    /// A user with these verbs for the objects of sets in the namespace `default`.
+    pub(crate) async fn reader(&self, name: &str, verbs: &[&str]) -> kube::Client {
+        let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+        let resources = [
+            "pods",
+            "persistentvolumeclaims",
+            "statefulsets",
+            "controllerrevisions",
+        ];
+        let rule = json!({"apiGroups": ["", "apps"], "resources": resources, "verbs": verbs});
+        let role = json!({"metadata": {"name": name}, "rules": [rule]});
+        self.create(&format!("{rbac}/roles"), &role).await;
+        let group = "rbac.authorization.k8s.io";
+        let binding = json!({
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": name}],
+        });
+        self.create(&format!("{rbac}/rolebindings"), &binding).await;
+        self.plane.client_as(Identity::user(name))
     }
 
     /// Runs the program as the administrator.

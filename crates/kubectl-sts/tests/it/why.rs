@@ -73,24 +73,7 @@ async fn table_lists_only_unsettled_sets_unless_named() {
 #[tokio::test(start_paused = true)]
 async fn unreadable_evidence_is_named() {
     let stage = two_sets().await;
-    let rule = json!({
-        "apiGroups": ["", "apps"],
-        "resources": ["pods", "persistentvolumeclaims", "statefulsets", "controllerrevisions"],
-        "verbs": ["get", "list"],
-    });
-    let role = json!({"metadata": {"name": "reader"}, "rules": [rule]});
-    let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
-    stage.create(&format!("{rbac}/roles"), &role).await;
-    let group = "rbac.authorization.k8s.io";
-    let binding = json!({
-        "metadata": {"name": "reader"},
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": "reader"},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": "jane"}],
-    });
-    stage
-        .create(&format!("{rbac}/rolebindings"), &binding)
-        .await;
-    let jane = stage.plane.client_as(Identity::user("jane"));
+    let jane = stage.reader("jane", &["get", "list"]).await;
     let text = stage.sts_as(jane, "why web").await;
     assert!(
         text.contains("kubectl -n default delete pod web-2"),
