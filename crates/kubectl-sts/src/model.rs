@@ -3,24 +3,31 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub use budget::Budget;
 pub use claim::{Claim, Volume};
 pub use event::Event;
+pub use lease::Lease;
 pub use managed::ManagedSet;
 pub use node::Node;
-pub use pod::{Condition, Container, ContainerState, ContainerStatus, Pod, median_start};
+pub use pod::{
+    Condition, Container, ContainerState, ContainerStatus, ContainerTerminated, Pod, Probe,
+    median_start,
+};
+pub use quota::Quota;
 pub use set::{ClaimTemplate, Set, SetSpec, SetStatus, UpdateStrategy};
 
 mod budget;
 mod claim;
 mod event;
+mod lease;
 mod managed;
 mod node;
 mod pod;
+mod quota;
 mod set;
 
 /// Label of a pod with the name of its revision.
@@ -44,6 +51,8 @@ pub struct Metadata {
     /// Time at which the deletion is due.
     #[serde(deserialize_with = "time")]
     pub deletion_timestamp: Option<Timestamp>,
+    /// Seconds from the request for the deletion until it is due.
+    pub deletion_grace_period_seconds: Option<i64>,
     /// Labels.
     pub labels: BTreeMap<String, String>,
     /// Owners.
@@ -69,6 +78,13 @@ pub struct Owner {
 }
 
 impl Metadata {
+    /// The time of the request for the deletion.
+    pub fn deleted_at(&self) -> Option<Timestamp> {
+        let grace = self.deletion_grace_period_seconds.unwrap_or_default();
+        let due = self.deletion_timestamp?;
+        due.checked_sub(SignedDuration::from_secs(grace)).ok()
+    }
+
     /// The owner that controls the object.
     pub fn controller(&self) -> Option<&Owner> {
         self.owner_references.iter().find(|owner| owner.controller)

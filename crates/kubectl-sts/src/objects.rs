@@ -2,6 +2,7 @@
 //!
 //! [`read`] lists them by namespace into compressed groups; a [`Snapshot`] holds those of one set.
 
+mod events;
 mod evidence;
 mod groups;
 mod names;

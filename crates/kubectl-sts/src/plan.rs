@@ -96,7 +96,7 @@ async fn snapshot(
     file: Option<&Value>,
 ) -> anyhow::Result<Snapshot> {
     let name = name.to_owned();
-    let sets = read::sets(server, Some(namespace), std::slice::from_ref(&name)).await;
+    let sets = read::sets(server, namespace, std::slice::from_ref(&name)).await;
     let mut unread = Vec::new();
     let snapshot = match (sets, file) {
         (Err(_), Some(file)) if is_missing(server, namespace, &name).await => {

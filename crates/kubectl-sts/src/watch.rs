@@ -9,7 +9,7 @@ use crate::model::{Node, Pod, Set, median_start};
 use crate::objects::{Snapshot, read};
 use crate::output::{Style, Tone, table};
 use crate::server::{NODES, Server, decode};
-use crate::why::{State, explain};
+use crate::why::{Risk, State, explain};
 
 /// Most missing pods with a separate row.
 const MISSING_SHOWN: usize = 20;
@@ -29,6 +29,9 @@ pub(crate) struct Status {
     is_settled: bool,
     progress: Progress,
     pods: Vec<Row>,
+    /// Data that go without further action.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    risks: Vec<Risk>,
 }
 
 /// The wanted pods that are ready in the update revision.
@@ -104,7 +107,7 @@ pub(crate) async fn status(
     name: &str,
 ) -> anyhow::Result<Status> {
     let names = [name.to_owned()];
-    let sets = read::sets(server, Some(&session.namespace), &names).await?;
+    let sets = read::sets(server, &session.namespace, &names).await?;
     let mut unread = Vec::new();
     let namespace = read::namespace(server, sets, session.now, &mut unread).await?;
     let snapshot = namespace.into_snapshot();
@@ -119,8 +122,9 @@ pub(crate) async fn status(
         is_settled: false,
         progress: Progress::default(),
         pods: Vec::new(),
+        risks: Vec::new(),
     };
-    if let (Some(set), Some(answer)) = (&snapshot.set, explain::explain(&snapshot).await) {
+    if let (Some(set), Some(answer)) = (&snapshot.set, explain::explain(server, &snapshot).await) {
         status.is_settled = answer.finding.state == State::Settled;
         let counts = &set.object.status;
         status.summary = format!(
@@ -132,6 +136,7 @@ pub(crate) async fn status(
         );
         status.progress = Progress::new(&snapshot, &set.object, answer.finding.state);
         status.pods = rows(&snapshot, &set.object, &zones);
+        status.risks = answer.finding.risks;
     }
     Ok(status)
 }
@@ -183,7 +188,12 @@ fn rows(snapshot: &Snapshot, set: &Set, zones: &BTreeMap<String, String>) -> Vec
             .filter(|pod| pod.metadata.is_controlled_by(&set.metadata.uid));
         let claims = templates.iter().filter_map(|template| {
             let claim = format!("{}-{name}", template.metadata.name);
-            let phase = &snapshot.claim(&claim)?.status.phase;
+            let found = snapshot.claim(&claim)?;
+            let phase = if found.metadata.deletion_timestamp.is_some() {
+                "Terminating"
+            } else {
+                &found.status.phase
+            };
             Some(format!("{claim} {phase}"))
         });
         let node = pod.map_or("-", |pod| pod.spec.node_name.as_str());
@@ -241,10 +251,14 @@ impl Status {
         };
         let title = format!("{}/{}: {}", self.namespace, self.set, self.summary);
         let progress = self.progress.text();
+        let risks = self.risks.iter();
+        let risks =
+            risks.map(|risk| style.paint(Tone::Bad, &format!("risk: {}", risk.text)) + "\n");
         format!(
-            "{}\n{progress}\n{}",
+            "{}\n{progress}\n{}{}",
             style.paint(tone, &title),
-            table(&rows)
+            table(&rows),
+            risks.collect::<String>()
         )
     }
 }

@@ -9,6 +9,8 @@ mod case;
 mod causes;
 pub(crate) mod explain;
 mod finding;
+mod lookups;
+mod risks;
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -17,7 +19,7 @@ use crate::Session;
 use crate::objects::read;
 use crate::server::Server;
 pub(crate) use answer::Answer;
-pub(crate) use finding::State;
+pub(crate) use finding::{Risk, State};
 
 /// The answers about several sets.
 #[derive(Debug, Serialize)]
@@ -49,18 +51,21 @@ pub(crate) async fn why(
     names: &[String],
     everywhere: bool,
 ) -> anyhow::Result<Why> {
-    let namespace = (!everywhere).then_some(session.namespace.as_str());
-    let sets = read::sets(server, namespace, names).await?;
-    let mut answers = Vec::new();
-    let mut unread = Vec::new();
+    let (mut answers, mut unread) = (Vec::new(), Vec::new());
+    let sets = if names.is_empty() {
+        let namespace = (!everywhere).then_some(session.namespace.as_str());
+        read::unsettled(server, namespace, &mut unread).await?
+    } else {
+        read::sets(server, &session.namespace, names).await?
+    };
     for sets in read::by_namespace(sets) {
         let namespace = read::namespace(server, sets, session.now, &mut unread).await?;
         for snapshot in namespace.into_snapshots() {
-            answers.extend(explain::explain(&snapshot).await);
+            answers.extend(explain::explain(server, &snapshot).await);
         }
     }
     if names.is_empty() {
-        answers.retain(|answer| answer.finding.state != State::Settled);
+        answers.retain(|answer| !answer.finding.is_calm());
     }
     unread.sort();
     unread.dedup();

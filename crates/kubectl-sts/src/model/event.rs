@@ -32,7 +32,7 @@ pub struct Event {
 
 /// The object of an event.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Reference {
     /// Kind.
     pub kind: String,
@@ -40,6 +40,8 @@ pub struct Reference {
     pub name: String,
     /// Uid.
     pub uid: String,
+    /// The part of the object, such as `spec.containers{app}`.
+    pub field_path: String,
 }
 
 /// Reads a number that may be null.
@@ -48,6 +50,21 @@ fn or_zero<'de, D: Deserializer<'de>>(decoder: D) -> Result<i64, D::Error> {
 }
 
 impl Event {
+    /// True if the event is a warning.
+    pub fn is_warning(&self) -> bool {
+        self.kind == "Warning"
+    }
+
+    /// True if a kubelet stopped a container.
+    pub fn is_killing(&self) -> bool {
+        self.reason == "Killing"
+    }
+
+    /// The number of occurrences, at least 1.
+    pub fn times(&self) -> i64 {
+        self.count.max(1)
+    }
+
     /// Its last occurrence.
     pub fn last(&self) -> Option<Timestamp> {
         self.last_timestamp

@@ -25,6 +25,8 @@ pub struct PodSpec {
     pub node_name: String,
     /// Containers.
     pub containers: Vec<Container>,
+    /// Init containers.
+    pub init_containers: Vec<Container>,
     /// Gates that keep it from being scheduled.
     pub scheduling_gates: Vec<Gate>,
     /// Required node labels.
@@ -65,12 +67,38 @@ pub struct ReadinessGate {
 
 /// A container.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Container {
     /// Name.
     pub name: String,
     /// Image.
     pub image: String,
+    /// The probe that decides about its readiness.
+    pub readiness_probe: Option<Probe>,
+    /// The probe that its readiness waits for.
+    pub startup_probe: Option<Probe>,
+}
+
+/// A probe of a container.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Probe {
+    /// Seconds before the first try.
+    pub initial_delay_seconds: i64,
+    /// Seconds between two tries.
+    pub period_seconds: i64,
+    /// Failures in a row that count.
+    pub failure_threshold: i64,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self {
+            initial_delay_seconds: 0,
+            period_seconds: 10,
+            failure_threshold: 3,
+        }
+    }
 }
 
 /// A scheduling gate.
@@ -89,6 +117,8 @@ pub struct PodStatus {
     pub phase: String,
     /// Reason for the phase.
     pub reason: String,
+    /// Message about the phase.
+    pub message: String,
     /// Conditions.
     pub conditions: Vec<Condition>,
     /// Containers.
@@ -140,8 +170,19 @@ pub struct ContainerStatus {
 pub struct ContainerState {
     /// It waits.
     pub waiting: Option<ContainerWaiting>,
+    /// It runs.
+    pub running: Option<ContainerRunning>,
     /// It has ended.
     pub terminated: Option<ContainerTerminated>,
+}
+
+/// A running container.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ContainerRunning {
+    /// Time of the start.
+    #[serde(deserialize_with = "time")]
+    pub started_at: Option<Timestamp>,
 }
 
 /// A waiting container.
@@ -212,6 +253,13 @@ impl Pod {
     pub fn is_ready(&self) -> bool {
         let ready = self.condition("Ready");
         self.status.phase == "Running" && ready.is_some_and(|ready| ready.status == "True")
+    }
+
+    /// Time of the latest start of a running container.
+    pub fn last_start(&self) -> Option<Timestamp> {
+        let running = self.containers();
+        let running = running.filter_map(|container| container.state.running.as_ref());
+        running.filter_map(|running| running.started_at).max()
     }
 
     /// Statuses of all containers, init containers first.

@@ -41,6 +41,11 @@ impl Index {
         self.uids.contains(uid)
     }
 
+    /// Reports whether a pod with this name may be one of a set's.
+    pub(super) fn has_pod(&self, name: &str) -> bool {
+        split(name).is_some_and(|(set, _)| self.names.contains_key(set))
+    }
+
     /// The sets that a pod concerns: the one that controls it, and the one of its name.
     pub(super) fn of_pod(&self, pod: &Pod) -> Vec<String> {
         let owner = self.owner(&pod.metadata);
@@ -79,6 +84,11 @@ pub(super) trait Member {
     fn needs_nodes(&self) -> bool {
         false
     }
+
+    /// The volume whose end its state depends on.
+    fn needs_volume(&self) -> Option<&str> {
+        None
+    }
 }
 
 impl Member for Pod {
@@ -96,6 +106,12 @@ impl Member for Claim {
     fn metadata(&self) -> &Metadata {
         &self.metadata
     }
+
+    fn needs_volume(&self) -> Option<&str> {
+        let volume = self.spec.volume_name.as_str();
+        let is_deleted = self.metadata.deletion_timestamp.is_some();
+        (is_deleted && !volume.is_empty()).then_some(volume)
+    }
 }
 
 impl Member for Revision {
@@ -109,6 +125,7 @@ pub(super) struct Grouped {
     sets: Vec<String>,
     uid: String,
     needs_nodes: bool,
+    volume: Option<String>,
     text: Box<str>,
 }
 
@@ -118,6 +135,7 @@ impl Grouped {
             sets,
             uid: object.metadata().uid.clone(),
             needs_nodes: object.needs_nodes(),
+            volume: object.needs_volume().map(str::to_owned),
             text: text.into(),
         }
     }
@@ -129,6 +147,7 @@ pub(super) struct Groups {
     by_set: BTreeMap<String, Group>,
     uids: BTreeSet<String>,
     need_nodes: bool,
+    volumes: BTreeSet<String>,
 }
 
 /// The objects of one kind and set. They are much alike, so each is compressed against the first.
@@ -151,6 +170,11 @@ impl Groups {
     /// Reports whether the state of an object depends on nodes.
     pub(super) fn need_nodes(&self) -> bool {
         self.need_nodes
+    }
+
+    /// Names of the volumes whose ends the states of the objects depend on.
+    pub(super) fn volumes(&self) -> impl Iterator<Item = &str> {
+        self.volumes.iter().map(String::as_str)
     }
 
     /// The objects that concern a set, as the server sent them.
@@ -181,6 +205,7 @@ impl Extend<Grouped> for Groups {
             }
             self.uids.insert(object.uid);
             self.need_nodes |= object.needs_nodes;
+            self.volumes.extend(object.volume);
         }
     }
 }
@@ -212,6 +237,7 @@ mod tests {
             sets: vec!["uid".to_owned()],
             uid: text.clone(),
             needs_nodes: false,
+            volume: None,
             text: text.as_str().into(),
         }));
         let read: Vec<Box<str>> = groups.texts("uid").collect();

@@ -1,6 +1,6 @@
 //! The objects that concern some sets, as the server has them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -8,34 +8,58 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::events::{Events, Related};
 use super::evidence::Evidence;
 use super::groups::{Grouped, Groups, Index, Member};
+use super::names::{claim_prefixes, split};
 use super::namespace::Namespace;
 use super::stored::Stored;
-use crate::model::{Event, Revision, Set};
+use crate::model::{Claim, Event, Revision, Set, Volume};
 use crate::server::{
     BUDGETS, CLAIMS, EVENTS, NODES, PODS, REVISIONS, Resource, STATEFUL_SETS, Server, Unreadable,
-    decode,
+    VOLUMES, decode,
 };
 
-/// Reads these sets, or all that aren't settled.
-pub(crate) async fn sets(
+/// Reads the sets that aren't settled, or that have a claim which is being deleted. Without
+/// permission to list claims, the answers lack the latter.
+pub(crate) async fn unsettled(
     server: &Server,
     namespace: Option<&str>,
+    unread: &mut Vec<String>,
+) -> anyhow::Result<Vec<Stored<Set>>> {
+    let deleted = |text: &str| {
+        let claim: Claim = decode(text)?;
+        let metadata = claim.metadata;
+        let prefix = split(&metadata.name).map(|(prefix, _)| prefix.to_owned());
+        let key = prefix.map(|prefix| (metadata.namespace, prefix));
+        Ok(key.filter(|_| metadata.deletion_timestamp.is_some()))
+    };
+    let listed = server.list_all(&CLAIMS, namespace, deleted).await;
+    let deleted: BTreeSet<(String, String)> = match listed {
+        Ok(listed) => listed.kept,
+        Err(error) => {
+            unread.push(format!("{error:#}"));
+            BTreeSet::new()
+        }
+    };
+    let keep = |text: &str| {
+        let set: Set = decode(text)?;
+        let mut claims = claim_prefixes(&set);
+        let namespace = &set.metadata.namespace;
+        let is_wanted = !set.is_settled()
+            || claims.any(|prefix| deleted.contains(&(namespace.clone(), prefix)));
+        drop(claims);
+        Ok(is_wanted.then(|| Stored::new(set, text)))
+    };
+    server.list(&STATEFUL_SETS, namespace, keep).await
+}
+
+/// Reads these sets.
+pub(crate) async fn sets(
+    server: &Server,
+    namespace: &str,
     names: &[String],
 ) -> anyhow::Result<Vec<Stored<Set>>> {
-    let Some(namespace) = namespace.filter(|_| !names.is_empty()) else {
-        let keep = |text: &str| {
-            let set: Set = decode(text)?;
-            let is_wanted = if names.is_empty() {
-                !set.is_settled()
-            } else {
-                names.contains(&set.metadata.name)
-            };
-            Ok(is_wanted.then(|| Stored::new(set, text)))
-        };
-        return server.list(&STATEFUL_SETS, namespace, keep).await;
-    };
     let mut sets = Vec::new();
     for name in names {
         let text = server.get_text(&STATEFUL_SETS, namespace, name).await?;
@@ -104,7 +128,8 @@ pub(crate) async fn namespace(
     let of_revision = |it: &Revision| index.of_revision(it);
     let revisions = groups(server, &REVISIONS, &namespace, of_revision, &mut unreadable).await?;
     let known = |uid: &str| index.has(uid) || pods.has(uid) || claims.has(uid);
-    let warnings = warnings(server, &namespace, known, unread).await;
+    let events = events(server, &namespace, &index, known, unread).await;
+    let volumes = volumes(server, claims.volumes(), unread).await;
     let nodes = if pods.need_nodes() {
         optional(server, &NODES, None, unread).await
     } else {
@@ -119,9 +144,10 @@ pub(crate) async fn namespace(
         claims,
         revisions,
         evidence: Arc::new(Evidence {
-            warnings,
+            events,
             nodes,
             budgets,
+            volumes,
             unreadable,
         }),
         sets,
@@ -161,30 +187,52 @@ async fn optional<T: DeserializeOwned>(
     })
 }
 
-/// Reads the warnings about these objects. Without the permission, the answers lack this evidence.
-async fn warnings(
+/// Reads the events about these objects and about earlier pods of the sets. Without the
+/// permission, the answers lack this evidence.
+async fn events(
     server: &Server,
     namespace: &str,
+    index: &Index,
     is_known: impl Fn(&str) -> bool,
     unread: &mut Vec<String>,
-) -> BTreeMap<String, Vec<Event>> {
+) -> Events {
     let keep = |text: &str| {
         let event: Event = decode(text)?;
-        let is_wanted = event.kind == "Warning" && is_known(&event.involved_object.uid);
-        Ok(is_wanted.then_some(event))
+        let object = &event.involved_object;
+        let explains = event.is_warning() || object.kind == "StatefulSet" || event.is_killing();
+        Ok(if is_known(&object.uid) {
+            Some(if explains {
+                Related::Existing(event)
+            } else {
+                Related::Noticed(event.involved_object.uid)
+            })
+        } else if event.is_warning() && object.kind == "Pod" && index.has_pod(&object.name) {
+            Some(Related::Earlier(event))
+        } else {
+            None
+        })
     };
-    let mut events = match server.list(&EVENTS, Some(namespace), keep).await {
-        Ok(events) => events,
-        Err(error) => {
-            unread.push(format!("{error:#}"));
-            Vec::new()
+    let related = server.list(&EVENTS, Some(namespace), keep).await;
+    Events::new(related.unwrap_or_else(|error| {
+        unread.push(format!("{error:#}"));
+        Vec::new()
+    }))
+}
+
+/// Reads these volumes. Without the permission, the answers lack this evidence.
+async fn volumes(
+    server: &Server,
+    names: impl Iterator<Item = &str>,
+    unread: &mut Vec<String>,
+) -> BTreeMap<String, Volume> {
+    let mut volumes = BTreeMap::new();
+    for name in names {
+        let read = server.get(&VOLUMES, None, name).await;
+        let volume = read.and_then(|text| text.map(|text| decode(&text)).transpose());
+        match volume {
+            Ok(volume) => volumes.extend(volume.map(|volume| (name.to_owned(), volume))),
+            Err(error) => unread.push(format!("{error:#}")),
         }
-    };
-    events.sort_by_key(|event| std::cmp::Reverse(event.last()));
-    let mut by_object: BTreeMap<String, Vec<Event>> = BTreeMap::new();
-    for event in events {
-        let object = event.involved_object.uid.clone();
-        by_object.entry(object).or_default().push(event);
     }
-    by_object
+    volumes
 }

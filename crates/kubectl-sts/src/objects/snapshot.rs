@@ -10,7 +10,7 @@ use super::evidence::Evidence;
 use super::names::{claim_prefixes, split};
 use super::stored::Stored;
 use crate::decide::Objects;
-use crate::model::{Budget, Claim, Event, Node, Pod, Revision, Set};
+use crate::model::{Budget, Claim, Event, Node, Pod, Revision, Set, Volume};
 use crate::server::Unreadable;
 
 /// A set and the objects that concern it.
@@ -105,7 +105,35 @@ impl Snapshot {
 
     /// The warnings about an object, the latest first.
     pub(crate) fn warnings(&self, uid: &str) -> &[Event] {
-        self.evidence.warnings.get(uid).map_or(&[], Vec::as_slice)
+        let warnings = &self.evidence.events.warnings;
+        warnings.get(uid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The events about an object that are no warnings, the latest first.
+    pub(crate) fn notices(&self, uid: &str) -> &[Event] {
+        let notices = &self.evidence.events.notices;
+        notices.get(uid).map_or(&[], Vec::as_slice)
+    }
+
+    /// Reports whether any event is about the object.
+    pub(crate) fn has_events(&self, uid: &str) -> bool {
+        self.evidence.events.seen.contains(uid)
+    }
+
+    /// The warnings about earlier pods with a name, the latest first.
+    pub(crate) fn earlier_warnings(&self, pod: &str) -> &[Event] {
+        let earlier = &self.evidence.events.earlier;
+        earlier.get(pod).map_or(&[], Vec::as_slice)
+    }
+
+    /// Names of pods whose earlier pods have warnings.
+    pub(crate) fn failed_names(&self) -> impl Iterator<Item = &str> {
+        self.evidence.events.earlier_names().into_iter()
+    }
+
+    /// A volume of a claim that is being deleted.
+    pub(crate) fn volume(&self, name: &str) -> Option<&Volume> {
+        self.evidence.volumes.get(name)
     }
 
     /// The objects on which the controller decides about the set.

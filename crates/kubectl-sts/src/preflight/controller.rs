@@ -1,10 +1,11 @@
 //! The controllers at work: the built-in one, and this one.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::SHIPPED;
 use super::check::{Check, Verdict};
+use crate::model::Lease;
 use crate::server::{LEASES, PODS, Server, decode};
 
 const NAME: &str = "controller";
@@ -29,16 +30,14 @@ pub(super) async fn check(server: &Server, now: Timestamp) -> Check {
 }
 
 /// Reads the leases of both controllers, and the pods of the built-in one.
-async fn read(server: &Server) -> anyhow::Result<(Vec<Value>, Vec<Value>)> {
-    let named = |name: &'static str| {
-        move |text: &str| {
-            let object: Value = decode(text)?;
-            let found = object.pointer("/metadata/name").and_then(Value::as_str);
-            Ok((found == Some(name)).then_some(object))
-        }
+async fn read(server: &Server) -> anyhow::Result<(Vec<Lease>, Vec<Value>)> {
+    let shipped = |text: &str| {
+        let lease: Lease = decode(text)?;
+        Ok((lease.metadata.name == SHIPPED).then_some(lease))
     };
-    let mut leases = server.list(&LEASES, None, named(SHIPPED)).await?;
-    leases.extend(server.get_value(&LEASES, Some(SYSTEM), BUILT_IN).await?);
+    let mut leases = server.list(&LEASES, None, shipped).await?;
+    let built_in = server.get(&LEASES, Some(SYSTEM), BUILT_IN).await?;
+    leases.extend(built_in.map(|text| decode::<Lease>(&text)).transpose()?);
     let keep = |text: &str| {
         let pod: Value = decode(text)?;
         let component = pod.pointer("/metadata/labels/component");
@@ -57,8 +56,11 @@ enum BuiltIn {
     Hidden,
 }
 
-fn judge(leases: &[Value], pods: &[Value], now: Timestamp) -> Check {
-    let holder = |name: &str| leases.iter().find_map(|lease| holder(lease, name, now));
+fn judge(leases: &[Lease], pods: &[Value], now: Timestamp) -> Check {
+    let holder = |name: &str| {
+        let mut leases = leases.iter().filter(|lease| lease.metadata.name == name);
+        leases.find_map(|lease| lease.holder(now))
+    };
     let commands: Vec<Vec<&str>> = pods.iter().map(command).collect();
     let ours = holder(SHIPPED);
     let built_in = state(&commands);
@@ -103,19 +105,6 @@ fn judge(leases: &[Value], pods: &[Value], now: Timestamp) -> Check {
     Check::new(NAME, verdict, text).with(leads.into_iter().chain(copied))
 }
 
-/// The holder of a lease of this name, unless it has expired.
-fn holder(lease: &Value, name: &str, now: Timestamp) -> Option<String> {
-    if lease.pointer("/metadata/name")?.as_str()? != name {
-        return None;
-    }
-    let spec = lease.get("spec")?;
-    let holder = spec.get("holderIdentity")?.as_str()?;
-    let renewed: Timestamp = spec.get("renewTime")?.as_str()?.parse().ok()?;
-    let duration = SignedDuration::from_secs(spec.get("leaseDurationSeconds")?.as_i64()?);
-    let is_held = !holder.is_empty() && now.duration_since(renewed) <= duration;
-    is_held.then(|| holder.to_owned())
-}
-
 /// The command line of a pod's containers.
 fn command(pod: &Value) -> Vec<&str> {
     let containers = pod.pointer("/spec/containers").and_then(Value::as_array);
@@ -157,18 +146,19 @@ mod tests {
 
     const NOW: &str = "2026-03-01T12:00:00Z";
 
-    fn lease(name: &str, renewed: &str) -> Value {
-        json!({
+    fn lease(name: &str, renewed: &str) -> Lease {
+        let lease = json!({
             "metadata": {"name": name},
             "spec": {"holderIdentity": "it", "renewTime": renewed, "leaseDurationSeconds": 15},
-        })
+        });
+        serde_json::from_value(lease).unwrap()
     }
 
     fn pod(flags: &[&str]) -> Value {
         json!({"spec": {"containers": [{"command": [BUILT_IN], "args": flags}]}})
     }
 
-    fn judged(leases: &[Value], pods: &[Value]) -> Check {
+    fn judged(leases: &[Lease], pods: &[Value]) -> Check {
         judge(leases, pods, NOW.parse().unwrap())
     }
 

@@ -120,6 +120,12 @@ impl Why {
         if let Some(caution) = &finding.caution {
             add("consider", caution);
         }
+        for risk in &finding.risks {
+            add("risk", &risk.text);
+            if let Some(command) = &risk.protect {
+                add("protect", command);
+            }
+        }
         lines.join("\n") + "\n"
     }
 

@@ -1,6 +1,8 @@
 //! A set with the snapshot of its objects, as the causes see it.
 
-use crate::model::Set;
+use jiff::Timestamp;
+
+use crate::model::{Pod, Revision, Set};
 use crate::objects::Snapshot;
 
 /// A set with the snapshot of its objects.
@@ -10,14 +12,58 @@ pub(super) struct Case<'a> {
     pub(super) set: &'a Set,
 }
 
-impl Case<'_> {
+impl<'a> Case<'a> {
     /// A command in the set's namespace.
     pub(super) fn kubectl(self, rest: &str) -> String {
         format!("kubectl -n {} {rest}", self.snapshot.namespace)
     }
 
-    /// The command that deletes a pod.
-    pub(super) fn delete_pod(self, pod: &str) -> String {
-        self.kubectl(&format!("delete pod {pod}"))
+    /// The command that deletes a pod, unless it is being deleted. With a finalizer or on a lost
+    /// node its deletion doesn't end by itself, so the command doesn't wait.
+    pub(super) fn delete_pod(self, name: &str) -> Option<String> {
+        let pod = self.snapshot.pod(name);
+        if pod.is_some_and(|pod| pod.metadata.deletion_timestamp.is_some()) {
+            return None;
+        }
+        let is_slow =
+            pod.is_some_and(|pod| !pod.metadata.finalizers.is_empty() || self.is_on_lost_node(pod));
+        let wait = if is_slow { " --wait=false" } else { "" };
+        Some(self.kubectl(&format!("delete pod {name}{wait}")))
+    }
+
+    /// Reports whether the pod's node is not ready.
+    pub(super) fn is_on_lost_node(self, pod: &Pod) -> bool {
+        let node = self.snapshot.node(&pod.spec.node_name);
+        node.is_some_and(|node| node.not_ready().is_some())
+    }
+
+    /// The latest revision before that of the template.
+    pub(super) fn revision_before(self) -> Option<&'a Revision> {
+        let update = &self.set.status.update_revision;
+        let revisions = self.snapshot.revisions_of(self.set);
+        let mut before = revisions.into_iter().rev();
+        before.find(|revision| revision.metadata.name != *update)
+    }
+
+    /// The command that returns to a revision.
+    pub(super) fn undo(self, revision: &Revision) -> String {
+        let (set, number) = (&self.set.metadata.name, revision.revision);
+        self.kubectl(&format!(
+            "rollout undo statefulset/{set} --to-revision={number}"
+        ))
+    }
+
+    /// Seconds from a moment to now.
+    pub(super) fn seconds_since(self, moment: Timestamp) -> i64 {
+        self.snapshot.now.duration_since(moment).as_secs()
+    }
+
+    /// The text of an event for evidence.
+    pub(super) fn event(event: &crate::model::Event) -> String {
+        let times = match event.times() {
+            1 => String::new(),
+            times => format!(" ({times} times)"),
+        };
+        format!("event {}: {}{times}", event.reason, event.message)
     }
 }

@@ -4,27 +4,34 @@ use statefulset_controller::Waiting;
 
 use super::answer::Answer;
 use super::case::Case;
-use super::causes::{container, deletion, readiness, refused, rollout, scheduling};
+use super::causes::{
+    container, deletion, names, node, readiness, refused, replaced, retries, rollout, scheduling,
+    storage,
+};
 use super::finding::{Finding, State};
+use super::{lookups, risks};
 use crate::decide::{Decision, decide};
 use crate::model::Set;
 use crate::objects::Snapshot;
+use crate::server::Server;
 
-/// Explains the set of a snapshot.
-pub(crate) async fn explain(snapshot: &Snapshot) -> Option<Answer> {
+/// Explains the set of a snapshot. Reads more objects if the snapshot leaves a doubt.
+pub(crate) async fn explain(server: &Server, snapshot: &Snapshot) -> Option<Answer> {
     let set = snapshot.set.as_ref()?;
     if let Some(object) = snapshot.unreadable(&set.object) {
         let text = format!("{object}; the controller waits until it can be decoded or is deleted");
         let finding = Finding::stuck("undecodable-object", text);
         return Some(Answer::new(snapshot, &set.object, None, finding));
     }
+    let case = Case {
+        snapshot,
+        set: &set.object,
+    };
     let answer = match decide(&snapshot.objects(set), snapshot.now, snapshot.gates).await {
         Ok(decision) => {
-            let case = Case {
-                snapshot,
-                set: &set.object,
-            };
-            let finding = with_budgets(case, find(case, &decision));
+            let finding = find(case, &decision);
+            let finding = lookups::settle(server, case, &decision, finding).await;
+            let finding = with_risks(case, with_budgets(case, finding));
             let waiting = decision.waiting.as_ref();
             Answer::new(snapshot, &set.object, waiting, finding)
         }
@@ -50,17 +57,31 @@ fn with_budgets(case: Case<'_>, finding: Finding) -> Finding {
     finding.shown_by(shown)
 }
 
+/// Adds the claims that go without further action.
+fn with_risks(case: Case<'_>, mut finding: Finding) -> Finding {
+    finding.risks = risks::find(case);
+    if finding.state == State::Settled && !finding.risks.is_empty() {
+        finding.cause = "claim-terminating";
+        "nothing is left to do, but a claim in use is being deleted".clone_into(&mut finding.text);
+    }
+    finding
+}
+
 fn find(case: Case<'_>, decision: &Decision) -> Finding {
     if case.set.metadata.deletion_timestamp.is_some() {
         return set_deleted(case.set);
     }
-    if let Some(finding) = refused::name_taken(case, decision) {
+    let found = names::taken(case, decision);
+    if let Some(finding) = found.or_else(|| names::too_long(case, decision)) {
         return finding;
     }
     if let Some(error) = &decision.error {
         return failing(case, error);
     }
-    if let Some(finding) = refused::find(case, decision) {
+    let found = storage::mismatch(case, decision);
+    let found = found.or_else(|| refused::find(case, decision));
+    let found = found.or_else(|| replaced::looping(case, decision));
+    if let Some(finding) = found.or_else(|| retries::overdue(case, decision)) {
         return finding;
     }
     match &decision.waiting {
@@ -110,14 +131,10 @@ fn without_waiting(case: Case<'_>) -> Finding {
     if let Some(finding) = rollout::held_by_partition(case) {
         return finding;
     }
-    let set = case.set;
-    if set.metadata.generation > set.status.observed_generation {
-        return refused::no_controller(case);
+    if retries::is_unseen(case) {
+        return retries::no_controller(case);
     }
-    Finding {
-        state: State::Settled,
-        ..Finding::stuck("settled", "nothing is left to do")
-    }
+    Finding::settled()
 }
 
 /// The cause in a pod that isn't available.
@@ -129,9 +146,15 @@ fn unavailable_pod(case: Case<'_>, name: &str) -> Finding {
     if pod.metadata.deletion_timestamp.is_some() {
         return deletion::pod(case, pod);
     }
+    if pod.is_finished() {
+        return replaced::once(pod);
+    }
     let broken = scheduling::find(case, pod).or_else(|| container::find(case, pod));
     let finding = match broken {
         Some(broken) => rollout::remedied(case, pod, broken),
+        None if !pod.is_ready() => {
+            node::lost(case, pod).unwrap_or_else(|| readiness::find(case, pod))
+        }
         None => readiness::find(case, pod),
     };
     let warnings = case.snapshot.warnings(&pod.metadata.uid).iter().take(2);

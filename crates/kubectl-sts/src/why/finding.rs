@@ -34,6 +34,33 @@ pub(crate) struct Finding {
     pub(crate) resolve: Vec<String>,
     /// Considerations before the commands.
     pub(crate) caution: Option<String>,
+    /// Data that go without further action.
+    pub(crate) risks: Vec<Risk>,
+    /// An object that must be read to confirm the cause.
+    #[serde(skip)]
+    pub(crate) doubt: Option<Doubt>,
+}
+
+/// Data that go without further action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Risk {
+    /// The risk in one sentence.
+    pub(crate) text: String,
+    /// The command that keeps the data.
+    pub(crate) protect: Option<String>,
+}
+
+/// A doubt about a cause, which another object settles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// The quota of this name may have room by now.
+    Quota(String),
+    /// The service account of this name may exist by now.
+    ServiceAccount(String),
+    /// The priority class of this name may exist by now.
+    PriorityClass(String),
+    /// The controller may wait in its back-off, or may not run.
+    Controller,
 }
 
 impl Finding {
@@ -52,6 +79,19 @@ impl Finding {
             state: State::Waiting,
             ..Self::stuck(cause, text)
         }
+    }
+
+    /// The absence of a cause.
+    pub(crate) fn settled() -> Self {
+        Self {
+            state: State::Settled,
+            ..Self::stuck("settled", "nothing is left to do")
+        }
+    }
+
+    /// True if nothing is left to do and no data are at risk.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.state == State::Settled && self.risks.is_empty()
     }
 
     /// Adds evidence.
@@ -75,6 +115,12 @@ impl Finding {
     /// Sets the beginning, unless it is known.
     pub(crate) fn since(mut self, since: Option<Timestamp>) -> Self {
         self.since = self.since.or(since);
+        self
+    }
+
+    /// Sets the doubt.
+    pub(crate) fn doubted_by(mut self, doubt: Doubt) -> Self {
+        self.doubt = Some(doubt);
         self
     }
 }

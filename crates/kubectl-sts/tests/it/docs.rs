@@ -4,8 +4,9 @@ use kube_test_control_plane::auth::Identity;
 use serde_json::json;
 
 use crate::history::halfway;
+use crate::kubectl::kubectl;
 use crate::shadow_report::{cluster, report_of};
-use crate::stage::{SETS, Stage, web};
+use crate::stage::{SETS, Stage, complete, web};
 use crate::timeline::crashing;
 use crate::watch::starting_slowly;
 use crate::why::two_sets;
@@ -49,6 +50,54 @@ async fn examples_of_why_are_true() {
     let stage = two_sets().await;
     assert_example(GUIDE, "why", &stage.sts("why").await);
     assert_example(GUIDE, "why web", &stage.sts("why web").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn example_of_a_risk_is_true() {
+    let stage = complete().await;
+    kubectl(&stage, "kubectl -n default delete pvc data-web-1").await;
+    let risks = GUIDE.split("A claim that is being deleted while").nth(1);
+    assert_example(
+        risks.unwrap_or_default(),
+        "why web",
+        &stage.sts("why web").await,
+    );
+}
+
+/// Causes are names for programs: the page lists each.
+#[test]
+fn every_cause_has_a_row() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/why");
+    let mut folders = vec![folder];
+    let mut causes = std::collections::BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the folder exists") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(path).expect("a source file");
+            let words = text.split('"').skip(1).step_by(2);
+            let before = text.split('"').step_by(2);
+            for (before, word) in before.zip(words) {
+                let starts = ["::stuck(", "::waiting(", "cause: ", "cause = "];
+                if starts
+                    .iter()
+                    .any(|start| before.trim_end().ends_with(start.trim_end()))
+                {
+                    causes.insert(word.to_owned());
+                }
+            }
+        }
+    }
+    causes.remove("settled");
+    assert!(causes.len() > 40, "{causes:?}");
+    let missing: Vec<&String> = causes
+        .iter()
+        .filter(|cause| !GUIDE.contains(&format!("`{cause}`")))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[tokio::test(start_paused = true)]

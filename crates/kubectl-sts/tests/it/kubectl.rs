@@ -79,6 +79,11 @@ pub(crate) async fn kubectl(stage: &Stage, line: &str) {
             let path = "/api/v1/namespaces/default/serviceaccounts";
             stage.create(path, &account).await;
         }
+        ["annotate", "statefulset", name, annotation] => {
+            let (key, value) = annotation.split_once('=').expect("an annotation");
+            let patch = json!({"metadata": {"annotations": {key: value}}});
+            stage.patch(&path("statefulset", name), &patch).await;
+        }
         other => panic!("unknown command {other:?}"),
     }
 }
@@ -114,6 +119,7 @@ fn path(kind: &str, name: &str) -> String {
     match kind {
         "pod" => format!("/api/v1/namespaces/default/pods/{name}"),
         "pvc" => format!("/api/v1/namespaces/default/persistentvolumeclaims/{name}"),
+        "pv" => format!("/api/v1/persistentvolumes/{name}"),
         "resourcequota" => format!("/api/v1/namespaces/default/resourcequotas/{name}"),
         "statefulset" => format!("/apis/apps/v1/namespaces/default/statefulsets/{name}"),
         other => panic!("unknown kind {other}"),

@@ -4,6 +4,8 @@ mod claims;
 mod docs;
 mod history;
 mod kubectl;
+mod loops;
+mod names;
 mod plan;
 mod preflight;
 mod program;

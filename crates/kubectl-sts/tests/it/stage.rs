@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Parser as _;
 use jiff::Timestamp;
 use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
+use kube_test_control_plane::admission::{AdmissionRequest, Denial, Operation};
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
 use kube_test_control_plane::{
@@ -21,6 +22,11 @@ use statefulset_client::rest::RestClient;
 use statefulset_controller::StatefulSetController;
 use tokio::task::JoinSet;
 
+use crate::kubectl::kubectl;
+
+/// Questions, with the printed commands after each, before a test gives up: the controller's
+/// back-off may reach many minutes.
+const ROUNDS: usize = 30;
 /// Start time of clusters.
 const BEGIN: &str = "2026-03-01T12:00:00Z";
 /// Duration of each pod stage.
@@ -73,6 +79,14 @@ impl Stage {
     /// Starts a cluster without a controller.
     pub(crate) async fn without_controller() -> Self {
         Self::with_plane(|plane| plane).await
+    }
+
+    /// Starts a cluster with a controller, whose nodes write no events.
+    pub(crate) async fn without_events() -> Self {
+        let change = |actors: &mut ActorsConfig| actors.events = false;
+        let mut stage = Self::with_plane(|plane| plane.configure_actors(change)).await;
+        stage.start_controller();
+        stage
     }
 
     /// Starts a cluster with a controller, whose garbage collector doesn't work.
@@ -197,6 +211,12 @@ impl Stage {
         serde_json::from_str(&text).expect("the server answers in JSON")
     }
 
+    /// Reads an object.
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        self.ask("GET", path, "application/json", &Value::Null)
+            .await
+    }
+
     /// Creates an object.
     pub(crate) async fn create(&self, collection: &str, object: &Value) -> Value {
         self.ask("POST", collection, "application/json", object)
@@ -214,6 +234,23 @@ impl Stage {
         let container = json!({"name": "app", "image": image});
         let patch = json!({"spec": {"template": {"spec": {"containers": [container]}}}});
         self.patch(SET, &patch).await;
+    }
+
+    /// Denies the creation of the pods of `web` for as long as `reason` returns one.
+    pub(crate) fn deny_pods(&self, reason: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        let hook = move |request: &mut AdmissionRequest<'_>| {
+            let is_pod = request.kind.plural == "pods" && request.operation == Operation::Create;
+            match reason().filter(|_| is_pod && request.subresource.is_empty()) {
+                Some(reason) => Err(Denial::Forbidden(reason)),
+                None => Ok(()),
+            }
+        };
+        self.plane.server().admission().add("limits", hook);
+    }
+
+    /// The current time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// Lets virtual time pass.
@@ -250,4 +287,66 @@ pub(crate) fn web(replicas: u32) -> Value {
             }],
         },
     })
+}
+
+/// Asks about the set `web`.
+pub(crate) async fn why(stage: &Stage) -> Value {
+    let text = stage.sts("why web -o json").await;
+    let answer: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"));
+    answer["sets"][0].clone()
+}
+
+/// Checks the cause and its evidence, then runs the printed commands until the set is complete.
+pub(crate) async fn resolve(stage: &Stage, cause: &str, evidence: &str) {
+    let first = why(stage).await;
+    assert_eq!(first["cause"], cause, "{first:#}");
+    assert_eq!(first["state"], "stuck", "{first:#}");
+    let text = first.to_string();
+    assert!(text.contains(evidence), "{first:#}");
+    for _ in 0..ROUNDS {
+        let answer = why(stage).await;
+        if answer["state"] == "settled" {
+            break;
+        }
+        for command in answer["resolve"].as_array().expect("a list") {
+            kubectl(stage, command.as_str().expect("a text")).await;
+        }
+        stage.pass(120).await;
+    }
+    let set = stage
+        .ask("GET", SET, "application/json", &Value::Null)
+        .await;
+    let (status, wanted) = (&set["status"], &set["spec"]["replicas"]);
+    for counter in [
+        "replicas",
+        "readyReplicas",
+        "availableReplicas",
+        "updatedReplicas",
+    ] {
+        assert_eq!(
+            status[counter],
+            *wanted,
+            "{counter} after {first:#}, now {:#}",
+            why(stage).await
+        );
+    }
+    assert_eq!(status["observedGeneration"], set["metadata"]["generation"]);
+    let end = stage.sts("why web").await;
+    assert!(end.contains("settled"), "{end}");
+}
+
+/// A cluster with a complete set.
+pub(crate) async fn complete() -> Stage {
+    let stage = Stage::start().await;
+    stage.create(SETS, &web(3)).await;
+    stage.pass(60).await;
+    stage
+}
+
+/// Changes the behaviour of new pods.
+pub(crate) async fn behave(stage: &Stage, name: &str, value: Value) {
+    let annotations = json!({format!("kubelet.test-control-plane/{name}"): value});
+    let patch = json!({"spec": {"template": {"metadata": {"annotations": annotations}}}});
+    stage.patch(SET, &patch).await;
+    stage.pass(300).await;
 }

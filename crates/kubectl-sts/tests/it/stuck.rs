@@ -1,70 +1,12 @@
 //! Stuck situations: `why` names the cause, and the commands that it prints complete the set.
 
-use kube_test_control_plane::admission::{AdmissionRequest, Denial, Operation};
 use kube_test_control_plane::object::Key;
 use serde_json::{Value, json};
 
 use crate::kubectl::kubectl;
-use crate::stage::{SET, SETS, Stage, web};
+use crate::stage::{SET, SETS, Stage, behave, complete, resolve, web, why};
 
-/// Questions, with the printed commands after each, before a test gives up: the controller's
-/// back-off may reach many minutes.
-const ROUNDS: usize = 30;
 const PODS: &str = "/api/v1/namespaces/default/pods";
-
-/// Asks about the set `web`.
-async fn why(stage: &Stage) -> Value {
-    let text = stage.sts("why web -o json").await;
-    let answer: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"));
-    answer["sets"][0].clone()
-}
-
-/// Checks the cause and its evidence, then runs the printed commands until the set is complete.
-async fn resolve(stage: &Stage, cause: &str, evidence: &str) {
-    let first = why(stage).await;
-    assert_eq!(first["cause"], cause, "{first:#}");
-    assert_eq!(first["state"], "stuck", "{first:#}");
-    let text = first.to_string();
-    assert!(text.contains(evidence), "{first:#}");
-    for _ in 0..ROUNDS {
-        let answer = why(stage).await;
-        if answer["state"] == "settled" {
-            break;
-        }
-        for command in answer["resolve"].as_array().expect("a list") {
-            kubectl(stage, command.as_str().expect("a text")).await;
-        }
-        stage.pass(120).await;
-    }
-    let set = stage
-        .ask("GET", SET, "application/json", &Value::Null)
-        .await;
-    let (status, wanted) = (&set["status"], &set["spec"]["replicas"]);
-    for counter in [
-        "replicas",
-        "readyReplicas",
-        "availableReplicas",
-        "updatedReplicas",
-    ] {
-        assert_eq!(
-            status[counter],
-            *wanted,
-            "{counter} after {first:#}, now {:#}",
-            why(stage).await
-        );
-    }
-    assert_eq!(status["observedGeneration"], set["metadata"]["generation"]);
-    let end = stage.sts("why web").await;
-    assert!(end.contains("settled"), "{end}");
-}
-
-/// A cluster with a complete set.
-async fn complete() -> Stage {
-    let stage = Stage::start().await;
-    stage.create(SETS, &web(3)).await;
-    stage.pass(60).await;
-    stage
-}
 
 /// A cluster with this set and time to get stuck.
 async fn with(set: &Value) -> Stage {
@@ -74,28 +16,8 @@ async fn with(set: &Value) -> Stage {
     stage
 }
 
-/// Changes the behaviour of new pods.
-async fn behave(stage: &Stage, name: &str, value: Value) {
-    let annotations = json!({format!("kubelet.test-control-plane/{name}"): value});
-    let patch = json!({"spec": {"template": {"metadata": {"annotations": annotations}}}});
-    stage.patch(SET, &patch).await;
-    stage.pass(300).await;
-}
-
 fn key(storage: &'static str, name: &str) -> Key {
     Key::of(storage, "default", name)
-}
-
-/// Denies the creation of the pods of `web` for as long as `reason` returns one.
-fn deny_pods(stage: &Stage, reason: impl Fn() -> Option<String> + Send + Sync + 'static) {
-    let hook = move |request: &mut AdmissionRequest<'_>| {
-        let is_pod = request.kind.plural == "pods" && request.operation == Operation::Create;
-        match reason().filter(|_| is_pod && request.subresource.is_empty()) {
-            Some(reason) => Err(Denial::Forbidden(reason)),
-            None => Ok(()),
-        }
-    };
-    stage.plane.server().admission().add("limits", hook);
 }
 
 #[tokio::test(start_paused = true)]
@@ -205,7 +127,7 @@ async fn quota_is_raised_for_all_missing_pods() {
     let quotas = "/api/v1/namespaces/default/resourcequotas";
     stage.create(quotas, &quota).await;
     let server = stage.plane.service();
-    deny_pods(&stage, move || {
+    stage.deny_pods(move || {
         let store = server.store();
         let count = store.list("pods", "default").1.len();
         let quota = store.get(&key("resourcequotas", "small"))?.value();
@@ -225,7 +147,7 @@ async fn quota_is_raised_for_all_missing_pods() {
 async fn missing_service_account_is_created() {
     let stage = Stage::start().await;
     let server = stage.plane.service();
-    deny_pods(&stage, move || {
+    stage.deny_pods(move || {
         let account = server.store().get(&key("serviceaccounts", "runner"));
         account.is_none().then(|| {
             "error looking up service account default/runner: serviceaccount \"runner\" not found"

@@ -1,6 +1,9 @@
 //! Containers that don't run or aren't ready.
 
-use crate::model::{ContainerStatus, Pod};
+use jiff::SignedDuration;
+
+use super::rollout::undo;
+use crate::model::{ContainerStatus, ContainerTerminated, Pod};
 use crate::why::case::Case;
 use crate::why::finding::Finding;
 
@@ -16,110 +19,223 @@ const CONFIG: [&str; 3] = [
     "CreateContainerError",
     "RunContainerError",
 ];
+/// The reason for a container to wait after several ends.
+const BACK_OFF: &str = "CrashLoopBackOff";
+/// Restarts from which on a container counts as restarting again and again.
+const RESTARTS_MIN: i64 = 2;
+/// Seconds after the last restart in which a ready container counts as restarting.
+const RECENT_SECONDS: i64 = 600;
 
-/// The broken container of a pod, if any.
+/// The broken container of a pod that isn't ready, if any.
 pub(in crate::why) fn find(case: Case<'_>, pod: &Pod) -> Option<Finding> {
-    pod.containers()
-        .find_map(|container| broken(case, pod, container))
-}
-
-fn broken(case: Case<'_>, pod: &Pod, container: &ContainerStatus) -> Option<Finding> {
-    let name = &pod.metadata.name;
-    let waiting = container.state.waiting.as_ref();
-    let reason = waiting.map_or("", |waiting| waiting.reason.as_str());
-    let last = container.state.terminated.as_ref();
-    let last = last.or(container.last_state.terminated.as_ref());
-    let (cause, text) = if PULL.contains(&reason) {
-        let spec = pod
-            .spec
-            .containers
-            .iter()
-            .find(|it| it.name == container.name);
-        let image = spec.map_or("", |spec| spec.image.as_str());
-        (
-            "image-pull",
-            format!("the image {image} of pod {name} can't be pulled"),
-        )
-    } else if CONFIG.contains(&reason) {
-        (
-            "container-config",
-            format!(
-                "container {} of pod {name} can't be created",
-                container.name
-            ),
-        )
-    } else if let Some(last) = last.filter(|last| !container.ready && last.exit_code != 0) {
-        let (code, times) = (last.exit_code, container.restart_count);
-        let text = format!(
-            "container {} of pod {name} crashes (exit code {code}, {times} restarts)",
-            container.name
-        );
-        ("crash-loop", text)
-    } else {
-        return None;
-    };
-    let state = waiting.map(|waiting| {
-        let message = if waiting.message.is_empty() {
-            "no message"
+    pod.containers().find_map(|container| {
+        let waiting = container.state.waiting.as_ref();
+        let reason = waiting.map_or("", |waiting| waiting.reason.as_str());
+        if PULL.contains(&reason) {
+            Some(image_pull(case, pod, container))
+        } else if CONFIG.contains(&reason) {
+            Some(config(case, pod, container))
         } else {
-            &waiting.message
-        };
-        format!(
-            "container {}: {}: {message}",
-            container.name, waiting.reason
-        )
-    });
-    let ended = last.map(|last| {
-        let reason = &last.reason;
-        format!(
-            "container {} ended last with exit code {} ({reason})",
-            container.name, last.exit_code
-        )
-    });
-    let finding = Finding::stuck(cause, text).shown_by(state.into_iter().chain(ended));
-    Some(undo(case, pod, finding))
+            let is_looping = reason == BACK_OFF || container.restart_count >= RESTARTS_MIN;
+            let last = last_end(container).filter(|_| !container.ready)?;
+            let counts = last.exit_code != 0 || is_looping;
+            counts.then(|| restarts(case, pod, container, last))
+        }
+    })
 }
 
-/// A pod that runs for long and isn't ready.
-pub(in crate::why) fn never_ready(case: Case<'_>, pod: &Pod) -> Finding {
+/// The container of a ready pod that restarts again and again, if any: the pod doesn't stay ready
+/// for long enough.
+pub(in crate::why) fn restarting(case: Case<'_>, pod: &Pod) -> Option<Finding> {
+    let recent = RECENT_SECONDS.max(case.set.spec.min_ready_seconds);
+    let recent = SignedDuration::from_secs(recent);
+    pod.containers().find_map(|container| {
+        let last = last_end(container)?;
+        let ended = last.finished_at?;
+        let is_recent = case.snapshot.now.duration_since(ended) <= recent;
+        let is_looping = container.restart_count >= RESTARTS_MIN && is_recent;
+        is_looping.then(|| restarts(case, pod, container, last))
+    })
+}
+
+fn last_end(container: &ContainerStatus) -> Option<&ContainerTerminated> {
+    let last = container.state.terminated.as_ref();
+    last.or(container.last_state.terminated.as_ref())
+}
+
+fn image_pull(case: Case<'_>, pod: &Pod, container: &ContainerStatus) -> Finding {
+    let containers = pod.spec.init_containers.iter();
+    let mut containers = containers.chain(&pod.spec.containers);
+    let spec = containers.find(|it| it.name == container.name);
+    let image = spec.map_or("", |spec| spec.image.as_str());
     let name = &pod.metadata.name;
-    let condition = pod.condition("Ready");
-    let shown = condition.map(|it| format!("condition Ready: {}: {}", it.reason, it.message));
-    let text = format!("pod {name} runs and doesn't become ready");
-    let finding = Finding::stuck("never-ready", text).shown_by(shown);
-    undo(case, pod, finding)
+    let text = format!("the image {image} of pod {name} can't be pulled");
+    let finding = Finding::stuck("image-pull", text).shown_by(state(container));
+    undo(case, pod, finding, "correct the image or the registry")
 }
 
-/// Returns to the revision before, or names the container to repair. An ordered set then still waits
-/// for the broken pod, which must be deleted.
-fn undo(case: Case<'_>, pod: &Pod, finding: Finding) -> Finding {
-    let set = case.set;
-    let (set_name, name) = (&set.metadata.name, &pod.metadata.name);
-    let revisions = case.snapshot.revisions_of(set);
-    let is_latest = |name: &str| name == set.status.update_revision;
-    let before = revisions
-        .iter()
-        .rev()
-        .find(|it| !is_latest(&it.metadata.name));
-    let is_running = pod.status.phase == "Running" && finding.cause == "never-ready";
-    let finding = if let Some(before) = before {
-        let number = before.revision;
-        let undo = format!("rollout undo statefulset/{set_name} --to-revision={number}");
-        finding.resolved_by(case.kubectl(&undo))
-    } else if is_running {
-        finding.but(format!(
-            "check kubectl logs {name} first: the new pod may fail as well"
-        ))
-    } else {
-        let container = pod
-            .spec
-            .containers
-            .first()
-            .map_or("", |it| it.name.as_str());
-        let command = format!("set image statefulset/{set_name} {container}=IMAGE");
-        finding
-            .resolved_by(case.kubectl(&command))
-            .but("the set has no earlier revision: fix the template")
+fn config(case: Case<'_>, pod: &Pod, container: &ContainerStatus) -> Finding {
+    let waiting = container.state.waiting.as_ref();
+    let message = waiting.map_or("", |waiting| waiting.message.as_str());
+    if let Some(object) = missing_object(message) {
+        return missing(case, pod, &object).shown_by(state(container));
+    }
+    let text = format!(
+        "container {} of pod {} can't be created",
+        container.name, pod.metadata.name
+    );
+    let finding = Finding::stuck("container-config", text).shown_by(state(container));
+    undo(case, pod, finding, "correct the container")
+}
+
+/// The cause if a pod needs an object that doesn't exist.
+pub(super) fn missing(case: Case<'_>, pod: &Pod, object: &str) -> Finding {
+    let name = &pod.metadata.name;
+    let text = format!("pod {name} needs the {object}, which doesn't exist");
+    let finding = Finding::stuck("config-missing", text);
+    let fix = format!("create the {object}: the kubelet then starts the container by itself");
+    match case.revision_before() {
+        Some(_) => undo(case, pod, finding, "").but(format!("or {fix}")),
+        None => finding.but(fix),
+    }
+}
+
+/// The missing object in a kubelet's message, such as `secret absent`.
+pub(super) fn missing_object(message: &str) -> Option<String> {
+    let after = |start: &str| message.split_once(start).map(|(_, rest)| rest);
+    let quoted = |kind: &str| {
+        let rest = after(&format!("{kind} \""))?;
+        let (name, rest) = rest.split_once('"')?;
+        rest.starts_with(" not found").then(|| name.to_owned())
     };
-    finding.resolved_by(case.delete_pod(name))
+    for (kind, shown) in [
+        ("secret", "secret"),
+        ("configmap", "config map"),
+        ("serviceaccounts", "service account"),
+    ] {
+        if let Some(name) = quoted(kind) {
+            return Some(format!("{shown} {name}"));
+        }
+    }
+    if let Some(rest) = after("couldn't find key ") {
+        let (key, place) = rest.split_once(" in ")?;
+        let place = place
+            .split([',', ' '])
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(" ");
+        return Some(format!("key {key} of {place}"));
+    }
+    for kind in ["secret", "config"] {
+        if let Some(key) = after(&format!("references non-existent {kind} key: ")) {
+            return Some(format!("key {key} of a {kind}"));
+        }
+    }
+    None
+}
+
+/// A container that ends again and again.
+fn restarts(
+    case: Case<'_>,
+    pod: &Pod,
+    container: &ContainerStatus,
+    last: &ContainerTerminated,
+) -> Finding {
+    let (name, pod_name) = (&container.name, &pod.metadata.name);
+    let (code, times) = (last.exit_code, container.restart_count);
+    let probe = killing_probe(case, pod, name);
+    let (cause, text, fix) = match (code, probe) {
+        (0, Some(probe)) => (
+            "restart-loop",
+            format!(
+                "the {probe} probe kills container {name} of pod {pod_name} again and again (exit \
+                 code 0, {times} restarts)"
+            ),
+            "correct the probe or the program",
+        ),
+        (0, None) => (
+            "restart-loop",
+            format!(
+                "container {name} of pod {pod_name} ends again and again with exit code 0 \
+                 ({times} restarts)"
+            ),
+            "let the container's command run on",
+        ),
+        (_, Some(probe)) => (
+            "crash-loop",
+            format!(
+                "the {probe} probe kills container {name} of pod {pod_name} again and again (exit \
+                 code {code}, {times} restarts)"
+            ),
+            "correct the probe or the program",
+        ),
+        (_, None) => (
+            "crash-loop",
+            format!(
+                "container {name} of pod {pod_name} crashes (exit code {code}, {times} restarts)"
+            ),
+            "correct the template",
+        ),
+    };
+    let reason = &last.reason;
+    let ended = format!("container {name} ended last with exit code {code} ({reason})");
+    let finding = Finding::stuck(cause, text).shown_by(state(container).into_iter().chain([ended]));
+    undo(case, pod, finding, fix)
+}
+
+/// The probe whose failures kill the container, by the kubelet's events.
+fn killing_probe(case: Case<'_>, pod: &Pod, container: &str) -> Option<&'static str> {
+    let uid = &pod.metadata.uid;
+    let notices = case.snapshot.notices(uid).iter();
+    let is_about = |path: &str| path.is_empty() || path.contains(&format!("{{{container}}}"));
+    let mut kills = notices.filter(|event| event.is_killing());
+    kills.find_map(|event| {
+        let message = &event.message;
+        let is_own = message.contains(&format!("Container {container} "))
+            && is_about(&event.involved_object.field_path);
+        let probes = ["liveness", "startup"].into_iter();
+        let mut probes = probes.filter(|_| is_own);
+        probes.find(|probe| message.contains(&format!("failed {probe} probe")))
+    })
+}
+
+/// The reason for which a container waits.
+fn state(container: &ContainerStatus) -> Option<String> {
+    let waiting = container.state.waiting.as_ref()?;
+    let message = if waiting.message.is_empty() {
+        "no message"
+    } else {
+        &waiting.message
+    };
+    Some(format!(
+        "container {}: {}: {message}",
+        container.name, waiting.reason
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_objects_are_read_from_messages() {
+        for (message, object) in [
+            ("secret \"absent\" not found", Some("secret absent")),
+            (
+                "MountVolume.SetUp failed for volume \"v\" : configmap \"absent\" not found",
+                Some("config map absent"),
+            ),
+            (
+                "couldn't find key k in Secret default/known",
+                Some("key k of Secret default/known"),
+            ),
+            (
+                "references non-existent secret key: k",
+                Some("key k of a secret"),
+            ),
+            ("failed to reserve container name", None),
+        ] {
+            assert_eq!(missing_object(message).as_deref(), object, "{message}");
+        }
+    }
 }

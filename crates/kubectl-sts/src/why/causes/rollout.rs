@@ -1,4 +1,4 @@
-//! Rollouts that a strategy, a partition or a pod of an older revision holds.
+//! Rollouts that a strategy, a partition or a pod of an older revision holds, and the way back.
 
 use crate::model::Pod;
 use crate::why::case::Case;
@@ -11,6 +11,7 @@ fn outdated(case: Case<'_>) -> Vec<String> {
     let pods = case.snapshot.pods_of(set).filter(|pod| {
         let ordinal = set.ordinal(&pod.metadata.name);
         pod.metadata.revision() != update
+            && pod.metadata.deletion_timestamp.is_none()
             && ordinal.is_some_and(|ordinal| set.ordinals().contains(&ordinal))
     });
     let mut names: Vec<(Option<i64>, String)> = pods
@@ -71,6 +72,22 @@ pub(in crate::why) fn on_delete(case: Case<'_>) -> Finding {
         .but("this deletes all of them at once: delete them one by one to stay available")
 }
 
+/// Returns to the revision before, or names the fix. An ordered set then still waits for the broken
+/// pod, which must be deleted.
+pub(super) fn undo(case: Case<'_>, pod: &Pod, finding: Finding, fix: &str) -> Finding {
+    let name = &pod.metadata.name;
+    let delete = case.delete_pod(name);
+    let Some(before) = case.revision_before() else {
+        let delete = delete.unwrap_or_default();
+        return finding.but(format!(
+            "the set has no earlier revision: {fix}, then run {delete}"
+        ));
+    };
+    let mut finding = finding.resolved_by(case.undo(before));
+    finding.resolve.extend(delete);
+    finding
+}
+
 /// Completes the cause in a pod with the needs of the revision.
 pub(in crate::why) fn remedied(case: Case<'_>, pod: &Pod, broken: Finding) -> Finding {
     let (set, name) = (case.set, &pod.metadata.name);
@@ -104,7 +121,6 @@ pub(in crate::why) fn remedied(case: Case<'_>, pod: &Pod, broken: Finding) -> Fi
         Finding::stuck("old-revision-blocks", text)
     };
     finding.evidence = broken.evidence;
-    finding
-        .resolved_by(case.delete_pod(name))
-        .since(broken.since)
+    finding.resolve.extend(case.delete_pod(name));
+    finding.since(broken.since)
 }

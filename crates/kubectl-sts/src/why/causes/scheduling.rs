@@ -62,17 +62,24 @@ fn claim(case: Case<'_>, name: &str, message: &str) -> Option<Finding> {
         .unwrap_or_default();
     if message.contains("bound to non-existent persistentvolume") {
         let text = format!("claim {claim} of pod {name} has lost its volume");
-        let finding = Finding::stuck("claim-lost", text)
-            .resolved_by(case.kubectl(&format!("delete pvc {claim} --wait=false")))
-            .resolved_by(case.delete_pod(name))
+        let is_deleted = case.snapshot.claim(claim).is_some_and(|found| {
+            let metadata = &found.metadata;
+            metadata.deletion_timestamp.is_some()
+        });
+        let mut finding = Finding::stuck("claim-lost", text)
             .but("the volume and its data are gone: restore the volume instead if you can");
+        if !is_deleted {
+            let command = format!("delete pvc {claim} --wait=false");
+            finding.resolve.push(case.kubectl(&command));
+        }
+        finding.resolve.extend(case.delete_pod(name));
         return Some(finding);
     }
     if message.contains("is being deleted") {
         let text = format!("claim {claim} is being deleted while pod {name} needs it");
-        let finding = Finding::stuck("claim-deleted", text)
-            .resolved_by(case.delete_pod(name))
+        let mut finding = Finding::stuck("claim-deleted", text)
             .but("the claim's deletion can't be stopped: the pod gets a new, empty volume");
+        finding.resolve.extend(case.delete_pod(name));
         return Some(finding);
     }
     if message.contains("unbound immediate PersistentVolumeClaims") {

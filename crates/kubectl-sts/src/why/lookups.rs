@@ -1,0 +1,77 @@
+//! Reads that settle a doubt about a cause.
+
+use super::case::Case;
+use super::causes::{quota, refused, retries};
+use super::finding::{Doubt, Finding, State};
+use crate::decide::Decision;
+use crate::model::{Lease, Quota};
+use crate::server::{LEASES, PRIORITY_CLASSES, QUOTAS, SERVICE_ACCOUNTS, Server, decode};
+
+/// Namespace of the controllers' leases.
+const SYSTEM: &str = "kube-system";
+/// Leases of this controller and the built-in one.
+const CONTROLLERS: [&str; 2] = ["statefulset-controller-manager", "kube-controller-manager"];
+
+/// Reads what settles a finding's doubt, and returns the finding that follows. Without the
+/// permission to read it, the finding stays.
+pub(super) async fn settle(
+    server: &Server,
+    case: Case<'_>,
+    decision: &Decision,
+    mut finding: Finding,
+) -> Finding {
+    let namespace = Some(case.snapshot.namespace.as_str());
+    let exists = match finding.doubt.take() {
+        None => return finding,
+        Some(Doubt::Controller) => return with_controllers(server, case, finding).await,
+        Some(Doubt::Quota(name)) => {
+            let text = server.get(&QUOTAS, namespace, &name).await;
+            let Ok(text) = text else {
+                return finding;
+            };
+            let quota = text.and_then(|text| decode::<Quota>(&text).ok());
+            let message = refused::failed(case, decision).map(|(_, event)| &event.message);
+            // A deleted quota refuses nothing.
+            quota.is_none_or(|quota| message.is_some_and(|it| quota::has_room(it, &quota)))
+        }
+        Some(Doubt::ServiceAccount(name)) => {
+            let found = server.get(&SERVICE_ACCOUNTS, namespace, &name).await;
+            matches!(found, Ok(Some(_)))
+        }
+        Some(Doubt::PriorityClass(name)) => {
+            let found = server.get(&PRIORITY_CLASSES, None, &name).await;
+            matches!(found, Ok(Some(_)))
+        }
+    };
+    match refused::failed(case, decision).filter(|_| exists) {
+        Some((write, _)) => retries::back_off(case, write).shown_by(finding.evidence),
+        None => finding,
+    }
+}
+
+/// The finding with the state of the controllers' leases.
+async fn with_controllers(server: &Server, case: Case<'_>, finding: Finding) -> Finding {
+    let mut leases: Vec<Lease> = Vec::new();
+    for name in CONTROLLERS {
+        let text = server.get(&LEASES, Some(SYSTEM), name).await.ok().flatten();
+        leases.extend(text.and_then(|text| decode(&text).ok()));
+    }
+    let now = case.snapshot.now;
+    let held = leases.iter().find_map(|lease| {
+        let holder = lease.holder(now)?;
+        Some(format!("lease {} is held by {holder}", lease.metadata.name))
+    });
+    match held {
+        Some(held) => finding.shown_by([held]),
+        None if leases.is_empty() => finding,
+        None => {
+            let expired = leases.iter().map(|lease| &lease.metadata.name);
+            let expired = expired.map(|name| format!("lease {name} has no holder"));
+            let finding = match finding.state {
+                State::Waiting => retries::no_controller(case).shown_by(finding.evidence),
+                _ => finding,
+            };
+            finding.shown_by(expired)
+        }
+    }
+}
