@@ -3,8 +3,8 @@
 use crate::cli::{self, Cli, Command};
 use crate::output::render;
 use crate::server::Server;
-use crate::session::{Reply, Session};
-use crate::{diff, history, plan, preflight, revisions, shadow_report, timeline, watch, why};
+use crate::session::{Reply, Session, Verdict};
+use crate::{diff, history, plan, preflight, revisions, shadow_report, timeline, wait, watch, why};
 
 /// Answers a question.
 ///
@@ -12,8 +12,21 @@ use crate::{diff, history, plan, preflight, revisions, shadow_report, timeline, 
 ///
 /// The cluster can't be reached, a permission is missing, or an object doesn't exist.
 pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
+    follow(cli, session, &mut |_| {}).await
+}
+
+/// Answers a question, and reports each change during a wait as a line.
+///
+/// # Errors
+///
+/// The cluster can't be reached, a permission is missing, or an object doesn't exist.
+pub async fn follow(
+    cli: &Cli,
+    session: &Session,
+    report: &mut dyn FnMut(&str),
+) -> anyhow::Result<Reply> {
     let server = Server::new(session.client.clone());
-    let (mut has_findings, mut is_settled) = (false, false);
+    let (mut verdict, mut is_settled) = (Verdict::Clear, false);
     let text = match &cli.command {
         Command::History { name } => {
             let found = revisions::read(&server, &session.namespace, name).await?;
@@ -34,7 +47,7 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
         }
         Command::Plan(arguments) => {
             let plan = plan::plan(&server, session, arguments).await?;
-            has_findings = plan.is_dangerous();
+            verdict = Verdict::of(plan.is_dangerous());
             render(cli.output, &plan, |plan| plan::text(plan, session.style))
         }
         Command::Timeline { name, svg } => {
@@ -52,14 +65,28 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
             is_settled = status.is_settled();
             render(cli.output, &status, |status| status.text(session.style))
         }
+        Command::Wait {
+            name,
+            goal,
+            timeout,
+        } => {
+            let question = wait::Question {
+                name,
+                goal: *goal,
+                timeout: *timeout,
+            };
+            let wait = wait::wait(&server, session, &question, report).await?;
+            verdict = wait.verdict();
+            render(cli.output, &wait, |wait| wait.text(session.style))
+        }
         Command::Preflight => {
             let checklist = preflight::preflight(&server, session).await;
-            has_findings = checklist.has_findings();
+            verdict = Verdict::of(checklist.has_findings());
             render(cli.output, &checklist, |list| list.text(session.style))
         }
         Command::ShadowReport { file } => {
             let report = shadow_report::read(&server, session, file.as_deref()).await?;
-            has_findings = report.has_findings();
+            verdict = Verdict::of(report.has_findings());
             render(cli.output, &report, |report| report.text(session.style))
         }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
@@ -67,7 +94,7 @@ pub async fn run(cli: &Cli, session: &Session) -> anyhow::Result<Reply> {
     Ok(Reply {
         text,
         notes: server.take_notes().into_iter().collect(),
-        has_findings,
+        verdict,
         is_settled,
     })
 }

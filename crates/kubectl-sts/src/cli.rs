@@ -1,9 +1,11 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use statefulset_controller::apimachinery::go_duration;
 
 /// Explains StatefulSets. It only reads from the cluster.
 #[derive(Debug, Parser)]
@@ -83,6 +85,22 @@ pub enum Command {
         #[arg(long)]
         once: bool,
     },
+    /// Waits until a set is complete, available or stalled
+    ///
+    /// The exit code is 0 when it is, 2 if the set is stuck for a cause that waiting does not
+    /// resolve, and 3 at the time limit.
+    Wait {
+        /// The set
+        #[arg(value_parser = set_name)]
+        name: String,
+        /// The state to wait for
+        #[arg(long = "for", value_enum, default_value_t, value_name = "STATE")]
+        goal: Goal,
+        /// The time limit, such as 10m; 0 checks once, a negative one means a week
+        #[arg(long, default_value = "30s", value_name = "DURATION", value_parser = time_limit)]
+        #[arg(allow_hyphen_values = true)]
+        timeout: Duration,
+    },
     /// Checks that the cluster is ready to switch to this controller; run it before and after the
     /// switch
     ///
@@ -126,6 +144,29 @@ pub struct PlanArguments {
     pub rollback: Option<i64>,
 }
 
+/// A state of a set to wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Goal {
+    /// All pods are available in the update revision, and nothing is left to do
+    #[default]
+    Complete,
+    /// All pods are available, in any revision
+    Available,
+    /// The set is stuck for a cause that waiting does not resolve
+    Stalled,
+}
+
+impl Goal {
+    /// The state as the flag spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Available => "available",
+            Self::Stalled => "stalled",
+        }
+    }
+}
+
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
@@ -148,6 +189,15 @@ pub enum Color {
     Always,
     /// Never.
     Never,
+}
+
+/// The time limit that a negative one stands for, as with kubectl.
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Accepts Go's durations, as kubectl does.
+fn time_limit(text: &str) -> Result<Duration, String> {
+    let limit = go_duration::parse_clamped(text)?;
+    Ok(if text.starts_with('-') { WEEK } else { limit })
 }
 
 /// Accepts `web`, and as kubectl does `sts/web` and `statefulset/web`.
@@ -185,6 +235,16 @@ mod tests {
         for bad in ["", "sts/", "../pods", "Web", "a b"] {
             assert!(set_name(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn time_limits_are_those_of_kubectl() {
+        assert_eq!(time_limit("1m30s"), Ok(Duration::from_secs(90)));
+        assert_eq!(time_limit("0"), Ok(Duration::ZERO));
+        assert_eq!(time_limit("-1s"), Ok(WEEK));
+        assert!(time_limit("soon").is_err());
+        let cli = Cli::try_parse_from(["kubectl-sts", "wait", "web", "--timeout=-1s"]);
+        assert!(cli.is_ok(), "{cli:?}");
     }
 
     #[test]

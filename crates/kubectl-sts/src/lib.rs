@@ -31,8 +31,9 @@ pub mod server;
 mod session;
 mod shadow_report;
 mod timeline;
+mod wait;
 mod watch;
 mod why;
 
-pub use answer::run;
-pub use session::{Reply, Session};
+pub use answer::{follow, run};
+pub use session::{Reply, Session, Verdict};

@@ -3,7 +3,8 @@
 //! # Exit codes
 //!
 //! 0 after an answer; 1 after an error, with one line `error: …` on stderr; 2 if a plan is
-//! dangerous, the cluster is not ready to switch, or a shadow report shows differences.
+//! dangerous, the cluster is not ready to switch or to upgrade, a shadow report shows differences,
+//! or a wait finds its set stuck; 3 at the time limit of a wait.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -20,9 +21,6 @@ use statefulset_client::clock::{Clock as _, SystemClock};
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 /// Clears a terminal.
 const CLEAR: &str = "\u{1b}[2J\u{1b}[H";
-/// Exit code if a plan is dangerous, the cluster is not ready to switch, or a shadow report shows
-/// differences.
-const EXIT_CODE_FINDINGS: u8 = 2;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -64,11 +62,7 @@ fn start(cli: &Cli) -> anyhow::Result<ExitCode> {
         Color::Auto | Color::Never => Style::Plain,
     };
     let reply = runtime.block_on(answer(cli, style))?;
-    Ok(if reply.has_findings {
-        ExitCode::from(EXIT_CODE_FINDINGS)
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(ExitCode::from(reply.verdict.exit_code()))
 }
 
 /// Prints the answer. For `watch`, prints it after every change until the set is settled.
@@ -85,7 +79,13 @@ async fn answer(cli: &Cli, style: Style) -> anyhow::Result<Reply> {
             now: SystemClock.now(),
             style,
         };
-        let reply = kubectl_sts::run(cli, &session).await?;
+        // The lines of a wait; with stdout closed, the final answer reports the error.
+        let mut report = |line: &str| {
+            if cli.output == Output::Text {
+                let _ = print(line);
+            }
+        };
+        let reply = kubectl_sts::follow(cli, &session, &mut report).await?;
         if reply.text != shown {
             let clear = if is_screen { CLEAR } else { "" };
             let text = width.map(|width| fold(&reply.text, width));

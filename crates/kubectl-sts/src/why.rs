@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::Session;
 use crate::objects::read;
+use crate::output::{Style, Tone};
 use crate::server::Server;
 pub(crate) use answer::Answer;
 pub(crate) use finding::{Risk, State};
@@ -36,6 +37,21 @@ pub(crate) struct Why {
 }
 
 impl Why {
+    /// The answers for people: details of one set, a table of several.
+    pub(crate) fn text(&self, style: Style) -> String {
+        let mut text = match self.sets.as_slice() {
+            [] if self.is_search => "every set is complete\n".to_owned(),
+            [] => "no set of this name was found\n".to_owned(),
+            [only] if !self.is_search => only.details(self.now, style),
+            several => answer::table_of(several, self.now),
+        };
+        for unread in &self.unread {
+            text.push_str(&style.paint(Tone::Warn, &format!("incomplete: {unread}")));
+            text.push('\n');
+        }
+        text
+    }
+
     /// The first set's cause, unless nothing is left to do.
     pub(crate) fn reason_unless_settled(&self) -> Option<String> {
         let answer = self.sets.first()?;

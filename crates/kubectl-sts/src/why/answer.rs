@@ -1,9 +1,9 @@
 //! Answers, rendered.
 
+use jiff::Timestamp;
 use serde::Serialize;
 use statefulset_controller::Waiting;
 
-use super::Why;
 use super::finding::{Finding, State};
 use crate::model::Set;
 use crate::objects::Snapshot;
@@ -65,36 +65,24 @@ impl Answer {
     }
 }
 
-impl Why {
-    /// The answers for people: details of one set, a table of several.
-    pub(crate) fn text(&self, style: Style) -> String {
-        let mut text = match self.sets.as_slice() {
-            [] if self.is_search => "every set is complete\n".to_owned(),
-            [] => "no set of this name was found\n".to_owned(),
-            [only] if !self.is_search => self.details(only, style),
-            several => self.table(several),
-        };
-        for unread in &self.unread {
-            text.push_str(&style.paint(Tone::Warn, &format!("incomplete: {unread}")));
-            text.push('\n');
-        }
-        text
-    }
-
-    fn details(&self, answer: &Answer, style: Style) -> String {
-        let finding = &answer.finding;
-        let Answer {
+impl Answer {
+    /// The set's numbers in one line.
+    pub(crate) fn title(&self) -> String {
+        let Self {
             namespace,
             set,
             ready,
             replicas,
             updated,
             ..
-        } = answer;
-        let title = format!(
-            "{namespace}/{set}: {ready} of {replicas} ready, {updated} updated, {}",
-            answer.rollout()
-        );
+        } = self;
+        let rollout = self.rollout();
+        format!("{namespace}/{set}: {ready} of {replicas} ready, {updated} updated, {rollout}")
+    }
+
+    /// The answer for people.
+    pub(crate) fn details(&self, now: Timestamp, style: Style) -> String {
+        let finding = &self.finding;
         let (tone, state) = match finding.state {
             State::Settled => (Tone::Good, "settled"),
             State::Waiting => (Tone::Warn, "waiting"),
@@ -102,13 +90,16 @@ impl Why {
         };
         let since = finding
             .since
-            .map(|since| format!(" for {}", age(Some(since), self.now)));
+            .map(|since| format!(" for {}", age(Some(since), now)));
         let state = format!("{state}{}: {}", since.unwrap_or_default(), finding.text);
-        let mut lines = vec![style.paint(Tone::Bold, &title), style.paint(tone, &state)];
+        let mut lines = vec![
+            style.paint(Tone::Bold, &self.title()),
+            style.paint(tone, &state),
+        ];
         let mut add = |label: &str, text: &str| {
             lines.push(format!("  {label:<10}{}", printable(text)));
         };
-        if let Some(waits_for) = &answer.waits_for {
+        if let Some(waits_for) = &self.waits_for {
             add("waiting", waits_for);
         }
         for evidence in &finding.evidence {
@@ -128,37 +119,38 @@ impl Why {
         }
         lines.join("\n") + "\n"
     }
+}
 
-    fn table(&self, answers: &[Answer]) -> String {
-        let titles = [
-            "NAMESPACE",
-            "SET",
-            "READY",
-            "STATE",
-            "FOR",
-            "CAUSE",
-            "REASON",
-        ];
-        let mut rows = vec![titles.map(str::to_owned).to_vec()];
-        rows.extend(answers.iter().map(|answer| {
-            let finding = &answer.finding;
-            let state = match finding.state {
-                State::Settled => "settled",
-                State::Waiting => "waiting",
-                State::Stuck => "stuck",
-            };
-            vec![
-                answer.namespace.clone(),
-                answer.set.clone(),
-                format!("{}/{}", answer.ready, answer.replicas),
-                state.to_owned(),
-                finding
-                    .since
-                    .map_or_else(|| "-".to_owned(), |since| age(Some(since), self.now)),
-                finding.cause.to_owned(),
-                brief(&finding.text, REASON_LENGTH),
-            ]
-        }));
-        table(&rows)
-    }
+/// A table of several answers.
+pub(super) fn table_of(answers: &[Answer], now: Timestamp) -> String {
+    let titles = [
+        "NAMESPACE",
+        "SET",
+        "READY",
+        "STATE",
+        "FOR",
+        "CAUSE",
+        "REASON",
+    ];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    rows.extend(answers.iter().map(|answer| {
+        let finding = &answer.finding;
+        let state = match finding.state {
+            State::Settled => "settled",
+            State::Waiting => "waiting",
+            State::Stuck => "stuck",
+        };
+        vec![
+            answer.namespace.clone(),
+            answer.set.clone(),
+            format!("{}/{}", answer.ready, answer.replicas),
+            state.to_owned(),
+            finding
+                .since
+                .map_or_else(|| "-".to_owned(), |since| age(Some(since), now)),
+            finding.cause.to_owned(),
+            brief(&finding.text, REASON_LENGTH),
+        ]
+    }));
+    table(&rows)
 }

@@ -13,5 +13,6 @@ mod shadow_report;
 mod stage;
 mod stuck;
 mod timeline;
+mod wait;
 mod watch;
 mod why;

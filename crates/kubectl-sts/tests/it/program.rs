@@ -6,6 +6,9 @@ use std::process::{Command, Output};
 
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::auth::Identity;
+use statefulset_client::clock::{Clock as _, SystemClock};
+
+use crate::stage::web;
 
 /// A kubeconfig that is removed at the end.
 struct Kubeconfig(PathBuf);
@@ -41,7 +44,8 @@ fn text(bytes: &[u8]) -> &str {
 #[tokio::test(flavor = "multi_thread")]
 async fn program_answers_over_a_port() {
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let plane = TestControlPlane::builder().listen(loopback).start().await;
+    let plane = TestControlPlane::builder().starting_at(SystemClock.now());
+    let plane = plane.listen(loopback).start().await;
     let admin = Kubeconfig::new("sts-admin");
     plane
         .write_kubeconfig(&admin.0)
@@ -68,6 +72,16 @@ async fn program_answers_over_a_port() {
         "{}",
         text(&context.stderr)
     );
+
+    let set = http::Request::post("/apis/apps/v1/namespaces/default/statefulsets")
+        .header("content-type", "application/json")
+        .body(web(1).to_string().into_bytes())
+        .expect("the request is valid");
+    let created = plane.client().request_text(set).await;
+    created.expect("the set is created");
+    let late = admin.sts("wait web --timeout=0").await;
+    assert_eq!(late.status.code(), Some(3), "{late:?}");
+    assert!(text(&late.stdout).contains("the time limit"), "{late:?}");
 
     let jane = Kubeconfig::new("sts-jane");
     let written = plane.write_kubeconfig_for(&Identity::user("jane"), &jane.0);

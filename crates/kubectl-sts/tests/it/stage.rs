@@ -14,7 +14,7 @@ use kube_test_control_plane::{
 };
 use kubectl_sts::cli::Cli;
 use kubectl_sts::output::Style;
-use kubectl_sts::{Session, run};
+use kubectl_sts::{Session, Verdict, run};
 use serde_json::{Value, json};
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
@@ -162,8 +162,9 @@ impl Stage {
                 for note in reply.notes {
                     reply.text += &[note.as_str(), "\n"].concat();
                 }
-                if reply.has_findings {
-                    reply.text.push_str("exit code 2\n");
+                if reply.verdict != Verdict::Clear {
+                    let code = reply.verdict.exit_code().to_string();
+                    reply.text += &["exit code ", &code, "\n"].concat();
                 }
                 reply.text
             }
