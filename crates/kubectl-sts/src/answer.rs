@@ -79,8 +79,11 @@ pub async fn follow(
             verdict = wait.verdict();
             render(cli.output, &wait, |wait| wait.text(session.style))
         }
-        Command::Preflight => {
-            let checklist = preflight::preflight(&server, session).await;
+        Command::Preflight { to } => {
+            let checklist = match to {
+                Some(to) => preflight::upgrade(&server, session, *to).await,
+                None => preflight::preflight(&server, session).await,
+            };
             verdict = Verdict::of(checklist.has_findings());
             render(cli.output, &checklist, |list| list.text(session.style))
         }

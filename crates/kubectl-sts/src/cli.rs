@@ -7,6 +7,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use statefulset_controller::apimachinery::go_duration;
 
+use crate::release::Release;
+
 /// Explains StatefulSets. It only reads from the cluster.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-sts", bin_name = "kubectl sts", version)]
@@ -104,8 +106,13 @@ pub enum Command {
     /// Checks that the cluster is ready to switch to this controller; run it before and after the
     /// switch
     ///
-    /// The exit code is 2 if something is left to do, or couldn't be read.
-    Preflight,
+    /// With --to, it checks instead what an upgrade of a cluster with the built-in controller does
+    /// to the sets. The exit code is 2 if something is left to do, or couldn't be read.
+    Preflight {
+        /// The Kubernetes version to upgrade to, such as 1.37 or 1.34.2
+        #[arg(long, value_name = "VERSION", value_parser = release)]
+        to: Option<Release>,
+    },
     /// Shows the result of a shadow: the decisions that differ from another controller's
     ///
     /// The namespace is that of the shadow's pod. The exit code is 2 if a decision differs.
@@ -189,6 +196,12 @@ pub enum Color {
     Always,
     /// Never.
     Never,
+}
+
+/// Accepts versions of Kubernetes 1.
+fn release(text: &str) -> Result<Release, String> {
+    let expected = || "expected a version such as 1.37 or 1.34.2".to_owned();
+    Release::parse(text).ok_or_else(expected)
 }
 
 /// The time limit that a negative one stands for, as with kubectl.

@@ -26,6 +26,7 @@ mod objects;
 pub mod output;
 mod plan;
 mod preflight;
+pub mod release;
 mod revisions;
 pub mod server;
 mod session;

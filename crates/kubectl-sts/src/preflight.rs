@@ -1,4 +1,5 @@
-//! Preflight checks before and after a switch to this controller.
+//! Preflight checks before and after a switch to this controller, and before an upgrade of a cluster
+//! with the built-in one.
 //!
 //! Each check judges a few objects and never writes. A check without permission to read them stays
 //! open.
@@ -6,15 +7,18 @@
 mod admission;
 mod check;
 mod controller;
+mod differences;
 mod flow_control;
 mod rights;
 mod sets;
+mod upgrade;
 mod version;
 
 use serde::Serialize;
 
 use crate::Session;
 use crate::output::{Style, counted};
+use crate::release::Release;
 use crate::server::Server;
 use check::{Check, Verdict};
 
@@ -25,12 +29,20 @@ const SHIPPED: &str = "statefulset-controller-manager";
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Preflight {
-    /// True if nothing is left to do before the switch.
+    /// The step that is checked: `switch` or `upgrade`.
+    step: &'static str,
+    /// True if nothing is left to do before the step.
     is_ready: bool,
     checks: Vec<Check>,
 }
 
-/// Checks the cluster.
+/// Checks the cluster before an upgrade.
+pub(crate) async fn upgrade(server: &Server, session: &Session, to: Release) -> Preflight {
+    let checks = upgrade::checks(server, session.now, to).await;
+    Preflight::new("upgrade", checks)
+}
+
+/// Checks the cluster before a switch.
 pub(crate) async fn preflight(server: &Server, session: &Session) -> Preflight {
     let mut checks = vec![
         version::check(server).await,
@@ -40,14 +52,19 @@ pub(crate) async fn preflight(server: &Server, session: &Session) -> Preflight {
         flow_control::check(server).await,
     ];
     checks.extend(sets::check(server, session.now).await);
-    Preflight {
-        is_ready: checks.iter().all(Check::is_passed),
-        checks,
-    }
+    Preflight::new("switch", checks)
 }
 
 impl Preflight {
-    /// True if something is left to do before the switch.
+    fn new(step: &'static str, checks: Vec<Check>) -> Self {
+        Self {
+            step,
+            is_ready: checks.iter().all(Check::is_passed),
+            checks,
+        }
+    }
+
+    /// True if something is left to do before the step.
     pub(crate) fn has_findings(&self) -> bool {
         !self.is_ready
     }
@@ -57,11 +74,12 @@ impl Preflight {
         let text: String = self.checks.iter().map(|check| check.text(style)).collect();
         let stops = self.count(Verdict::Stop);
         let open = self.count(Verdict::Todo) + self.count(Verdict::Unread);
+        let step = self.step;
         let conclusion = match (stops, open) {
-            (0, 0) => "the cluster is ready to switch".to_owned(),
-            (0, open) => format!("{} before the switch", counted(open, "open point")),
-            (1, _) => "1 check blocks the switch".to_owned(),
-            (stops, _) => format!("{stops} checks block the switch"),
+            (0, 0) => format!("the cluster is ready to {step}"),
+            (0, open) => format!("{} before the {step}", counted(open, "open point")),
+            (1, _) => format!("1 check blocks the {step}"),
+            (stops, _) => format!("{stops} checks block the {step}"),
         };
         text + &conclusion + "\n"
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Metadata;
+use super::{Condition, Metadata};
 
 /// A StatefulSet.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -34,6 +34,27 @@ pub struct SetSpec {
     persistent_volume_claim_retention_policy: ClaimRetention,
     /// Claim templates.
     pub volume_claim_templates: Vec<ClaimTemplate>,
+    template: Template,
+}
+
+/// The pod template of a set.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Template {
+    spec: TemplateSpec,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct TemplateSpec {
+    workload_ref: Option<Value>,
+}
+
+impl SetSpec {
+    /// Reports whether the template has `workloadRef`, a field of 1.35 alone.
+    pub fn has_workload_ref(&self) -> bool {
+        self.template.spec.workload_ref.is_some()
+    }
 }
 
 /// The update strategy of a set.
@@ -91,6 +112,8 @@ pub struct SetStatus {
     pub current_revision: String,
     /// Revision of the template.
     pub update_revision: String,
+    /// Conditions.
+    pub conditions: Vec<Condition>,
 }
 
 impl Set {

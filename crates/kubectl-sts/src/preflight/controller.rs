@@ -47,6 +47,24 @@ async fn read(server: &Server) -> anyhow::Result<(Vec<Lease>, Vec<Value>)> {
     Ok((leases, pods))
 }
 
+/// The holder of this controller's lease, if it works, and the feature gates in the flags of the
+/// built-in one.
+pub(super) async fn at_work(
+    server: &Server,
+    now: Timestamp,
+) -> anyhow::Result<(Option<String>, Vec<(String, bool)>)> {
+    let (leases, pods) = read(server).await?;
+    let mut shipped = leases.iter().filter(|lease| lease.metadata.name == SHIPPED);
+    let holder = shipped.find_map(|lease| lease.holder(now));
+    let words = pods.iter().flat_map(command);
+    let lists = words.filter_map(|word| word.strip_prefix("--feature-gates="));
+    let gates = lists.flat_map(|list| list.split(',')).filter_map(|entry| {
+        let (name, value) = entry.split_once('=')?;
+        Some((name.to_owned(), value.trim().parse().ok()?))
+    });
+    Ok((holder.map(str::to_owned), gates.collect()))
+}
+
 /// The state of the built-in controller, as far as its flags show it.
 #[derive(Debug, PartialEq, Eq)]
 enum BuiltIn {

@@ -3,15 +3,12 @@
 use serde_json::Value;
 
 use super::check::{Check, Verdict};
+use crate::release::{NEWEST, OLDEST};
 use crate::server::Server;
 
 const NAME: &str = "server";
-/// The oldest supported minor version.
-const OLDEST: u32 = 33;
 /// The minor version whose behaviour is the default.
 const DEFAULT: u32 = 36;
-/// The newest minor version whose behaviour is known.
-const NEWEST: u32 = 37;
 
 pub(super) async fn check(server: &Server) -> Check {
     match server.version().await {

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::history::halfway;
 use crate::kubectl::kubectl;
+use crate::preflight::three_sets;
 use crate::shadow_report::{cluster, report_of};
 use crate::stage::{SETS, Stage, complete, web};
 use crate::timeline::crashing;
@@ -147,6 +148,8 @@ async fn example_of_preflight_is_true() {
     let pods = "/api/v1/namespaces/kube-system/pods";
     stage.create(pods, &pod).await;
     assert_example(GUIDE, "preflight", &stage.sts("preflight").await);
+    let upgrade = "preflight --to 1.37";
+    assert_example(GUIDE, upgrade, &three_sets().await.sts(upgrade).await);
 }
 
 #[tokio::test(start_paused = true)]

@@ -120,3 +120,172 @@ async fn missing_permissions_leave_points_open() {
         .matching(|it| it.is_write() && it.user == "jane");
     assert!(writes.is_empty(), "{writes:?}");
 }
+
+/// The cluster's client, whose server has this version.
+fn with_version(stage: &Stage, version: &str) -> kube::Client {
+    let client = stage.plane.client();
+    let minor = version.split('.').nth(1).unwrap_or_default().to_owned();
+    let version = json!({"major": "1", "minor": minor, "gitVersion": version});
+    let service = service_fn(move |request: Request<Body>| {
+        let (client, version) = (client.clone(), version.clone());
+        async move {
+            if request.uri().path() != "/version" {
+                return Ok::<_, BoxError>(client.send(request).await?);
+            }
+            Ok(Response::new(Body::from(version.to_string().into_bytes())))
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn early_patches_of_1_34_restart_sets_of_1_33() {
+    let stage = Stage::with_controller_of_1_33().await;
+    stage.create(SETS, &web(3)).await;
+    stage.pass(60).await;
+    let ask = |to: &str| {
+        let (client, line) = (
+            with_version(&stage, "v1.33.5"),
+            format!("preflight --to {to}"),
+        );
+        let stage = &stage;
+        async move { stage.sts_as(client, &line).await }
+    };
+    let restarts = ask("1.34.1").await;
+    let line = "stop    restarts      the upgrade would restart pods of 1 of 1 set";
+    assert!(restarts.contains(line), "{restarts}");
+    assert!(
+        restarts.contains("default/web: v1.34.1 would delete pod web-2"),
+        "{restarts}"
+    );
+    let end = "1 check blocks the upgrade\nexit code 2\n";
+    assert!(restarts.ends_with(end), "{restarts}");
+
+    let careful = ask("1.34").await;
+    let line = "todo    restarts      the upgrade would restart no pod of 1 set, but v1.34.0 and \
+                v1.34.1 would restart those of 1: use v1.34.2 or later";
+    assert!(careful.contains(line), "{careful}");
+    let fine = ask("v1.34.2").await;
+    assert!(
+        fine.contains("ok      restarts      the upgrade would restart no pod"),
+        "{fine}"
+    );
+    let steps = ask("1.36").await;
+    let line = "upgrade one minor version at a time: v1.34, v1.35, v1.36";
+    assert!(steps.contains(line), "{steps}");
+    assert!(
+        steps.contains("event messages begin with \"Create Pod\""),
+        "{steps}"
+    );
+}
+
+/// A cluster with an ordinary set, one of the policy `Parallel` and one of the strategy `OnDelete`.
+pub(crate) async fn three_sets() -> Stage {
+    let stage = Stage::start().await;
+    for (name, members) in [
+        ("web", json!({})),
+        ("wide", json!({"podManagementPolicy": "Parallel"})),
+        ("slow", json!({"updateStrategy": {"type": "OnDelete"}})),
+    ] {
+        let mut set = web(1);
+        set["metadata"]["name"] = json!(name);
+        set["spec"]["selector"]["matchLabels"] = json!({"app": name});
+        set["spec"]["template"]["metadata"]["labels"] = json!({"app": name});
+        for (member, value) in members.as_object().expect("members") {
+            set["spec"][member] = value.clone();
+        }
+        stage.create(SETS, &set).await;
+    }
+    stage.pass(60).await;
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn upgrade_to_1_37_changes_strategies_and_policies() {
+    let stage = three_sets().await;
+    let text = stage.sts("preflight --to 1.37").await;
+    assert!(
+        text.contains("ok      versions      v1.36.2 to v1.37"),
+        "{text}"
+    );
+    assert!(
+        text.contains("ok      restarts      the upgrade would restart no pod of 3 sets"),
+        "{text}"
+    );
+    assert!(
+        text.contains("todo    behaviour     2 of 3 sets would behave otherwise"),
+        "{text}"
+    );
+    assert!(
+        text.contains("default/slow: updates under OnDelete complete"),
+        "{text}"
+    );
+    assert!(
+        text.contains("default/wide: updates of this Parallel set stop"),
+        "{text}"
+    );
+    assert!(!text.contains("default/web:"), "{text}");
+    assert!(
+        text.ends_with("1 open point before the upgrade\nexit code 2\n"),
+        "{text}"
+    );
+    // A flag keeps the gate, and with it the budget.
+    let pod = json!({
+        "metadata": {"name": "kcm", "labels": {"component": "kube-controller-manager"}},
+        "spec": {"containers": [{"name": "kcm", "image": "kcm:1",
+            "args": ["--feature-gates=MaxUnavailableStatefulSet=false"]}]},
+    });
+    let pods = "/api/v1/namespaces/kube-system/pods";
+    stage.create(pods, &pod).await;
+    let text = stage.sts("preflight --to 1.37").await;
+    assert!(!text.contains("default/wide"), "{text}");
+}
+
+/// A rollout that waits for a broken pod goes on in the new version.
+#[tokio::test(start_paused = true)]
+async fn unsettled_sets_are_compared_by_their_next_step() {
+    let stage = Stage::start().await;
+    let mut set = web(3);
+    set["spec"]["podManagementPolicy"] = json!("Parallel");
+    let annotation = json!({"kubelet.test-control-plane/crash": "{}"});
+    set["spec"]["template"]["metadata"]["annotations"] = annotation;
+    stage.create(SETS, &set).await;
+    stage.pass(60).await;
+    let annotation = json!({"kubelet.test-control-plane/crash": null,
+        "kubelet.test-control-plane/start-delay": "300s"});
+    let template = json!({"metadata": {"annotations": annotation}});
+    stage
+        .patch(
+            "/apis/apps/v1/namespaces/default/statefulsets/web",
+            &json!({"spec": {"template": template}}),
+        )
+        .await;
+    stage.pass(30).await;
+    let text = stage.sts("preflight --to 1.37").await;
+    assert!(
+        text.contains("no pod of 1 set; unsettled sets: 1"),
+        "{text}"
+    );
+    assert!(
+        text.contains("default/web: v1.37 would delete pod web-"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn unknown_and_older_versions_are_rejected() {
+    let stage = Stage::start().await;
+    let older = stage.sts("preflight --to 1.35").await;
+    let line = "v1.35 is older than the server's v1.36.2: only upgrades are checked";
+    assert!(older.contains(line), "{older}");
+    let newer = stage.sts("preflight --to 1.40").await;
+    assert!(
+        newer.contains("the behaviour of v1.40 is unknown"),
+        "{newer}"
+    );
+    let partly = stage.sts("preflight --to 1.38").await;
+    assert!(
+        partly.contains("only one change of v1.38 is known so far"),
+        "{partly}"
+    );
+}

@@ -76,6 +76,17 @@ impl Stage {
         stage
     }
 
+    /// Starts a cluster with a controller like that of a real 1.33, which compares revisions byte by
+    /// byte.
+    pub(crate) async fn with_controller_of_1_33() -> Self {
+        let mut stage = Self::without_controller().await;
+        stage.start_controller_with(FeatureGates {
+            stateful_set_semantic_revision_comparison: false,
+            ..FeatureGates::at(KubeVersion::v1(33))
+        });
+        stage
+    }
+
     /// Starts a cluster without a controller.
     pub(crate) async fn without_controller() -> Self {
         Self::with_plane(|plane| plane).await
