@@ -6,9 +6,13 @@ use std::process::{Command, Output};
 
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::auth::Identity;
+use serde_json::{Value, json};
 use statefulset_client::clock::{Clock as _, SystemClock};
+use statefulset_client::rest::RestClient;
+use statefulset_controller::StatefulSetController;
+use tokio::task::JoinSet;
 
-use crate::stage::web;
+use crate::stage::{SET, SETS, web};
 
 /// A kubeconfig that is removed at the end.
 struct Kubeconfig(PathBuf);
@@ -104,6 +108,82 @@ async fn program_answers_over_a_port() {
         text(&stopped.stderr)
     );
     assert_eq!(stopped.status.code(), Some(1));
+}
+
+/// Exit codes of the program in a cluster with a controller, in real time.
+#[tokio::test(flavor = "multi_thread")]
+async fn program_waits_plans_and_explains_over_a_port() {
+    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let plane = TestControlPlane::builder().starting_at(SystemClock.now());
+    let plane = plane.all_actors().listen(loopback).start().await;
+    let account = Identity::service_account("kube-system", "statefulset-controller");
+    let client = RestClient::new(plane.client_as(account));
+    let controller = StatefulSetController::builder_with_clients(client.clone(), client).build();
+    let controller = controller.expect("no election is configured");
+    let mut controllers = JoinSet::new();
+    controllers.spawn(controller.run(std::future::pending()));
+    let admin = Kubeconfig::new("sts-cluster");
+    let written = plane.write_kubeconfig(&admin.0);
+    written.expect("the kubeconfig is written");
+    let send = |method: &str, path: &str, kind: &str, body: &Value| {
+        let request = http::Request::builder()
+            .method(method)
+            .uri(format!("{path}?propagationPolicy=Background"))
+            .header("content-type", kind)
+            .body(body.to_string().into_bytes())
+            .expect("the request is valid");
+        let client = plane.client();
+        async move {
+            let answer = client.request_text(request).await;
+            answer.unwrap_or_else(|error| panic!("{error}"))
+        }
+    };
+    let (json, merge) = ("application/json", "application/merge-patch+json");
+    send("POST", SETS, json, &web(2)).await;
+    let complete = admin.sts("wait web --timeout=60s").await;
+    assert_eq!(complete.status.code(), Some(0), "{complete:?}");
+
+    let claim = "/api/v1/namespaces/default/persistentvolumeclaims/data-web-1";
+    send("DELETE", claim, json, &json!({})).await;
+    let why = admin.sts("why web").await;
+    assert!(
+        text(&why.stdout).contains("claim data-web-1 is being deleted"),
+        "{why:?}"
+    );
+    let plan = admin.sts("plan web --image app=app:2").await;
+    assert_eq!(plan.status.code(), Some(2), "{plan:?}");
+    assert!(
+        text(&plan.stdout).contains("DATA LOSS: claim data-web-1 "),
+        "{plan:?}"
+    );
+
+    let strategy = json!({"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}});
+    send("PATCH", SET, merge, &strategy).await;
+    let annotations = json!({"example.com/restarted": "now"});
+    let template = json!({"metadata": {"annotations": annotations}});
+    send(
+        "PATCH",
+        SET,
+        merge,
+        &json!({"spec": {"template": template}}),
+    )
+    .await;
+    let stuck = admin.sts("wait web --timeout=60s").await;
+    assert_eq!(stuck.status.code(), Some(2), "{stuck:?}");
+    assert!(
+        text(&stuck.stdout).contains("does not resolve on-delete"),
+        "{stuck:?}"
+    );
+    let available = admin.sts("wait web --for=available --timeout=60s").await;
+    assert_eq!(available.status.code(), Some(0), "{available:?}");
+    let upgrade = admin.sts("preflight --to 1.37").await;
+    assert_eq!(upgrade.status.code(), Some(2), "{upgrade:?}");
+    assert!(
+        text(&upgrade.stdout).contains("default/web: updates under OnDelete"),
+        "{upgrade:?}"
+    );
+    controllers.shutdown().await;
+    plane.stop().await;
 }
 
 #[tokio::test]
