@@ -21,14 +21,28 @@ impl<'a> Case<'a> {
     /// The command that deletes a pod, unless it is being deleted. With a finalizer or on a lost
     /// node its deletion doesn't end by itself, so the command doesn't wait.
     pub(super) fn delete_pod(self, name: &str) -> Option<String> {
-        let pod = self.snapshot.pod(name);
-        if pod.is_some_and(|pod| pod.metadata.deletion_timestamp.is_some()) {
+        self.delete_pods(&[name.to_owned()])
+    }
+
+    /// The command that deletes those of these pods that aren't being deleted.
+    pub(super) fn delete_pods(self, names: &[String]) -> Option<String> {
+        let pod = |name: &&String| self.snapshot.pod(name);
+        let is_deleted = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
+        let is_slow = |pod: &Pod| !pod.metadata.finalizers.is_empty() || self.is_on_lost_node(pod);
+        let left = names
+            .iter()
+            .filter(|name| !pod(name).is_some_and(is_deleted));
+        let left: Vec<&String> = left.collect();
+        if left.is_empty() {
             return None;
         }
-        let is_slow =
-            pod.is_some_and(|pod| !pod.metadata.finalizers.is_empty() || self.is_on_lost_node(pod));
-        let wait = if is_slow { " --wait=false" } else { "" };
-        Some(self.kubectl(&format!("delete pod {name}{wait}")))
+        let waits = if left.iter().filter_map(pod).any(is_slow) {
+            " --wait=false"
+        } else {
+            ""
+        };
+        let left: Vec<&str> = left.into_iter().map(String::as_str).collect();
+        Some(self.kubectl(&format!("delete pod {}{waits}", left.join(" "))))
     }
 
     /// Reports whether the pod's node is not ready.

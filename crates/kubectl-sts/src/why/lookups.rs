@@ -30,9 +30,20 @@ pub(super) async fn settle(
                 return finding;
             };
             let quota = text.and_then(|text| decode::<Quota>(&text).ok());
-            let message = refused::failed(case, decision).map(|(_, event)| &event.message);
-            // A deleted quota refuses nothing.
-            quota.is_none_or(|quota| message.is_some_and(|it| quota::has_room(it, &quota)))
+            let failed = refused::failed(case, decision);
+            match (quota, failed) {
+                (Some(quota), Some((write, event))) => {
+                    let message = &event.message;
+                    let used = |resource: &str| quota.used(resource);
+                    // The limits and the used amounts may have changed since the refusal.
+                    if let Some(raise) = quota::raise(case, write, message, &name, used) {
+                        finding.resolve = vec![raise];
+                    }
+                    quota::has_room(message, &quota)
+                }
+                // A deleted quota refuses nothing.
+                (quota, _) => quota.is_none(),
+            }
         }
         Some(Doubt::ServiceAccount(name)) => {
             let found = server.get(&SERVICE_ACCOUNTS, namespace, &name).await;

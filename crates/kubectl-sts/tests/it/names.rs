@@ -180,6 +180,9 @@ async fn on_delete_leaves_terminating_pods_out() {
     stage.pass(30).await;
     let hold = json!({"metadata": {"finalizers": ["example.com/hold"]}});
     stage.patch(&format!("{PODS}/web-2"), &hold).await;
+    let answer = why(&stage).await;
+    let delete = "kubectl -n default delete pod web-0 web-1 web-2 --wait=false";
+    assert_eq!(answer["resolve"], json!([delete]), "{answer:#}");
     kubectl(&stage, "kubectl -n default delete pod web-2").await;
     for _ in 0..10 {
         let answer = why(&stage).await;

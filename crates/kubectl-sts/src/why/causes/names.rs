@@ -48,7 +48,9 @@ fn held(case: Case<'_>, pod: &Pod) -> Finding {
             "the name {name} is held by a pod {whose}, which is terminating{since}: {}",
             finding.text
         );
-        let shown = format!("pod {name} has uid {uid}");
+        let node = pod.spec.node_name.as_str();
+        let place = if node.is_empty() { "no node" } else { node };
+        let shown = format!("pod {name} has uid {uid} and is on {place}");
         return Finding {
             cause: "name-terminating",
             text,
@@ -90,7 +92,7 @@ fn held(case: Case<'_>, pod: &Pod) -> Finding {
 pub(in crate::why) fn too_long(case: Case<'_>, decision: &Decision) -> Option<Finding> {
     let pod = created(decision).next()?;
     let revision = &case.set.status.update_revision;
-    let (what, length) = if revision.len() > LENGTH_MAX {
+    let (labels, size) = if revision.len() > LENGTH_MAX {
         (
             format!("the label controller-revision-hash ({revision})"),
             revision.len(),
@@ -105,13 +107,19 @@ pub(in crate::why) fn too_long(case: Case<'_>, decision: &Decision) -> Option<Fi
     };
     let set = &case.set.metadata.name;
     let text = format!(
-        "the name of the set has {} characters, so {what} of its pods would have {length}, more \
+        "the name of the set has {} characters, so {labels} of its pods would have {size}, more \
          than {LENGTH_MAX}",
         set.len()
     );
     let warnings = case.snapshot.warnings(&case.set.metadata.uid).iter();
-    let mut failures = warnings.filter(|event| event.reason == "FailedCreate");
-    let shown = failures.next().map(Case::event);
+    let failed = warnings.filter(|event| event.reason == "FailedCreate");
+    let failed: Vec<_> = failed.collect();
+    let most = LENGTH_MAX.to_string();
+    let shown = failed.iter().find(|event| event.message.contains(&most));
+    if shown.is_none() && !failed.is_empty() {
+        return None;
+    }
+    let shown = shown.map(|event| Case::event(event));
     Some(
         Finding::stuck("name-too-long", text)
             .shown_by(shown)

@@ -14,12 +14,13 @@ pub(super) fn refusal(case: Case<'_>, next: &Write, message: &str) -> Option<Fin
     if let Some(quota) = after(message, "exceeded quota: ") {
         let text = format!("the quota {quota} leaves no room for {}", next.name);
         let finding = Finding::stuck("quota", text).doubted_by(Doubt::Quota(quota.to_owned()));
-        return Some(match raised(message, missing(case, next)) {
-            Some(hard) => {
-                let patch = format!(r#"{{"spec":{{"hard":{{{hard}}}}}}}"#);
-                let command = format!("patch resourcequota {quota} --type=merge -p '{patch}'");
-                finding.resolved_by(case.kubectl(&command))
-            }
+        let used = amounts(message, "used: ").unwrap_or_default();
+        let used = |resource: &str| {
+            let mut used = used.iter().filter(|(found, _)| *found == resource);
+            used.next().map(|(_, amount)| amount.clone())
+        };
+        return Some(match raise(case, next, message, quota, used) {
+            Some(command) => finding.resolved_by(command),
             None => finding.but(format!("raise the quota {quota}")),
         });
     }
@@ -60,13 +61,25 @@ fn missing(case: Case<'_>, next: &Write) -> u64 {
     desired.saturating_sub(existing).max(1)
 }
 
+/// The command that raises a quota by the requests of all missing objects.
+pub(in crate::why) fn raise(
+    case: Case<'_>,
+    next: &Write,
+    message: &str,
+    quota: &str,
+    used: impl Fn(&str) -> Option<Quantity>,
+) -> Option<String> {
+    let hard = raised(message, missing(case, next), used)?;
+    let patch = format!(r#"{{"spec":{{"hard":{{{hard}}}}}}}"#);
+    let command = format!("patch resourcequota {quota} --type=merge -p '{patch}'");
+    Some(case.kubectl(&command))
+}
+
 /// The limits of a quota that admit this number of objects more, as members of JSON.
-fn raised(message: &str, missing: u64) -> Option<String> {
+fn raised(message: &str, missing: u64, used: impl Fn(&str) -> Option<Quantity>) -> Option<String> {
     let requested = amounts(message, "requested: ")?;
-    let used = amounts(message, "used: ")?;
     let hard = requested.iter().map(|(resource, requested)| {
-        let (_, used) = used.iter().find(|(found, _)| found == resource)?;
-        let hard = used.checked_add(&times(requested, missing)?)?;
+        let hard = used(resource)?.checked_add(&times(requested, missing)?)?;
         Some(format!(r#""{resource}":"{hard}""#))
     });
     let hard: Option<Vec<String>> = hard.collect();
@@ -132,9 +145,18 @@ mod tests {
     fn limits_are_raised_with_their_units() {
         assert_eq!(after(MESSAGE, "exceeded quota: "), Some("q"));
         let hard = r#""count/pods":"5","requests.cpu":"2500m","requests.memory":"5632Mi""#;
-        assert_eq!(raised(MESSAGE, 3).as_deref(), Some(hard));
+        let used = |resource: &str| {
+            let used = match resource {
+                "count/pods" => "2",
+                "requests.cpu" => "1000m",
+                _ => "1Gi",
+            };
+            used.parse().ok()
+        };
+        assert_eq!(raised(MESSAGE, 3, used).as_deref(), Some(hard));
         let odd = "exceeded quota: q, requested: cpu=a lot, used: cpu=1, limited: cpu=1";
-        assert_eq!(raised(odd, 1), None);
+        assert_eq!(raised(odd, 1, used), None);
+        assert_eq!(raised(MESSAGE, 1, |_| None), None);
     }
 
     #[test]

@@ -65,11 +65,12 @@ fn set_partition(case: Case<'_>, partition: i64) -> String {
 
 /// The cause if the user must delete outdated pods.
 pub(in crate::why) fn on_delete(case: Case<'_>) -> Finding {
-    let pods = outdated(case).join(" ");
-    let text = format!("the strategy OnDelete leaves the deletion of {pods} to the user");
-    Finding::stuck("on-delete", text)
-        .resolved_by(case.kubectl(&format!("delete pod {pods}")))
-        .but("this deletes all of them at once: delete them one by one to stay available")
+    let pods = outdated(case);
+    let names = pods.join(" ");
+    let text = format!("the strategy OnDelete leaves the deletion of {names} to the user");
+    let mut finding = Finding::stuck("on-delete", text);
+    finding.resolve.extend(case.delete_pods(&pods));
+    finding.but("this deletes all of them at once: delete them one by one to stay available")
 }
 
 /// Returns to the revision before, or names the fix. An ordered set then still waits for the broken
