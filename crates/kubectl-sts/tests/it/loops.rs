@@ -1,6 +1,7 @@
 //! Pods that run into the same trouble again and again, as `why` explains them.
 
 use jiff::{SignedDuration, Timestamp};
+use kube_test_control_plane::actors::Crash;
 use serde_json::{Value, json};
 
 use crate::kubectl::kubectl;
@@ -254,6 +255,23 @@ async fn restarts_between_ready_phases_are_named() {
         assert_eq!(answer["cause"], "crash-loop", "{answer:#}");
         stage.pass(10).await;
     }
+}
+
+/// Restarts that are long over don't explain a pod that is unready now.
+#[tokio::test(start_paused = true)]
+async fn past_restarts_are_no_loop() {
+    let stage = complete().await;
+    let pods = stage.plane.pods();
+    for _ in 0..3 {
+        pods.crash("default", "web-1", Crash::default()).await;
+        stage.pass(400).await;
+    }
+    stage.pass(900).await;
+    assert_eq!(why(&stage).await["cause"], "settled");
+    pods.set_ready("default", "web-1", false).await;
+    stage.pass(5).await;
+    let answer = why(&stage).await;
+    assert_eq!(answer["cause"], "pod-starting", "{answer:#}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,5 @@
 //! Containers that don't run or aren't ready.
 
-use jiff::SignedDuration;
-
 use super::rollout::undo;
 use crate::model::{ContainerStatus, ContainerTerminated, Pod};
 use crate::why::case::Case;
@@ -23,7 +21,7 @@ const CONFIG: [&str; 3] = [
 const BACK_OFF: &str = "CrashLoopBackOff";
 /// Restarts from which on a container counts as restarting again and again.
 const RESTARTS_MIN: i64 = 2;
-/// Seconds after the last restart in which a ready container counts as restarting.
+/// Seconds after the last end in which a running container counts as restarting.
 const RECENT_SECONDS: i64 = 600;
 
 /// The broken container of a pod that isn't ready, if any.
@@ -36,9 +34,11 @@ pub(in crate::why) fn find(case: Case<'_>, pod: &Pod) -> Option<Finding> {
         } else if CONFIG.contains(&reason) {
             Some(config(case, pod, container))
         } else {
-            let is_looping = reason == BACK_OFF || container.restart_count >= RESTARTS_MIN;
+            let backs_off = reason == BACK_OFF;
+            let is_looping = backs_off || container.restart_count >= RESTARTS_MIN;
             let last = last_end(container).filter(|_| !container.ready)?;
-            let counts = last.exit_code != 0 || is_looping;
+            let is_recent = backs_off || is_recent(case, last, RECENT_SECONDS);
+            let counts = is_recent && (last.exit_code != 0 || is_looping);
             counts.then(|| restarts(case, pod, container, last))
         }
     })
@@ -48,14 +48,18 @@ pub(in crate::why) fn find(case: Case<'_>, pod: &Pod) -> Option<Finding> {
 /// for long enough.
 pub(in crate::why) fn restarting(case: Case<'_>, pod: &Pod) -> Option<Finding> {
     let recent = RECENT_SECONDS.max(case.set.spec.min_ready_seconds);
-    let recent = SignedDuration::from_secs(recent);
     pod.containers().find_map(|container| {
         let last = last_end(container)?;
-        let ended = last.finished_at?;
-        let is_recent = case.snapshot.now.duration_since(ended) <= recent;
+        let is_recent = is_recent(case, last, recent);
         let is_looping = container.restart_count >= RESTARTS_MIN && is_recent;
         is_looping.then(|| restarts(case, pod, container, last))
     })
+}
+
+/// Reports whether a container ended in the last seconds. An end without a time counts.
+fn is_recent(case: Case<'_>, last: &ContainerTerminated, seconds: i64) -> bool {
+    let ended = last.finished_at;
+    ended.is_none_or(|ended| case.seconds_since(ended) <= seconds)
 }
 
 fn last_end(container: &ContainerStatus) -> Option<&ContainerTerminated> {

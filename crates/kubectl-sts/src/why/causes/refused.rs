@@ -6,10 +6,17 @@ use crate::model::Event;
 use crate::why::case::Case;
 use crate::why::finding::{Doubt, Finding};
 
+/// Consideration after every fix.
+const RETRY: &str = "after the fix, the controller tries again in 1000 s at most, and at once after \
+                     any change of the set";
+
 /// The cause if the server refuses the controller's next step.
 pub(in crate::why) fn find(case: Case<'_>, decision: &Decision) -> Option<Finding> {
     let (write, event) = failed(case, decision)?;
-    Some(refusal(case, write, event))
+    let finding = refusal(case, write, event);
+    let caution = finding.caution.as_ref();
+    let caution = caution.map_or_else(|| RETRY.to_owned(), |it| format!("{it}; {RETRY}"));
+    Some(finding.but(caution))
 }
 
 /// The first write that failed when the controller sent it last, with the event.
