@@ -169,6 +169,7 @@ async fn loop_of_a_new_revision_is_undone() {
         let annotations = json!({
             "kubelet.test-control-plane/outcome": outcome,
             "kubelet.test-control-plane/cause": cause,
+            "kubelet.test-control-plane/ready-delay": "5s",
         });
         let template = json!({"metadata": {"annotations": annotations}});
         stage

@@ -53,17 +53,15 @@ fn since(case: Case<'_>, pod: &Pod) -> Option<Timestamp> {
     let ready = pod.condition("Ready")?;
     let changed = ready.last_transition_time?;
     let failures = failures(case, pod);
-    let settled = settled_after(pod);
-    // Every change after the start is a loss, or follows one.
+    let first_loss = failures.as_ref().map_or(changed, |it| it.first);
+    let started = start_seconds(pod);
     let has_lost = if pod.is_ready() {
-        settled.is_some_and(|settled| seconds(start, changed) > settled)
+        has_recovered(pod, start, changed, failures.as_ref())
     } else {
         seconds(start, changed) > START_SECONDS
     };
     let min_ready = case.set.spec.min_ready_seconds;
-    let first_loss = failures.as_ref().map_or(changed, |it| it.first);
-    let grace = settled.unwrap_or_default() + min_ready;
-    let was_available = seconds(start, first_loss) > grace;
+    let was_available = seconds(start, first_loss) > started + min_ready;
     let since = if was_available { first_loss } else { created };
     if loses_often(pod, failures.as_ref()) {
         return Some(since);
@@ -78,12 +76,34 @@ fn since(case: Case<'_>, pod: &Pod) -> Option<Timestamp> {
     (has_lost && is_overdue).then_some(created)
 }
 
-/// Seconds from the start of the containers after which they were ready for the first time, if they
-/// became so without a failed probe; none if a probe may delay that indefinitely.
-fn settled_after(pod: &Pod) -> Option<i64> {
-    let has_probe = slowest_probe(pod).is_some();
-    let is_gated = !pod.spec.readiness_gates.is_empty();
-    (!has_probe && !is_gated).then_some(START_SECONDS)
+/// Reports whether a ready pod was ready before and lost its readiness in between.
+fn has_recovered(
+    pod: &Pod,
+    start: Timestamp,
+    changed: Timestamp,
+    failures: Option<&Failures>,
+) -> bool {
+    let started = start_seconds(pod);
+    match (slowest_probe(pod), failures) {
+        // Without a probe a pod is ready as soon as its containers run.
+        (None, _) => pod.spec.readiness_gates.is_empty() && seconds(start, changed) > started,
+        (Some(_), None) => false,
+        (Some(_), Some(failures)) => {
+            // A slow start fails from the first probe on, so a later first failure follows a
+            // success, unless a startup probe delays the others.
+            let mut containers = pod.spec.containers.iter();
+            let is_delayed = containers.any(|container| container.startup_probe.is_some());
+            has_successes_between(pod, failures)
+                || !is_delayed && seconds(start, failures.first) > started
+        }
+    }
+}
+
+/// Seconds from the start of the containers in which the probes of a slow start have failed.
+fn start_seconds(pod: &Pod) -> i64 {
+    slowest_probe(pod).map_or(START_SECONDS, |probe| {
+        probe.initial_delay_seconds + 2 * probe.period_seconds + START_SECONDS
+    })
 }
 
 /// Reports whether the probes show at least two losses of readiness.
@@ -95,12 +115,18 @@ fn loses_often(pod: &Pod, failures: Option<&Failures>) -> bool {
         // Without a probe each failure is a loss.
         None => failures.count >= 2,
         Some(probe) => {
-            let period = probe.period_seconds.max(1);
-            let tries = seconds(failures.first, failures.last) / period + 1;
-            let has_succeeded_between = failures.count + 2 <= tries;
-            has_succeeded_between && failures.count >= 2 * probe.failure_threshold.max(1)
+            let threshold = probe.failure_threshold.max(1);
+            has_successes_between(pod, failures) && failures.count >= 2 * threshold
         }
     }
+}
+
+/// Reports whether probes succeeded between the failures: there are fewer failures than tries.
+fn has_successes_between(pod: &Pod, failures: &Failures) -> bool {
+    slowest_probe(pod).is_some_and(|probe| {
+        let tries = seconds(failures.first, failures.last) / probe.period_seconds.max(1) + 1;
+        failures.count + 2 <= tries
+    })
 }
 
 /// The probe with the longest period that the pod's readiness needs.
