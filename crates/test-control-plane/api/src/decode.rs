@@ -181,9 +181,11 @@ pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     draft.value["apiVersion"] = json!(found_version);
     draft.value["kind"] = json!(found_kind);
     let metadata = draft.value.get("metadata");
-    if metadata.is_some_and(|m| !m.is_object() && !m.is_null()) {
+    if let Some(metadata) = metadata.filter(|m| !m.is_object() && !m.is_null()) {
+        let found = go::json::type_name(&metadata.to_string());
         return Err(ApiError::bad_request(format!(
-            "{found_kind} in version {:?} cannot be handled as a {}: metadata is not an object",
+            "{found_kind} in version {:?} cannot be handled as a {}: json: cannot unmarshal {found} \
+             into Go struct field {found_kind}.metadata of type v1.ObjectMeta",
             kind.version, kind.kind
         )));
     }
@@ -216,7 +218,7 @@ fn beginning(body: &[u8]) -> String {
 }
 
 /// Returns the reason why the kind of JSON text can't be read, or `None` if it can.
-fn type_error(text: &[u8]) -> Option<String> {
+pub(crate) fn type_error(text: &[u8]) -> Option<String> {
     if let Some(message) = go::json::syntax_error(text) {
         return Some(message);
     }

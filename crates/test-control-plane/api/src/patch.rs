@@ -1,19 +1,25 @@
 //! Patches: JSON patch, merge patch, strategic merge patch.
 
 mod json;
+mod struct_order;
 
 use kube_apimachinery::schema::TypeName;
 use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
 use serde_json::{Value, json};
 
 use crate::decode;
-use crate::go::json::cursor::{Cursor, is_huge, numbers};
+use crate::go;
+use crate::go::json::cursor::{is_huge, numbers};
 use crate::go::json::held;
 use crate::go::json::raw::compact;
 use crate::go::json::read::{DuplicateMembers, Expect, Scope, read, read_checked};
 use crate::kinds::{Kind, Trait, type_of};
 use crate::object::{Draft, raw_member};
-use crate::status::{ApiError, ApiResult};
+use crate::options::FieldValidation;
+use crate::status::{ApiError, ApiResult, FieldError};
+
+pub use json::JsonPatch;
+pub(crate) use json::MEMBERS;
 
 /// Returns true if the content type is that of server-side apply.
 pub fn is_apply(content_type: &str) -> bool {
@@ -26,25 +32,49 @@ const CUSTOM_FORMATS: [&str; 2] = [
     "application/merge-patch+json",
 ];
 
+/// The format of strategic merge patches.
+const STRATEGIC_FORMAT: &str = "application/strategic-merge-patch+json";
+
 /// A parsed patch.
 #[derive(Clone, Debug)]
 pub enum Patch {
-    /// RFC 6902, with the operations as sent.
-    Json(Vec<Value>),
+    /// RFC 6902.
+    Json(JsonPatch),
     /// RFC 7396.
     Merge(Value),
     /// Kubernetes' strategic merge patch, which merges lists by key.
     Strategic(Value),
 }
 
+/// The result of a patch.
+#[derive(Clone, Debug)]
+pub struct Patched {
+    /// The new object.
+    pub draft: Draft,
+    /// The text of a JSON patch's result.
+    text: Option<Vec<u8>>,
+}
+
+impl Patched {
+    /// Returns the text that the reference decodes.
+    pub(crate) fn text(&self) -> Vec<u8> {
+        let text = self.text.clone();
+        text.unwrap_or_else(|| self.draft.to_value().to_string().into_bytes())
+    }
+}
+
 impl Patch {
-    /// Parses a patch.
+    /// Checks the content type of a patch.
     ///
     /// # Errors
     ///
-    /// 415 for another content type, 400 for a body that isn't such a patch.
-    pub fn parse(kind: &Kind, content_type: &str, body: &[u8]) -> ApiResult<Self> {
-        if kind.custom.is_some() && !CUSTOM_FORMATS.contains(&decode::media_type(content_type)) {
+    /// 415 for another content type than those of patches.
+    pub fn check_content_type(kind: &Kind, content_type: &str) -> ApiResult<()> {
+        let content_type = decode::media_type(content_type);
+        if CUSTOM_FORMATS.contains(&content_type) {
+            return Ok(());
+        }
+        if kind.custom.is_some() {
             let message = format!(
                 "the body of the request was in an unknown format - accepted media types include: \
                  {}, application/apply-patch+yaml",
@@ -52,30 +82,33 @@ impl Patch {
             );
             return Err(ApiError::new(415, "UnsupportedMediaType", message));
         }
-        match decode::media_type(content_type) {
-            "application/json-patch+json" => operations(kind, body).map_err(undecodable),
-            "application/merge-patch+json" => {
-                object(kind, body).map(Self::Merge).map_err(undecodable)
-            }
-            "application/strategic-merge-patch+json" => object(kind, body)
-                .map(Self::Strategic)
-                .map_err(ApiError::bad_request),
-            _ => Err(ApiError {
-                details: Some(json!({})),
-                ..ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
-            }),
+        if content_type == STRATEGIC_FORMAT {
+            return Ok(());
         }
+        Err(ApiError {
+            details: Some(json!({})),
+            ..ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+        })
     }
 
-    /// Returns true if the patch applies to only one resource version.
-    pub fn names_resource_version(&self) -> bool {
-        match self {
-            Self::Json(operations) => operations.iter().any(|operation| {
-                operation.get("path") == Some(&json!("/metadata/resourceVersion"))
-            }),
-            Self::Merge(patch) | Self::Strategic(patch) => patch
-                .pointer("/metadata/resourceVersion")
-                .is_some_and(|version| !version.is_null()),
+    /// Parses a patch.
+    ///
+    /// # Errors
+    ///
+    /// 415 for another content type, 400 for a body that isn't such a patch.
+    pub fn parse(
+        kind: &Kind,
+        content_type: &str,
+        body: &[u8],
+        validation: FieldValidation,
+    ) -> ApiResult<Self> {
+        Self::check_content_type(kind, content_type)?;
+        match decode::media_type(content_type) {
+            "application/json-patch+json" => JsonPatch::parse(body, validation).map(Self::Json),
+            STRATEGIC_FORMAT => object(kind, body)
+                .map(Self::Strategic)
+                .map_err(ApiError::bad_request),
+            _ => object(kind, body).map(Self::Merge).map_err(undecodable),
         }
     }
 
@@ -84,50 +117,119 @@ impl Patch {
     /// # Errors
     ///
     /// 422 or 400 for a patch that can't be applied to this object.
-    pub fn apply(&self, kind: &Kind, old: &Draft) -> ApiResult<Draft> {
-        let raw = kind.has(Trait::RawData).then(|| old.data.clone()).flatten();
-        let touches_data = match self {
-            Self::Json(operations) => operations.iter().any(|operation| {
-                ["path", "from"].iter().any(|member| {
-                    let path = operation.get(member).and_then(Value::as_str);
-                    path.is_some_and(|p| p.is_empty() || p == "/data" || p.starts_with("/data/"))
-                })
-            }),
-            Self::Merge(patch) => patch.get("data").is_some(),
+    pub fn apply(&self, kind: &Kind, old: &Draft) -> ApiResult<Patched> {
+        let mut patched = match self {
+            Self::Json(patch) => {
+                let text = patch.apply(&old.encode())?;
+                let draft = Draft::parse(kind, &text).map_err(|_| {
+                    let why = decode::type_error(&text).unwrap_or_default();
+                    unreadable(&String::from_utf8_lossy(&text), &why)
+                })?;
+                Patched {
+                    draft,
+                    text: Some(text),
+                }
+            }
+            Self::Merge(patch) => {
+                let apply = |value: &mut Value| {
+                    json_patch::merge(value, patch);
+                    Ok(())
+                };
+                merged(kind, old, patch.get("data").is_none(), apply)?
+            }
             // A strategic patch decodes the data too, which sorts its members.
-            Self::Strategic(_) => true,
+            Self::Strategic(patch) => merged(kind, old, false, |value| {
+                *value = strategic(kind, value, patch)?;
+                Ok(())
+            })?,
         };
-        let kept = raw.filter(|_| !touches_data);
-        let mut value = if kept.is_some() {
-            old.value.clone()
-        } else {
-            old.to_value()
-        };
-        match self {
-            Self::Json(operations) => json::apply(&mut value, operations)?,
-            Self::Merge(patch) => json_patch::merge(&mut value, patch),
-            Self::Strategic(patch) => value = strategic(kind, &value, patch)?,
-        }
-        if !value.is_object() {
-            return Err(ApiError::unprocessable());
-        }
-        let mut draft = match kept {
-            Some(data) => Draft {
-                value,
-                data: Some(held::hold(&compact(&held::release(&data)))),
-            },
-            None => Draft::from_value(kind, value),
-        };
-        let (version, name) = (kind.api_version(), &kind.kind);
         // Another kind or version of a custom resource is an error of its validation.
-        if kind.custom.is_some() || draft.value.get("kind").is_some_and(|k| k == "Scale") {
-            return Ok(draft);
+        let found = patched.draft.value.get("kind");
+        if kind.custom.is_some() || found.is_some_and(|kind| kind == "Scale") {
+            return Ok(patched);
         }
-        decode::check_type(kind, &mut draft)?;
-        draft.value["apiVersion"] = json!(version);
-        draft.value["kind"] = json!(name);
-        Ok(draft)
+        if let Self::Strategic(_) = self {
+            // The reference decodes the object into its own type, with any kind.
+            patched.draft.value["apiVersion"] = json!(kind.api_version());
+            patched.draft.value["kind"] = json!(kind.kind);
+        } else if let Some(why) = decode::type_error(&patched.text()) {
+            return Err(unreadable(&self.shown(kind, &patched), &why));
+        } else if patched.draft.text("/apiVersion").unwrap_or("").is_empty() {
+            // The reference decodes the object into its internal type, which has no `metadata`.
+            patched.draft = Draft {
+                value: json!({}),
+                data: None,
+            };
+        }
+        if let Err(error) = decode::check_type(kind, &mut patched.draft) {
+            return Err(self.undecodable(kind, error, Some(&patched)));
+        }
+        Ok(patched)
     }
+
+    /// Converts the error of an undecodable body to that of a patch with such a result.
+    pub fn undecodable(&self, kind: &Kind, error: ApiError, patched: Option<&Patched>) -> ApiError {
+        let reason = format!("cannot be handled as a {}: ", kind.kind);
+        let Some((_, why)) = error.message.split_once(&reason) else {
+            return error;
+        };
+        let shown = patched.map(|patched| self.shown(kind, patched));
+        invalid(&shown.unwrap_or_default(), why)
+    }
+
+    /// Formats the result for messages.
+    pub(crate) fn shown(&self, kind: &Kind, patched: &Patched) -> String {
+        match self {
+            Self::Strategic(patch) => go::fmt::value(patch),
+            Self::Merge(patch) => {
+                struct_order::patched(type_of(kind), &patched.draft.to_value(), Some(patch))
+            }
+            Self::Json(_) => String::from_utf8_lossy(&patched.text()).into_owned(),
+        }
+    }
+}
+
+/// Changes an object with `change`. `keeps_data` is true if raw data stays as it is.
+fn merged(
+    kind: &Kind,
+    old: &Draft,
+    keeps_data: bool,
+    change: impl FnOnce(&mut Value) -> ApiResult<()>,
+) -> ApiResult<Patched> {
+    let raw = kind.has(Trait::RawData).then(|| old.data.clone()).flatten();
+    let kept = raw.filter(|_| keeps_data);
+    let mut value = if kept.is_some() {
+        old.value.clone()
+    } else {
+        old.to_value()
+    };
+    change(&mut value)?;
+    if !value.is_object() {
+        return Err(ApiError::unprocessable());
+    }
+    let draft = match kept {
+        Some(data) => Draft {
+            value,
+            data: Some(held::hold(&compact(&held::release(&data)))),
+        },
+        None => Draft::from_value(kind, value),
+    };
+    Ok(Patched { draft, text: None })
+}
+
+/// Returns the error for a result whose kind can't be read.
+fn unreadable(result: &str, why: &str) -> ApiError {
+    invalid(
+        result,
+        &format!("couldn't get version/kind; json parse error: {why}"),
+    )
+}
+
+/// Returns the 422 for the result of a patch.
+pub(crate) fn invalid(result: &str, why: &str) -> ApiError {
+    let value = json!(result).to_string();
+    let error = FieldError::invalid_text("patch", &value, why);
+    ApiError::invalid_kind("", "", "", &[error])
 }
 
 #[expect(
@@ -136,51 +238,6 @@ impl Patch {
 )]
 fn undecodable(why: String) -> ApiError {
     ApiError::bad_request(format!("error decoding patch: {why}"))
-}
-
-fn operations(kind: &Kind, body: &[u8]) -> Result<Patch, String> {
-    match read(body, Expect::Anything, DuplicateMembers::Replace)? {
-        Value::Array(mut operations) => {
-            if let Some(other) = operations.iter().find(|o| !o.is_object() && !o.is_null()) {
-                let found = go_type(other);
-                return Err(cannot_unmarshal(found, "handlers.jsonPatchOp"));
-            }
-            take_values(kind, body, &mut operations);
-            Ok(Patch::Json(operations))
-        }
-        Value::Null => Ok(Patch::Json(Vec::new())),
-        other => Err(cannot_unmarshal(go_type(&other), "[]handlers.jsonPatchOp")),
-    }
-}
-
-/// Decodes the operations' values again, each by the type at its path.
-fn take_values(kind: &Kind, body: &[u8], operations: &mut [Value]) {
-    let mut cursor = Cursor::new(body);
-    let mut more = cursor.open(b'[', b']');
-    for operation in operations {
-        if !more {
-            return;
-        }
-        let text = cursor.raw();
-        more = cursor.next(b']');
-        let path = operation.get("path").and_then(Value::as_str);
-        let (Some(path), Some(raw)) = (path, raw_member(text, "value")) else {
-            continue;
-        };
-        let mut expect = type_of(kind).map_or(Expect::Anything, Expect::Object);
-        for step in path.split('/').skip(1) {
-            expect = expect.step(&step.replace("~1", "/").replace("~0", "~"));
-        }
-        if kind.has(Trait::RawData) && path.starts_with("/data") {
-            expect = Expect::Anything;
-        }
-        let scope = if path.starts_with("/metadata/") {
-            Scope::Metadata
-        } else {
-            Scope::Inside
-        };
-        operation["value"] = read_checked(raw, expect, DuplicateMembers::Merge, scope);
-    }
 }
 
 fn object(kind: &Kind, body: &[u8]) -> Result<Value, String> {

@@ -1,19 +1,17 @@
 //! Unknown and repeated members of a body, for `fieldValidation`.
 
-mod struct_order;
 mod walk;
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::decode::as_warnings;
-use crate::go;
-use crate::kinds::{Kind, stored, type_of};
+use crate::kinds::Kind;
 use crate::options::FieldValidation;
-use crate::patch::Patch;
+use crate::patch::{self, Patch, Patched};
 use crate::settings::{EmulatedVersion, UnknownFields};
-use crate::status::{ApiError, ApiResult, FieldError};
+use crate::status::{ApiError, ApiResult};
 
 pub use self::walk::has_repeated;
 use self::walk::{Finding, walk};
@@ -74,7 +72,7 @@ impl MemberCheck<'_> {
     }
 
     /// Finds repeated members of a patch and the unknown members that it adds to the object.
-    /// `patched` returns the object before and after the patch.
+    /// `patched` returns the object before the patch and the result.
     ///
     /// # Errors
     ///
@@ -83,7 +81,7 @@ impl MemberCheck<'_> {
         self,
         patch: &Patch,
         text: &[u8],
-        patched: impl FnOnce() -> Option<(Value, Value)>,
+        patched: impl FnOnce() -> Option<(Value, Patched)>,
     ) -> ApiResult<Vec<String>> {
         let Self {
             kind,
@@ -94,14 +92,10 @@ impl MemberCheck<'_> {
         if validation == FieldValidation::Ignore {
             return Ok(Vec::new());
         }
-        let prefix = match patch {
-            Patch::Json(_) => "json patch ",
-            Patch::Merge(_) | Patch::Strategic(_) => "",
+        let mut found = match patch {
+            Patch::Json(_) => printed(&walk::operations(text), "json patch "),
+            Patch::Merge(_) | Patch::Strategic(_) => printed(&walk::repeated(text), ""),
         };
-        let mut found: Vec<String> = walk::repeated(text)
-            .iter()
-            .map(|finding| format!("{prefix}{finding}"))
-            .collect();
         let is_strict = validation == FieldValidation::Strict;
         let patched = if is_strict || self.reports_unknown() {
             patched()
@@ -109,24 +103,26 @@ impl MemberCheck<'_> {
             None
         };
         if let Some((old, new)) = &patched {
-            let mut brought = walk(kind, version, new.to_string().as_bytes());
+            let mut brought = walk(kind, version, &new.text());
             if !brought.is_empty() {
                 // Ignore findings in the old object.
                 let known = walk(kind, version, old.to_string().as_bytes());
                 brought.retain(|finding| !known.contains(finding));
             }
-            found.extend(brought.iter().map(ToString::to_string));
+            found.extend(printed(&brought, ""));
             if let Some(custom) = &kind.custom {
-                found.extend(unknown(&custom.unknown_fields(&kind.api_version(), new)));
+                let new = new.draft.to_value();
+                found.extend(unknown(&custom.unknown_fields(&kind.api_version(), &new)));
             }
         }
         if !is_strict || found.is_empty() {
             return Ok(found);
         }
-        let new = patched.as_ref().map(|(_, new)| new);
-        let value = shown(kind, patch, new);
-        let value = value.unwrap_or_else(|| String::from_utf8_lossy(text).into_owned());
-        Err(invalid_patch(&value, &strict_error(&found)))
+        let result = match &patched {
+            Some((_, new)) => patch.shown(kind, new),
+            None => String::from_utf8_lossy(text).into_owned(),
+        };
+        Err(patch::invalid(&result, &strict_error(&found)))
     }
 
     /// Returns true if unknown fields are reported. Without `fieldValidation`, only pruned fields
@@ -147,60 +143,10 @@ fn unknown(paths: &[String]) -> impl Iterator<Item = String> {
     paths.iter().map(|path| format!("unknown field {path:?}"))
 }
 
-/// Converts the error of a PUT to that of a patch with an undecodable result. `patched` returns the
-/// object before and after the patch.
-pub fn undecodable(
-    kind: &Arc<Kind>,
-    patch: &Patch,
-    error: ApiError,
-    patched: impl FnOnce() -> Option<(Value, Value)>,
-) -> ApiError {
-    let told = format!("cannot be handled as a {}: ", stored(kind).kind);
-    let Some((_, why)) = error.message.split_once(&told) else {
-        return error;
-    };
-    let patched = patched();
-    let value = shown(kind, patch, patched.as_ref().map(|(_, new)| new));
-    invalid_patch(&value.unwrap_or_default(), why)
-}
-
-/// Formats the result of a patch for messages; `None` if the result is unknown.
-fn shown(kind: &Kind, patch: &Patch, new: Option<&Value>) -> Option<String> {
-    let of = type_of(kind);
-    Some(match patch {
-        Patch::Strategic(patch) => go::fmt::value(patch),
-        Patch::Merge(patch) => struct_order::patched(of, new?, Some(patch)),
-        Patch::Json(operations) => struct_order::patched(of, new?, Some(&reached(operations))),
-    })
-}
-
-fn invalid_patch(value: &str, why: &str) -> ApiError {
-    let value = json!(value).to_string();
-    let error = FieldError::invalid_text("patch", &value, why);
-    ApiError::invalid_kind("", "", "", &[error])
-}
-
-/// Returns the parents of the paths in a JSON patch.
-fn reached(operations: &[Value]) -> Value {
-    let mut reached = json!({});
-    for operation in operations {
-        for member in ["path", "from"] {
-            let Some(path) = operation.get(member).and_then(Value::as_str) else {
-                continue;
-            };
-            let steps: Vec<&str> = path.split('/').skip(1).collect();
-            let mut at = &mut reached;
-            // The last step is the member itself, not a parent.
-            for step in steps.iter().take(steps.len().saturating_sub(1)) {
-                let step = step.replace("~1", "/").replace("~0", "~");
-                at = &mut at[step];
-                if at.is_null() {
-                    *at = json!({});
-                }
-            }
-        }
-    }
-    reached
+/// Prints findings.
+fn printed(found: &[Finding], prefix: &str) -> Vec<String> {
+    let print = |finding: &Finding| format!("{prefix}{finding}");
+    found.iter().map(print).collect()
 }
 
 fn strict_error(found: &[String]) -> String {

@@ -1,118 +1,146 @@
-//! JSON patches (RFC 6902), with limits, because a small patch can build a huge object.
+//! JSON patches (RFC 6902), as the reference applies them.
+//!
+//! Upstream: `applyJSPatch` and `gopkg.in/evanphx/json-patch.v4`. It differs from the RFC: a test
+//! compares the text of scalars; a missing member of an object equals null, can be copied, and can
+//! be replaced; indices may be negative.
 
-use json_patch::PatchOperation;
-use serde_json::{Value, json};
+mod document;
+mod operation;
 
+use crate::go::json::syntax_error;
+use crate::options::FieldValidation;
 use crate::status::{ApiError, ApiResult};
+use document::Document;
+use operation::Operation;
+
+pub(crate) use operation::MEMBERS;
 
 /// Maximum number of operations in a patch.
+///
+/// Upstream: `maxJSONPatchOperations`
 const OPERATIONS_MAX: usize = 10_000;
 
 /// Maximum size of all copies by a patch, in bytes of JSON text.
+///
+/// Upstream: `JSONPatchMaxCopyBytes`
 const COPIED_MAX: usize = 3 << 20;
 
-/// Maximum nesting of an object, which is also the parser's limit.
-const DEPTH_MAX: usize = 120;
+/// A JSON patch.
+#[derive(Clone, Debug)]
+pub struct JsonPatch {
+    operations: Vec<Operation>,
+}
 
-/// Applies the operations in order.
-///
-/// # Errors
-///
-/// 413 for too many operations, 422 for one that fails.
-pub(super) fn apply(value: &mut Value, operations: &[Value]) -> ApiResult<()> {
-    if operations.len() > OPERATIONS_MAX {
-        return Err(ApiError::new(
-            413,
-            "RequestEntityTooLarge",
-            format!(
-                "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {}",
-                operations.len()
-            ),
-        ));
-    }
-    if operations.iter().any(is_at_root) {
-        return Err(ApiError::unprocessable());
-    }
-    let operations: Vec<PatchOperation> =
-        serde_json::from_value(json!(operations)).map_err(|_| ApiError::unprocessable())?;
-    let mut copied = 0;
-    for operation in &operations {
-        if !fits(value, operation, &mut copied) {
-            return Err(ApiError::unprocessable());
+/// An operation doesn't apply. The reference reports no details of it.
+#[derive(Clone, Copy, Debug)]
+struct Failed;
+
+impl JsonPatch {
+    /// Decodes a patch.
+    ///
+    /// # Errors
+    ///
+    /// 400 for a body that isn't a JSON patch.
+    pub(super) fn parse(body: &[u8], validation: FieldValidation) -> ApiResult<Self> {
+        match operation::decode(body, validation) {
+            Ok(operations) => Ok(Self { operations }),
+            Err(why) if validation == FieldValidation::Ignore => Err(ApiError::bad_request(why)),
+            Err(why) => Err(ApiError::bad_request(format!(
+                "error decoding patch: {why}"
+            ))),
         }
-        let operation = std::slice::from_ref(operation);
-        json_patch::patch(value, operation).map_err(|_| ApiError::unprocessable())?;
     }
-    Ok(())
-}
 
-/// Returns true for operations that the reference rejects at the root.
-fn is_at_root(operation: &Value) -> bool {
-    let name = operation.get("op").and_then(Value::as_str);
-    matches!(name, Some("remove" | "test" | "add"))
-        && operation.get("path").is_none_or(|path| path == "")
-}
-
-/// Returns true if the operation's value is within the limits of size and depth.
-fn fits(object: &Value, operation: &PatchOperation, copied: &mut usize) -> bool {
-    let pointed = |from: &str| object.pointer(from).unwrap_or(&Value::Null);
-    let (path, value) = match operation {
-        PatchOperation::Add(add) => (add.path.as_str(), &add.value),
-        PatchOperation::Replace(replace) => (replace.path.as_str(), &replace.value),
-        PatchOperation::Move(moved) => (moved.path.as_str(), pointed(moved.from.as_str())),
-        PatchOperation::Copy(copy) => {
-            let value = pointed(copy.from.as_str());
-            *copied = copied.saturating_add(value.to_string().len());
-            (copy.path.as_str(), value)
+    /// Applies the operations in order to the text of an object.
+    ///
+    /// # Errors
+    ///
+    /// 413 for too many operations, 422 for one that fails.
+    pub(super) fn apply(&self, text: &[u8]) -> ApiResult<Vec<u8>> {
+        let count = self.operations.len();
+        if count > OPERATIONS_MAX {
+            return Err(ApiError::new(
+                413,
+                "RequestEntityTooLarge",
+                format!(
+                    "The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {count}"
+                ),
+            ));
         }
-        PatchOperation::Remove(_) | PatchOperation::Test(_) => return true,
-    };
-    let above = path.matches('/').count();
-    *copied <= COPIED_MAX && above + depth(value) <= DEPTH_MAX
+        let mut document = Document::new(text);
+        let mut copied = 0;
+        for operation in &self.operations {
+            apply(&mut document, operation, &mut copied)
+                .map_err(|Failed| ApiError::unprocessable())?;
+        }
+        let patched = document.text(document.root());
+        // Operations may nest values deeper than the decoder accepts.
+        match syntax_error(&patched) {
+            None => Ok(patched),
+            Some(_) => Err(ApiError::unprocessable()),
+        }
+    }
 }
 
-fn depth(value: &Value) -> usize {
-    let inner = match value {
-        Value::Array(elements) => elements.iter().map(depth).max(),
-        Value::Object(members) => members.values().map(depth).max(),
-        _ => return 0,
-    };
-    1 + inner.unwrap_or_default()
+/// Applies an operation. `copied` counts the bytes of all copies.
+fn apply(document: &mut Document, operation: &Operation, copied: &mut usize) -> Result<(), Failed> {
+    let path = operation.path.as_deref().ok_or(Failed);
+    match operation.op.as_str() {
+        "add" => {
+            let place = document.place(path?)?;
+            let value = document.value(operation.value.as_deref());
+            document.add(&place, value)
+        }
+        "remove" => {
+            let place = document.place(path?)?;
+            document.remove(&place)
+        }
+        "replace" => {
+            let value = document.value(operation.value.as_deref());
+            match path? {
+                "" => document.replace_root(value),
+                path => {
+                    let place = document.place(path)?;
+                    document.set(&place, value)
+                }
+            }
+        }
+        "test" => {
+            let value = document.value(operation.value.as_deref());
+            let found = match path? {
+                "" => document.root(),
+                path => {
+                    let place = document.place(path)?;
+                    document.get(&place)?
+                }
+            };
+            if document.passes(found, value) {
+                Ok(())
+            } else {
+                Err(Failed)
+            }
+        }
+        "move" => {
+            let source = document.place(operation.from.as_deref().ok_or(Failed)?)?;
+            let value = document.get(&source)?;
+            document.remove(&source)?;
+            let place = document.place(path?)?;
+            document.add(&place, value)
+        }
+        "copy" => {
+            let source = document.place(operation.from.as_deref().ok_or(Failed)?)?;
+            let value = document.get(&source)?;
+            let place = document.place(path?)?;
+            let (copy, size) = document.copy(value);
+            *copied = copied.saturating_add(size);
+            if *copied > COPIED_MAX {
+                return Err(Failed);
+            }
+            document.add(&place, copy)
+        }
+        _ => Err(Failed),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn code(operations: &Value) -> Option<u16> {
-        let mut object = json!({"spec": {"a": 1}});
-        let result = apply(&mut object, operations.as_array().unwrap());
-        result.err().map(|err| err.code)
-    }
-
-    #[test]
-    fn oversized_patch_fails() {
-        let copy = json!({"op": "copy", "from": "/spec", "path": "/spec/b"});
-        assert_eq!(code(&json!([copy])), None);
-        let doubling: Value = (0..64)
-            .map(|i| json!({"op": "copy", "from": "/spec", "path": format!("/spec/{i}")}))
-            .collect();
-        assert_eq!(code(&doubling), Some(422));
-        let many: Value = (0..=OPERATIONS_MAX).map(|_| copy.clone()).collect();
-        assert_eq!(code(&many), Some(413));
-    }
-
-    #[test]
-    fn deeply_nested_patch_fails() {
-        let deeper: Value = (0..DEPTH_MAX)
-            .map(|i| json!({"op": "add", "path": format!("/spec{}", "/b".repeat(i + 1)), "value": {}}))
-            .collect();
-        assert_eq!(code(&deeper), Some(422));
-        let nested = |levels: usize| {
-            let value = (0..levels).fold(json!(1), |inner, _| json!([inner]));
-            json!([{"op": "replace", "path": "/spec", "value": value}])
-        };
-        assert_eq!(code(&nested(100)), None);
-        assert_eq!(code(&nested(DEPTH_MAX)), Some(422));
-    }
-}
+mod tests;

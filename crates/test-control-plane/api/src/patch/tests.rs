@@ -7,9 +7,14 @@ use crate::kinds;
 
 fn apply(content_type: &str, kind: (&str, &str), old: Value, patch: &Value) -> ApiResult<Value> {
     let kind = kinds::by_kind(kind.0, kind.1).unwrap();
-    let patch = Patch::parse(kind, content_type, patch.to_string().as_bytes())?;
+    let patch = Patch::parse(
+        kind,
+        content_type,
+        patch.to_string().as_bytes(),
+        FieldValidation::Warn,
+    )?;
     let draft = Draft::from_value(kind, old);
-    Ok(patch.apply(kind, &draft)?.to_value())
+    Ok(patch.apply(kind, &draft)?.draft.to_value())
 }
 
 fn pod(spec: &Value) -> Value {
@@ -159,8 +164,9 @@ fn revision_data_is_kept_verbatim_unless_decoded() {
             r#"{"a":{"y":2},"z":1}"#,
         ),
     ] {
-        let patch = Patch::parse(kind, content_type, patch.as_bytes()).unwrap();
-        let new = patch.apply(kind, &draft).unwrap();
+        let patch =
+            Patch::parse(kind, content_type, patch.as_bytes(), FieldValidation::Warn).unwrap();
+        let new = patch.apply(kind, &draft).unwrap().draft;
         assert_eq!(new.value["revision"], json!(2), "{content_type}");
         assert_eq!(new.data.as_deref(), Some(data), "{content_type}");
     }
@@ -172,7 +178,8 @@ fn other_content_types_are_rejected() {
         Patch::parse(
             kinds::by_kind("v1", "Pod").unwrap(),
             "application/json",
-            b"{}"
+            b"{}",
+            FieldValidation::Warn
         )
         .unwrap_err()
         .code,

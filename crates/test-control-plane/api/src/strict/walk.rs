@@ -9,6 +9,7 @@ use crate::go::json::cursor::{Cursor, push_index};
 use crate::go::json::read::Expect;
 use crate::go::json::syntax_error;
 use crate::kinds::{Kind, type_in};
+use crate::patch::MEMBERS;
 use crate::settings::EmulatedVersion;
 
 /// Maximum number of reported findings.
@@ -46,6 +47,29 @@ pub(super) fn repeated(text: &[u8]) -> Vec<Finding> {
     run(Expect::Anything, text)
 }
 
+/// Finds repeated and unknown members of the operations of a JSON patch.
+pub(super) fn operations(text: &[u8]) -> Vec<Finding> {
+    if syntax_error(text).is_some() {
+        return Vec::new();
+    }
+    let mut walk = Walk::new(text);
+    let mut more = walk.cursor.open(b'[', b']');
+    for index in 0.. {
+        if !more {
+            break;
+        }
+        push_index(&mut walk.path, index);
+        if walk.cursor.peek() == b'{' {
+            walk.members(&|name| MEMBERS.contains(&name), Expect::Anything, 1);
+        } else {
+            walk.cursor.raw();
+        }
+        walk.path.clear();
+        more = walk.cursor.next(b']');
+    }
+    walk.found
+}
+
 /// Returns true if JSON text has repeated members.
 pub fn has_repeated(text: &[u8]) -> bool {
     !repeated(text).is_empty()
@@ -55,11 +79,7 @@ fn run(expect: Expect, text: &[u8]) -> Vec<Finding> {
     if syntax_error(text).is_some() {
         return Vec::new();
     }
-    let mut walk = Walk {
-        cursor: Cursor::new(text),
-        path: String::new(),
-        found: Vec::new(),
-    };
+    let mut walk = Walk::new(text);
     walk.value(expect, 0);
     walk.found
 }
@@ -74,7 +94,15 @@ struct Walk<'a> {
     found: Vec<Finding>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        Self {
+            cursor: Cursor::new(text),
+            path: String::new(),
+            found: Vec::new(),
+        }
+    }
+
     fn note(&mut self, finding: Finding) {
         if self.found.len() < FINDINGS_MAX && !self.found.contains(&finding) {
             self.found.push(finding);
@@ -85,7 +113,12 @@ impl Walk<'_> {
         // The search skips raw members, which are stored verbatim.
         let is_raw = matches!(expect, Expect::One(ValueKind::Raw)) || depth > DEPTH_MAX;
         match self.cursor.peek() {
-            b'{' if !is_raw => self.object(expect, depth),
+            b'{' if !is_raw => match expect {
+                Expect::Object(found) => {
+                    self.members(&|name| found.field(name).is_some(), expect, depth);
+                }
+                _ => self.members(&|_| true, expect, depth),
+            },
             b'[' if !is_raw => self.list(expect, depth),
             _ => {
                 self.cursor.raw();
@@ -93,7 +126,7 @@ impl Walk<'_> {
         }
     }
 
-    fn object(&mut self, expect: Expect, depth: usize) {
+    fn members(&mut self, is_known: &dyn Fn(&str) -> bool, expect: Expect, depth: usize) {
         let mut seen = BTreeSet::new();
         let holder = self.path.len();
         let mut more = self.cursor.open(b'{', b'}');
@@ -103,10 +136,7 @@ impl Walk<'_> {
                 self.path.push('.');
             }
             self.path.push_str(&name);
-            let is_unknown = match expect {
-                Expect::Object(found) => found.field(&name).is_none(),
-                _ => false,
-            };
+            let is_unknown = !is_known(&name);
             let inner = expect.step(&name);
             let is_repeated = !seen.insert(name);
             if is_repeated || is_unknown {

@@ -135,7 +135,7 @@ impl ApiServer {
                     value: before,
                     data: None,
                 };
-                patch.apply(kind, &before)?.value
+                patch.apply(&SCALE, &before)?.draft.value
             }
             ScaleSource::Apply(config) => {
                 let strictness = self.strictness();

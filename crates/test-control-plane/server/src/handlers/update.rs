@@ -105,29 +105,26 @@ impl ApiServer {
         options: &WriteOptions,
     ) -> ApiResult<(Draft, bool)> {
         let kind = stored(&request.kind);
-        let (mut new, unconditional) = match source {
+        let mut new = match source {
             Source::Put(draft) => {
                 let mut new = draft.clone();
                 events::to_stored(&request.kind, &mut new.value);
-                let unconditional = check_version(request, &new, old)?;
-                (new, unconditional)
+                check_uid(request, &new, old)?;
+                new
             }
             Source::Patch(patch) => {
                 let mut served = old.clone();
                 events::to_served(&request.kind, &mut served.value);
-                let mut new = patch.apply(&request.kind, &served)?;
+                let mut new = patch.apply(&request.kind, &served)?.draft;
                 events::to_stored(&request.kind, &mut new.value);
-                let before = old.metadata().resource_version();
-                let after = new.metadata().resource_version();
-                if !after.is_empty() && after != before {
-                    return Err(ApiError::modified(kind, &request.name));
-                }
                 check_namespace(request, &new)?;
-                let conditional = patch.names_resource_version();
-                (new, !conditional)
+                check_name(request, &new)?;
+                new
             }
         };
-        check_name(request, &new)?;
+        let names_version = check_version(request, &new, old)?;
+        // A patch applies to the version that it is built from.
+        let unconditional = !names_version || matches!(source, Source::Patch(_));
         let wrong = |error| match source {
             Source::Put(_) => error,
             Source::Patch(patch) => self.undecodable(request, patch, error),
@@ -260,14 +257,18 @@ fn is_finalized(kind: &Kind, new: &Draft, old: &Draft) -> bool {
         .is_none_or(|s| s == 0)
 }
 
-/// Checks uid and resourceVersion of a PUT. Returns true if it is unconditional, as one without a
-/// version is.
-fn check_version(request: &ResourceRequest, new: &Draft, old: &Draft) -> ApiResult<bool> {
-    let kind = stored(&request.kind);
+/// Checks the uid in a PUT.
+fn check_uid(request: &ResourceRequest, new: &Draft, old: &Draft) -> ApiResult<()> {
     let (uid, before) = (new.metadata().uid(), old.metadata().uid());
     if !uid.is_empty() && uid != before {
         return Err(other_uid(request, uid, before));
     }
+    Ok(())
+}
+
+/// Checks the resourceVersion of a new object. Returns true if the object has one.
+fn check_version(request: &ResourceRequest, new: &Draft, old: &Draft) -> ApiResult<bool> {
+    let kind = stored(&request.kind);
     let version = new.metadata().resource_version();
     if version.is_empty() || version == "0" {
         if kind.has(Trait::NoUnconditionalUpdate) {
@@ -284,11 +285,11 @@ fn check_version(request: &ResourceRequest, new: &Draft, old: &Draft) -> ApiResu
                 &[error],
             ));
         }
-        return Ok(true);
+        return Ok(false);
     }
     let number = parse_version(version).map_err(ApiError::internal)?;
     if old.metadata().resource_version() != number.to_string() {
         return Err(ApiError::modified(kind, &request.name));
     }
-    Ok(false)
+    Ok(true)
 }

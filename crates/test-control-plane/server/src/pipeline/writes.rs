@@ -3,11 +3,11 @@
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use kube_test_control_plane_api::decode::{self, BodyFormat};
-use kube_test_control_plane_api::kinds::{SCALE, Subresource, Target, Trait, Verb};
+use kube_test_control_plane_api::kinds::{SCALE, Subresource, Target, Trait, Verb, stored};
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::{Write, WriteOptions};
 use kube_test_control_plane_api::patch::{Patch, is_apply};
-use kube_test_control_plane_api::status::ApiResult;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::warnings;
 use serde_json::Value;
 
@@ -76,12 +76,18 @@ impl ApiServer {
                 Target::Part(Subresource::Scale) if request.kind.custom.is_none() => &*SCALE,
                 _ => &request.kind,
             };
-            let patch = Patch::parse(of, incoming.header(CONTENT_TYPE), &incoming.sent)?;
+            let content_type = incoming.header(CONTENT_TYPE);
+            Patch::check_content_type(of, content_type)?;
+            if self.store().get(&Self::key(request)).is_none() {
+                return Err(ApiError::not_found(stored(&request.kind), &request.name));
+            }
+            let validation = options.field_validation;
+            let patch = Patch::parse(of, content_type, &incoming.sent, validation)?;
             if request.target == Target::Part(Subresource::Scale) {
                 let text = self.update_scale(request, &ScaleSource::Patch(&patch), &options)?;
                 return Ok(reply::json_text(StatusCode::OK, text));
             }
-            let found = self.check_patch(request, &patch, body, options.field_validation)?;
+            let found = self.check_patch(request, &patch, body, validation)?;
             (Source::Patch(patch), found)
         } else if request.target == Target::Part(Subresource::Scale) {
             let (scale, warnings) = self.decode_scale(request, incoming, &options)?;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::FieldValidation;
-use kube_test_control_plane_api::patch::Patch;
+use kube_test_control_plane_api::patch::{Patch, Patched};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::strict::{self, MemberCheck};
+use kube_test_control_plane_api::strict::MemberCheck;
 use kube_test_control_plane_api::{events, normalize};
 use serde_json::Value;
 
@@ -62,16 +62,17 @@ impl ApiServer {
         patch: &Patch,
         error: ApiError,
     ) -> ApiError {
-        strict::undecodable(&request.kind, patch, error, || self.patched(request, patch))
+        let patched = self.patched(request, patch);
+        patch.undecodable(&request.kind, error, patched.as_ref().map(|(_, new)| new))
     }
 
-    /// Returns the object before and after the patch. Returns `None` if the object is missing or
-    /// the patch does not apply; the update itself reports these.
-    fn patched(&self, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Value)> {
+    /// Returns the object before the patch, and the result. Returns `None` if the object is missing
+    /// or the patch does not apply; the update itself reports these.
+    fn patched(&self, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Patched)> {
         let current = self.store().get(&Self::key(request))?;
         let mut old = handled_form(&request.kind, &current).ok()?;
         events::to_served(&request.kind, &mut old.value);
-        let new = patch.apply(&request.kind, &old).ok()?;
-        Some((old.to_value(), new.to_value()))
+        let patched = patch.apply(&request.kind, &old).ok()?;
+        Some((old.to_value(), patched))
     }
 }

@@ -1,9 +1,24 @@
 //! Compaction of raw JSON text.
 
+/// The characters that are escaped inside strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Escape {
+    /// `<`, `>`, `&`, U+2028 and U+2029.
+    Html,
+    /// None.
+    Nothing,
+}
+
 /// Compacts JSON text as Go's encoder does with embedded raw text: no space between tokens, and
 /// inside strings `<`, `>`, `&`, U+2028 and U+2029 escaped. Keeps the order of members and bytes
 /// that aren't UTF-8.
 pub(crate) fn compact(text: &[u8]) -> Vec<u8> {
+    compact_with(text, Escape::Html)
+}
+
+/// Compacts JSON text. Keeps the order of members and bytes that aren't UTF-8.
+pub(crate) fn compact_with(text: &[u8], escape: Escape) -> Vec<u8> {
+    let is_html = escape == Escape::Html;
     let mut out = Vec::with_capacity(text.len());
     let mut in_string = false;
     let mut escaped = false;
@@ -12,14 +27,14 @@ pub(crate) fn compact(text: &[u8]) -> Vec<u8> {
         let mut next = after;
         if in_string {
             match byte {
-                b'<' => out.extend_from_slice(b"\\u003c"),
-                b'>' => out.extend_from_slice(b"\\u003e"),
-                b'&' => out.extend_from_slice(b"\\u0026"),
-                0xe2 if after.starts_with(b"\x80\xa8") => {
+                b'<' if is_html => out.extend_from_slice(b"\\u003c"),
+                b'>' if is_html => out.extend_from_slice(b"\\u003e"),
+                b'&' if is_html => out.extend_from_slice(b"\\u0026"),
+                0xe2 if is_html && after.starts_with(b"\x80\xa8") => {
                     out.extend_from_slice(b"\\u2028");
                     next = &after[2..];
                 }
-                0xe2 if after.starts_with(b"\x80\xa9") => {
+                0xe2 if is_html && after.starts_with(b"\x80\xa9") => {
                     out.extend_from_slice(b"\\u2029");
                     next = &after[2..];
                 }

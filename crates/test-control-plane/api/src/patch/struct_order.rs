@@ -1,5 +1,6 @@
 //! JSON text in Go's declaration order of members, for messages.
 
+use kube_apimachinery::json::{write_go, write_go_str};
 use kube_apimachinery::schema::{Field, Shape, Type};
 use serde_json::{Map, Value};
 
@@ -60,7 +61,7 @@ fn write(known: &Known<'_>, value: &Value, patch: Option<&Map<String, Value>>, t
             let names = names(known, members, patch.is_some());
             for (i, name) in names.into_iter().enumerate() {
                 text.push(if i == 0 { '{' } else { ',' });
-                text.push_str(&Value::from(name).to_string());
+                write_go_str(name, text);
                 text.push(':');
                 let inner = patch.and_then(|patch| patch.get(name)?.as_object());
                 write(&known.member(name), &members[name], inner, text);
@@ -77,7 +78,7 @@ fn write(known: &Known<'_>, value: &Value, patch: Option<&Map<String, Value>>, t
             }
             text.push(']');
         }
-        other => text.push_str(&other.to_string()),
+        other => write_go(other, text),
     }
 }
 
