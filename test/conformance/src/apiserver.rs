@@ -15,6 +15,7 @@ use crate::remote::Remote;
 use crate::report::{Report, Verdict};
 
 pub use case::Case;
+pub(crate) use server::Server;
 
 /// Server for the replay.
 #[derive(Debug)]
@@ -44,17 +45,26 @@ pub fn run(files: &[PathBuf], against: &Against) -> anyhow::Result<Report> {
 ///
 /// The runtime can't be started.
 pub fn run_cases(cases: &[Case], against: &Against) -> anyhow::Result<Report> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all();
-    if matches!(against, Against::Embedded) {
-        builder.start_paused(true);
-    }
-    let runtime = builder.build().context("start a runtime")?;
+    let runtime = runtime(against)?;
     let verdicts = cases
         .iter()
         .enumerate()
         .map(|(index, case)| runtime.block_on(judge(case, index, against)));
     Ok(verdicts.collect())
+}
+
+/// Returns the runtime of a replay: in paused time for an embedded server.
+///
+/// # Errors
+///
+/// The runtime can't be started.
+pub(crate) fn runtime(against: &Against) -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all();
+    if matches!(against, Against::Embedded) {
+        builder.start_paused(true);
+    }
+    builder.build().context("start a runtime")
 }
 
 async fn judge(case: &Case, index: usize, against: &Against) -> Verdict {

@@ -8,6 +8,7 @@ pub mod apiserver;
 pub mod deviations;
 pub mod diff;
 pub mod files;
+pub mod json_patches;
 pub mod kubectl;
 pub mod masks;
 pub mod metrics;

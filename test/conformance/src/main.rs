@@ -1,5 +1,5 @@
-//! `conformance revisions|sync|settled|apiserver|kubectl|metrics|odd FILE...`: exit code 0 if all
-//! cases pass, 1 if some fail, 2 if a file can't be read or nothing can be run.
+//! `conformance revisions|sync|settled|apiserver|json-patches|kubectl|metrics|odd FILE...`: exit code
+//! 0 if all cases pass, 1 if some fail, 2 if a file can't be read or nothing can be run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ use conformance::apiserver::Against;
 use conformance::kubectl::Programs;
 use conformance::remote::{Certificates, Remote};
 use conformance::report::Report;
-use conformance::{apiserver, kubectl, metrics, odd, revisions, settled, sync};
+use conformance::{apiserver, json_patches, kubectl, metrics, odd, revisions, settled, sync};
 
 /// Replays recorded behaviour of the reference.
 #[derive(Parser)]
@@ -58,6 +58,16 @@ enum Form {
         /// sent, which a server may know from its token file.
         #[arg(long, value_name = "TOKEN", requires = "url")]
         sts_token: Option<String>,
+    },
+    /// JSON patches of one object, replayed against the embedded API server or another.
+    ///
+    /// Another server gets and loses the object in its namespace `default`, once for each case.
+    JsonPatches {
+        /// Files with the object and a list of cases, plain or gzip.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        server: Server,
     },
     /// Sessions of kubectl, replayed against the shipped control plane and controller.
     Kubectl {
@@ -173,6 +183,9 @@ fn main() -> ExitCode {
         } => server
             .against(sts_token.as_deref())
             .and_then(|against| apiserver::run(&files, &against)),
+        Form::JsonPatches { files, server } => server
+            .against(None)
+            .and_then(|against| json_patches::run(&files, &against)),
         Form::Kubectl { files, programs } => programs
             .find()
             .and_then(|programs| kubectl::run(&files, &programs)),

@@ -76,6 +76,25 @@ impl Masks {
     }
 }
 
+/// Masks the uids, times and resource versions in the JSON text that a message quotes.
+pub fn mask_quoted(message: &str) -> String {
+    const QUOTE: &str = "\\\"";
+    let parts: Vec<&str> = message.split(QUOTE).collect();
+    let masked = parts.iter().enumerate().map(|(index, part)| {
+        let name = index.checked_sub(2).map(|name| parts[name]);
+        if is_uuid(part) {
+            "<uid>"
+        } else if is_time(part) {
+            "<time>"
+        } else if name == Some("resourceVersion") && is_number(part) {
+            "<rv>"
+        } else {
+            part
+        }
+    });
+    masked.collect::<Vec<_>>().join(QUOTE)
+}
+
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -146,6 +165,13 @@ mod tests {
             assert!(matches(mask, good), "{mask} {good}");
             assert!(!matches(mask, bad), "{mask} {bad}");
         }
+    }
+
+    #[test]
+    fn values_in_quoted_json_are_masked() {
+        let message = r#"patch: Invalid value: "{\"uid\":\"4d313bd3-0597-4f0d-9147-77370621f214\",\"resourceVersion\":\"17\",\"time\":\"2026-11-21T00:25:18Z\",\"a\":\"17\"}""#;
+        let masked = r#"patch: Invalid value: "{\"uid\":\"<uid>\",\"resourceVersion\":\"<rv>\",\"time\":\"<time>\",\"a\":\"17\"}""#;
+        assert_eq!(mask_quoted(message), masked);
     }
 
     #[test]

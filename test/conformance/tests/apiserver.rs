@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use conformance::apiserver::{self, Against, Case};
 use conformance::files;
+use conformance::json_patches;
 use conformance::remote::{Certificates, Remote};
 use conformance::report::{Report, Verdict};
 use kube_test_control_plane::auth::{Identity, Tokens};
@@ -47,6 +48,15 @@ fn custom_resources_match_the_recordings() {
     let wrong: Vec<String> = report.failed.iter().map(text_of).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(report.passed, 84);
+}
+
+#[test]
+fn json_patches_match_the_recordings() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../vectors/json-patches.json.gz");
+    let report = json_patches::run(&[path], &Against::Embedded).unwrap();
+    let wrong: Vec<String> = report.failed.iter().map(text_of).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(report.passed, 340);
 }
 
 /// Runs cases against a control plane behind a port, like the program.

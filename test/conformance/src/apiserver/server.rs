@@ -10,6 +10,7 @@ use kube_test_control_plane::{ServerConfig, TestControlPlane};
 use serde_json::json;
 use tokio::task::JoinSet;
 
+use super::Against;
 use super::case::Case;
 use super::replay::Replay;
 use crate::exchange::{Answer, CONTROLLER_TOKEN, Credentials, authorize};
@@ -22,14 +23,45 @@ const NAMESPACE: &str = "recorded";
 const EMBEDDED_HOST: HeaderValue = HeaderValue::from_static("127.0.0.1:6443");
 
 /// Server of a replay.
-pub(super) enum Server {
+pub(crate) enum Server {
     Embedded(TestControlPlane),
     Remote(Remote),
 }
 
 impl Server {
+    /// Starts an embedded server, or takes the other one.
+    pub(crate) async fn start(against: &Against) -> anyhow::Result<Self> {
+        match against {
+            Against::Embedded => Self::embedded().await,
+            Against::Remote(remote) => Ok(Self::Remote(remote.clone())),
+        }
+    }
+
+    /// Starts a server that is configured like the recorded one: no controllers, unknown fields
+    /// dropped, RBAC on with the default roles bound.
+    async fn embedded() -> anyhow::Result<Self> {
+        let mut tokens = Tokens::default();
+        tokens.insert(
+            CONTROLLER_TOKEN,
+            Identity::service_account("kube-system", "statefulset-controller").group(AUTHENTICATED),
+        );
+        let config = ServerConfig {
+            tokens,
+            ..ServerConfig::default()
+        };
+        let plane = TestControlPlane::builder().server_config(config);
+        Ok(Self::Embedded(plane.try_start().await?))
+    }
+
+    /// Stops an embedded server.
+    pub(crate) async fn stop(self) {
+        if let Self::Embedded(plane) = self {
+            plane.stop().await;
+        }
+    }
+
     /// Sends a request.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
         credentials: &Credentials,
@@ -67,28 +99,12 @@ impl Server {
     }
 }
 
-/// Runs a case against its own server, which is configured like the recorded one: no controllers,
-/// unknown fields dropped, RBAC on with the default roles bound.
+/// Runs a case against its own server.
 pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
-    let mut tokens = Tokens::default();
-    tokens.insert(
-        CONTROLLER_TOKEN,
-        Identity::service_account("kube-system", "statefulset-controller").group(AUTHENTICATED),
-    );
-    let config = ServerConfig {
-        tokens,
-        ..ServerConfig::default()
-    };
-    let plane = TestControlPlane::builder()
-        .server_config(config)
-        .try_start()
-        .await?;
-    let server = Server::Embedded(plane);
+    let server = Server::embedded().await?;
     server.create_namespace(NAMESPACE).await?;
     let differences = Replay::run(&server, NAMESPACE, case).await;
-    if let Server::Embedded(plane) = server {
-        plane.stop().await;
-    }
+    server.stop().await;
     Ok(differences)
 }
 
