@@ -81,7 +81,11 @@ pub fn validate(subject: Subject<'_>) -> Findings {
     let errors = &mut all;
     let is_status = subject.target == Target::Part(Subresource::Status);
     if let Some(custom) = &subject.kind.custom {
-        return custom::resource(custom, subject, all);
+        let mut findings = custom::resource(custom, subject, all);
+        findings
+            .warnings
+            .extend(metadata::finalizer_warnings(subject));
+        return findings;
     }
     match &*subject.kind.storage {
         DEFINITIONS if is_status => {}

@@ -71,6 +71,16 @@ pub(crate) fn stored_form(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     }
 }
 
+/// An object after a write.
+pub(crate) struct Written {
+    /// The object as JSON.
+    pub text: Bytes,
+    /// True if the write created it.
+    pub created: bool,
+    /// Warnings for the client.
+    pub warnings: Vec<String>,
+}
+
 impl ApiServer {
     /// Returns the key of a requested object.
     pub(crate) fn key(request: &ResourceRequest) -> Key {

@@ -39,6 +39,7 @@ mod discovery;
 mod emulated_versions;
 mod faults;
 mod field_validation;
+mod finalizers;
 mod groups;
 mod impersonation;
 mod kubelets;

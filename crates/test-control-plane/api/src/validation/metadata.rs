@@ -9,7 +9,7 @@ use super::{Subject, names, rules};
 use crate::kinds::{Kind, NameRule};
 use crate::managed_fields::check_field_manager;
 use crate::members::text;
-use crate::object::MetadataRef;
+use crate::object::{Draft, MetadataRef};
 use crate::status::FieldError;
 
 /// Maximum total size of annotation keys and values, in bytes.
@@ -42,6 +42,7 @@ fn rounds(kind: &Kind) -> Rounds {
         }
         "limitranges" => Rounds::Full,
         "events" | "poddisruptionbudgets" => Rounds::Nothing,
+        _ if kind.custom.is_some() => Rounds::Update,
         _ => Rounds::UpdateAndFull,
     }
 }
@@ -63,7 +64,7 @@ pub(super) fn validate(subject: Subject<'_>, place: &Place<'_>) -> Errors {
     rules::check("ObjectMeta/update", metadata, &mut errors);
     if matches!(rounds, Rounds::Update | Rounds::UpdateAndFull) {
         rules::check("ObjectMeta/update", metadata, &mut errors);
-        rules::check("ObjectMeta/known", metadata, &mut errors);
+        known_finalizers(kind, metadata, &mut errors);
     }
     if matches!(rounds, Rounds::Full | Rounds::UpdateAndFull) {
         full_with_known_finalizers(kind, metadata, &mut errors);
@@ -71,10 +72,51 @@ pub(super) fn validate(subject: Subject<'_>, place: &Place<'_>) -> Errors {
     errors
 }
 
-/// Upstream: `ValidateObjectMeta` of the core group.
+/// Upstream: `ValidateObjectMeta` of the core group, or of apimachinery for other kinds.
 fn full_with_known_finalizers(kind: &Kind, metadata: &Place<'_>, errors: &mut Errors) {
     full(kind, metadata, kind.name_rule, errors);
-    rules::check("ObjectMeta/known", metadata, errors);
+    known_finalizers(kind, metadata, errors);
+}
+
+/// Groups in which finalizers need no domain, besides those of custom resources.
+const GROUPS_WITH_ANY_FINALIZER: [&str; 4] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "coordination.k8s.io",
+];
+
+fn known_finalizers(kind: &Kind, metadata: &Place<'_>, errors: &mut Errors) {
+    if kind.custom.is_none() && !GROUPS_WITH_ANY_FINALIZER.contains(&&*kind.group) {
+        rules::check("ObjectMeta/known", metadata, errors);
+    }
+}
+
+fn finalizers_of(draft: &Draft) -> BTreeSet<&str> {
+    draft.metadata().finalizers().into_iter().collect()
+}
+
+/// Returns a warning for each new finalizer of a custom resource without a domain or a path.
+pub(super) fn finalizer_warnings(subject: Subject<'_>) -> Vec<String> {
+    let old = subject.old.map(finalizers_of).unwrap_or_default();
+    let new = finalizers_of(subject.new);
+    let unclear = new.difference(&old).filter(|finalizer| {
+        !finalizer.contains('/')
+            && !["foregroundDeletion", "kubernetes", "orphan"].contains(finalizer)
+    });
+    unclear
+        .map(|finalizer| {
+            let path = if finalizer.contains('.') {
+                " including a path (/)"
+            } else {
+                ""
+            };
+            format!(
+                "metadata.finalizers: {finalizer:?}: prefer a domain-qualified finalizer name{path} \
+                 to avoid accidental conflicts with other finalizer writers"
+            )
+        })
+        .collect()
 }
 
 /// Returns the errors in the metadata of an object inside another one, at `path`.

@@ -127,8 +127,9 @@ impl ApiServer {
             field_manager: None,
             ..options.clone()
         };
-        let text = self.create(request, new, &options)?;
-        Ok(reply::json_text(StatusCode::CREATED, text))
+        let written = self.create(request, new, &options)?;
+        let reply = reply::json_text(StatusCode::CREATED, written.text);
+        reply::with_warnings(Ok(reply), &written.warnings)
     }
 
     /// Merges the configuration into the object and reports conflicts.

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use kube_test_control_plane_api::kinds::{Target, Trait, Verb, stored};
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::validation::Subject;
+use kube_test_control_plane_api::validation::{Findings, Subject};
 use kube_test_control_plane_api::{defaults, events};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
@@ -16,21 +15,21 @@ use super::findings::findings;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::write::{
-    check_namespace, check_stored_size, keep_reset, remove_empty, served_draft, served_text,
-    stored_form,
+    Written, check_namespace, check_stored_size, keep_reset, remove_empty, served_draft,
+    served_text, stored_form,
 };
 
 /// Number of generated names tried before a collision is reported.
 const GENERATE_NAME_TRIES: usize = 8;
 
 impl ApiServer {
-    /// Creates an object and returns its text.
+    /// Creates an object.
     pub(crate) fn create(
         &self,
         request: &ResourceRequest,
         draft: Draft,
         options: &WriteOptions,
-    ) -> ApiResult<Bytes> {
+    ) -> ApiResult<Written> {
         let prefix = draft.metadata().text("generateName").to_owned();
         if !draft.metadata().name().is_empty() || prefix.is_empty() {
             return self.create_named(request, draft, options);
@@ -53,7 +52,7 @@ impl ApiServer {
         request: &ResourceRequest,
         mut draft: Draft,
         options: &WriteOptions,
-    ) -> ApiResult<Bytes> {
+    ) -> ApiResult<Written> {
         let served = &request.kind;
         let kind = stored(served);
         if kind
@@ -97,7 +96,7 @@ impl ApiServer {
             gates: self.feature_gates(),
         };
         self.check_escalation(request, &draft, None)?;
-        let errors = findings(self.config(), subject).errors;
+        let Findings { errors, warnings } = findings(self.config(), subject);
         let name = draft.metadata().name().to_owned();
         if !errors.is_empty() {
             return Err(ApiError::invalid_object(kind, &draft.value, &name, &errors));
@@ -108,6 +107,11 @@ impl ApiServer {
         let key = Key::new(kind, &request.namespace, &name);
         let allocated = self.allocate(kind, &key, &mut draft)?;
         let is_generated = !draft.metadata().text("generateName").is_empty();
+        let written = |text| Written {
+            text,
+            created: true,
+            warnings,
+        };
         let exists = |object: Option<Arc<Object>>| {
             if is_generated {
                 return ApiError::no_unique_name(kind, &name);
@@ -120,7 +124,7 @@ impl ApiServer {
                 return Err(exists(Some(object)));
             }
             stored_form(kind, &mut draft.clone())?;
-            return served_draft(served, draft);
+            return served_draft(served, draft).map(written);
         }
         if has_version {
             return Err(ApiError::internal(
@@ -132,7 +136,7 @@ impl ApiServer {
         let stored = self.store().put(kind, key.clone(), Expect::Absent, draft);
         drop(allocated);
         match stored {
-            Ok(object) => served_text(served, &object),
+            Ok(object) => served_text(served, &object).map(written),
             Err(_) => Err(exists(self.store().get(&key))),
         }
     }

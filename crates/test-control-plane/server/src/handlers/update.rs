@@ -18,8 +18,8 @@ use super::findings::findings;
 use crate::route::ResourceRequest;
 use crate::server::ApiServer;
 use crate::write::{
-    check_name, check_namespace, check_stored_size, count_generation, handled_form, keep_reset,
-    keep_times, other_uid, prepare_update, served_draft, served_text, stored_form,
+    Written, check_name, check_namespace, check_stored_size, count_generation, handled_form,
+    keep_reset, keep_times, other_uid, prepare_update, served_draft, served_text, stored_form,
 };
 
 /// Source of the new object.
@@ -29,16 +29,6 @@ pub(crate) enum Source {
     Put(Draft),
     /// A patch of the stored object.
     Patch(Patch),
-}
-
-/// An object after a write.
-pub(crate) struct Written {
-    /// The object as JSON.
-    pub text: Bytes,
-    /// True if the write created it.
-    pub created: bool,
-    /// Warnings for the client.
-    pub warnings: Vec<String>,
 }
 
 /// Outcome of one attempt to commit.
@@ -77,11 +67,7 @@ impl ApiServer {
                 {
                     let mut draft = draft.clone();
                     draft.metadata_mut().remove("resourceVersion");
-                    return Ok(Written {
-                        text: self.create(request, draft, options)?,
-                        created: true,
-                        warnings: Vec::new(),
-                    });
+                    return self.create(request, draft, options);
                 }
                 return Err(ApiError::not_found(kind, &request.name));
             };

@@ -45,10 +45,12 @@ impl ApiServer {
                 let (draft, mut warnings) = self.decode(request, incoming, &options)?;
                 let odd = warnings::of_object(&request.kind, &draft.value);
                 let created = self.create(request, draft, &options);
-                if created.is_ok() {
+                if let Ok(written) = &created {
+                    warnings.extend_from_slice(&written.warnings);
                     warnings.extend(odd);
                 }
-                let reply = created.map(|text| reply::json_text(StatusCode::CREATED, text));
+                let reply =
+                    created.map(|written| reply::json_text(StatusCode::CREATED, written.text));
                 reply::with_warnings(reply, &warnings)
             }
         }
