@@ -40,12 +40,17 @@ pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
         "services" => services::set_defaults(value),
         "statefulsets" => {
             let gate = gates.max_unavailable_stateful_set;
-            return apimachinery::set_stateful_set_defaults(value, gate);
+            apimachinery::set_stateful_set_defaults(value, gate);
         }
         _ => {}
     }
-    if let Some(template) = template(kind, value) {
-        apimachinery::set_pod_template_defaults(template);
+    if &*kind.storage == "pods" {
+        pods::name_service_account(value);
+    } else if let Some(template) = template(kind, value) {
+        if &*kind.storage != "statefulsets" {
+            apimachinery::set_pod_template_defaults(template);
+        }
+        pods::name_service_account(template);
     }
 }
 

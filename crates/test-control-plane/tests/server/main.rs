@@ -49,6 +49,7 @@ mod protobuf;
 mod rbac;
 mod resources;
 mod reviews;
+mod service_account_names;
 mod service_account_tokens;
 mod services;
 mod sizes;

@@ -125,3 +125,45 @@ async fn set_name_too_long_for_pod_labels_is_reported() {
     assert_eq!(fixture.revisions().await.len(), 1);
     assert_eq!(fixture.pods().await.len(), 0);
 }
+
+/// The server gives a service account both of its names, which are part of the revision's name. The
+/// names are those of kube-controller-manager v1.36.2 with kube-apiserver v1.36.2.
+#[tokio::test(start_paused = true)]
+async fn revisions_with_service_accounts_have_the_reference_names() {
+    let fixture = Fixture::start().await;
+    for (set_name, accounts, revision) in [
+        (
+            "old",
+            json!({"serviceAccount": "old-style"}),
+            "old-79498b6948",
+        ),
+        (
+            "new",
+            json!({"serviceAccountName": "new-style"}),
+            "new-5b98fd4687",
+        ),
+        (
+            "both",
+            json!({"serviceAccount": "old-style", "serviceAccountName": "new-style"}),
+            "both-7795dc7cd4",
+        ),
+    ] {
+        let mut spec = accounts;
+        spec["containers"] = json!([{"name": "c", "image": "a:1"}]);
+        let set = json!({
+            "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": set_name},
+            "spec": {
+                "serviceName": set_name, "replicas": 1,
+                "selector": {"matchLabels": {"app": set_name}},
+                "template": {"metadata": {"labels": {"app": set_name}}, "spec": spec},
+            },
+        });
+        fixture.bring_up(&set).await;
+        let revisions = fixture.revisions().await;
+        assert!(
+            names(&revisions).contains(&revision),
+            "{:?}",
+            names(&revisions)
+        );
+    }
+}

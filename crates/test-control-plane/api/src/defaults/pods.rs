@@ -23,6 +23,30 @@ fn set_status_defaults(pod: &mut Value) {
     }
 }
 
+/// Gives the service account of a pod or a pod template both names. The newer one wins.
+///
+/// Upstream: `Convert_v1_PodSpec_To_core_PodSpec`
+pub(super) fn name_service_account(pod: &mut Value) {
+    const NAMES: [&str; 2] = ["serviceAccountName", "serviceAccount"];
+    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let is_text = |value: Option<&Value>| value.is_none_or(|v| v.is_string() || v.is_null());
+    if !NAMES.iter().all(|name| is_text(spec.get(*name))) {
+        return;
+    }
+    let names = NAMES.iter().filter_map(|name| spec.get(*name)?.as_str());
+    let account = names
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .next();
+    if let Some(account) = account {
+        for name in NAMES {
+            spec.insert(name.to_owned(), json!(account));
+        }
+    }
+}
+
 /// Sets tolerations and the quality-of-service class, and marks pods with scheduling gates.
 pub(super) fn admit_pod(value: &mut Value) {
     let qos = qos_class(value);
