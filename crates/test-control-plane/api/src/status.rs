@@ -101,21 +101,20 @@ impl ApiError {
     }
 
     /// 409: an object with that name exists.
-    pub fn already_exists(kind: &Kind, name: &str, terminating: bool) -> Self {
-        let prefix = if terminating {
-            "object is being deleted: "
-        } else {
-            ""
-        };
+    pub fn already_exists(kind: &Kind, name: &str) -> Self {
         Self::new(
             409,
             "AlreadyExists",
-            format!(
-                "{prefix}{} \"{name}\" already exists",
-                kind.group_resource()
-            ),
+            format!("{} \"{name}\" already exists", kind.group_resource()),
         )
         .with(details(name, &kind.group, &kind.plural))
+    }
+
+    /// Says that the existing object of a 409 is being deleted.
+    #[must_use]
+    pub fn of_object_in_deletion(mut self) -> Self {
+        self.message.insert_str(0, "object is being deleted: ");
+        self
     }
 
     /// 409: all generated names are taken.

@@ -167,9 +167,15 @@ async fn terminating_object_can_change_but_not_be_recreated() {
     let more = json!({"metadata": {"finalizers": ["example.com/more"]}});
     assert_eq!(plane.call(Method::PATCH, &path, &more).await.0, 422);
     let (code, status) = plane.call(Method::POST, MAPS, &body).await;
-    assert_eq!(code, 409);
-    let message = status["message"].as_str().unwrap();
-    assert!(message.starts_with("object is being deleted:"), "{message}");
+    let message = "object is being deleted: configmaps \"a\" already exists";
+    assert_eq!((code, &status["message"]), (409, &json!(message)));
+    let generated = json!({"metadata": {"name": "a", "generateName": "a-"}});
+    for path in [MAPS.to_owned(), format!("{MAPS}?dryRun=All")] {
+        let (code, status) = plane.call(Method::POST, &path, &generated).await;
+        let message = "object is being deleted: configmaps \"a\" already exists, the server was \
+                       not able to generate a unique name for the object";
+        assert_eq!((code, &status["message"]), (409, &json!(message)), "{path}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

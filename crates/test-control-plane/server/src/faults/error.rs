@@ -119,7 +119,7 @@ impl FaultError {
         match self {
             Self::Forbidden { message } => ApiError::forbidden(kind, name, message),
             Self::NotFound => ApiError::not_found(kind, name),
-            Self::AlreadyExists => ApiError::already_exists(kind, name, false),
+            Self::AlreadyExists => ApiError::already_exists(kind, name),
             Self::Conflict => ApiError::modified(kind, name),
             Self::Expired => {
                 ApiError::expired("The resourceVersion for the provided list is too old.")

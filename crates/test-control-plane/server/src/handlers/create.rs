@@ -113,11 +113,16 @@ impl ApiServer {
             warnings,
         };
         let exists = |object: Option<Arc<Object>>| {
-            if is_generated {
-                return ApiError::no_unique_name(kind, &name);
+            let error = if is_generated {
+                ApiError::no_unique_name(kind, &name)
+            } else {
+                ApiError::already_exists(kind, &name)
+            };
+            if object.is_some_and(|object| object.deleting) {
+                error.of_object_in_deletion()
+            } else {
+                error
             }
-            let terminating = object.is_some_and(|object| object.deleting);
-            ApiError::already_exists(kind, &name, terminating)
         };
         if options.dry_run {
             if let Some(object) = self.store().get(&key) {
