@@ -12,3 +12,4 @@ pub(crate) mod strfmt;
     expect(dead_code, reason = "rules alone read the parts of URLs")
 )]
 pub(crate) mod url;
+pub(crate) mod wire;

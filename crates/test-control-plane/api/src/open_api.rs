@@ -1,9 +1,10 @@
-//! `OpenAPI` v3 documents: one per group version, built on the first request.
+//! `OpenAPI` documents: in v3 one per group version, built on the first request; in v2 one of all.
 
 mod custom;
 mod parameters;
 mod paths;
 mod schemas;
+pub mod v2;
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -106,6 +107,13 @@ pub fn document<'a>(
 ) -> Option<&'a Document> {
     let found = built_in(emulated).get(group, version);
     found.or_else(|| of_custom.get(group, version))
+}
+
+/// Returns the document of all built-in and custom resources in `OpenAPI` v2.
+pub fn v2(of_custom: &Documents, emulated: EmulatedVersion) -> Value {
+    let slots = built_in(emulated).0.iter().chain(&of_custom.0);
+    let documents = slots.map(|slot| assemble(slot.group_version(), &slot.rows, emulated));
+    v2::of(documents, &format!("1.{}", emulated.minor()))
 }
 
 impl Document {

@@ -55,6 +55,8 @@ pub(crate) enum Route {
     Version,
     /// `/openapi/v3`, or the document of one group version below it.
     OpenApi(Option<(String, String)>),
+    /// `/openapi/v2`.
+    OpenApiV2,
     /// `/`.
     Root,
     /// An unknown path: a plain text 404.
@@ -83,6 +85,7 @@ pub(crate) fn route(
         [".well-known", "openid-configuration"] => Ok(Route::OpenIdConfiguration),
         ["openid", "v1", "jwks"] => Ok(Route::TokenKeys),
         ["metrics"] => Ok(Route::Metrics),
+        ["openapi", "v2"] => Ok(Route::OpenApiV2),
         ["openapi", "v3"] => Ok(Route::OpenApi(None)),
         ["openapi", "v3", "api", version] => Ok(open_api("", version)),
         ["openapi", "v3", "apis", group, version] => Ok(open_api(group, version)),

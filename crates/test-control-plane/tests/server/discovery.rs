@@ -213,7 +213,7 @@ async fn unknown_paths_get_text_or_a_status() {
         "/nope",
         "/apis/nope",
         "/apis/nope/v1",
-        "/openapi/v2",
+        "/openapi/v1",
         "//api/v1",
         "/v1/pods",
     ];

@@ -2,7 +2,7 @@
 
 use http::Method;
 use kube_test_control_plane::{ApiServer, TestControlPlane};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Answer, exchange, get_as};
 
@@ -199,5 +199,56 @@ async fn fields_have_merge_keys_and_descriptions() {
         json!([{"group": "apps", "version": "v1", "kind": "StatefulSet"}])
     );
     assert_eq!(set["required"], Value::Null);
+    plane.stop().await;
+}
+
+const PROTOBUF_V2: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+#[tokio::test]
+async fn all_resources_are_in_one_document_in_v2() {
+    let plane = started().await;
+    let server = plane.server();
+    let answer = get_as(server, "/openapi/v2", JSON).await;
+    assert_eq!(answer.header("content-type"), JSON);
+    let document = answer.json();
+    assert_eq!(
+        (&document["swagger"], &document["info"]["version"]),
+        (&json!("2.0"), &json!("1.36"))
+    );
+    let index = get_as(server, "/openapi/v3", JSON).await.json();
+    for group in index["paths"].as_object().unwrap().keys() {
+        for path in self::document(server, group).await["paths"]
+            .as_object()
+            .unwrap()
+            .keys()
+        {
+            assert!(document["paths"].get(path).is_some(), "{path}");
+        }
+    }
+    let headers = [("If-None-Match", answer.header("etag"))];
+    let again = exchange(server, Method::GET, "/openapi/v2", &headers, "").await;
+    assert_eq!(again.code, 304);
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn document_in_v2_is_served_as_protobuf_to_kubectl() {
+    let plane = started().await;
+    let of_kubectl = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    for accept in [of_kubectl, PROTOBUF_V2] {
+        let answer = get_as(plane.server(), "/openapi/v2", accept).await;
+        assert_eq!(
+            (answer.code, answer.header("content-type")),
+            (200, PROTOBUF_V2)
+        );
+        // Field 1, a string of three bytes.
+        assert!(answer.bytes.starts_with(b"\x0a\x032.0"));
+    }
+    assert_eq!(
+        get_as(plane.server(), "/openapi/v2", "text/html")
+            .await
+            .code,
+        406
+    );
     plane.stop().await;
 }

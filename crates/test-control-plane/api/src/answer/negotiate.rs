@@ -124,6 +124,12 @@ pub fn takes_json(accept: &str) -> bool {
     clauses.iter().any(|c| c.takes("application", "json"))
 }
 
+/// Returns true if the client names the media type, without wildcards.
+pub fn names(accept: &str, main: &str, sub: &str) -> bool {
+    let clauses = clauses(accept);
+    clauses.iter().any(|c| c.main == main && c.sub == sub)
+}
+
 /// Checks that the client accepts an answer without forms.
 ///
 /// # Errors

@@ -39,6 +39,13 @@ impl ApiServer {
                     self.clock().now(),
                 ));
             }
+            Route::OpenApiV2 => {
+                return Ok(super::open_api::v2(
+                    self.custom_kinds().documents(),
+                    self.emulated_version(),
+                    incoming,
+                ));
+            }
             Route::Root => {
                 let paths = root(&self.served_kinds());
                 return Ok(reply::json_value(StatusCode::OK, &paths));
@@ -132,6 +139,7 @@ fn root(rows: &[Arc<Kind>]) -> Value {
         "/apis",
         "/apis/",
         "/metrics",
+        "/openapi/v2",
         "/openapi/v3",
         "/openapi/v3/",
         "/openid/v1/jwks",

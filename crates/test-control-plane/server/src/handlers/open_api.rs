@@ -53,6 +53,44 @@ pub(crate) fn answer(
     reply
 }
 
+/// The media type of the document in v2 as protobuf, and the deprecated one that kubectl sends.
+const PROTOBUF_V2: [&str; 2] = [
+    "com.github.proto-openapi.spec.v2.v1.0+protobuf",
+    "com.github.proto-openapi.spec.v2@v1.0+protobuf",
+];
+
+/// Returns the document of all resources in v2.
+pub(crate) fn v2(of_custom: &Documents, emulated: EmulatedVersion, incoming: &Incoming) -> Reply {
+    let accept = incoming.header(ACCEPT);
+    let takes_protobuf = PROTOBUF_V2
+        .iter()
+        .any(|media_type| negotiate::names(accept, "application", media_type));
+    if !takes_protobuf && !accept.is_empty() && !negotiate::takes_json(accept) {
+        let mut reply = reply::plain(StatusCode::NOT_ACCEPTABLE, "");
+        reply.headers_mut().remove(CONTENT_TYPE);
+        return reply;
+    }
+    let document = open_api::v2(of_custom, emulated);
+    let text = document.to_string();
+    let etag = format!("\"{}\"", open_api::hash(text.as_bytes()));
+    let mut reply = if incoming.header(IF_NONE_MATCH) == etag {
+        reply::plain(StatusCode::NOT_MODIFIED, "")
+    } else if takes_protobuf {
+        reply::json_text(StatusCode::OK, open_api::v2::protobuf::encode(&document))
+    } else {
+        reply::json_text(StatusCode::OK, text)
+    };
+    let media_type = if takes_protobuf {
+        format!("application/{}", PROTOBUF_V2[0])
+    } else {
+        "application/json".to_owned()
+    };
+    set(&mut reply, CONTENT_TYPE, &media_type);
+    set(&mut reply, ETAG, &etag);
+    set(&mut reply, VARY, "Accept");
+    reply
+}
+
 fn in_a_year(now: Timestamp) -> String {
     let then = now.to_zoned(TimeZone::UTC).saturating_add(1.year());
     then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()

@@ -7,7 +7,6 @@
 mod member;
 mod message;
 mod value;
-mod wire;
 
 use std::borrow::Cow;
 
@@ -19,6 +18,8 @@ use serde_json::value::RawValue;
 
 use self::member::Member;
 use self::message::Message;
+
+use crate::go::wire;
 
 /// A reason why an answer has no protobuf form.
 #[derive(Debug, thiserror::Error)]

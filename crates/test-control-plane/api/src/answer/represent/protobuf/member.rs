@@ -8,7 +8,7 @@ use kube_apimachinery::schema::{Kind, Shape};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::value::{Null, OneValue};
-use super::wire;
+use crate::go::wire;
 
 /// Appends the value of a member, or all values of a list or a map.
 pub(super) struct Member<'o> {

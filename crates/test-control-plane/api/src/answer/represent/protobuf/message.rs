@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Vis
 
 use super::member::Member;
 use super::value;
-use super::wire;
+use crate::go::wire;
 
 /// Appends the fields of an object of a type; those of its zero value for null.
 pub(super) struct Message<'o> {

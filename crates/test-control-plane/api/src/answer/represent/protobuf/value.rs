@@ -11,7 +11,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unex
 use serde_json::value::RawValue;
 
 use super::message::Message;
-use super::wire;
+use crate::go::wire;
 
 /// Appends a value as a field.
 pub(super) struct OneValue<'o> {

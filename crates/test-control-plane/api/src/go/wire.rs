@@ -3,16 +3,23 @@
 use std::convert::Infallible;
 
 const VARINT: u64 = 0;
+const FIXED_64: u64 = 1;
 const BYTES: u64 = 2;
 
 /// Appends a number or a boolean.
-pub(super) fn number(out: &mut Vec<u8>, number: u32, value: i64) {
+pub(crate) fn number(out: &mut Vec<u8>, number: u32, value: i64) {
     varint(out, u64::from(number) << 3 | VARINT);
     varint(out, value.cast_unsigned());
 }
 
+/// Appends a double.
+pub(crate) fn double(out: &mut Vec<u8>, number: u32, value: f64) {
+    varint(out, u64::from(number) << 3 | FIXED_64);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
 /// Appends a string or bytes.
-pub(super) fn bytes(out: &mut Vec<u8>, number: u32, bytes: impl AsRef<[u8]>) {
+pub(crate) fn bytes(out: &mut Vec<u8>, number: u32, bytes: impl AsRef<[u8]>) {
     let bytes = bytes.as_ref();
     varint(out, u64::from(number) << 3 | BYTES);
     varint(out, bytes.len() as u64);
@@ -20,7 +27,7 @@ pub(super) fn bytes(out: &mut Vec<u8>, number: u32, bytes: impl AsRef<[u8]>) {
 }
 
 /// Appends a message, whose fields `write` appends.
-pub(super) fn message(out: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>)) {
+pub(crate) fn message(out: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>)) {
     let Ok(()) = try_message(out, number, |out| {
         write(out);
         Ok::<_, Infallible>(())
@@ -32,7 +39,7 @@ pub(super) fn message(out: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Ve
 /// # Errors
 ///
 /// Those of `write`.
-pub(super) fn try_message<E>(
+pub(crate) fn try_message<E>(
     out: &mut Vec<u8>,
     number: u32,
     write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
