@@ -2,13 +2,11 @@
 
 mod actors;
 mod copy;
-mod needs;
 mod observe;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use jiff::Timestamp;
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
@@ -35,7 +33,6 @@ use crate::output::Style;
 use crate::server::{STATEFUL_SETS, Server};
 use actors::{actors, seconds_to_ready};
 use copy::load;
-use needs::Needs;
 use observe::{budgets, observe};
 
 /// Seed of new uids, which must not be those of the copied objects.
@@ -111,25 +108,12 @@ pub(super) async fn change(
     change::make(&plane.client(), situation, parts).await
 }
 
-/// Stores the changed set, as the cluster's server would, and the objects that its pods need.
+/// Stores the changed set, as the cluster's server would.
 fn store(
     plane: &TestControlPlane,
     situation: &Situation<'_>,
     changed: &Value,
 ) -> anyhow::Result<()> {
-    let mut needs = Needs::default();
-    for pod in situation.snapshot.dependents().pods {
-        let pod: Value = serde_json::from_str(pod).context("decode a pod")?;
-        needs.add(pod.get("spec").unwrap_or(&Value::Null));
-    }
-    needs.add(
-        changed
-            .pointer("/spec/template/spec")
-            .unwrap_or(&Value::Null),
-    );
-    for (kind, object) in needs.stand_ins(situation.namespace) {
-        copy::put(plane, "v1", kind, &object.to_string())?;
-    }
     let mut set = changed.clone();
     // A new set has its namespace from the path of the request.
     if let Some(metadata) = set.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -18,6 +18,7 @@ mod lost_node_pods;
 mod orders;
 mod own_command;
 mod readiness;
+mod references;
 mod run;
 mod script;
 mod shell;
@@ -135,13 +136,15 @@ impl Kubelet {
     }
 
     /// Returns the current time with the kubelets' settings.
-    fn now<'a>(&self, time: &'a str) -> Now<'a> {
+    fn now<'a>(&self, time: &'a str, client: &'a ActorClient) -> Now<'a> {
+        let ignores = self.config.ignores_missing_references;
         Now {
             at: Instant::now(),
             time,
-            timestamp: self.client.server.now(),
+            timestamp: client.server.now(),
             rng: self.rng,
             back_off: self.config.back_off,
+            references: (!ignores).then_some(client),
         }
     }
 
@@ -167,8 +170,8 @@ impl Kubelet {
         }
         let pod = object.value();
         let (behaviour, complaints) = self.behaviour(&object.key, &pod, nth);
-        let time = self.client.server.now_text();
-        let now = self.now(&time);
+        let (time, client) = (self.client.server.now_text(), self.client.clone());
+        let now = self.now(&time, &client);
         let mut changed = false;
         let run = if let Some(run) = self.runs.get_mut(uid) {
             changed = run.change(&pod, behaviour, now);
@@ -182,6 +185,9 @@ impl Kubelet {
             self.runs.entry(uid.clone()).or_insert(run)
         };
         run.complain(complaints);
+        for missing in std::mem::take(&mut run.awaited) {
+            self.waiting.wait(missing, &object.key);
+        }
         if object.deleting {
             run.begin_to_stop(grace(&pod), now);
         }
@@ -392,7 +398,7 @@ impl Actor for Kubelet {
             "pods" if entry.change == Change::Deleted => self.forget(&object.key, &object.uid),
             "pods" => self.note(object, agenda),
             "nodes" => self.note_node(entry, agenda),
-            "persistentvolumeclaims" => {
+            "configmaps" | "persistentvolumeclaims" | "secrets" | "serviceaccounts" => {
                 for pod in self.waiting.take(&object.key) {
                     agenda.now(&pod);
                 }
@@ -406,31 +412,46 @@ impl Actor for Kubelet {
         if &*key.storage == "nodes" {
             return self.report_node(&object);
         }
-        let time = self.client.server.now_text();
-        let now = self.now(&time);
+        let (time, client) = (self.client.server.now_text(), self.client.clone());
+        let now = self.now(&time, &client);
         let served = self.is_served(self.fields.node(&object));
         let port_is_taken = run::lacks_port(&self.runs, &object.uid);
         let run = self.runs.get(&object.uid).filter(|_| served)?;
         let pod = object.value();
         let starts = run.is_starting(now.at);
-        let claim = (starts && self.waits_for_claims)
-            .then(|| unbound_claim(&self.client, &pod, &key.namespace));
+        let claim =
+            (starts && self.waits_for_claims).then(|| unbound_claim(&client, &pod, &key.namespace));
         if let Some(claim) = claim.flatten() {
             self.waiting.wait(claim, key);
-        } else {
-            let host = run.host_ip.clone();
-            let address = starts.then(|| self.new_address(&pod, &host));
-            let run = self.runs.get_mut(&object.uid)?;
-            if starts && port_is_taken {
-                run.end_as(Ending::port_conflict(), now);
-            }
-            run.run_due(address, now);
-            run.attach(&pod, now);
-            if let Some(due) = run.next_due() {
-                agenda.at(key, due);
-            }
-            self.check_duplicate_runs(&object.uid);
+            return self.write(&object, pod);
         }
+        let missing = now
+            .references
+            .filter(|_| starts)
+            .map(|client| references::missing_volumes(client, &pod, &key.namespace));
+        let missing = missing.unwrap_or_default();
+        let starts = starts && missing.is_empty();
+        let host = run.host_ip.clone();
+        let address = starts.then(|| self.new_address(&pod, &host));
+        let run = self.runs.get_mut(&object.uid)?;
+        if starts && port_is_taken {
+            run.end_as(Ending::port_conflict(), now);
+        }
+        run.retry_config(now);
+        if missing.is_empty() {
+            run.run_due(address, now);
+        } else {
+            run.wait_for_volumes(missing);
+            run.run_due_but_start(now);
+        }
+        run.attach(&pod, now);
+        if let Some(due) = run.next_due_after(now.at) {
+            agenda.at(key, due);
+        }
+        for missing in std::mem::take(&mut run.awaited) {
+            self.waiting.wait(missing, key);
+        }
+        self.check_duplicate_runs(&object.uid);
         self.write(&object, pod)
     }
 

@@ -174,3 +174,41 @@ async fn events_are_off_by_default() {
     assert_eq!(lines(&plane).await, [""; 0]);
     plane.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn missing_objects_cause_one_event_each() {
+    let plane = plane(PodBehaviour::default()).await;
+    let mut waiting = pod("p");
+    waiting["spec"]["volumes"] = json!([{"name": "v", "configMap": {"name": "absent"}}]);
+    waiting["spec"]["containers"][0]["envFrom"] = json!([{"secretRef": {"name": "absent"}}]);
+    plane.create(PODS, &waiting).await;
+    let mount = "MountVolume.SetUp failed for volume \"v\" : configmap \"absent\" not found";
+    let has = async |line: &str| lines(&plane).await.iter().any(|it| it == line);
+    let failed_mount = format!("Warning FailedMount - 1x: {mount}");
+    eventually(|| async { has(&failed_mount).await }).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    plane
+        .create(maps, &json!({"metadata": {"name": "absent"}}))
+        .await;
+    let part = "spec.containers{c}";
+    let failed = format!("Warning Failed {part} 1x: Error: secret \"absent\" not found");
+    eventually(|| async { has(&failed).await }).await;
+    let secrets = "/api/v1/namespaces/default/secrets";
+    plane
+        .create(secrets, &json!({"metadata": {"name": "absent"}}))
+        .await;
+    eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    let pulled =
+        "Container image \"img:1\" already present on machine and can be accessed by the pod";
+    assert_eq!(
+        lines(&plane).await[1..],
+        [
+            failed_mount.as_str(),
+            &format!("Normal Pulled {part} 2x: {pulled}"),
+            &failed,
+            &format!("Normal Created {part} 1x: Container created"),
+            &format!("Normal Started {part} 1x: Container started"),
+        ]
+    );
+}

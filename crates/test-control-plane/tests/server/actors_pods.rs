@@ -4,6 +4,7 @@ mod changing;
 mod ending;
 mod failing;
 mod orders;
+mod references;
 mod starting;
 
 use std::future::Future;

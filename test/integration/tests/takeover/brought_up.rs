@@ -86,7 +86,11 @@ async fn assert_becomes(space: &Space, recorded: &Recorded) {
 
 /// Creates the set of the first cluster and changes it into those of the others in turn.
 async fn assert_goes_through(clusters: &[Recorded]) {
-    let kubelet = KubeletConfig::new(PodBehaviour::default());
+    // The recorded clusters have no secrets and config maps.
+    let kubelet = KubeletConfig {
+        ignores_missing_references: true,
+        ..KubeletConfig::new(PodBehaviour::default())
+    };
     let actors = ActorsConfig {
         kubelet: Some(kubelet),
         scheduler: ActorsConfig::all().scheduler,

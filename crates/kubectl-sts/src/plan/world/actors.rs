@@ -34,6 +34,8 @@ pub(super) fn actors(situation: &Situation<'_>, estimate: Duration) -> ActorsCon
         ..PodBehaviour::default()
     };
     let mut kubelet = KubeletConfig::new(behaviour.clone());
+    // The copy lacks secrets, config maps and service accounts: users rarely may read them.
+    kubelet.ignores_missing_references = true;
     for pod in situation.snapshot.pods() {
         let of_pod = |first: Option<u32>| PodMatcher {
             namespace: Some(Pattern::new(situation.namespace)),

@@ -59,12 +59,7 @@ pub(super) fn put_set(plane: &TestControlPlane, mut set: Value) -> anyhow::Resul
     put(plane, "apps/v1", "StatefulSet", &set.to_string())
 }
 
-pub(super) fn put(
-    plane: &TestControlPlane,
-    version: &str,
-    kind: &str,
-    text: &str,
-) -> anyhow::Result<()> {
+fn put(plane: &TestControlPlane, version: &str, kind: &str, text: &str) -> anyhow::Result<()> {
     let text = typed(version, kind, text)?;
     let stored = plane.server().store_as_is(text.as_bytes());
     stored.with_context(|| format!("copy a {kind}"))

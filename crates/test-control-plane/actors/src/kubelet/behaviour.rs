@@ -241,6 +241,9 @@ pub struct KubeletConfig {
     /// Closures that answer for containers; see [`on_command`](Self::on_command) and
     /// [`on_port`](Self::on_port).
     pub handlers: Handlers,
+    /// Starts pods although the secrets, config maps or service accounts that they refer to don't
+    /// exist. By default such pods wait, as on a node.
+    pub ignores_missing_references: bool,
 }
 
 impl fmt::Debug for KubeletConfig {
@@ -251,6 +254,10 @@ impl fmt::Debug for KubeletConfig {
             .field("rule", &self.rule.as_ref().map(|_| "…"))
             .field("back_off", &self.back_off)
             .field("handlers", &self.handlers)
+            .field(
+                "ignores_missing_references",
+                &self.ignores_missing_references,
+            )
             .finish()
     }
 }

@@ -143,8 +143,8 @@ impl Kubelet {
             KubeletOrder::SetReady { pod, ready } => (pod, RunOrder::SetReady(ready)),
             KubeletOrder::End { pod, ending } => (pod, RunOrder::End(ending)),
         };
-        let time = self.client.server.now_text();
-        let now = self.now(&time);
+        let (time, client) = (self.client.server.now_text(), self.client.clone());
+        let now = self.now(&time, &client);
         let uid = self.current.get(&pod);
         if let Some(run) = uid.and_then(|uid| self.runs.get_mut(uid)) {
             match order {

@@ -1,6 +1,6 @@
 //! A pod as its node runs it: containers and timers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::behaviour::{BackOff, Outcome, PodBehaviour};
 use super::container::{Container, Role, State};
 use super::ending::Ending;
+use crate::client::ActorClient;
 use crate::delay::{Delay, SeededRng};
 use crate::events::EventRef;
 use crate::pods::HostPort;
@@ -68,6 +69,8 @@ pub(super) struct Now<'a> {
     pub(super) timestamp: Timestamp,
     pub(super) rng: SeededRng,
     pub(super) back_off: BackOff,
+    /// Looks up the objects that pods refer to; `None` if pods start without them.
+    pub(super) references: Option<&'a ActorClient>,
 }
 
 /// An occurrence that may be reported as an event.
@@ -133,6 +136,10 @@ pub(super) struct PodRun {
     /// The status being written.
     pub(super) sent: Option<Value>,
     pub(super) pending_events: Vec<PendingEvent>,
+    /// Missing objects to wait for.
+    pub(super) awaited: BTreeSet<Key>,
+    /// The reported failures to mount volumes.
+    pub(super) failed_mounts: BTreeSet<String>,
 }
 
 impl PodRun {
@@ -171,6 +178,8 @@ impl PodRun {
             reported: None,
             sent: None,
             pending_events: Vec::new(),
+            awaited: BTreeSet::new(),
+            failed_mounts: BTreeSet::new(),
         };
         if run.behaviour.outcome != Outcome::NeverStarts {
             run.set(Timer::Start, run.behaviour.start_delay, now);
@@ -189,9 +198,27 @@ impl PodRun {
         self.timers.values().min().copied()
     }
 
+    /// Returns the time of the next step after now.
+    pub(super) fn next_due_after(&self, now: Instant) -> Option<Instant> {
+        self.timers
+            .values()
+            .filter(|due| **due > now)
+            .min()
+            .copied()
+    }
+
     /// Reports whether the start delay has passed.
     pub(super) fn is_starting(&self, at: Instant) -> bool {
         self.timers.get(&Timer::Start).is_some_and(|due| *due <= at)
+    }
+
+    /// Runs all due steps except the start.
+    pub(super) fn run_due_but_start(&mut self, now: Now<'_>) {
+        let start = self.timers.remove(&Timer::Start);
+        self.run_due(None, now);
+        if let Some(due) = start.filter(|_| self.stage == Stage::Creating) {
+            self.timers.insert(Timer::Start, due);
+        }
     }
 
     /// Runs all due steps.
@@ -251,9 +278,9 @@ impl PodRun {
         }
     }
 
-    /// Starts a container, unless its image can't be pulled.
+    /// Starts a container, unless its image can't be pulled or an object is missing.
     pub(super) fn start(&mut self, i: usize, now: Now<'_>) {
-        if self.pull_fails(i, now) {
+        if self.pull_fails(i, now) || self.config_fails(i, now) {
             return;
         }
         self.tell_started(i);
@@ -363,7 +390,8 @@ impl PodRun {
         self.tell(true, "Unhealthy", message.to_owned(), Some(i));
     }
 
-    fn tell_started(&mut self, i: usize) {
+    /// Reports that the node has a container's image.
+    pub(super) fn tell_pulled(&mut self, i: usize) {
         let container = &self.containers[i];
         let image = container.image.clone();
         let pulled = if container.failed_pulls == 0 {
@@ -384,6 +412,10 @@ impl PodRun {
             )
         };
         self.tell(false, "Pulled", pulled, Some(i));
+    }
+
+    fn tell_started(&mut self, i: usize) {
+        self.tell_pulled(i);
         self.tell(false, "Created", "Container created".to_owned(), Some(i));
         self.tell(false, "Started", "Container started".to_owned(), Some(i));
     }
