@@ -20,8 +20,8 @@ DENY_VERSION := 0.20.2
 CYCLONEDX_VERSION := 0.5.9
 BINARIES := $(TARGET_DIR)/debug
 PACKAGES := kube-apimachinery $(addprefix kube-test-control-plane,-api -store -server -actors -cluster) \
-	kube-test-control-plane $(addprefix statefulset-,client controller-util history pod-control \
-	set-control controller)
+	$(addprefix statefulset-,client controller-util history pod-control set-control controller) \
+	kube-test-control-plane-statefulset kube-test-control-plane
 CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Cargo.toml))
 
 PACKAGE_FLAGS ?=

@@ -151,6 +151,8 @@ impl<'a> Session<'a> {
             format!("--start-delay={delay}"),
             format!("--ready-delay={delay}"),
             "--actor-events".to_owned(),
+            // The session runs the controller as a process of its own.
+            "--actors=*,-statefulset-controller".to_owned(),
         ];
         let program = std::path::absolute(&options.control_plane)?;
         let control_plane = Process::start("control plane", &program, &arguments, folder)?;

@@ -30,6 +30,10 @@ const CONTROL_PLANE: [&str; 6] = [
     TEST_CONTROL_PLANE,
 ];
 
+/// The controller as an actor of the test control plane, above both. The facade may use it only as an
+/// optional dependency: that of its program.
+const STATEFUL_SET_ACTOR: &str = "kube-test-control-plane-statefulset";
+
 /// The facade, allowed only in `[dev-dependencies]`.
 const TEST_CONTROL_PLANE: &str = "kube-test-control-plane";
 
@@ -69,7 +73,8 @@ pub fn check(metadata: &Metadata) -> Findings {
 fn directions(name: &str, package: &Package, members: &BTreeMap<&str, &Package>) -> Findings {
     let position = DEPENDENCY_ORDER.iter().position(|known| *known == name);
     let plane = CONTROL_PLANE.iter().position(|known| *known == name);
-    if position.is_none() && plane.is_none() {
+    let is_actor = name == STATEFUL_SET_ACTOR;
+    if position.is_none() && plane.is_none() && !is_actor {
         return Findings::new();
     }
     let own = package
@@ -82,8 +87,14 @@ fn directions(name: &str, package: &Package, members: &BTreeMap<&str, &Package>)
             return (!dependency.is_dev()).then(|| format!("{name}: must not depend on {target}"));
         }
         let allowed = match (position, plane) {
+            (_, Some(_)) if target == STATEFUL_SET_ACTOR => {
+                name == TEST_CONTROL_PLANE && dependency.optional
+            }
             (_, Some(plane)) => {
                 target == "kube-apimachinery" || CONTROL_PLANE[..plane].contains(&target)
+            }
+            _ if is_actor && target != TEST_CONTROL_PLANE => {
+                target == "statefulset-controller" || CONTROL_PLANE.contains(&target)
             }
             _ if target == TEST_CONTROL_PLANE => dependency.is_dev(),
             (Some(position), _) => DEPENDENCY_ORDER[..position].contains(&target) || target == name,
@@ -187,6 +198,36 @@ mod tests {
         assert_eq!(
             check(&workspace(plane)),
             ["kube-test-control-plane: must not depend on statefulset-client"]
+        );
+    }
+
+    #[test]
+    fn control_planes_program_alone_may_run_the_controller() {
+        let with_actor = |name: &str, optional: bool| {
+            let mut plane = package(name, &[(STATEFUL_SET_ACTOR, None)]);
+            plane.dependencies[0].optional = optional;
+            check(&workspace(plane))
+        };
+        assert_eq!(with_actor(TEST_CONTROL_PLANE, true), Findings::new());
+        for (name, optional) in [
+            (TEST_CONTROL_PLANE, false),
+            ("kube-test-control-plane-cluster", true),
+        ] {
+            let finding = format!("{name}: must not depend on {STATEFUL_SET_ACTOR}");
+            assert_eq!(with_actor(name, optional), [finding]);
+        }
+        let actor = package(
+            STATEFUL_SET_ACTOR,
+            &[
+                ("kube-test-control-plane-cluster", None),
+                ("statefulset-controller", None),
+                (TEST_CONTROL_PLANE, Some("dev")),
+                ("statefulset-set-control", None),
+            ],
+        );
+        assert_eq!(
+            check(&workspace(actor)),
+            ["kube-test-control-plane-statefulset: must not depend on statefulset-set-control"]
         );
     }
 

@@ -29,7 +29,7 @@ const TOP_LEVEL: [&str; 19] = [
 ];
 
 /// Every crate folder with its package's name.
-pub const CRATES: [(&str, &str); 15] = [
+pub const CRATES: [(&str, &str); 16] = [
     ("apimachinery", "kube-apimachinery"),
     ("client", "statefulset-client"),
     ("controller-util", "statefulset-controller-util"),
@@ -53,6 +53,10 @@ pub const CRATES: [(&str, &str); 15] = [
         "kube-test-control-plane-cluster",
     ),
     ("test-control-plane", "kube-test-control-plane"),
+    (
+        "test-control-plane-statefulset",
+        "kube-test-control-plane-statefulset",
+    ),
     ("kubectl-sts", "kubectl-sts"),
 ];
 

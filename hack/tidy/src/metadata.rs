@@ -96,6 +96,9 @@ pub struct Dependency {
     /// `None` for `[dependencies]`, else `dev` or `build`.
     #[serde(default)]
     pub kind: Option<String>,
+    /// True if a feature turns it on.
+    #[serde(default)]
+    pub optional: bool,
     /// Requested features.
     #[serde(default)]
     pub features: Vec<String>,

@@ -1,6 +1,8 @@
 //! The embedded control plane for tests and demos.
 
 mod access;
+#[cfg(feature = "client")]
+mod actor;
 mod apply;
 mod builder;
 
@@ -12,6 +14,8 @@ use tokio::task::JoinSet;
 
 pub use crate::manifests::ManifestError;
 pub use access::AccessError;
+#[cfg(feature = "client")]
+pub use actor::{ActorContext, ForeignActor};
 pub use builder::{StartError, TestControlPlaneBuilder};
 
 use kube_test_control_plane_actors::{ActorServer, Handles, Invariants, Leases, Nodes, Pods};

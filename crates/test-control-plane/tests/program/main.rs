@@ -9,3 +9,4 @@
 mod flags;
 mod refusals;
 mod running;
+mod stateful_sets;

@@ -24,6 +24,8 @@ use serde_json::Value;
 use serde_json::json;
 use tokio::task::JoinSet;
 
+#[cfg(feature = "client")]
+use super::actor::ForeignActor;
 use super::apply::apply_all;
 use super::{Endpoint, TestControlPlane};
 use crate::manifests::{self, Manifest, ManifestError};
@@ -57,6 +59,8 @@ pub struct TestControlPlaneBuilder {
     serving_certificate: Option<ServingCertificate>,
     client_authorities: Option<ClientAuthorities>,
     definitions: Vec<Definitions>,
+    #[cfg(feature = "client")]
+    foreign: Vec<ForeignActor>,
 }
 
 /// Definitions of custom resources to install at the start.
@@ -178,6 +182,16 @@ impl TestControlPlaneBuilder {
         actors.volume_binder = actors.volume_binder.take().or(all.volume_binder);
         actors.garbage_collector = actors.garbage_collector.or(all.garbage_collector);
         actors.namespace_controller = actors.namespace_controller.or(all.namespace_controller);
+        self
+    }
+
+    /// Also runs a controller of another crate. It replaces an actor with the same name, so that no
+    /// controller runs twice.
+    #[cfg(feature = "client")]
+    #[must_use]
+    pub fn actor(mut self, actor: ForeignActor) -> Self {
+        self.foreign.retain(|other| other.name != actor.name);
+        self.foreign.push(actor);
         self
     }
 
@@ -355,6 +369,10 @@ impl TestControlPlaneBuilder {
         server.install_bootstrap_policy();
         for definitions in self.definitions {
             apply_all(&server, definitions.read()?).await?;
+        }
+        #[cfg(feature = "client")]
+        for actor in &self.foreign {
+            tasks.spawn(actor.run(&server, self.actors.events));
         }
         let actors = actors::start(
             &ActorServer::Embedded(server.clone()),

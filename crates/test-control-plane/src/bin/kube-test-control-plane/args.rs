@@ -12,8 +12,12 @@ use kube_test_control_plane::{EmulatedVersion, ServerConfig, UnknownFields};
 /// The actors by name, in the order in which they are listed.
 pub(crate) const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-collector,\
                                  disruption-controller,deployment-controller,\
-                                 replicaset-controller,endpointslice-controller,job-controller,\
-                                 volume-binder,garbage-collector,namespace-controller";
+                                 replicaset-controller,statefulset-controller,\
+                                 endpointslice-controller,job-controller,volume-binder,\
+                                 garbage-collector,namespace-controller";
+
+/// The element of the list that stands for all actors.
+pub(crate) const ALL_ACTORS: &str = "*";
 
 /// An embedded Kubernetes control plane for tests and demos: no cluster, no containers.
 #[derive(Debug, Parser)]
@@ -72,11 +76,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) fault_plan_file: Option<PathBuf>,
 
-    /// Actors to run, separated by commas; an empty list runs none.
-    #[arg(long, value_name = "LIST", default_value = ACTORS)]
+    /// Actors to run, separated by commas: NAME runs one, * all of them, and -NAME excludes one. An
+    /// empty list runs none. The names are kubelet, scheduler, node-controller,
+    /// pod-garbage-collector, disruption-controller, deployment-controller, replicaset-controller,
+    /// statefulset-controller, endpointslice-controller, job-controller, volume-binder,
+    /// garbage-collector and namespace-controller. Exclude statefulset-controller if you run a
+    /// StatefulSet controller of your own.
+    #[arg(long, value_name = "LIST", default_value = ALL_ACTORS, allow_hyphen_values = true)]
     pub(crate) actors: String,
 
-    /// Let kubelet and scheduler write events, as in a cluster.
+    /// Let kubelet, scheduler and StatefulSet controller write events, as in a cluster.
     #[arg(long)]
     pub(crate) actor_events: bool,
 

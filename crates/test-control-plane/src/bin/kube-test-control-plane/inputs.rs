@@ -1,5 +1,6 @@
 //! Parsing of the flags' files and lists.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -11,12 +12,14 @@ use kube_test_control_plane::auth::Tokens;
 use kube_test_control_plane::certificates::{ClientAuthorities, ServingCertificate};
 use kube_test_control_plane::faults::FaultPlan;
 
-use crate::args::{ACTORS, Args};
+use crate::args::{ACTORS, ALL_ACTORS, Args};
 
 /// All inputs, which are read before the start.
 pub(crate) struct Inputs {
     pub(crate) tokens: Tokens,
     pub(crate) actors: ActorsConfig,
+    /// True if the StatefulSet controller runs.
+    pub(crate) runs_stateful_sets: bool,
     pub(crate) faults: Option<FaultPlan>,
     pub(crate) serving: Option<ServingCertificate>,
     pub(crate) authorities: Option<ClientAuthorities>,
@@ -25,9 +28,11 @@ pub(crate) struct Inputs {
 impl Inputs {
     /// Reads all files.
     pub(crate) fn read(args: &Args) -> anyhow::Result<Self> {
+        let (actors, runs_stateful_sets) = actors(args)?;
         Ok(Self {
             tokens: tokens(args)?,
-            actors: actors(args)?,
+            actors,
+            runs_stateful_sets,
             faults: faults(args)?,
             serving: serving(args)?,
             authorities: authorities(args)?,
@@ -89,17 +94,14 @@ fn authorities(args: &Args) -> anyhow::Result<Option<ClientAuthorities>> {
     Ok(Some(authorities))
 }
 
-fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
+/// Returns the configuration of the actors, and whether the StatefulSet controller is one of them.
+fn actors(args: &Args) -> anyhow::Result<(ActorsConfig, bool)> {
     let mut config = ActorsConfig {
         events: args.actor_events,
         ..ActorsConfig::default()
     };
-    for name in args
-        .actors
-        .split(',')
-        .map(str::trim)
-        .filter(|name| !name.is_empty())
-    {
+    let mut runs_stateful_sets = false;
+    for name in chosen(&args.actors)? {
         match name {
             "kubelet" => {
                 config.kubelet = Some(KubeletConfig::new(PodBehaviour {
@@ -123,13 +125,32 @@ fn actors(args: &Args) -> anyhow::Result<ActorsConfig> {
             "namespace-controller" => {
                 config.namespace_controller = Some(NamespaceControllerConfig::default());
             }
-            other => match Controller::named(other) {
-                Some(controller) => {
-                    config.controllers.insert(controller);
-                }
-                None => bail!("--actors: unknown actor {other:?}; must be one of {ACTORS}"),
-            },
+            kube_test_control_plane_statefulset::NAME => runs_stateful_sets = true,
+            other => config.controllers.extend(Controller::named(other)),
         }
     }
-    Ok(config)
+    Ok((config, runs_stateful_sets))
+}
+
+/// Returns the actors in a list.
+fn chosen(list: &str) -> anyhow::Result<BTreeSet<&str>> {
+    let mut chosen = BTreeSet::new();
+    let names = list.split(',').map(str::trim);
+    for name in names.filter(|name| !name.is_empty()) {
+        let all = || ACTORS.split(',');
+        let (excluded, actor) = match name.strip_prefix('-') {
+            Some(actor) => (true, actor),
+            None => (false, name),
+        };
+        if name == ALL_ACTORS {
+            chosen.extend(all());
+        } else if all().all(|known| known != actor) {
+            bail!("--actors: unknown actor {actor:?}; must be one of {ACTORS}");
+        } else if excluded {
+            chosen.remove(actor);
+        } else {
+            chosen.insert(actor);
+        }
+    }
+    Ok(chosen)
 }

@@ -35,7 +35,11 @@ fn main() -> ExitCode {
         .with_writer(std::io::stderr);
     tracing_subscriber::registry()
         .with(lines)
-        .with(Targets::new().with_target("kube_test_control_plane", level))
+        .with(
+            Targets::new()
+                .with_target("kube_test_control_plane", level)
+                .with_target("statefulset", level),
+        )
         .init();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()

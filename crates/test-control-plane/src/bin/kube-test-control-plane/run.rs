@@ -54,6 +54,9 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
         .actors(inputs.actors)
         .starting_at(now)
         .listen(SocketAddr::new(args.bind_address, args.secure_port));
+    if inputs.runs_stateful_sets {
+        builder = builder.actor(kube_test_control_plane_statefulset::controller());
+    }
     if let Some(port) = args.kubelet_port {
         builder = builder.listen_kubelets(SocketAddr::new(args.bind_address, port));
     }
@@ -72,18 +75,17 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
 
 /// Writes the kubeconfig and reports readiness.
 fn begin(args: &Args, plane: &TestControlPlane) -> anyhow::Result<()> {
-    let mut audit_file = None;
-    if let Some(path) = &args.audit_log_path {
-        let (file, writer) = AuditFile::open(path)?;
-        plane
-            .server()
-            .audit()
-            .write_to(writer, AuditLevel::Metadata);
-        audit_file = Some(file);
-    }
+    let audit_log = args.audit_log_path.as_deref();
+    let audit_log = audit_log.map(AuditFile::open).transpose()?;
     if let Some(path) = &args.kubeconfig_out {
         plane.write_kubeconfig(path)?;
     }
+    // Actors already send requests, and a log stays unchanged if the kubeconfig cannot be written.
+    let audit_file = audit_log.map(|(file, writer)| {
+        let audit = plane.server().audit();
+        audit.write_to(writer, AuditLevel::Metadata);
+        file
+    });
     let kubelets = plane.kubelet_url();
     let kubelets = kubelets.map_or_else(String::new, |url| format!("kubelets {url}\n"));
     let url = plane.url().unwrap_or_default();

@@ -37,6 +37,10 @@ impl Plane {
         let folder = tempfile::tempdir().unwrap();
         let kubeconfig = folder.path().join("kubeconfig");
         let mut command = Command::new(&programs.control_plane);
+        if !flags.iter().any(|flag| flag.starts_with("--actors")) {
+            // The tests run controllers as processes of their own.
+            command.arg("--actors=*,-statefulset-controller");
+        }
         command
             .arg("--secure-port=0")
             .arg("--kubeconfig-out")
