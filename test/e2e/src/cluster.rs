@@ -102,8 +102,9 @@ impl Cluster {
             .until("the pods of all sets are gone", gone)
             .await;
         for claim in space.list(&PERSISTENT_VOLUME_CLAIMS, "").await {
+            // The garbage collector may be deleting the claims of the pods that are gone.
             space
-                .delete(&PERSISTENT_VOLUME_CLAIMS, name(&claim), None)
+                .ensure_deleted(&PERSISTENT_VOLUME_CLAIMS, name(&claim))
                 .await;
         }
         let gone = async || {

@@ -233,10 +233,28 @@ impl Space {
     /// Deletes an object: immediately for a grace period of 0, by default with its own grace
     /// period.
     pub async fn delete(&self, resource: &Resource, name: &str, grace_seconds: Option<u32>) {
+        let deleted = self.try_delete(resource, name, grace_seconds).await;
+        deleted.unwrap_or_else(|refused| panic!("{refused}"));
+    }
+
+    /// Deletes an object that another client, such as the garbage collector, may have deleted
+    /// already.
+    pub async fn ensure_deleted(&self, resource: &Resource, name: &str) {
+        match self.try_delete(resource, name, None).await {
+            Err(refused) if refused.code != 404 => panic!("{refused}"),
+            _ => {}
+        }
+    }
+
+    async fn try_delete(
+        &self,
+        resource: &Resource,
+        name: &str,
+        grace_seconds: Option<u32>,
+    ) -> Result<Value, Refused> {
         let path = self.object_path(resource, name, "");
         let options = delete_options(grace_seconds);
-        let deleted = self.ask_json(Method::DELETE, &path, &options).await;
-        deleted.unwrap_or_else(|refused| panic!("{refused}"));
+        self.ask_json(Method::DELETE, &path, &options).await
     }
 
     /// Deletes all objects with these labels.
@@ -299,5 +317,24 @@ fn items(mut list: Value) -> Vec<Value> {
     match list["items"].take() {
         Value::Array(items) => items,
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use statefulset_client::resource::PERSISTENT_VOLUME_CLAIMS;
+
+    use super::*;
+    use crate::World;
+
+    #[tokio::test(start_paused = true)]
+    async fn object_that_is_gone_counts_as_deleted() {
+        let world = World::api_server().await;
+        let space = world.namespace("gone").await;
+        let deleted = space.try_delete(&PERSISTENT_VOLUME_CLAIMS, "data-0", None);
+        assert_eq!(deleted.await.unwrap_err().code, 404);
+        space
+            .ensure_deleted(&PERSISTENT_VOLUME_CLAIMS, "data-0")
+            .await;
     }
 }
