@@ -324,7 +324,6 @@ fn items(mut list: Value) -> Vec<Value> {
 mod tests {
     use statefulset_client::resource::PERSISTENT_VOLUME_CLAIMS;
 
-    use super::*;
     use crate::World;
 
     #[tokio::test(start_paused = true)]
