@@ -206,7 +206,7 @@ impl PodRun {
             .collect();
         let mut end = None;
         if script.is_empty() {
-            (script, end) = own_command::run(container, self);
+            (script, end) = own_command::run(container, self, now.timestamp);
         }
         let at = |after| {
             let began = now.timestamp;
@@ -293,7 +293,7 @@ impl NodePod for ServedPod {
         let program = handlers.find_map(|handler| handler(&name, &command));
         let environment = served.environment.clone();
         let (files, log) = (served.files.clone(), served.log.clone());
-        let rng = self.rng;
+        let (rng, server) = (self.rng, self.server.clone());
         Ok(Box::new(move |stdio| {
             let work = async move {
                 if let Some(program) = program {
@@ -306,7 +306,7 @@ impl NodePod for ServedPod {
                     write(stdio.stderr, &answer.stderr).await;
                     return exit_of(answer.exit_code);
                 }
-                run(&command, environment, files, stdio).await
+                run(&command, environment, files, stdio, server.now()).await
             };
             until_ended(log, work).boxed()
         }))
@@ -338,7 +338,8 @@ impl NodePod for ServedPod {
             let ended = log.clone();
             let work = async move {
                 if reads {
-                    let ended = run(&command, environment, files, stdio).await;
+                    let now = server.now();
+                    let ended = run(&command, environment, files, stdio, now).await;
                     if let Some(orders) = orders {
                         orders.send(exit(match ended {
                             Err(Exit::Code(code)) => code,
@@ -428,6 +429,7 @@ async fn run(
     environment: Vec<(String, String)>,
     files: Files,
     stdio: Stdio,
+    now: Timestamp,
 ) -> Result<(), Exit> {
     if !Shell::knows(command) {
         let program = command.first().map_or("", String::as_str);
@@ -446,7 +448,11 @@ async fn run(
         None => sink(stdio.stderr),
     };
     let streams = Streams::new(input, sink(stdio.stdout), err, Pause::Real, stdio.terminal);
-    exit_of(Shell::new(environment, files, streams).run(command).await)
+    exit_of(
+        Shell::new(environment, files, streams, now)
+            .run(command)
+            .await,
+    )
 }
 
 fn exit_of(code: i32) -> Result<(), Exit> {

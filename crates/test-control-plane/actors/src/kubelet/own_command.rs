@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures::FutureExt;
+use jiff::Timestamp;
 use kube_test_control_plane_api::members::list;
 
 use super::answering::{command, environment};
@@ -28,6 +29,7 @@ pub(super) struct Exited {
 pub(super) fn run(
     container: &Container,
     run: &PodRun,
+    now: Timestamp,
 ) -> (Vec<(Duration, String)>, Option<Exited>) {
     let command = command(&container.spec);
     if container.spec["stdin"] == true || !Shell::can_run(&command) {
@@ -40,7 +42,7 @@ pub(super) fn run(
     let given = list(&container.spec, "env").count();
     let is_complete = list(&container.spec, "envFrom").next().is_none()
         && environment.len() == given + super::answering::OWN_VARIABLES;
-    let mut shell = Shell::new(environment, container.files.clone(), streams);
+    let mut shell = Shell::new(environment, container.files.clone(), streams, now);
     // It never waits: its time is virtual.
     let Some(code) = shell.run(&command).now_or_never() else {
         return (Vec::new(), None);

@@ -4,16 +4,18 @@
 //! in virtual time for the container's log.
 
 mod archive;
+mod files;
 mod parse;
 mod programs;
 mod streams;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 
+pub(super) use files::Files;
 use parse::{Body, Command, Joint, List, Piece, Pipeline, Redirect, Word};
 pub(super) use streams::{Input, Pause, Sink, Streams};
 
@@ -26,37 +28,6 @@ const NESTED_MAX: u32 = 20;
 
 /// The names under which the shell itself is called.
 const SHELLS: [&str; 4] = ["sh", "bash", "ash", "dash"];
-
-/// The files that the shell has written, by path. The sessions of a container share them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Files(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
-
-impl Files {
-    fn read(&self, path: &str) -> Option<Vec<u8>> {
-        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        files.get(path).cloned()
-    }
-
-    /// Returns the file with this path, or the files below it, with their paths.
-    fn below(&self, path: &str) -> Vec<(String, Vec<u8>)> {
-        let files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = format!("{}/", path.trim_end_matches('/'));
-        let is_meant = |found: &str| found == path || found.starts_with(&folder);
-        let found = files.iter().filter(|(found, _)| is_meant(found));
-        found
-            .map(|(path, bytes)| (path.clone(), bytes.clone()))
-            .collect()
-    }
-
-    fn write(&self, path: String, bytes: Vec<u8>, append: bool) {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = files.entry(path).or_default();
-        if !append {
-            file.clear();
-        }
-        file.extend(bytes);
-    }
-}
 
 /// Control flow after a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +43,11 @@ enum Flow {
 pub(super) struct Shell {
     variables: BTreeMap<String, String>,
     files: Files,
+    /// The current folder.
+    folder: String,
     streams: Streams,
+    /// Time at which the session began.
+    began: Timestamp,
     /// Exit code of the last command.
     status: i32,
     steps: u32,
@@ -82,21 +57,35 @@ pub(super) struct Shell {
 }
 
 impl Shell {
-    /// Opens a session with a container's environment and files.
+    /// Opens a session with a container's environment and files, which begins at this time.
     pub(super) fn new(
         environment: impl IntoIterator<Item = (String, String)>,
         files: Files,
         streams: Streams,
+        began: Timestamp,
     ) -> Self {
         Self {
             variables: environment.into_iter().collect(),
             files,
+            folder: "/".to_owned(),
             streams,
+            began,
             status: 0,
             steps: 0,
             nested: 0,
             is_uncertain: false,
         }
+    }
+
+    /// Returns the current time of the session.
+    fn now(&self) -> Timestamp {
+        let passed = self.streams.passed();
+        self.began.saturating_add(passed).unwrap_or(self.began)
+    }
+
+    /// Returns the absolute form of a path.
+    fn absolute(&self, path: &str) -> String {
+        files::absolute(&self.folder, path)
     }
 
     /// Reports whether a program of this name exists.
@@ -264,7 +253,7 @@ impl Shell {
                 let text = if path == NULL {
                     Vec::new()
                 } else {
-                    let found = self.files.read(&path);
+                    let found = self.files.read(&self.absolute(&path));
                     self.is_uncertain |= found.is_none();
                     found.ok_or_else(|| format!("can't open {path}: no such file"))?
                 };
@@ -293,6 +282,7 @@ impl Shell {
                 Undo::Err { before, path } => (path, self.streams.replace_err(before), false),
             };
             if path != NULL {
+                let path = self.absolute(&path);
                 self.files.write(path, bytes.into_bytes(), append);
             }
         }

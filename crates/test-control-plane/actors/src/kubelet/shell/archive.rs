@@ -1,6 +1,7 @@
 //! `tar`, with which `kubectl cp` copies files, and its format (ustar).
 
 use super::Shell;
+use super::files::absolute;
 
 /// Length of a block in bytes.
 const BLOCK: usize = 512;
@@ -41,11 +42,6 @@ impl<'a> Task<'a> {
         task.paths.remove(0);
         Some(task)
     }
-
-    /// Returns the path in the container of a path in the archive.
-    fn place(&self, path: &str) -> String {
-        format!("{}/{}", self.folder.trim_end_matches('/'), path)
-    }
 }
 
 impl Shell {
@@ -76,14 +72,19 @@ impl Shell {
             let line = b"tar: removing leading '/' from member names\n";
             self.streams.write_err(line).await;
         }
+        let folder = self.absolute(task.folder);
         for path in &task.paths {
-            let found = self.files.below(&task.place(path.trim_start_matches('/')));
+            let place = absolute(&folder, path);
+            let found = self.files.below(&place);
             if found.is_empty() {
                 self.fail_tar(&format!("{path}: No such file or directory"))
                     .await;
             }
+            let given = path.trim_start_matches('/').trim_end_matches('/');
             for (path, content) in found {
-                let name = path.trim_start_matches('/');
+                // Names in the archive begin with the given path.
+                let rest = path.strip_prefix(&*place).unwrap_or_default();
+                let name = &format!("{given}{rest}");
                 match header(name, content.len()) {
                     Some(header) => {
                         archive.extend(header);
@@ -113,8 +114,9 @@ impl Shell {
         }
         match entries(&archive) {
             Some(entries) => {
+                let folder = self.absolute(task.folder);
                 for (name, content) in entries {
-                    self.files.write(task.place(&name), content, false);
+                    self.files.write(absolute(&folder, &name), content, false);
                 }
             }
             None => self.fail_tar("short read").await,

@@ -1,17 +1,20 @@
 //! The programs of the shell.
 
+mod files;
+mod options;
+mod text;
+
 use std::time::Duration;
 
 use super::{Flow, NULL, Shell};
 
 /// The names of the programs.
-const PROGRAMS: [&str; 21] = [
-    ":", "[", "cat", "cd", "echo", "env", "exit", "export", "false", "hostname", "printenv",
-    "printf", "pwd", "read", "seq", "sleep", "stty", "tar", "test", "true", "tty",
+const PROGRAMS: [&str; 39] = [
+    ":", "[", "cat", "cd", "chmod", "chown", "cp", "date", "dd", "echo", "env", "exit", "export",
+    "false", "grep", "head", "hostname", "id", "ls", "mkdir", "mv", "printenv", "printf", "pwd",
+    "read", "rm", "seq", "sleep", "stty", "sync", "tail", "tar", "test", "touch", "true", "tty",
+    "uname", "wc", "whoami",
 ];
-
-/// Folders of every image.
-const FOLDERS: [&str; 2] = ["/", "/tmp"];
 
 /// Limit of the numbers of `seq`.
 const NUMBERS_MAX: i64 = 10_000;
@@ -38,7 +41,29 @@ impl Shell {
                 let name = self.variables.get("HOSTNAME").cloned().unwrap_or_default();
                 self.line(&name).await;
             }
-            "pwd" => self.line("/").await,
+            "pwd" => {
+                let folder = self.folder.clone();
+                self.line(&folder).await;
+            }
+            "cd" => {
+                let folder = arguments.first().copied().unwrap_or("/root");
+                self.folder = self.absolute(folder);
+            }
+            "ls" => files::ls(self, &arguments).await,
+            "mkdir" => files::mkdir(self, &arguments).await,
+            "rm" => files::rm(self, &arguments).await,
+            "touch" => files::touch(self, &arguments),
+            "cp" => files::copy(self, &arguments, false).await,
+            "mv" => files::copy(self, &arguments, true).await,
+            "dd" => files::dd(self, &arguments).await,
+            "head" => text::ends(self, &arguments, false).await,
+            "tail" => text::ends(self, &arguments, true).await,
+            "wc" => text::wc(self, &arguments).await,
+            "grep" => text::grep(self, &arguments).await,
+            "date" => text::date(self, &arguments).await,
+            "id" => text::id(self, &arguments).await,
+            "whoami" => self.line("root").await,
+            "uname" => text::uname(self, &arguments).await,
             "tar" => self.tar(&arguments).await,
             "stty" => self.print_size(&arguments).await,
             "tty" if self.streams.terminal().is_some() => self.line("/dev/pts/0").await,
@@ -58,7 +83,7 @@ impl Shell {
                 self.variables.extend(pairs);
             }
             "test" | "[" => self.status = i32::from(!self.test(&arguments)),
-            "true" | ":" | "cd" => {}
+            "true" | ":" | "chmod" | "chown" | "sync" => {}
             "false" => self.status = 1,
             unknown => {
                 self.is_uncertain = true;
@@ -69,7 +94,7 @@ impl Shell {
         Flow::Next
     }
 
-    async fn line(&mut self, text: &str) {
+    pub(super) async fn line(&mut self, text: &str) {
         self.streams.write(format!("{text}\n").as_bytes()).await;
     }
 
@@ -134,7 +159,7 @@ impl Shell {
     }
 
     async fn show(&mut self, path: &str) {
-        if let Some(bytes) = self.files.read(path) {
+        if let Some(bytes) = self.files.read(&self.absolute(path)) {
             self.streams.write(&bytes).await;
         } else {
             self.is_uncertain = true;
@@ -246,14 +271,14 @@ impl Shell {
             ["-n", text] | [text] => !text.is_empty(),
             ["-z", text] => text.is_empty(),
             ["-f" | "-e" | "-s", path] => {
-                let exists = self.files.read(path).is_some();
+                let exists = self.files.read(&self.absolute(path)).is_some();
                 self.is_uncertain |= !exists;
                 exists
             }
             ["-d", path] => {
-                let exists = FOLDERS.contains(path) || !self.files.below(path).is_empty();
+                let exists = self.files.is_folder(&self.absolute(path));
                 self.is_uncertain |= !exists;
-                exists && self.files.read(path).is_none()
+                exists
             }
             ["-t", _] => self.streams.terminal().is_some(),
             [a, "=" | "==", b] => a == b,
@@ -269,6 +294,18 @@ impl Shell {
                 false
             }
         }
+    }
+}
+
+/// Reads the whole input.
+async fn input(shell: &mut Shell) -> Vec<u8> {
+    let mut input = Vec::new();
+    loop {
+        let bytes = shell.streams.read().await;
+        if bytes.is_empty() {
+            return input;
+        }
+        input.extend(bytes);
     }
 }
 

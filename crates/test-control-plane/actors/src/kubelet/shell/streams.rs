@@ -6,6 +6,7 @@ use std::time::Duration;
 use kube_test_control_plane_server::containers::TerminalSize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// Length of a read in bytes.
 const READ_MAX: usize = 8 * 1024;
@@ -105,6 +106,7 @@ pub(in super::super) struct Streams {
     err: Sink,
     routes: Routes,
     pause: Pause,
+    began: Instant,
     terminal: Option<watch::Receiver<TerminalSize>>,
 }
 
@@ -125,7 +127,16 @@ impl Streams {
                 err_to_out: false,
             },
             pause,
+            began: Instant::now(),
             terminal,
+        }
+    }
+
+    /// Returns the time since the beginning of the session.
+    pub(super) fn passed(&self) -> Duration {
+        match self.pause {
+            Pause::Real => self.began.elapsed(),
+            Pause::Virtual(passed, _) => passed,
         }
     }
 

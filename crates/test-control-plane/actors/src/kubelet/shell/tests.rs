@@ -14,7 +14,12 @@ fn run(script: &str, input: &str) -> (String, String, i32) {
     );
     let environment = [("NAME", "web-0"), ("LIST", "a b")];
     let environment = environment.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let mut shell = Shell::new(environment, Files::default(), streams);
+    let mut shell = Shell::new(
+        environment,
+        Files::default(),
+        streams,
+        Timestamp::UNIX_EPOCH,
+    );
     let command = ["/bin/sh", "-c", script].map(str::to_owned);
     let code = shell.run(&command).now_or_never().unwrap();
     let mut streams = shell.into_streams();
@@ -108,10 +113,70 @@ fn time_passes_virtually() {
     let limit = Duration::from_secs(3);
     let pause = Pause::Virtual(Duration::ZERO, limit);
     let streams = Streams::new(Input::Empty, sink, Sink::Null, pause, None);
-    let mut shell = Shell::new([], Files::default(), streams);
+    let mut shell = Shell::new([], Files::default(), streams, Timestamp::UNIX_EPOCH);
     let command = ["sh", "-c", "while true; do echo tick; sleep 1; done"].map(str::to_owned);
     shell.run(&command).now_or_never().unwrap();
     let (parts, _) = shell.into_streams().into_timed();
     let times: Vec<u64> = parts.iter().map(|(time, _)| time.as_secs()).collect();
     assert_eq!(times, [0, 1, 2]);
+}
+
+#[test]
+fn programs_handle_files() {
+    for (script, expected) in [
+        ("mkdir -p /data/a; touch /data/b; ls /data", "a\nb\n"),
+        ("echo x > /tmp/t; cd /tmp; ls; cat t; pwd", "t\nx\n/tmp\n"),
+        (
+            "echo a > /f; cp /f /tmp; mv /tmp/f /tmp/g; cat /tmp/g; rm /f; test -f /f || echo gone",
+            "a\ngone\n",
+        ),
+        (
+            "dd if=/dev/zero of=/z bs=1k count=2 2>/dev/null; wc -c /z; wc -c < /z",
+            "2048 /z\n2048\n",
+        ),
+        ("dd if=/dev/urandom bs=1 count=7 2>/dev/null | wc -c", "7\n"),
+        (
+            "printf 'a\nb\nc\n' > /l; head -n 1 /l; tail -1 /l; head -c 2 /l | wc -l; wc /l",
+            "a\nc\n1\n        3         3         6 /l\n",
+        ),
+        (
+            "printf 'one\ntwo\n' | grep -n 'o[nx]'; echo $?; echo z | grep -q y; echo $?",
+            "1:one\n0\n1\n",
+        ),
+        (
+            "echo 'a+b' | grep 'a+b'; echo ab | grep -E '(a|c)b+'; echo a.b | grep -cF .",
+            "a+b\nab\n1\n",
+        ),
+        (
+            "date; sleep 5; date +%s; id -u; whoami; uname",
+            "Thu Jan  1 00:00:00 UTC 1970\n5\n0\nroot\nLinux\n",
+        ),
+    ] {
+        assert_eq!(output(script), expected, "{script}");
+    }
+}
+
+#[test]
+fn missing_files_are_reported() {
+    for (script, expected) in [
+        ("ls /none", "ls: /none: No such file or directory\n"),
+        (
+            "rm /none",
+            "rm: can't remove '/none': No such file or directory\n",
+        ),
+        (
+            "mkdir /tmp",
+            "mkdir: can't create directory '/tmp': File exists\n",
+        ),
+        ("head /none", "head: /none: No such file or directory\n"),
+        (
+            "dd if=/none of=/x",
+            "dd: can't open '/none': No such file or directory\n",
+        ),
+    ] {
+        let (_, error, code) = run(script, "");
+        assert_eq!((error.as_str(), code), (expected, 1), "{script}");
+    }
+    assert_eq!(run("rm -f /none", "").2, 0);
+    assert_eq!(run("grep x /none", "").2, 2);
 }

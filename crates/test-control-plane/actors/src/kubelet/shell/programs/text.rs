@@ -1,0 +1,244 @@
+//! Programs that print parts of texts, and facts about the container.
+
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::super::Shell;
+use super::files::{fail, missing};
+use super::options::Options;
+
+/// Lines that `head` and `tail` print by default.
+const LINES: usize = 10;
+
+/// The texts of files, or of the input, each with its name.
+async fn texts(shell: &mut Shell, program: &str, paths: &[&str]) -> Vec<(String, Vec<u8>)> {
+    if paths.is_empty() {
+        return vec![(String::new(), super::input(shell).await)];
+    }
+    let mut texts = Vec::new();
+    for path in paths {
+        let found = match *path {
+            "-" => Some(super::input(shell).await),
+            path => shell.files.read(&shell.absolute(path)),
+        };
+        match found {
+            Some(bytes) => texts.push(((*path).to_owned(), bytes)),
+            None => missing(shell, &format!("{program}: {path}")).await,
+        }
+    }
+    texts
+}
+
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// Prints the first lines or bytes of files, or with `is_tail` the last ones.
+pub(super) async fn ends(shell: &mut Shell, arguments: &[&str], is_tail: bool) {
+    let program = if is_tail { "tail" } else { "head" };
+    // `-3` means `-n 3`.
+    let first = arguments.first().and_then(|it| it.strip_prefix('-'));
+    let (short, arguments) = match first.and_then(|digits| digits.parse().ok()) {
+        Some(count) => (Some(count), &arguments[1..]),
+        None => (None, arguments),
+    };
+    let options = Options::read(arguments, "nc");
+    let value = |letter| options.values(letter).last().map(str::parse::<usize>);
+    let (count, is_bytes) = match (value('c'), value('n')) {
+        (Some(count), _) => (count.ok(), true),
+        (None, Some(count)) => (count.ok(), false),
+        (None, None) => (Some(short.unwrap_or(LINES)), false),
+    };
+    let Some(count) = count else {
+        fail(shell, &format!("{program}: invalid number")).await;
+        return;
+    };
+    for (_, bytes) in texts(shell, program, &options.rest).await {
+        let pieces = if is_bytes {
+            bytes.chunks(1).collect()
+        } else {
+            lines(&bytes)
+        };
+        let skipped = if is_tail {
+            pieces.len().saturating_sub(count)
+        } else {
+            0
+        };
+        let part: Vec<&[u8]> = pieces.into_iter().skip(skipped).take(count).collect();
+        shell.streams.write(&part.concat()).await;
+    }
+}
+
+/// Counts lines, words and bytes.
+pub(super) async fn wc(shell: &mut Shell, arguments: &[&str]) {
+    let options = Options::read(arguments, "");
+    let is_whole = !['l', 'w', 'c'].iter().any(|letter| options.has(*letter));
+    for (name, bytes) in texts(shell, "wc", &options.rest).await {
+        let text = String::from_utf8_lossy(&bytes);
+        let counts = [
+            ('l', text.matches('\n').count()),
+            ('w', text.split_whitespace().count()),
+            ('c', bytes.len()),
+        ];
+        let wanted = counts
+            .iter()
+            .filter(|(letter, _)| is_whole || options.has(*letter));
+        let columns: Vec<String> = wanted.map(|(_, count)| count.to_string()).collect();
+        let line = match columns.as_slice() {
+            [column] => column.clone(),
+            columns => {
+                let columns = columns.iter().map(|column| format!("{column:>9}"));
+                columns.collect::<Vec<_>>().join(" ")
+            }
+        };
+        let line = format!("{line} {name}");
+        shell.line(line.trim_end()).await;
+    }
+}
+
+/// Prints the lines that match a pattern. Its status tells whether there are any.
+pub(super) async fn grep(shell: &mut Shell, arguments: &[&str]) {
+    let options = Options::read(arguments, "em");
+    let mut rest = options.rest.as_slice();
+    let mut patterns: Vec<&str> = options.values('e').collect();
+    if let ([], [pattern, files @ ..]) = (patterns.as_slice(), rest) {
+        patterns = vec![pattern];
+        rest = files;
+    }
+    let expressions: Option<Vec<Regex>> = patterns
+        .iter()
+        .map(|pattern| expression(pattern, &options))
+        .collect();
+    let Some(expressions) = expressions.filter(|it| !it.is_empty()) else {
+        fail(shell, "grep: bad regex").await;
+        shell.status = 2;
+        return;
+    };
+    let (mut found, has_names) = (false, rest.len() > 1 && !options.has('h'));
+    for (name, bytes) in texts(shell, "grep", rest).await {
+        let prefix = if has_names {
+            format!("{name}:")
+        } else {
+            String::new()
+        };
+        let all = lines(&bytes).into_iter().enumerate();
+        let matching: Vec<(usize, &[u8])> = all
+            .map(|(i, line)| (i, line.strip_suffix(b"\n").unwrap_or(line)))
+            .filter(|(_, line)| expressions.iter().any(|it| it.is_match(line)) != options.has('v'))
+            .collect();
+        found |= !matching.is_empty();
+        if options.has('q') {
+            continue;
+        }
+        if options.has('c') {
+            shell.line(&format!("{prefix}{}", matching.len())).await;
+            continue;
+        }
+        if options.has('l') {
+            if !matching.is_empty() {
+                shell.line(&name).await;
+            }
+            continue;
+        }
+        for (i, line) in matching {
+            let number = if options.has('n') {
+                format!("{}:", i + 1)
+            } else {
+                String::new()
+            };
+            let line = [prefix.as_bytes(), number.as_bytes(), line, b"\n"].concat();
+            shell.streams.write(&line).await;
+        }
+    }
+    if shell.status == 0 {
+        shell.status = i32::from(!found);
+    } else {
+        shell.status = 2;
+    }
+}
+
+/// Compiles a pattern: fixed text with `-F`, extended with `-E`, else basic.
+fn expression(pattern: &str, options: &Options<'_>) -> Option<Regex> {
+    let pattern = if options.has('F') {
+        regex::escape(pattern)
+    } else if options.has('E') {
+        pattern.to_owned()
+    } else {
+        from_basic(pattern)
+    };
+    let pattern = if options.has('x') {
+        format!("^(?:{pattern})$")
+    } else if options.has('w') {
+        format!(r"\b(?:{pattern})\b")
+    } else {
+        pattern
+    };
+    let mut builder = RegexBuilder::new(&pattern);
+    builder.case_insensitive(options.has('i')).build().ok()
+}
+
+/// Returns the extended form of a basic pattern, in which these characters are special only after a
+/// backslash.
+fn from_basic(pattern: &str) -> String {
+    let mut extended = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '+' | '?' | '|' | '(' | ')' | '{' | '}' => extended.extend(['\\', c]),
+            '\\' => match chars.next() {
+                Some(special @ ('+' | '?' | '|' | '(' | ')' | '{' | '}')) => extended.push(special),
+                Some(other) => extended.extend(['\\', other]),
+                None => extended.push_str(r"\\"),
+            },
+            c => extended.push(c),
+        }
+    }
+    extended
+}
+
+/// Prints the time in UTC.
+pub(super) async fn date(shell: &mut Shell, arguments: &[&str]) {
+    let options = Options::read(arguments, "d");
+    let format = options.rest.iter().find_map(|it| it.strip_prefix('+'));
+    let format = match format {
+        Some(format) => format,
+        None if options.has('I') => "%Y-%m-%d",
+        None if options.has('R') => "%a, %d %b %Y %H:%M:%S +0000",
+        None => "%a %b %e %H:%M:%S UTC %Y",
+    };
+    let time = shell.now();
+    match jiff::fmt::strtime::format(format, &time.to_zoned(jiff::tz::TimeZone::UTC)) {
+        Ok(text) => shell.line(&text).await,
+        Err(_) => fail(shell, &format!("date: invalid format '+{format}'")).await,
+    }
+}
+
+/// Prints the user, who is root.
+pub(super) async fn id(shell: &mut Shell, arguments: &[&str]) {
+    let options = Options::read(arguments, "");
+    let line = match (options.has('u') || options.has('g'), options.has('n')) {
+        (true, true) => "root",
+        (true, false) => "0",
+        _ => "uid=0(root) gid=0(root) groups=0(root)",
+    };
+    shell.line(line).await;
+}
+
+/// Prints the system.
+pub(super) async fn uname(shell: &mut Shell, arguments: &[&str]) {
+    let options = Options::read(arguments, "");
+    let host = shell.variables.get("HOSTNAME").cloned().unwrap_or_default();
+    let parts = [
+        ('s', "Linux"),
+        ('n', &*host),
+        ('r', "6.1.0"),
+        ('v', "#1 SMP"),
+        ('m', "x86_64"),
+        ('o', "GNU/Linux"),
+    ];
+    let is_bare = !parts.iter().any(|(letter, _)| options.has(*letter)) && !options.has('a');
+    let wanted = parts.iter().filter(|(letter, _)| {
+        options.has('a') || options.has(*letter) || is_bare && *letter == 's'
+    });
+    let words: Vec<&str> = wanted.map(|(_, part)| *part).collect();
+    shell.line(&words.join(" ")).await;
+}
