@@ -16,6 +16,7 @@ use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
 
 use crate::error::Error;
 use crate::fence::Fence;
+use crate::not_processed::ResponseCut;
 use crate::resource::Resource;
 use api_health::{ApiHealthLog, Right};
 use call::{AtOnce, Call, object_target, transport_error};
@@ -345,7 +346,7 @@ impl RestClient {
         let collecting = response.into_body().collect();
         match tokio::time::timeout(self.body_timeout, collecting).await {
             Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(err)) => Err(transport_error(action, err)),
+            Ok(Err(err)) => Err(transport_error(action, Box::new(ResponseCut(err)))),
             Err(_) => Err(Error::Timeout {
                 action: action.to_owned(),
                 after: self.body_timeout,

@@ -92,7 +92,7 @@ impl<K: Clone + Ord> WorkQueue<K> {
     pub fn add_backed_off(&self, key: K, delay_max: Duration) {
         let now = Instant::now();
         let mut state = self.state();
-        let delay = state.rate_limiter.own_delay(&key).min(delay_max);
+        let delay = state.rate_limiter.own_delay(&key, delay_max);
         state.add_after(key, delay, now, &*self.shared.metrics);
         drop(state);
         self.shared.changed.notify_waiters();

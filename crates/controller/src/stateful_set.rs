@@ -31,7 +31,7 @@ pub use builder::{
     BuildError, Builder, CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, LeaderElection,
     RESYNC_PERIOD_DEFAULT,
 };
-use claim_waits::{awaited_claims, claims_being_deleted};
+use claim_waits::{ClaimsBeingDeleted, awaited_claims};
 pub use handlers::PodHandler;
 pub(crate) use handlers::{ClaimHandler, SetHandler};
 #[cfg(test)]
@@ -337,13 +337,13 @@ pub(crate) async fn process_next_work_item(
         }
         Err(error) => {
             syncer.log().failed(key, &error);
-            let claims = claims_being_deleted(&error);
-            if claims.is_empty() {
+            let waits = ClaimsBeingDeleted::of(&error);
+            if waits.claims.is_empty() || waits.has_other_causes {
                 queue.add_rate_limited(key.clone());
             } else {
                 queue.add_backed_off(key.clone(), CLAIM_WAIT_MAX);
-                syncer.claim_waits().record(key, claims);
             }
+            syncer.claim_waits().record(key, waits.claims);
         }
     }
 }

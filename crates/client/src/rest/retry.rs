@@ -20,6 +20,9 @@ use crate::rest::metrics::ClientMetrics;
 /// Maximum number of retries.
 pub const RESENDS_MAX: u32 = 10;
 
+/// Limit of a write's waits together, after which its caller decides again.
+const WAITS_MAX: Duration = Duration::from_secs(30);
+
 /// Wait before a GET is retried after a lost connection.
 const LOST_CONNECTION_WAIT: Duration = Duration::from_secs(1);
 
@@ -146,17 +149,22 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 #[derive(Debug, Default)]
 pub struct Resends {
     made: u32,
+    waited: Duration,
 }
 
 impl Resends {
-    /// Returns true, after the wait that the server asks for, if it has not executed the write and
-    /// the limit of [`RESENDS_MAX`] isn't reached.
+    /// Returns true, after the wait that the server asks for, if it has not executed the write, and
+    /// neither the limit of [`RESENDS_MAX`] nor that of 30 s for all waits is reached.
     pub async fn allows<T>(&mut self, result: &Result<T, Error>) -> bool {
-        let wait = result.as_ref().err().and_then(Error::resend_after);
-        let Some(wait) = wait.filter(|_| self.made < RESENDS_MAX) else {
+        let Some(wait) = result.as_ref().err().and_then(Error::resend_after) else {
             return false;
         };
+        let waited = self.waited.saturating_add(wait);
+        if self.made == RESENDS_MAX || waited > WAITS_MAX {
+            return false;
+        }
         self.made += 1;
+        self.waited = waited;
         tokio::time::sleep(wait).await;
         true
     }

@@ -43,15 +43,20 @@ impl<K: Clone + Ord> RateLimiter<K> {
     /// even if the key's own delay is longer.
     pub fn when(&mut self, key: &K, now: Instant) -> Duration {
         let elapsed = now.saturating_duration_since(self.start);
-        self.own_delay(key).max(self.bucket.reserve(elapsed))
+        self.own_delay(key, DELAY_MAX)
+            .max(self.bucket.reserve(elapsed))
     }
 
-    /// Returns a key's own delay after one more failure, without a token of the shared bucket.
-    pub fn own_delay(&mut self, key: &K) -> Duration {
+    /// Returns a key's own delay after one more failure, at most `delay_max`, without a token of the
+    /// shared bucket. A failure at the maximum doesn't count: the next one with a higher maximum
+    /// continues from here.
+    pub fn own_delay(&mut self, key: &K, delay_max: Duration) -> Duration {
         let failures = self.failures.entry(key.clone()).or_insert(0);
         let delay = key_delay(*failures);
-        *failures = failures.saturating_add(1);
-        delay
+        if delay < delay_max || delay_max >= DELAY_MAX {
+            *failures = failures.saturating_add(1);
+        }
+        delay.min(delay_max)
     }
 
     /// Resets a key's failures.
@@ -104,9 +109,20 @@ mod tests {
     async fn own_delays_leave_the_shared_bucket_to_other_keys() {
         let mut limiter = RateLimiter::default();
         for key in 0..1000 {
-            assert_eq!(limiter.own_delay(&key).as_millis(), 5);
+            assert_eq!(limiter.own_delay(&key, DELAY_MAX).as_millis(), 5);
         }
         assert_eq!(limiter.when(&1000, Instant::now()).as_millis(), 5);
         assert_eq!(limiter.when(&0, Instant::now()).as_millis(), 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_at_their_maximum_delay_no_later_failure() {
+        let mut limiter = RateLimiter::default();
+        let delay_max = Duration::from_secs(1);
+        let waits: Vec<_> = (0..60)
+            .map(|_| limiter.own_delay(&"a", delay_max).as_millis())
+            .collect();
+        assert_eq!(waits[6..10], [320, 640, 1000, 1000]);
+        assert_eq!(limiter.when(&"a", Instant::now()).as_millis(), 1280);
     }
 }

@@ -45,13 +45,26 @@ pub(crate) fn awaited_claims(outcome: &SyncOutcome) -> Vec<Box<str>> {
     }
 }
 
-/// Returns the names of the terminating claims for whose removal a failed sync waits.
-pub(crate) fn claims_being_deleted(error: &Error) -> Vec<Box<str>> {
-    let mut claims = Vec::new();
-    Aggregate::visit_causes(error, &mut |cause| {
-        if let Some(PodError::ClaimBeingDeleted(claim)) = cause.downcast_ref() {
-            claims.push(claim.as_str().into());
-        }
-    });
-    claims
+/// The terminating claims for whose removal a failed sync waits.
+#[derive(Debug, Default)]
+pub(crate) struct ClaimsBeingDeleted {
+    /// Their names.
+    pub(crate) claims: Vec<Box<str>>,
+    /// True if the sync also failed for another reason.
+    pub(crate) has_other_causes: bool,
+}
+
+impl ClaimsBeingDeleted {
+    /// Finds the claims among the causes of an error.
+    pub(crate) fn of(error: &Error) -> Self {
+        let mut found = Self::default();
+        Aggregate::visit_causes(error, &mut |cause| {
+            if let Some(PodError::ClaimBeingDeleted(claim)) = cause.downcast_ref() {
+                found.claims.push(claim.as_str().into());
+            } else if cause.source().is_none() {
+                found.has_other_causes = true;
+            }
+        });
+        found
+    }
 }

@@ -11,6 +11,7 @@ use statefulset_controller_util::consistency::{
     Caches, ConsistencyStore, NoopConsistencyStore, RealConsistencyStore, TrackedResource,
 };
 use statefulset_controller_util::controller_ref_manager::MockSetReader;
+use statefulset_controller_util::error::Aggregate;
 use statefulset_controller_util::pod_control::fake::FakePodControl;
 use statefulset_controller_util::stateful_set::StatefulSetStatus;
 use statefulset_controller_util::testing::{WriteLog, builders, upstream};
@@ -231,6 +232,39 @@ async fn set_that_waits_for_a_claim_asks_again_within_seconds() {
             worker.queue.done(&key);
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_failures_next_to_a_claim_back_off_further() {
+    let several = || {
+        let claim = PodError::ClaimBeingDeleted("data-foo-0".to_owned());
+        let other = PodError::DeletesClaims {
+            action: "add an owner".to_owned(),
+            reason: "changed".to_owned(),
+        };
+        let errors = [claim, other].map(UpdateError::from);
+        Aggregate::join::<UpdateError>(errors.into())
+            .unwrap_err()
+            .into()
+    };
+    let worker = worker(several, always_consistent);
+    for _ in 0..12 {
+        worker.work().await;
+        let longest = CLAIM_WAIT_MAX * 10;
+        advance(longest).await;
+        let key = worker.queue.get().await.unwrap();
+        worker.queue.done(&key);
+    }
+    worker.work().await;
+    advance(CLAIM_WAIT_MAX * 2).await;
+    assert_eq!(worker.queue.len(), 0);
+    assert!(
+        worker
+            .syncer
+            .claim_waits()
+            .take(&ObjectKey::new("default", "data-foo-0"))
+            .is_some()
+    );
 }
 
 #[tokio::test(start_paused = true)]

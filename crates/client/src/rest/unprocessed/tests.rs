@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytes::Bytes;
 use http::Method;
+use http_body::Frame;
+use http_body_util::StreamBody;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use tokio::time::Instant;
@@ -218,4 +221,30 @@ async fn other_failures_may_have_been_executed() {
         let result = client.delete(&PODS, "ns", "web-0", "{}".to_owned()).await;
         assert!(!Resends::default().allows(&result).await, "{code}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn resends_of_an_immediate_write_take_limited_time() {
+    for (seconds, resends_max, waited) in [(600, 0, 0), (10, 3, 30), (1, 10, 10)] {
+        let error = Error::api(429, "TooManyRequests", "later");
+        let result = Err::<(), _>(error.with_retry_after(Some(Duration::from_secs(seconds))));
+        let (mut resends, mut made) = (Resends::default(), 0);
+        let begun = Instant::now();
+        while resends.allows(&result).await {
+            made += 1;
+        }
+        assert_eq!((made, begun.elapsed().as_secs()), (resends_max, waited));
+    }
+}
+
+#[tokio::test]
+async fn write_whose_response_ends_early_is_not_sent_again() {
+    let service = service_fn(|_: Request<Body>| async {
+        let broken = Err::<Frame<Bytes>, _>(BoxError::from(NotProcessed));
+        let body = StreamBody::new(futures::stream::iter([broken]));
+        Ok::<_, BoxError>(Response::new(body))
+    });
+    let client = layered(service, &ClientOptions::default()).at_once();
+    let result = client.delete(&PODS, "ns", "web-0", "{}".to_owned()).await;
+    assert!(!Resends::default().allows(&result).await, "{result:?}");
 }
