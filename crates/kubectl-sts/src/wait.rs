@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::Session;
 use crate::cli::Goal;
@@ -21,8 +21,11 @@ use crate::why::{Answer, State, explain};
 
 /// Time between two checks of the set.
 const INTERVAL: Duration = Duration::from_secs(2);
+/// Time that a check may take even if less is left.
+const LOOK_TIME: Duration = Duration::from_secs(10);
 /// Causes that another program, or time, may resolve.
-const PASSING: [&str; 19] = [
+const PASSING: [&str; 20] = [
+    "no-controller",
     "image-pull",
     "crash-loop",
     "restart-loop",
@@ -108,7 +111,8 @@ pub(crate) async fn wait(
     report: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Wait> {
     let begin = Instant::now();
-    let mut last = look(server, session, question.name, session.now).await?;
+    let first = look(server, session, question.name, session.now);
+    let mut last = within(question.timeout, first).await?;
     let (mut stall, mut reported) = (Stall::default(), String::new());
     loop {
         let elapsed = begin.elapsed();
@@ -142,11 +146,28 @@ pub(crate) async fn wait(
         sleep(INTERVAL.min(question.timeout.saturating_sub(elapsed))).await;
         let waited = SignedDuration::try_from(begin.elapsed()).unwrap_or(SignedDuration::MAX);
         let now = session.now.saturating_add(waited).unwrap_or(session.now);
-        match look(server, session, question.name, now).await {
+        let next = look(server, session, question.name, now);
+        let left = question.timeout.saturating_sub(begin.elapsed());
+        match within(left, next).await {
             Ok(next) => last = next,
             Err(error) if is_gone(server, session, question.name).await => return Err(error),
             Err(error) => server.note_unread(&format!("{error:#}")),
         }
+    }
+}
+
+/// Limits the time of a check.
+async fn within(
+    left: Duration,
+    look: impl Future<Output = anyhow::Result<Look>>,
+) -> anyhow::Result<Look> {
+    let limit = left.max(LOOK_TIME);
+    match timeout(limit, look).await {
+        Ok(look) => look,
+        Err(_) => anyhow::bail!(
+            "check the set: the API server did not respond within {} s",
+            limit.as_secs()
+        ),
     }
 }
 
@@ -191,10 +212,8 @@ fn is_available(set: &Set) -> bool {
 
 /// Reports whether the set no longer exists.
 async fn is_gone(server: &Server, session: &Session, name: &str) -> bool {
-    let set = server
-        .get(&STATEFUL_SETS, Some(&session.namespace), name)
-        .await;
-    matches!(set, Ok(None))
+    let set = server.get(&STATEFUL_SETS, Some(&session.namespace), name);
+    matches!(timeout(LOOK_TIME, set).await, Ok(Ok(None)))
 }
 
 impl Look {
@@ -208,7 +227,7 @@ impl Look {
 
 impl Stall {
     /// Reports whether the set is stuck for a cause that waiting doesn't resolve. At the time limit
-    /// every cause counts.
+    /// one check suffices.
     fn lasts(&mut self, look: &Look, is_late: bool) -> bool {
         let finding = &look.answer.finding;
         if finding.state != State::Stuck && finding.cause != DELETED {
@@ -222,15 +241,12 @@ impl Stall {
                 since: finding.since.or(Some(look.now)),
             };
         }
-        if is_late {
-            return true;
-        }
         if PASSING.contains(&finding.cause) {
             let since = self.since.unwrap_or(look.now);
             return look.now.duration_since(since) >= PASSING_TIME;
         }
         // A second check distinguishes a stuck set from one between two steps.
-        !is_new
+        is_late || !is_new
     }
 }
 

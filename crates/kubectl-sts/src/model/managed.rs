@@ -37,6 +37,13 @@ pub struct ManagedFields {
 }
 
 impl ManagedSet {
+    /// Time of the last change of anything but a subresource's part.
+    pub fn edited_at(&self) -> Option<Timestamp> {
+        let entries = self.metadata.managed_fields.iter();
+        let edits = entries.filter(|entry| entry.subresource != "status");
+        edits.filter_map(|entry| entry.time).max()
+    }
+
     /// The last writer of the status.
     pub fn status_manager(&self) -> Option<&str> {
         let entries = self.metadata.managed_fields.iter();

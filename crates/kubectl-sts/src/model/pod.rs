@@ -49,6 +49,15 @@ pub struct PodVolume {
     pub persistent_volume_claim: Option<ClaimSource>,
 }
 
+/// Names of the claims that volumes use.
+pub(super) fn claims(volumes: &[PodVolume]) -> impl Iterator<Item = &str> {
+    let sources = volumes
+        .iter()
+        .filter_map(|it| it.persistent_volume_claim.as_ref());
+    let names = sources.map(|source| source.claim_name.as_str());
+    names.filter(|name| !name.is_empty())
+}
+
 /// The claim of a volume.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -224,11 +233,14 @@ impl Pod {
         self.status.phase == "Failed" || self.status.phase == "Succeeded"
     }
 
+    /// Names of the claims that the pod's volumes use, without those of ephemeral volumes.
+    pub fn claims(&self) -> impl Iterator<Item = &str> {
+        claims(&self.spec.volumes)
+    }
+
     /// Reports whether a volume of the pod uses this claim.
     pub fn mounts(&self, claim: &str) -> bool {
-        let sources = self.spec.volumes.iter();
-        let mut sources = sources.filter_map(|it| it.persistent_volume_claim.as_ref());
-        sources.any(|source| source.claim_name == claim)
+        self.claims().any(|name| name == claim)
     }
 
     /// Seconds that the pod took to get ready; `None` if it isn't ready, or was unready since.

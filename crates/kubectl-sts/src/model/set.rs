@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::pod::{self, PodVolume};
 use super::{Condition, Metadata};
 
 /// A StatefulSet.
@@ -48,9 +49,15 @@ struct Template {
 #[serde(default, rename_all = "camelCase")]
 struct TemplateSpec {
     workload_ref: Option<Value>,
+    volumes: Vec<PodVolume>,
 }
 
 impl SetSpec {
+    /// The existing claims that the template mounts.
+    pub fn mounted_claims(&self) -> impl Iterator<Item = &str> {
+        pod::claims(&self.template.spec.volumes)
+    }
+
     /// Reports whether the template has `workloadRef`, a field of 1.35 alone.
     pub fn has_workload_ref(&self) -> bool {
         self.template.spec.workload_ref.is_some()

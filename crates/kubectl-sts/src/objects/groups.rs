@@ -1,5 +1,6 @@
 //! Objects by the set that they concern, compressed.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended_with_dict};
@@ -15,13 +16,20 @@ pub(super) struct Index {
     names: BTreeMap<String, String>,
     /// Uids by the names of claims without their ordinals.
     claims: BTreeMap<String, Vec<String>>,
+    /// Uids by the names of the claims that templates or pods mount.
+    mounted: RefCell<BTreeMap<String, BTreeSet<String>>>,
 }
 
 impl Index {
     pub(super) fn of(sets: &[Stored<Set>]) -> Self {
         let (mut names, mut claims) = (BTreeMap::new(), BTreeMap::new());
+        let mut mounted: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for set in sets {
             let metadata = &set.object.metadata;
+            for claim in set.object.spec.mounted_claims() {
+                let uids = mounted.entry(claim.to_owned()).or_default();
+                uids.insert(metadata.uid.clone());
+            }
             names.insert(metadata.name.clone(), metadata.uid.clone());
             for prefix in claim_prefixes(&set.object) {
                 let uids: &mut Vec<String> = claims.entry(prefix).or_default();
@@ -33,6 +41,7 @@ impl Index {
             uids,
             names,
             claims,
+            mounted: RefCell::new(mounted),
         }
     }
 
@@ -46,19 +55,32 @@ impl Index {
         split(name).is_some_and(|(set, _)| self.names.contains_key(set))
     }
 
-    /// The sets that a pod concerns: the one that controls it, and the one of its name.
+    /// The sets that a pod concerns: the one that controls it, and the one of its name. Notes that
+    /// these sets concern the claims that the pod mounts.
     pub(super) fn of_pod(&self, pod: &Pod) -> Vec<String> {
         let owner = self.owner(&pod.metadata);
         let set = split(&pod.metadata.name).and_then(|(set, _)| self.names.get(set));
         let mut sets: Vec<String> = owner.into_iter().chain(set.cloned()).collect();
         sets.dedup();
+        if !sets.is_empty() {
+            let mut mounted = self.mounted.borrow_mut();
+            for claim in pod.claims() {
+                let uids = mounted.entry(claim.to_owned()).or_default();
+                uids.extend(sets.iter().cloned());
+            }
+        }
         sets
     }
 
-    /// The sets that a claim concerns, by its name.
+    /// The sets that a claim concerns: those with a template for its name, and those whose template or
+    /// pods mount it. The pods come first.
     pub(super) fn of_claim(&self, claim: &Claim) -> Vec<String> {
-        let sets = split(&claim.metadata.name).and_then(|(prefix, _)| self.claims.get(prefix));
-        sets.cloned().unwrap_or_default()
+        let name = &claim.metadata.name;
+        let named = split(name).and_then(|(prefix, _)| self.claims.get(prefix));
+        let mounted = self.mounted.borrow();
+        let mounted = mounted.get(name).into_iter().flatten();
+        let sets: BTreeSet<&String> = named.into_iter().flatten().chain(mounted).collect();
+        sets.into_iter().cloned().collect()
     }
 
     /// The sets that a revision concerns: the one that controls it; of an orphan, the one of its name.

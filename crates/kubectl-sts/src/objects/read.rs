@@ -30,9 +30,8 @@ pub(crate) async fn unsettled(
     let deleted = |text: &str| {
         let claim: Claim = decode(text)?;
         let metadata = claim.metadata;
-        let prefix = split(&metadata.name).map(|(prefix, _)| prefix.to_owned());
-        let key = prefix.map(|prefix| (metadata.namespace, prefix));
-        Ok(key.filter(|_| metadata.deletion_timestamp.is_some()))
+        let is_deleted = metadata.deletion_timestamp.is_some();
+        Ok(is_deleted.then_some((metadata.namespace, metadata.name)))
     };
     let listed = server.list_all(&CLAIMS, namespace, deleted).await;
     let deleted: BTreeSet<(String, String)> = match listed {
@@ -42,13 +41,21 @@ pub(crate) async fn unsettled(
             BTreeSet::new()
         }
     };
+    let prefixes = deleted.iter().filter_map(|(namespace, name)| {
+        let (prefix, _) = split(name)?;
+        Some((namespace.as_str(), prefix))
+    });
+    let prefixes: BTreeSet<(&str, &str)> = prefixes.collect();
     let keep = |text: &str| {
         let set: Set = decode(text)?;
-        let mut claims = claim_prefixes(&set);
         let namespace = &set.metadata.namespace;
-        let is_wanted = !set.is_settled()
-            || claims.any(|prefix| deleted.contains(&(namespace.clone(), prefix)));
-        drop(claims);
+        let has_deleted_claim = claim_prefixes(&set)
+            .any(|prefix| prefixes.contains(&(namespace.as_str(), prefix.as_str())));
+        let mut mounted = set.spec.mounted_claims();
+        let mounts_deleted_claim =
+            mounted.any(|name| deleted.contains(&(namespace.clone(), name.to_owned())));
+        drop(mounted);
+        let is_wanted = !set.is_settled() || has_deleted_claim || mounts_deleted_claim;
         Ok(is_wanted.then(|| Stored::new(set, text)))
     };
     server.list(&STATEFUL_SETS, namespace, keep).await

@@ -150,8 +150,8 @@ fn reason(
         return Some(collected(owners));
     }
     let ordinal = claim_ordinal(desired.set, &metadata.name);
-    let is_desired = ordinal.is_some_and(|ordinal| desired.set.ordinals().contains(&ordinal));
-    if !is_desired && desired.set.deletes_scaled_claims() {
+    let is_condemned = ordinal.is_some_and(|ordinal| !desired.set.ordinals().contains(&ordinal));
+    if is_condemned && desired.set.deletes_scaled_claims() {
         return Some("whenScaled: Delete removes it with its pod".to_owned());
     }
     let ending: Vec<String> = owners.iter().filter(exists).map(named).collect();

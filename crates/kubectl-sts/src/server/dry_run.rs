@@ -102,12 +102,15 @@ pub(crate) async fn ask(server: &Server, run: &DryRun<'_>) -> anyhow::Result<Ver
 /// The decision in an error response. Missing permissions, a conflict, an overloaded server
 /// and a webhook without dry runs say nothing about the write.
 fn judged(verb: DryVerb, place: &str, code: u16, message: &str) -> Verdict {
+    let is_creation = matches!(verb, DryVerb::Create);
     let verb = verb.as_str();
     let lacks_permission = code == 403 && message.contains(&format!("cannot {verb} resource"));
     let is_webhook_down = code == 500 && message.contains("failed calling webhook");
     match code {
         _ if lacks_permission => Verdict::Unknown(format!("needs permission to {verb} {place}")),
         400 if message.contains("does not support dry run") => Verdict::Unknown(message.to_owned()),
+        // Only the namespace of a new object can be missing.
+        404 if is_creation => Verdict::Refused(message.to_owned()),
         404 => Verdict::Unknown(format!("the object doesn't exist: {message}")),
         409 => Verdict::Exists,
         401 | 429 | 500.. if !is_webhook_down => {

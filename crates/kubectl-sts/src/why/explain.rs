@@ -132,6 +132,9 @@ fn without_waiting(case: Case<'_>) -> Finding {
         return finding;
     }
     if retries::is_unseen(case) {
+        if retries::is_fresh(case) {
+            return retries::unseen();
+        }
         return retries::no_controller(case);
     }
     Finding::settled()

@@ -1,14 +1,17 @@
 //! Writes that are due, and that no controller has sent yet.
 
 use crate::decide::{Decision, Write};
-use crate::output::age;
+use crate::model::ManagedSet;
 use crate::why::case::Case;
 use crate::why::finding::{Doubt, Finding};
 
 /// Seconds after which a write that isn't sent needs an explanation.
 const PATIENCE_SECONDS: i64 = 60;
-/// Longest delay of the controller's retries, in seconds.
-const BACK_OFF_SECONDS: i64 = 1000;
+/// Seconds in which a controller sees a change: those in which another instance takes the lease, and
+/// some for its start.
+const UNSEEN_SECONDS: i64 = 30;
+/// Longest delay of the controller's retries, 1000 seconds.
+const BACK_OFF_MAX: &str = "16m40s";
 /// The annotation that asks for a sync.
 const REQUEST: &str = "kubectl-sts/sync-requested-at";
 
@@ -25,6 +28,9 @@ pub(in crate::why) fn overdue(case: Case<'_>, decision: &Decision) -> Option<Fin
     if !is_due || !is_overdue(case) {
         return None;
     }
+    if is_unseen && is_fresh(case) {
+        return None;
+    }
     let finding = match needed.or(writes.first()) {
         Some(write) if !is_unseen => back_off(case, write),
         _ => no_controller(case),
@@ -35,6 +41,24 @@ pub(in crate::why) fn overdue(case: Case<'_>, decision: &Decision) -> Option<Fin
 /// Reports whether no controller has seen the last change of the set.
 pub(in crate::why) fn is_unseen(case: Case<'_>) -> bool {
     case.set.metadata.generation > case.set.status.observed_generation
+}
+
+/// Reports whether a controller has had no time to see the last change of the set: the time for a
+/// full queue, or for another instance to take the lease.
+pub(in crate::why) fn is_fresh(case: Case<'_>) -> bool {
+    let set = case.snapshot.set.as_ref();
+    let managed = set.and_then(|set| serde_json::from_str::<ManagedSet>(&set.text).ok());
+    let edited = managed.and_then(|managed| managed.edited_at());
+    let edited = edited.or(case.set.metadata.creation_timestamp);
+    edited.is_some_and(|at| case.seconds_since(at) < UNSEEN_SECONDS)
+}
+
+/// The cause of a change that is about to be seen.
+pub(in crate::why) fn unseen() -> Finding {
+    Finding::waiting(
+        "in-progress",
+        "no controller has seen the last change of the set yet",
+    )
 }
 
 /// Reports whether a working controller would have sent the next write.
@@ -68,16 +92,9 @@ pub(in crate::why) fn back_off(case: Case<'_>, write: &Write) -> Finding {
     };
     let object = &write.name;
     let (now, set) = (case.snapshot.now, &case.set.metadata);
-    // Each delay is about as long as all failures before it, which began with the set at the
-    // earliest.
-    let created = set.creation_timestamp;
-    let failing = created.map_or(BACK_OFF_SECONDS, |it| case.seconds_since(it));
-    let most = failing.clamp(1, BACK_OFF_SECONDS);
-    let until = now.checked_add(jiff::SignedDuration::from_secs(most));
-    let most = age(Some(now), until.unwrap_or(now));
     let text = format!(
         "{kind} {object} can be {done} now: after its failures the controller waits in its retry \
-         back-off, for {most} at most; any change of the set starts a sync at once"
+         back-off, for {BACK_OFF_MAX} at most; any change of the set starts a sync at once"
     );
     let name = &set.name;
     let second = now.strftime("%Y-%m-%dT%H:%M:%SZ");
