@@ -120,10 +120,10 @@ async fn events_are_written_only_on_request() {
     }
 }
 
-fn lease(holder: &str) -> Value {
+fn lease(name: &str, holder: &str) -> Value {
     json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "metadata": {"name": "kube-controller-manager"},
+        "metadata": {"name": name},
         "spec": {
             "holderIdentity": holder, "leaseDurationSeconds": 15,
             "renewTime": "2026-01-01T00:00:00.000000Z",
@@ -131,23 +131,30 @@ fn lease(holder: &str) -> Value {
     })
 }
 
-async fn give_lease_to(plane: &TestControlPlane, holder: &str) {
+async fn give_lease_to(plane: &TestControlPlane, name: &str, holder: &str) {
     let leases: Api<Lease> = Api::namespaced(plane.client(), "kube-system");
     let apply = PatchParams::apply("test").force();
-    let patch = Patch::Apply(lease(holder));
-    leases
-        .patch("kube-controller-manager", &apply, &patch)
-        .await
-        .unwrap();
+    let patch = Patch::Apply(lease(name, holder));
+    leases.patch(name, &apply, &patch).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn controller_stops_while_another_one_holds_the_lease() {
+async fn controller_stops_while_another_one_holds_a_lease() {
+    for name in [
+        "kube-controller-manager",
+        "statefulset-controller-manager",
+        "statefulset-controller-manager-shard-0-of-2",
+    ] {
+        gives_way_to_the_holder_of(name).await;
+    }
+}
+
+async fn gives_way_to_the_holder_of(name: &str) {
     let plane = builder().start().await;
     let sets: Api<StatefulSet> = Api::default_namespaced(plane.client());
     sets.create(&PostParams::default(), &set(1)).await.unwrap();
     settle(&plane).await;
-    give_lease_to(&plane, "other").await;
+    give_lease_to(&plane, name, "other").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let scale = async |replicas: u32| {
         let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
@@ -158,11 +165,11 @@ async fn controller_stops_while_another_one_holds_the_lease() {
     tokio::time::sleep(Duration::from_secs(10)).await;
     assert_eq!(ready_pods(&plane).await, ["web-0"]);
     // The other one releases the lease.
-    give_lease_to(&plane, "").await;
+    give_lease_to(&plane, name, "").await;
     settle(&plane).await;
     assert_eq!(ready_pods(&plane).await, ["web-0", "web-1"]);
     // It takes the lease again, and dies.
-    give_lease_to(&plane, "other").await;
+    give_lease_to(&plane, name, "other").await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     scale(3).await;
     tokio::time::sleep(Duration::from_secs(10)).await;
