@@ -18,6 +18,7 @@ use crate::pod_collector::{PodCollector, PodCollectorConfig};
 use crate::runner::spawn;
 use crate::scheduler::{Scheduler, SchedulerConfig};
 use crate::server::ActorServer;
+use crate::volume_binder::ephemeral::EphemeralVolumes;
 use crate::volume_binder::protection::VolumeProtection;
 use crate::volume_binder::{VolumeBinder, VolumeBinderConfig};
 
@@ -143,6 +144,8 @@ pub async fn start(server: &ActorServer, config: ActorsConfig, tasks: &mut JoinS
         spawn("volume protection", actor, server, tasks);
     }
     if let Some(config) = volumes {
+        let actor = EphemeralVolumes::new(client("ephemeral-volume-controller"));
+        spawn("ephemeral volume controller", actor, server, tasks);
         let actor = VolumeBinder::new(client("volume-binder"), config, seed);
         spawn("volume binder", actor, server, tasks);
     }

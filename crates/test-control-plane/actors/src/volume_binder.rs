@@ -3,6 +3,7 @@
 
 mod binding;
 mod classes;
+pub(crate) mod ephemeral;
 mod free;
 pub(crate) mod protection;
 mod volume;

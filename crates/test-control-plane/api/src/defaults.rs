@@ -30,6 +30,7 @@ pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
     match &*kind.storage {
         custom::DEFINITIONS => custom::set_defaults(value),
         "jobs" => jobs::set_defaults(value),
+        "apiservices" => others::api_service(value),
         "limitranges" => others::limit_range(value),
         "namespaces" => others::namespace(value),
         "networkpolicies" => others::network_policy(value),

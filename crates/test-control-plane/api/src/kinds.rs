@@ -92,6 +92,8 @@ pub enum Trait {
     View,
     /// Answers requests but is never stored (reviews, bindings, component statuses).
     Virtual,
+    /// Reads also return objects of the server that are never stored (API services).
+    OwnRows,
     /// Only a type of bodies; no path serves it.
     Bodies,
 }

@@ -1,5 +1,6 @@
 //! Validation: the checks that reject a write with 422.
 
+mod api_services;
 mod cluster;
 mod config;
 mod custom;
@@ -93,6 +94,8 @@ pub fn validate(subject: Subject<'_>) -> Findings {
             let old = subject.old.map(|old| &old.value);
             errors.extend(custom::definition(&subject.new.value, old));
         }
+        "apiservices" if is_status => {}
+        "apiservices" => api_services::api_service(place, errors),
         "configmaps" => config::config_map(subject, errors),
         "controllerrevisions" => others::controller_revision(subject, errors),
         "events" => events::event(subject, place, errors),

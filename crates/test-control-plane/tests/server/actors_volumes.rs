@@ -421,3 +421,28 @@ async fn without_the_volume_binder_pods_do_not_wait_for_claims() {
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     plane.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn ephemeral_volumes_get_claims_that_live_as_long_as_their_pod() {
+    let plane = Plane::new(TestControlPlane::builder().all_actors().start().await);
+    let mut body = pod("p");
+    let spec = claim("unused")["spec"].clone();
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": spec});
+    body["spec"]["volumes"] =
+        json!([{"name": "v", "ephemeral": {"volumeClaimTemplate": template}}]);
+    let created = plane.create(PODS, &body).await;
+    let ready = async || is_ready(&plane.get(POD).await);
+    eventually(ready).await;
+    let path = format!("{CLAIMS}/p-v");
+    let claim = plane.get(&path).await;
+    assert_eq!(claim["metadata"]["labels"], json!({"a": "b"}));
+    assert_eq!(
+        claim["metadata"]["ownerReferences"][0]["uid"],
+        created["metadata"]["uid"]
+    );
+    plane.call(Method::DELETE, &path, &json!({})).await;
+    plane.call(Method::DELETE, POD, &json!({})).await;
+    let gone = async || plane.code(&path).await == 404 && plane.code(POD).await == 404;
+    eventually(gone).await;
+    plane.stop().await;
+}

@@ -436,13 +436,31 @@ async fn errors_in_shared_parts_omit_the_version() {
     assert_eq!(
         fields,
         [
-            // The schemas differ, so the selectable fields stay with them.
             "spec.versions[0].subresources.scale.statusReplicasPath",
-            "spec.versions[0].selectableFields[0].jsonPath",
             "spec.versions[1].subresources.scale.specReplicasPath",
             "spec.versions[1].subresources.scale.statusReplicasPath",
-            "spec.versions[1].selectableFields[0].jsonPath",
             "spec.additionalPrinterColumns[0].type",
+            // The schemas differ, the selectable fields don't.
+            "spec.selectableFields",
+        ]
+    );
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn selectable_fields_of_one_version_need_a_schema_of_its_own() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut wrong = definition();
+    let versions = wrong["spec"]["versions"].as_array_mut().unwrap();
+    let schema = versions[0]["schema"].clone();
+    versions[1]["schema"] = schema;
+    versions[1]["selectableFields"] = json!([]);
+    let refused = plane.refused(Method::POST, DEFINITIONS, &wrong).await;
+    assert_eq!(
+        refused,
+        [
+            "spec.versions[0].selectableFields: Invalid value: \"\": may only be set when \
+             `version.schema.openAPIV3Schema` is not included"
         ]
     );
     plane.stop().await;

@@ -414,6 +414,41 @@ async fn api_services_and_components_are_read() {
         .get("/apis/apiregistration.k8s.io/v1/apiservices/v1.apps")
         .await;
     assert_eq!(apps["spec"]["group"], "apps");
+    let body = json!({
+        "metadata": {"name": "v1beta1.metrics.example.io"},
+        "spec": {
+            "group": "metrics.example.io", "version": "v1beta1",
+            "groupPriorityMinimum": 100, "versionPriority": 100,
+            "insecureSkipTLSVerify": true, "service": {"name": "m", "namespace": "kube-system"},
+        },
+    });
+    let path = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let created = plane.create(path, &body).await;
+    assert_eq!(created["spec"]["service"]["port"], 443);
+    let own = format!("{path}/v1beta1.metrics.example.io");
+    assert_eq!(plane.get(&own).await, created);
+    let listed = plane.get(path).await;
+    let listed = listed["items"].as_array().unwrap();
+    assert_eq!(
+        listed.len(),
+        services["items"].as_array().unwrap().len() + 1
+    );
+    let mut wrong = body;
+    wrong["metadata"]["name"] = json!("metrics");
+    wrong["spec"]["caBundle"] = json!("YQ==");
+    wrong["spec"]["versionPriority"] = json!(1001);
+    let refused = plane.refused(Method::POST, path, &wrong).await;
+    assert_eq!(
+        refused,
+        [
+            "metadata.name: Invalid value: \"metrics\": must be `spec.version+\".\"+spec.group`: \
+             \"v1beta1.metrics.example.io\"",
+            "spec.versionPriority: Invalid value: 1001: must be positive and less than 1000",
+            "spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present",
+        ]
+    );
+    let (code, _) = plane.call(Method::DELETE, &own, &json!({})).await;
+    assert_eq!((code, plane.code(&own).await), (200, 404));
     let scheduler = plane.get("/api/v1/componentstatuses/scheduler").await;
     assert_eq!(scheduler["conditions"][0]["status"], "True");
     assert_eq!(plane.code("/api/v1/componentstatuses/none").await, 404);

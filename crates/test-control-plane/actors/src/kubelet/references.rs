@@ -15,6 +15,9 @@ use crate::client::ActorClient;
 /// The reason of a container that lacks an object.
 const CONFIG_ERROR: &str = "CreateContainerConfigError";
 
+/// The volume with the token of a pod's service account.
+const TOKENS: &str = "kube-api-access";
+
 /// A reason why a volume can't be mounted, or a container can't be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Missing {
@@ -185,6 +188,10 @@ fn is_optional(reference: &Value) -> bool {
 pub(super) fn missing_volumes(client: &ActorClient, pod: &Value, namespace: &str) -> Vec<Missing> {
     let objects = Objects { client, namespace };
     let account = text_at(pod, "/spec/serviceAccountName");
+    let automatic = needs_token(pod, account).then(|| objects.account(account).err());
+    let automatic = automatic
+        .flatten()
+        .map(|missing| unmounted(TOKENS, missing));
     let volumes = list_at(pod, "/spec/volumes").filter_map(|volume| {
         let mounted = if let Some(of) = volume.get("secret") {
             objects.items(Source::Secret, of, text(of, "secretName"))
@@ -195,12 +202,26 @@ pub(super) fn missing_volumes(client: &ActorClient, pod: &Value, namespace: &str
         } else {
             Ok(())
         };
-        let Missing { object, message } = mounted.err()?;
-        let volume = text(volume, "name");
-        let message = format!("MountVolume.SetUp failed for volume {volume:?} : {message}");
-        Some(Missing { object, message })
+        Some(unmounted(text(volume, "name"), mounted.err()?))
     });
-    volumes.collect()
+    volumes.chain(automatic).collect()
+}
+
+/// Reports whether a pod gets a token although none of its volumes says so. Unlike in a cluster,
+/// namespaces lack the account `default` until a test creates it, so its pods need none.
+fn needs_token(pod: &Value, account: &str) -> bool {
+    let sources = list_at(pod, "/spec/volumes").flat_map(|it| list_at(it, "/projected/sources"));
+    let has_volume = sources
+        .map(|it| it.get("serviceAccountToken"))
+        .any(|it| it.is_some());
+    let wants = pod.pointer("/spec/automountServiceAccountToken") != Some(&Value::Bool(false));
+    !matches!(account, "" | "default") && wants && !has_volume
+}
+
+fn unmounted(volume: &str, missing: Missing) -> Missing {
+    let Missing { object, message } = missing;
+    let message = format!("MountVolume.SetUp failed for volume {volume:?} : {message}");
+    Missing { object, message }
 }
 
 /// Checks the environment of a container, in the order in which the kubelet makes it.

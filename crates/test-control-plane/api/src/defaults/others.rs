@@ -42,6 +42,19 @@ pub(super) fn secret(value: &mut Value) {
     }
 }
 
+/// API services: the port of the service.
+///
+/// Upstream: `SetDefaults_ServiceReference`.
+pub(super) fn api_service(value: &mut Value) {
+    let service = value.pointer_mut("/spec/service");
+    if let Some(service) = service.and_then(Value::as_object_mut) {
+        let port = service.entry("port").or_insert(Value::Null);
+        if port.is_null() {
+            *port = json!(443);
+        }
+    }
+}
+
 /// Namespaces: the label with the name.
 pub(super) fn namespace(value: &mut Value) {
     let name = value.pointer("/metadata/name").cloned();

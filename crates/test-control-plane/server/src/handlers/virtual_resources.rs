@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::StatusCode;
 use http::header::USER_AGENT;
 use kube_test_control_plane_api::decode;
-use kube_test_control_plane_api::kinds::{self, KINDS, Subresource, Target, Verb};
+use kube_test_control_plane_api::kinds::{self, KINDS, Subresource, Target, Trait, Verb};
 use kube_test_control_plane_api::members::text_at;
-use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::object::{Draft, Key};
 use kube_test_control_plane_api::options::{Write, WriteOptions};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
@@ -77,19 +77,34 @@ impl ApiServer {
         self.bind(&request, &body, options.dry_run)
     }
 
-    /// Answers a read of a virtual kind.
+    /// Reports whether a read returns objects that aren't stored.
+    pub(crate) fn is_virtual(&self, request: &ResourceRequest) -> bool {
+        let kind = &request.kind;
+        let is_stored = || {
+            let key = Key::of(&kind.storage, "", &request.name);
+            request.verb == Verb::Get && self.store().get(&key).is_some()
+        };
+        kind.has(Trait::Virtual) || kind.has(Trait::OwnRows) && !is_stored()
+    }
+
+    /// Answers a read of objects that aren't stored, in a list together with the stored ones.
     ///
     /// # Errors
     ///
     /// 404 for an unknown name.
     pub(crate) fn read_virtual(&self, request: &ResourceRequest) -> ApiResult<Value> {
         let kind = &request.kind;
-        let objects = match &*kind.storage {
+        let mut objects = match &*kind.storage {
             "apiservices" => self.api_services(),
             "componentstatuses" => component_statuses(),
             _ => return Err(ApiError::method_not_allowed()),
         };
         if request.verb == Verb::List {
+            if kind.has(Trait::OwnRows) {
+                let (_, stored) = self.store().list(&kind.storage, "");
+                objects.extend(stored.iter().map(|object| object.value()));
+                objects.sort_by_cached_key(|it| text_at(it, "/metadata/name").to_owned());
+            }
             return Ok(json!({
                 "kind": kind.list_kind(),
                 "apiVersion": kind.api_version(),

@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Collected};
 use kube_apimachinery::json::{is_deep, on_large_stack};
 use kube_test_control_plane_api::answer::negotiate;
 use kube_test_control_plane_api::answer::represent::Representation;
-use kube_test_control_plane_api::kinds::{Subresource, Target, Trait, Verb};
+use kube_test_control_plane_api::kinds::{Subresource, Target, Verb};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{validation, warnings};
 
@@ -91,7 +91,7 @@ impl ApiServer {
                     | Subresource::Proxy,
                 ),
             ) => Box::pin(self.connect(request, incoming)).await,
-            (Verb::Get | Verb::List, Target::Object) if request.kind.has(Trait::Virtual) => {
+            (Verb::Get | Verb::List, Target::Object) if self.is_virtual(request) => {
                 let found = self.read_virtual(request)?;
                 Ok(reply::json_value(StatusCode::OK, &found))
             }

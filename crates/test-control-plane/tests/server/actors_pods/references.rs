@@ -191,7 +191,23 @@ async fn optional_references_and_pull_secrets_hold_no_pod() {
     ]);
     sent["spec"]["imagePullSecrets"] = json!([{"name": "absent"}]);
     sent["spec"]["serviceAccountName"] = json!("absent");
+    sent["spec"]["automountServiceAccountToken"] = json!(false);
     plane.create(PODS, &sent).await;
+    eventually(|| is_pod_ready(&plane)).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_waits_for_its_service_account() {
+    let plane = plane(PodBehaviour::default()).await;
+    let mut sent = pod("p");
+    sent["spec"]["serviceAccountName"] = json!("runner");
+    plane.create(PODS, &sent).await;
+    tokio::time::sleep(LONG).await;
+    assert!(!is_pod_ready(&plane).await);
+    let account = json!({"metadata": {"name": "runner"}});
+    let accounts = format!("{NAMESPACE}/serviceaccounts");
+    plane.create(&accounts, &account).await;
     eventually(|| is_pod_ready(&plane)).await;
     plane.stop().await;
 }

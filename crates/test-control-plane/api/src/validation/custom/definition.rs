@@ -15,6 +15,7 @@ use crate::custom::{Definition, approval_annotation, flag, is_protected, texts};
 use crate::members::text;
 use crate::status::FieldError;
 use crate::validation::{dns_subdomain, letter_label};
+use parts::Part;
 
 /// The annotation in field paths.
 const APPROVAL_FIELD: &str = "metadata.annotations[api-approved.kubernetes.io]";
@@ -54,18 +55,17 @@ pub(in crate::validation) fn validate(value: &Value, old: Option<&Value>) -> Vec
                 "",
             ));
         }
-        for part in &own {
-            (part.check)(version, &format!("{at}.{}", part.member), &mut errors);
-        }
+        let apart = "may only be set when `version.schema.openAPIV3Schema` is not included";
+        let path = |part: &Part| format!("{at}.{}", part.member);
+        parts::check(&own, version, path, apart, &mut errors);
     }
     let shown = internal::versions(spec, |member| shared.iter().any(|p| p.member == member));
     of_versions(&versions, &shown, &mut errors);
     names::check(spec.get("names").unwrap_or(&null), &mut errors);
     if let Some(version) = versions.first() {
-        for part in &shared {
-            let at = format!("spec.{}", part.shared_member);
-            (part.check)(version, &at, &mut errors);
-        }
+        let apart = "may only be set when validations.schema is included";
+        let path = |part: &Part| format!("spec.{}", part.shared_member);
+        parts::check(&shared, version, path, apart, &mut errors);
     }
     conversion(spec.get("conversion").unwrap_or(&null), &mut errors);
     stored_versions(definition, &versions, &mut errors);

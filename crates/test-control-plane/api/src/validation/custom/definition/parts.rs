@@ -23,6 +23,9 @@ const FORMATS: [&str; 8] = [
     "password",
 ];
 
+/// The member with the selectable fields.
+const SELECTABLE: &str = "selectableFields";
+
 /// The largest number of selectable fields.
 const SELECTABLE_MAX: usize = 8;
 
@@ -34,7 +37,7 @@ pub(super) struct Part {
     /// Its member in the internal spec.
     pub(super) shared_member: &'static str,
     /// Checks the part of a version at a path.
-    pub(super) check: fn(&Value, &str, &mut Vec<FieldError>),
+    check: fn(&Value, &str, &mut Vec<FieldError>),
 }
 
 /// The parts, in the order of their checks.
@@ -55,14 +58,13 @@ const PARTS: [Part; 4] = [
         check: check_columns,
     },
     Part {
-        member: "selectableFields",
-        shared_member: "selectableFields",
+        member: SELECTABLE,
+        shared_member: SELECTABLE,
         check: check_selectable,
     },
 ];
 
-/// Returns the parts that all versions share, and those that differ between versions. Selectable
-/// fields are shared only together with the schema.
+/// Returns the parts that all versions share, and those that differ between versions.
 ///
 /// Upstream: `Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec`
 pub(super) fn split(versions: &[&Value]) -> (Vec<&'static Part>, Vec<&'static Part>) {
@@ -75,10 +77,30 @@ pub(super) fn split(versions: &[&Value]) -> (Vec<&'static Part>, Vec<&'static Pa
         let mut pairs = versions.windows(2);
         pairs.all(|pair| found(pair[0], member) == found(pair[1], member))
     };
-    let has_one_schema = is_shared("schema");
-    PARTS.iter().partition(|part| {
-        is_shared(part.member) && (part.member != "selectableFields" || has_one_schema)
-    })
+    PARTS.iter().partition(|part| is_shared(part.member))
+}
+
+/// Checks the parts of a version, or those that all versions share. `at` returns the path of a part,
+/// and `apart` is the error of selectable fields without the schema among these parts.
+///
+/// The reference rejects selectable fields that differ between versions with one schema, and the
+/// same fields of versions with different schemas, because it looks for the schema beside them.
+pub(super) fn check(
+    parts: &[&Part],
+    version: &Value,
+    at: impl Fn(&Part) -> String,
+    apart: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let has_schema = parts.iter().any(|part| part.member == "schema");
+    for part in parts {
+        let at = at(part);
+        if part.member != SELECTABLE || has_schema {
+            (part.check)(version, &at, errors);
+        } else if list(version, SELECTABLE).next().is_some() {
+            errors.push(FieldError::invalid(at, &json!(""), apart));
+        }
+    }
 }
 
 /// Upstream: `validateCustomResourceDefinitionValidation`
