@@ -9,6 +9,7 @@
 mod base64;
 mod creation_time;
 mod decode;
+mod empty_lists;
 mod error;
 mod go_time;
 mod parse;
@@ -19,6 +20,7 @@ mod unknown;
 use serde_json::Value;
 
 pub use self::creation_time::with_null_creation_times;
+pub use self::empty_lists::drop_empty_lists;
 pub use self::error::DecodeError;
 pub use self::path::Path;
 pub use self::path::PathStep;

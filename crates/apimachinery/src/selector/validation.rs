@@ -5,7 +5,7 @@ const PREFIX_LENGTH_MAX: usize = 253;
 
 const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-const QUALIFIED_NAME_RULE: &str = "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+const QUALIFIED_NAME_RULE: &str = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
 const PREFIX_RULE: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 /// Validates a label key: an optional DNS subdomain with a slash, then a name.
@@ -25,7 +25,7 @@ pub fn validate_label_key(key: &str) -> Result<(), String> {
         Some((prefix, name)) => {
             if prefix.len() > PREFIX_LENGTH_MAX {
                 return Err(format!(
-                    "prefix part must be no more than {PREFIX_LENGTH_MAX} characters"
+                    "prefix part must be no more than {PREFIX_LENGTH_MAX} bytes"
                 ));
             }
             if !prefix.split('.').all(is_dns_label) {
@@ -39,7 +39,7 @@ pub fn validate_label_key(key: &str) -> Result<(), String> {
     }
     if name.len() > NAME_LENGTH_MAX {
         return Err(format!(
-            "name part must be no more than {NAME_LENGTH_MAX} characters"
+            "name part must be no more than {NAME_LENGTH_MAX} bytes"
         ));
     }
     if is_name(name) {
@@ -49,7 +49,7 @@ pub fn validate_label_key(key: &str) -> Result<(), String> {
     }
 }
 
-/// Validates a label value: empty, or a name of at most 63 characters.
+/// Validates a label value: empty, or a name of at most 63 bytes.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub fn validate_label_key(key: &str) -> Result<(), String> {
 /// Upstream: `validation.IsValidLabelValue`.
 pub fn validate_label_value(value: &str) -> Result<(), String> {
     if value.len() > NAME_LENGTH_MAX {
-        return Err(format!("must be no more than {NAME_LENGTH_MAX} characters"));
+        return Err(format!("must be no more than {NAME_LENGTH_MAX} bytes"));
     }
     if value.is_empty() || is_name(value) {
         Ok(())

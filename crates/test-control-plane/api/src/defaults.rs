@@ -1,6 +1,12 @@
 //! Defaults and admission of incoming objects.
 
+mod aliases;
+mod claims;
+mod disabled;
+mod families;
+mod holders;
 mod jobs;
+mod new_pods;
 mod others;
 mod pods;
 mod priority;
@@ -12,20 +18,22 @@ use kube_apimachinery::schema::{Field, Type};
 use serde_json::{Value, json};
 
 use crate::custom;
-use crate::kinds::{Kind, type_of};
+use crate::kinds::{Kind, Target, type_of};
 use crate::members::object_mut;
 use crate::object::Draft;
 use crate::settings::FeatureGates;
-use crate::status::{ApiError, ApiResult};
+use crate::status::{ApiError, ApiResult, FieldError};
 
-pub use jobs::select_own_pods;
+pub use jobs::{is_labelled, label_like_pods, select_own_pods};
 pub use others::{count_templates, is_default};
 pub use priority::FindClass;
-pub use services::keep_allocated;
 
 /// Sets the defaults of the kind. Values of a wrong type stay unchanged.
 pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
     let value = &mut draft.value;
+    if let Some(of) = type_of(kind) {
+        holders::fill(of, value);
+    }
     table::set_defaults(kind, value);
     match &*kind.storage {
         custom::DEFINITIONS => custom::set_defaults(value),
@@ -45,18 +53,17 @@ pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
         }
         _ => {}
     }
-    if &*kind.storage == "pods" {
-        pods::name_service_account(value);
-    } else if let Some(template) = template(kind, value) {
+    let template = template_path(kind).and_then(|path| value.pointer_mut(path));
+    if let Some(template) = template {
         if &*kind.storage != "statefulsets" {
             apimachinery::set_pod_template_defaults(template);
         }
-        pods::name_service_account(template);
+        aliases::of_pod(template);
     }
 }
 
-/// Returns the pod template of a workload.
-fn template<'a>(kind: &Kind, object: &'a mut Value) -> Option<&'a mut Value> {
+/// Returns the path of the pod template of a workload.
+fn template_path(kind: &Kind) -> Option<&'static str> {
     let of = type_of(kind)?;
     let inner = |of: &Type, member| of.field(member).and_then(Field::object_type);
     let spec = inner(of, "spec");
@@ -67,24 +74,43 @@ fn template<'a>(kind: &Kind, object: &'a mut Value) -> Option<&'a mut Value> {
         (None, None) => (of, "/template"),
     };
     let field = holder.field("template")?.object_type()?;
-    object
-        .pointer_mut(pointer)
-        .filter(|_| field.name == "PodTemplateSpec")
+    Some(pointer).filter(|_| field.name == "PodTemplateSpec")
 }
 
 /// Drops the fields of disabled feature gates, unless the stored object already uses them.
-///
-/// Upstream: `dropStatefulSetDisabledFields`
 pub fn drop_disabled(kind: &Kind, gates: FeatureGates, new: &mut Draft, old: Option<&Draft>) {
+    let old = old.map(|old| &old.value);
+    let new = &mut new.value;
+    disabled::of_kind(kind, new, old);
+    match &*kind.storage {
+        "endpointslices" => others::drop_topology(new, old),
+        "persistentvolumeclaims" => claims::set_sources(new, old),
+        "serviceaccounts" => others::drop_all_but_names(new),
+        "statefulsets" if !gates.max_unavailable_stateful_set => drop_max_unavailable(new, old),
+        _ => {}
+    }
+    let holder = match &*kind.storage {
+        "pods" => Some(""),
+        _ => template_path(kind),
+    };
+    let Some(path) = holder else { return };
+    let stored = old.and_then(|old| old.pointer(path)?.get("spec"));
+    if let Some(spec) = new
+        .pointer_mut(path)
+        .and_then(|holder| holder.get_mut("spec"))
+    {
+        disabled::of_pod(spec, stored);
+    }
+}
+
+/// Upstream: `dropStatefulSetDisabledFields`.
+fn drop_max_unavailable(new: &mut Value, old: Option<&Value>) {
     const ROLLING_UPDATE: &str = "/spec/updateStrategy/rollingUpdate";
     const MEMBER: &str = "maxUnavailable";
-    if &*kind.storage != "statefulsets" || gates.max_unavailable_stateful_set {
-        return;
-    }
     let in_use = old
-        .and_then(|old| old.value.pointer(ROLLING_UPDATE)?.get(MEMBER))
+        .and_then(|old| old.pointer(ROLLING_UPDATE)?.get(MEMBER))
         .is_some_and(|value| !value.is_null());
-    let rolling = new.value.pointer_mut(ROLLING_UPDATE);
+    let rolling = new.pointer_mut(ROLLING_UPDATE);
     if let Some(rolling) = rolling.and_then(Value::as_object_mut)
         && !in_use
     {
@@ -92,26 +118,31 @@ pub fn drop_disabled(kind: &Kind, gates: FeatureGates, new: &mut Draft, old: Opt
     }
 }
 
-/// Runs admission for a created object. `find_class` returns the priority classes of pods.
+/// Runs admission for a created object at the time `now`. `find_class` returns the priority classes
+/// of pods.
 ///
 /// # Errors
 ///
 /// 403 if admission forbids the object.
-pub fn admit_create(kind: &Kind, draft: &mut Draft, find_class: FindClass<'_>) -> ApiResult<()> {
+pub fn admit_create(
+    kind: &Kind,
+    draft: &mut Draft,
+    now: &str,
+    find_class: FindClass<'_>,
+) -> ApiResult<()> {
     match &*kind.storage {
         "pods" => {
             priority::admit(&mut draft.value, find_class).map_err(|why| {
                 let metadata = draft.metadata();
                 ApiError::forbidden(kind, metadata.name(), &why)
             })?;
-            pods::admit_pod(&mut draft.value);
+            pods::admit_pod(&mut draft.value, now);
         }
         "persistentvolumeclaims" => {
             add_finalizer(draft, "kubernetes.io/pvc-protection");
         }
         "persistentvolumes" => add_finalizer(draft, "kubernetes.io/pv-protection"),
         "nodes" => taint_unready(&mut draft.value),
-        "services" => services::complete(&mut draft.value),
         "namespaces" => {
             let finalizers = object_mut(&mut draft.value, "spec").entry("finalizers");
             let finalizers = finalizers.or_insert(json!([]));
@@ -126,10 +157,56 @@ pub fn admit_create(kind: &Kind, draft: &mut Draft, find_class: FindClass<'_>) -
     Ok(())
 }
 
-/// Runs admission for an updated object.
-pub fn admit_update(kind: &Kind, draft: &mut Draft) {
+/// Runs the admission of a created object that follows its validation.
+///
+/// # Errors
+///
+/// 403 if admission forbids the object.
+pub fn admit_valid(kind: &Kind, draft: &Draft) -> ApiResult<()> {
+    if &*kind.storage != "pods" {
+        return Ok(());
+    }
+    let name = draft.metadata().name();
+    pods::check_overhead(&draft.value).map_err(|why| ApiError::forbidden(kind, name, &why))
+}
+
+/// Completes the addresses of a service before their allocation. Does nothing to other objects.
+///
+/// # Errors
+///
+/// The request contradicts itself or the cluster.
+pub fn complete_addresses(
+    kind: &Kind,
+    draft: &mut Draft,
+    old: Option<&Draft>,
+) -> Result<(), Vec<FieldError>> {
+    if &*kind.storage != "services" {
+        return Ok(());
+    }
+    families::complete(&mut draft.value, old.map(|old| &old.value))
+}
+
+/// Removes fields that the new type of a service doesn't need. Does nothing to other objects.
+pub fn drop_unneeded(kind: &Kind, draft: &mut Draft, old: &Draft) {
     if &*kind.storage == "services" {
-        services::complete(&mut draft.value);
+        services::drop_unneeded(&mut draft.value, &old.value);
+    }
+}
+
+/// Derives fields of an object that is about to be created from others, and returns warnings.
+pub fn prepare_created(kind: &Kind, draft: &mut Draft) -> Vec<String> {
+    if &*kind.storage != "pods" {
+        return Vec::new();
+    }
+    new_pods::select_label_keys(&mut draft.value);
+    new_pods::take_app_armor(&mut draft.value)
+}
+
+/// Runs admission for an updated object.
+pub fn admit_update(kind: &Kind, target: Target, old: &Draft, draft: &mut Draft) {
+    if &*kind.storage == "pods" && target == Target::Object {
+        priority::keep(&old.value, &mut draft.value);
+        pods::add_tolerations(&mut draft.value);
     }
 }
 

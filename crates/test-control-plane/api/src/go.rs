@@ -1,6 +1,8 @@
 //! Go-compatible parsing, validation and formatting.
 
+pub(crate) mod cron;
 pub(crate) mod fmt;
+pub(crate) mod ip;
 pub(crate) mod json;
 pub(crate) mod names;
 pub(crate) mod pattern;

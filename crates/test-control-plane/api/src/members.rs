@@ -3,6 +3,8 @@
 //!
 //! Functions named `…_at` take a JSON pointer without escapes, the others the name of a member.
 
+pub(crate) mod resources;
+
 use std::slice::Iter;
 
 use serde_json::{Map, Value, json};

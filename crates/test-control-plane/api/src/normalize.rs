@@ -1,6 +1,7 @@
 //! Normalization: decoding an object into the reference's types and encoding it again.
 
 mod custom;
+mod older_object;
 
 use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
 use serde_json::{Value, json};
@@ -9,6 +10,7 @@ use crate::kinds::{Kind, Trait, type_in};
 use crate::object::Draft;
 use crate::settings::{EmulatedVersion, UnknownFields};
 use crate::status::{ApiError, ApiResult};
+pub use older_object::OlderObject;
 
 /// Checks the types of members that the server overwrites in a new object.
 ///
@@ -74,6 +76,14 @@ pub fn normalize(
         map.remove("data");
     }
     Ok(())
+}
+
+/// Turns empty lists of a valid object into null, the form in which it is stored. Custom resources
+/// keep them.
+pub fn drop_empty_lists(kind: &Kind, draft: &mut Draft, version: EmulatedVersion) {
+    if let Some(found) = type_in(kind, version.schema()) {
+        schema::drop_empty_lists(found, &mut draft.value);
+    }
 }
 
 fn undecodable(kind: &Kind, err: &DecodeError) -> ApiError {

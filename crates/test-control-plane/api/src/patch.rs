@@ -2,6 +2,7 @@
 
 mod json;
 mod struct_order;
+mod unstructured;
 
 use kube_apimachinery::schema::TypeName;
 use kube_apimachinery::strategic_merge::{self, StrategicMergeError};
@@ -174,6 +175,12 @@ impl Patch {
             return error;
         };
         let shown = patched.map(|patched| self.shown(kind, patched));
+        let mismatch = match self {
+            // Custom resources are read as JSON.
+            Self::Strategic(_) if kind.custom.is_none() => unstructured::mismatch(why),
+            _ => None,
+        };
+        let why = mismatch.as_deref().unwrap_or(why);
         invalid(&shown.unwrap_or_default(), why)
     }
 

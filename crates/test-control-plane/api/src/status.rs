@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::custom::ConversionError;
-use crate::kinds::{Kind, registry_key, stored};
+use crate::kinds::{Kind, stored};
 
 mod field_error;
 
@@ -154,16 +154,9 @@ impl ApiError {
         .with(details(name, &kind.group, &kind.plural))
     }
 
-    /// 409: the object's uid differs from the requested one.
-    pub fn other_uid(
-        served: &Arc<Kind>,
-        namespace: &str,
-        name: &str,
-        wanted: &str,
-        found: &str,
-    ) -> Self {
+    /// 409: the uid of the object with this storage key differs from the requested one.
+    pub fn other_uid(served: &Arc<Kind>, name: &str, key: &str, wanted: &str, found: &str) -> Self {
         let kind = stored(served);
-        let key = registry_key(kind, namespace, name);
         Self::conflict(
             kind,
             name,

@@ -1,40 +1,42 @@
 //! Validation: the checks that reject a write with 422.
 
 mod api_services;
+mod autoscaling;
 mod cluster;
 mod config;
 mod custom;
+mod engine;
 mod events;
-mod ingresses;
-mod inner;
 mod jobs;
-mod line_diff;
 mod metadata;
-mod network;
 mod others;
-mod place;
-mod pod;
-mod pod_template;
+mod pods;
 mod quotas;
 mod resource_names;
-mod rules;
+mod services;
 mod stateful_set;
 mod storage;
+mod tables;
+#[cfg(test)]
+mod testing;
+mod traffic;
 #[cfg(test)]
 mod upstream;
 mod workloads;
 
+use kube_apimachinery::schema::find_type;
+use serde_json::Value;
+
 use crate::custom::DEFINITIONS;
-use crate::go::names;
 pub use crate::go::names::path_segment;
 pub(crate) use crate::go::names::{dns_label, dns_subdomain, letter_label};
-use crate::kinds::{Kind, Subresource, Target};
+use crate::kinds::{Kind, Subresource, Target, type_of};
 use crate::object::Draft;
 use crate::settings::FeatureGates;
 use crate::status::FieldError;
 pub(crate) use custom::is_known_format;
-use metadata::embedded as embedded_metadata;
-use place::Place;
+use engine::{Context, Errors, Place, Pod};
+pub(crate) use pods::annotations;
 
 /// The write to validate.
 #[derive(Clone, Copy, Debug)]
@@ -73,11 +75,15 @@ impl From<Vec<FieldError>> for Findings {
 
 /// Returns the errors and warnings of a write.
 pub fn validate(subject: Subject<'_>) -> Findings {
-    let place = &Place::root(
-        &subject.new.value,
-        subject.old.map(|old| &old.value),
-        subject.gates,
-    );
+    let value = &subject.new.value;
+    let old = subject.old.map(|old| &old.value);
+    let context = &Context {
+        old,
+        of: type_of(subject.kind),
+        pod: pod(subject.kind, value, old),
+        ..tables::context(subject.gates)
+    };
+    let place = &Place::root(context, value, old, "");
     let mut all = metadata::validate(subject, place);
     let errors = &mut all;
     let is_status = subject.target == Target::Part(Subresource::Status);
@@ -90,32 +96,78 @@ pub fn validate(subject: Subject<'_>) -> Findings {
     }
     match &*subject.kind.storage {
         DEFINITIONS if is_status => {}
-        DEFINITIONS => {
-            let old = subject.old.map(|old| &old.value);
-            errors.extend(custom::definition(&subject.new.value, old));
-        }
+        DEFINITIONS => errors.extend(custom::definition(value, old)),
         "apiservices" if is_status => {}
         "apiservices" => api_services::api_service(place, errors),
         "configmaps" => config::config_map(subject, errors),
-        "controllerrevisions" => others::controller_revision(subject, errors),
+        "controllerrevisions" => others::controller_revision(subject, place, errors),
         "events" => events::event(subject, place, errors),
         "limitranges" => quotas::limit_range(subject, errors),
         "resourcequotas" => quotas::resource_quota(subject, errors),
-        "secrets" => config::secret(subject, errors),
-        "statefulsets" if is_status => {
-            stateful_set::status(subject, &place.member("status"), errors);
-        }
-        "daemonsets" | "deployments" | "replicasets" | "replicationcontrollers" if is_status => {
-            workloads::status(&place.member("status"), errors);
-        }
-        "pods" if is_status && place.old.is_some() => rules::check("Pod/status", place, errors),
-        "pods" | "persistentvolumeclaims" if subject.target != Target::Object => {}
-        _ => rules::check(&subject.kind.kind, place, errors),
+        "secrets" => config::secret(subject, place, errors),
+        _ => by_tables(subject, place, errors),
     }
     if is_status && &*subject.kind.storage == "namespaces" {
         others::phase(subject, errors);
     }
     Findings::from(all)
+}
+
+/// Applies the block of a subresource, or else of the kind.
+fn by_tables(subject: Subject<'_>, place: &Place<'_>, errors: &mut Errors) {
+    let kind = &subject.kind.kind;
+    if let Target::Part(part) = subject.target {
+        let block = format!("{kind}/{}", part.name());
+        if place.context.rules.has(&block) {
+            return place.check(&block, errors);
+        }
+    }
+    place.check(kind, errors);
+}
+
+/// Returns the pod of an object.
+fn pod<'a>(kind: &Kind, value: &'a Value, old: Option<&'a Value>) -> Option<Pod<'a>> {
+    let of = |value: &'a Value, member: &str| value.get(member).unwrap_or(&Value::Null);
+    (&*kind.storage == "pods").then(|| Pod {
+        spec: of(value, "spec"),
+        old: old.map(|old| of(old, "spec")),
+        metadata: of(value, "metadata"),
+        is_whole: true,
+        claims: &[],
+        is_named: false,
+    })
+}
+
+/// Returns the errors in the metadata of an object inside another one, at `path`.
+fn embedded_metadata(object: &Value, path: &str) -> Errors {
+    let context = tables::context(FeatureGates::default());
+    let mut errors = Errors::new();
+    let place = Place::root(&context, object, None, path);
+    place.member("metadata").check("ObjectMeta", &mut errors);
+    errors
+}
+
+/// Returns the errors of the addresses and IP families of a service.
+pub(crate) fn cluster_ip_errors(service: &Value, old: Option<&Value>) -> Errors {
+    let context = Context {
+        old,
+        of: find_type("Service"),
+        ..tables::context(FeatureGates::default())
+    };
+    let mut errors = Errors::new();
+    services::cluster_ips(
+        &Place::root(&context, service, old, "").member("spec"),
+        &mut errors,
+    );
+    errors
+}
+
+/// Returns true if an `AppArmor` profile is valid.
+pub(crate) fn is_app_armor_profile(profile: &Value) -> bool {
+    let context = tables::context(FeatureGates::default());
+    let mut errors = Errors::new();
+    Place::root(&context, profile, None, "").check("AppArmorProfile", &mut errors);
+    errors.is_empty()
 }
 
 /// Returns true if the text is a DNS subdomain, the syntax of most object names.

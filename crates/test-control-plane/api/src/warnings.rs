@@ -1,16 +1,32 @@
 //! Warnings about accepted objects, besides those about unknown and repeated members.
 
+mod addresses;
 mod definition;
-
-use std::collections::BTreeSet;
+mod key_pair;
+mod networks;
+mod paths;
+mod pods;
+mod ports;
+mod volumes;
 
 use serde_json::Value;
 
 use crate::custom::DEFINITIONS;
-use crate::kinds::Kind;
-use crate::members::{list_at, text};
+use crate::kinds::{Kind, Subresource, Target};
+use crate::members::{list_at, number_at, text, text_at};
 use crate::options::DeleteOptions;
-use crate::validation;
+
+/// An annotation that chose the class of a claim or volume.
+const STORAGE_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+
+/// An annotation that restricted the secrets of a service account.
+const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
+
+/// Completions and parallelism of an indexed job that are hard to track together.
+const COMPLETIONS_SOFT_MAX: i64 = 100_000;
+const PARALLELISM_SOFT_MAX: i64 = 10_000;
+
+const NULL: Value = Value::Null;
 
 /// Returns the warning for a deprecated resource.
 pub fn deprecation(kind: &Kind) -> Option<&str> {
@@ -36,53 +52,11 @@ pub fn of_deletion(kind: &Kind, options: &DeleteOptions) -> Option<&'static str>
     )
 }
 
-/// Returns true if the kind has warnings other than those about owner references.
-pub fn has_rules(kind: &Kind) -> bool {
-    matches!(
-        &*kind.storage,
-        "daemonsets"
-            | "deployments"
-            | "persistentvolumeclaims"
-            | "pods"
-            | "podtemplates"
-            | "replicasets"
-            | "replicationcontrollers"
-            | "services"
-            | "statefulsets"
-            | DEFINITIONS
-    )
-}
-
-/// Returns the warnings about an accepted object.
-pub fn of_object(kind: &Kind, object: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    owners(object, &mut found);
-    let null = Value::Null;
-    let spec = object.get("spec").unwrap_or(&null);
-    match &*kind.storage {
-        "pods" => {
-            let name = object.pointer("/metadata/name").and_then(Value::as_str);
-            pod_name(name.unwrap_or_default(), &mut found);
-            pod_spec(spec, "spec", &mut found);
-        }
-        "podtemplates" => {
-            let spec = object.pointer("/template/spec").unwrap_or(&null);
-            pod_spec(spec, "template.spec", &mut found);
-        }
-        "daemonsets" | "deployments" | "replicasets" | "replicationcontrollers" => {
-            let spec = spec.pointer("/template/spec").unwrap_or(&null);
-            pod_spec(spec, "spec.template.spec", &mut found);
-        }
-        "statefulsets" => stateful_set(spec, &mut found),
-        "persistentvolumeclaims" => claim_spec(spec, "spec", &mut found),
-        "services" => service(spec, &mut found),
-        DEFINITIONS => found.extend(definition::warnings(object)),
-        _ => {}
-    }
-    found
-}
-
-fn owners(object: &Value, found: &mut Vec<String>) {
+/// Returns the warning about owners that occur several times. The server keeps one of each: those
+/// of a body before admission, those of a patched object after it.
+///
+/// Upstream: `dedupOwnerReferencesAndAddWarning`.
+pub fn of_owners(object: &Value, is_patched: bool) -> Option<String> {
     let mut seen = Vec::new();
     let mut repeated = Vec::new();
     for owner in list_at(object, "/metadata/ownerReferences") {
@@ -92,37 +66,191 @@ fn owners(object: &Value, found: &mut Vec<String>) {
             seen.push(owner);
         }
     }
-    if !repeated.is_empty() {
-        found.push(format!(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner \
+    let moment = if is_patched {
+        " after mutating admission happens"
+    } else {
+        ""
+    };
+    (!repeated.is_empty()).then(|| {
+        format!(
+            ".metadata.ownerReferences contains duplicate entries{moment}; API server dedups owner \
              references in 1.20+, and may reject such requests as early as 1.24; please fix your \
              requests; duplicate UID(s) observed: {}",
             repeated.join(", ")
-        ));
+        )
+    })
+}
+
+/// Returns the warnings about a new object that is valid.
+///
+/// Upstream: `WarningsOnCreate` of each kind.
+pub fn of_create(kind: &Kind, new: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let name = text_at(new, "/metadata/name");
+    let annotation = |key: &str| {
+        new.pointer("/metadata/annotations")
+            .and_then(|all| all.get(key))
+    };
+    match &*kind.storage {
+        "pods" => {
+            pods::of_name(name, "the Pod's hostname", &mut found);
+            pods::of_pod(new, "", &mut found);
+        }
+        "cronjobs" | "deployments" | "jobs" | "replicasets" | "replicationcontrollers" => {
+            pods::of_name(name, "Pod names and hostnames", &mut found);
+            of_template(kind, new, &mut found);
+        }
+        "endpointslices" => {
+            if text(new, "addressType") == "FQDN" {
+                found.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
+            }
+            networks::endpoint_slice(new, &mut found);
+        }
+        "ingresses" => {
+            let class = "kubernetes.io/ingress.class";
+            if annotation(class).is_some() && new.pointer("/spec/ingressClassName").is_none() {
+                found.push(format!(
+                    "annotation {class:?} is deprecated, please use 'spec.ingressClassName' instead"
+                ));
+            }
+        }
+        "serviceaccounts" => found.extend(of_secrets(new, None)),
+        "statefulsets" => {
+            of_template(kind, new, &mut found);
+            of_claim_templates(new, "", &mut found);
+            of_history(new, &mut found);
+        }
+        _ => of_any(kind, new, &mut found),
+    }
+    found
+}
+
+/// Returns the warnings about a valid update. The generations of the objects tell whether it
+/// changes the spec.
+///
+/// Upstream: `WarningsOnUpdate` of each kind.
+pub fn of_update(kind: &Kind, target: Target, new: &Value, old: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    if let Target::Part(part) = target {
+        if part == Subresource::Status {
+            networks::status(kind, new, &mut found);
+        }
+        return found;
+    }
+    let generation = |object: &Value| number_at(object, "/metadata/generation");
+    let is_changed = generation(new) != generation(old);
+    match &*kind.storage {
+        "cronjobs" => {
+            if is_changed {
+                of_template(kind, new, &mut found);
+            }
+            if text_at(new, "/spec/schedule").contains("TZ") {
+                found.push(
+                    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
+                     https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more \
+                     details"
+                        .to_owned(),
+                );
+            }
+        }
+        "deployments" | "jobs" | "podtemplates" | "replicasets" if is_changed => {
+            of_template(kind, new, &mut found);
+        }
+        // Upstream: the warnings are about the old template.
+        "replicationcontrollers" if is_changed => of_template(kind, old, &mut found),
+        "daemonsets" if new.pointer("/spec/template") != old.pointer("/spec/template") => {
+            of_template(kind, new, &mut found);
+        }
+        // Upstream: people seldom change pods themselves.
+        "daemonsets"
+        | "deployments"
+        | "ingresses"
+        | "jobs"
+        | "pods"
+        | "podtemplates"
+        | "replicasets"
+        | "replicationcontrollers" => {}
+        "endpointslices" => networks::endpoint_slice(new, &mut found),
+        "serviceaccounts" => found.extend(of_secrets(new, Some(old))),
+        "statefulsets" => {
+            if is_changed {
+                of_template(kind, new, &mut found);
+            }
+            of_claim_templates(new, ".Spec", &mut found);
+            of_history(new, &mut found);
+        }
+        _ => of_any(kind, new, &mut found),
+    }
+    found
+}
+
+/// The warnings that creates and updates have alike.
+fn of_any(kind: &Kind, new: &Value, found: &mut Vec<String>) {
+    match &*kind.storage {
+        "daemonsets" | "podtemplates" => of_template(kind, new, found),
+        "networkpolicies" => networks::network_policy(new, found),
+        "persistentvolumeclaims" => {
+            if new
+                .pointer("/metadata/annotations")
+                .is_some_and(|all| all.get(STORAGE_CLASS).is_some())
+            {
+                found.push(format!(
+                    "metadata.annotations[{STORAGE_CLASS}]: deprecated since v1.8; use \
+                     \"storageClassName\" attribute instead"
+                ));
+            }
+            volumes::of_claim(new.get("spec").unwrap_or(&NULL), "spec", found);
+        }
+        "persistentvolumes" => volumes::of_volume(new, found),
+        "secrets" if text(new, "type") == "kubernetes.io/tls" => {
+            found.extend(key_pair::warning(new));
+        }
+        "services" => networks::service(new, found),
+        "storageclasses" => pods::of_topologies(new, found),
+        DEFINITIONS => found.extend(definition::warnings(new)),
+        _ => {}
     }
 }
 
-fn pod_name(name: &str, found: &mut Vec<String>) {
-    let wrong = validation::dns_label(name);
-    if !name.is_empty() && !wrong.is_empty() {
+/// The warnings about the pod template of a workload.
+fn of_template(kind: &Kind, object: &Value, found: &mut Vec<String>) {
+    let spec = object.get("spec").unwrap_or(&NULL);
+    let (holder, path) = match &*kind.storage {
+        "cronjobs" => (
+            spec.pointer("/jobTemplate/spec").unwrap_or(&NULL),
+            "spec.jobTemplate.spec",
+        ),
+        "podtemplates" => (object, ""),
+        _ => (spec, "spec"),
+    };
+    let is_large = text(holder, "completionMode") == "Indexed"
+        && number_at(holder, "/completions") > COMPLETIONS_SOFT_MAX
+        && number_at(holder, "/parallelism") > PARALLELISM_SOFT_MAX;
+    if is_large {
         found.push(format!(
-            "metadata.name: this is used in the Pod's hostname, which can result in surprising \
-             behavior; a DNS label is recommended: [{}]",
-            wrong.join(" ")
+            "{path}: In Indexed Jobs with a number of completions higher than 10^5 and a \
+             parallelism higher than 10^4, Kubernetes might not be able to track completedIndexes \
+             when a big number of indexes fail"
         ));
+    }
+    let path = match path {
+        "" => "template.".to_owned(),
+        path => format!("{path}.template."),
+    };
+    if let Some(template) = holder.get("template") {
+        pods::of_pod(template, &path, found);
     }
 }
 
-fn stateful_set(spec: &Value, found: &mut Vec<String>) {
-    let null = Value::Null;
-    let template = spec.pointer("/template/spec").unwrap_or(&null);
-    pod_spec(template, "spec.template.spec", found);
-    for (i, claim) in list_at(spec, "/volumeClaimTemplates").enumerate() {
-        let path = format!("spec.volumeClaimTemplates[{i}].Spec");
-        claim_spec(claim.get("spec").unwrap_or(&null), &path, found);
+fn of_claim_templates(set: &Value, suffix: &str, found: &mut Vec<String>) {
+    for (i, claim) in list_at(set, "/spec/volumeClaimTemplates").enumerate() {
+        let path = format!("spec.volumeClaimTemplates[{i}]{suffix}");
+        volumes::of_claim(claim.get("spec").unwrap_or(&NULL), &path, found);
     }
-    let limit = spec.get("revisionHistoryLimit").and_then(Value::as_i64);
-    if limit.is_some_and(|limit| limit < 0) {
+}
+
+fn of_history(set: &Value, found: &mut Vec<String>) {
+    if number_at(set, "/spec/revisionHistoryLimit") < 0 {
         found.push(
             "spec.revisionHistoryLimit: a negative value retains all historical revisions; a \
              value >= 0 is recommended"
@@ -131,122 +259,28 @@ fn stateful_set(spec: &Value, found: &mut Vec<String>) {
     }
 }
 
-fn claim_spec(spec: &Value, path: &str, found: &mut Vec<String>) {
-    for list in ["requests", "limits"] {
-        let storage = spec.pointer(&format!("/resources/{list}/storage"));
-        if let Some(quantity) = storage.filter(|quantity| is_fractional(quantity)) {
-            found.push(format!(
-                "{path}.resources.{list}[storage]: fractional byte value {quantity} is invalid, \
-                 must be an integer"
-            ));
-        }
-    }
+fn of_secrets(new: &Value, old: Option<&Value>) -> Option<String> {
+    let has = |object: &Value| {
+        let annotations = object.pointer("/metadata/annotations");
+        annotations.is_some_and(|all| all.get(MOUNTABLE_SECRETS).is_some())
+    };
+    let is_new = has(new) && !old.is_some_and(has);
+    is_new.then(|| {
+        format!(
+            "metadata.annotations[{MOUNTABLE_SECRETS}]: deprecated in v1.32+; prefer separate \
+             namespaces to isolate access to mounted secrets"
+        )
+    })
 }
 
 /// Returns true if a quantity of bytes has a fraction of a byte.
 fn is_fractional(quantity: &Value) -> bool {
-    quantity.as_str().is_some_and(|text| text.ends_with('m'))
+    let text = quantity.as_str().unwrap_or_default();
+    text.ends_with(['m', 'u', 'n'])
 }
 
-fn service(spec: &Value, found: &mut Vec<String>) {
-    let is_headless = text(spec, "clusterIP") == "None";
-    if is_headless && text(spec, "sessionAffinity") == "ClientIP" {
-        found.push("spec.SessionAffinity is ignored for headless services".to_owned());
-    }
-    if is_headless && !text(spec, "loadBalancerIP").is_empty() {
-        found.push("spec.loadBalancerIP is ignored for headless services".to_owned());
-    }
-    if text(spec, "type") == "ExternalName" && list_at(spec, "/externalIPs").next().is_some() {
-        found.push("spec.externalIPs is ignored when spec.type is \"ExternalName\"".to_owned());
-    }
-}
-
-/// Deprecated node labels: the old name, the version of its deprecation, and the new name.
-const OLD_NODE_LABELS: [(&str, &str, &str); 5] = [
-    ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
-    ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
-    (
-        "failure-domain.beta.kubernetes.io/region",
-        "v1.17",
-        "topology.kubernetes.io/region",
-    ),
-    (
-        "failure-domain.beta.kubernetes.io/zone",
-        "v1.17",
-        "topology.kubernetes.io/zone",
-    ),
-    (
-        "beta.kubernetes.io/instance-type",
-        "v1.17",
-        "node.kubernetes.io/instance-type",
-    ),
-];
-
-/// Upstream: `warningsForPodSpecAndMeta`.
-fn pod_spec(spec: &Value, path: &str, found: &mut Vec<String>) {
-    let selector = spec.get("nodeSelector").and_then(Value::as_object);
-    for key in selector.into_iter().flatten().map(|(key, _)| key) {
-        if let Some((_, since, instead)) = OLD_NODE_LABELS.iter().find(|(old, _, _)| old == key) {
-            found.push(format!(
-                "{path}.nodeSelector[{key}]: deprecated since {since}; use \"{instead}\" instead"
-            ));
-        }
-    }
-    let mut seen = BTreeSet::new();
-    for (i, secret) in list_at(spec, "/imagePullSecrets").enumerate() {
-        let name = text(secret, "name");
-        if name.is_empty() {
-            found.push(format!(
-                "{path}.imagePullSecrets[{i}].name: invalid empty name \"\""
-            ));
-        } else if !seen.insert(name) {
-            found.push(format!(
-                "{path}.imagePullSecrets[{i}].name: duplicate name {name:?}"
-            ));
-        }
-    }
-    let grace = spec
-        .get("terminationGracePeriodSeconds")
-        .and_then(Value::as_i64);
-    if grace.is_some_and(|seconds| seconds < 0) {
-        found.push(format!(
-            "{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and \
-             will be treated as 1"
-        ));
-    }
-    for containers in ["initContainers", "containers"] {
-        for (i, container) in list_at(spec, &format!("/{containers}")).enumerate() {
-            of_container(container, &format!("{path}.{containers}[{i}]"), found);
-        }
-    }
-}
-
-fn of_container(container: &Value, path: &str, found: &mut Vec<String>) {
-    let mut seen = BTreeSet::new();
-    for (i, variable) in list_at(container, "/env").enumerate() {
-        let name = text(variable, "name");
-        // A value that refers to its own name extends the previous definition.
-        let own = format!("$({name})");
-        if !seen.insert(name) && !text(variable, "value").contains(&own) {
-            found.push(format!(
-                "{path}.env[{i}]: hides previous definition of {name:?}, which may be dropped \
-                 when using apply"
-            ));
-        }
-    }
-    for list in ["limits", "requests"] {
-        let quantities = container.pointer(&format!("/resources/{list}"));
-        for (resource, quantity) in quantities.and_then(Value::as_object).into_iter().flatten() {
-            if matches!(resource.as_str(), "memory" | "ephemeral-storage")
-                && is_fractional(quantity)
-            {
-                found.push(format!(
-                    "{path}.resources.{list}[{resource}]: fractional byte value {quantity} is \
-                     invalid, must be an integer"
-                ));
-            }
-        }
-    }
+fn fractional(place: &str, quantity: &Value) -> String {
+    format!("{place}: fractional byte value {quantity} is invalid, must be an integer")
 }
 
 #[cfg(test)]
@@ -257,35 +291,26 @@ mod tests {
     use crate::kinds;
 
     #[test]
-    fn warnings_name_the_path() {
-        let pods = kinds::by_resource("", "v1", "pods").unwrap();
+    fn owners_count_once() {
         let owner = json!({"kind": "A", "name": "a", "uid": "u"});
-        let pod = json!({
-            "metadata": {"name": "a.b", "ownerReferences": [owner, owner]},
-            "spec": {
-                "nodeSelector": {"beta.kubernetes.io/os": "linux"},
-                "imagePullSecrets": [{"name": "s"}, {"name": "s"}, {}],
-                "terminationGracePeriodSeconds": -1,
-                "containers": [{
-                    "env": [{"name": "A"}, {"name": "A"}, {"name": "A", "value": "$(A)b"}],
-                    "resources": {"limits": {"memory": "100m"}},
-                }],
-            },
-        });
-        let starts = [
-            ".metadata.ownerReferences contains duplicate entries;",
-            "metadata.name: this is used in the Pod's hostname",
-            "spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14;",
-            "spec.imagePullSecrets[1].name: duplicate name \"s\"",
-            "spec.imagePullSecrets[2].name: invalid empty name \"\"",
-            "spec.terminationGracePeriodSeconds: must be >= 0;",
-            "spec.containers[0].env[1]: hides previous definition of \"A\"",
-            "spec.containers[0].resources.limits[memory]: fractional byte value \"100m\"",
-        ];
-        let found = of_object(pods, &pod);
-        assert_eq!(found.len(), starts.len(), "{found:?}");
-        for (found, start) in found.iter().zip(starts) {
-            assert!(found.starts_with(start), "{found}");
-        }
+        let object = json!({"metadata": {"ownerReferences": [owner, owner]}});
+        let warning = of_owners(&object, true).unwrap();
+        assert!(
+            warning.contains(" after mutating admission happens; "),
+            "{warning}"
+        );
+        assert_eq!(of_owners(&json!({}), false), None);
+    }
+
+    #[test]
+    fn updates_warn_about_changed_templates_alone() {
+        let kind = kinds::by_resource("apps", "v1", "deployments").unwrap();
+        let of = |generation: i64| {
+            let spec = json!({"template": {"spec": {"terminationGracePeriodSeconds": -1}}});
+            json!({"metadata": {"generation": generation}, "spec": spec})
+        };
+        let found = |new| of_update(kind, Target::Object, &new, &of(1));
+        assert_eq!(found(of(1)), [""; 0]);
+        assert!(found(of(2))[0].starts_with("spec.template.spec.terminationGracePeriodSeconds: "));
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kube_apimachinery::time;
 use kube_test_control_plane_api::custom::{self, DEFINITIONS};
-use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait};
+use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait, registry_key, stored};
 use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
@@ -125,7 +125,6 @@ impl ApiServer {
             "selfLink",
             "deletionTimestamp",
             "deletionGracePeriodSeconds",
-            "generation",
             "resourceVersion",
         ] {
             metadata.remove(member);
@@ -146,15 +145,14 @@ impl ApiServer {
         {
             map.remove("status");
         }
-        let gates = self.feature_gates();
-        defaults::set_defaults(kind, gates, draft);
-        defaults::drop_disabled(kind, gates, draft, None);
+        let is_labelled = defaults::is_labelled(&draft.value);
+        defaults::set_defaults(kind, self.feature_gates(), draft);
         if &*kind.storage == DEFINITIONS {
             custom::note_stored_version(&mut draft.value);
         }
         match &*kind.storage {
             "daemonsets" => defaults::count_templates(&mut draft.value, None),
-            "jobs" => defaults::select_own_pods(&mut draft.value),
+            "jobs" => defaults::select_own_pods(&mut draft.value, !is_labelled),
             "persistentvolumes" => {
                 let status = object_mut(&mut draft.value, "status");
                 status.insert("lastPhaseTransitionTime".to_owned(), json!(now));
@@ -178,9 +176,9 @@ impl ApiServer {
 /// Checks the namespace of a new object against the URL. The namespace `default` matches an empty
 /// one.
 ///
-/// That of a cluster-scoped custom resource doesn't matter.
+/// That of a cluster-scoped object doesn't matter.
 pub(crate) fn check_namespace(request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
-    if request.kind.custom.is_some() && !request.kind.namespaced {
+    if !request.kind.namespaced {
         return Ok(());
     }
     let found = draft.metadata().namespace();
@@ -207,28 +205,24 @@ pub(crate) fn check_name(request: &ResourceRequest, draft: &Draft) -> ApiResult<
             "the name of the object ({found}) does not match the name on the URL ({wanted})"
         )));
     }
-    let (wanted, found) = (&request.namespace, draft.metadata().namespace());
-    if wanted.is_empty() || found.is_empty() {
-        return check_namespace(request, draft);
-    }
-    if found != wanted {
-        return Err(ApiError::bad_request(format!(
-            "the namespace of the object ({found}) does not match the namespace on the request \
-             ({wanted})"
-        )));
-    }
-    Ok(())
+    check_namespace(request, draft)
 }
 
 /// Returns the 409 for an object with another uid than requested.
-pub(crate) fn other_uid(request: &ResourceRequest, wanted: &str, found: &str) -> ApiError {
-    ApiError::other_uid(
-        &request.kind,
-        &request.namespace,
-        &request.name,
-        wanted,
-        found,
-    )
+pub(crate) fn other_uid(
+    request: &ResourceRequest,
+    dry_run: bool,
+    wanted: &str,
+    found: &str,
+) -> ApiError {
+    let (kind, name) = (&request.kind, &request.name);
+    let key = registry_key(stored(kind), &request.namespace, name);
+    // The keys of dry runs have no prefix.
+    let key = match key.strip_prefix("/registry") {
+        Some(key) if dry_run => key,
+        _ => &key,
+    };
+    ApiError::other_uid(kind, name, key, wanted, found)
 }
 
 /// Restores the stored fields that an update of `target` may not change.
@@ -246,7 +240,17 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
     }
     keep_deletion(metadata, &before);
     match target {
-        Target::Part(Subresource::Status) => keep_all_but_status(kind, new, old),
+        Target::Part(Subresource::Status) => {
+            keep_all_but_status(kind, new, old);
+            match &*kind.storage {
+                "daemonsets" => defaults::count_templates(&mut new.value, Some(&old.value)),
+                // The labels that the status of a job lacks are those of its pods again.
+                "jobs" if !defaults::is_labelled(&new.value) => {
+                    defaults::label_like_pods(&mut new.value);
+                }
+                _ => {}
+            }
+        }
         Target::Part(Subresource::Approval) => {
             let conditions = new.value.pointer("/status/conditions").cloned();
             keep_all_but_status(kind, new, old);
@@ -281,7 +285,6 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
             match &*kind.storage {
                 "certificatesigningrequests" | "namespaces" => keep(new, old, "spec"),
                 "daemonsets" => defaults::count_templates(&mut new.value, Some(&old.value)),
-                "services" => defaults::keep_allocated(&mut new.value, &old.value),
                 DEFINITIONS => custom::note_stored_version(&mut new.value),
                 _ => {}
             }
@@ -319,6 +322,7 @@ pub(crate) fn count_generation(kind: &Kind, new: &mut Draft, old: &Draft) {
     let counted: &[&str] = match &*kind.storage {
         "deployments" => &["/spec", "/metadata/annotations"],
         "endpointslices" => &["/endpoints", "/ports"],
+        "podtemplates" => &["/template"],
         "mutatingwebhookconfigurations" | "validatingwebhookconfigurations" => &["/webhooks"],
         _ => &["/spec"],
     };

@@ -239,7 +239,7 @@ async fn gated_pods_wait_and_binding_can_be_delayed() {
             "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates",
             "lastProbeTime": null,
-            "lastTransitionTime": null,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
         }])
     );
     let open = json!({"spec": {"schedulingGates": null}});

@@ -363,7 +363,7 @@ async fn stored_classes_set_binding_and_default() {
     let message = answer["message"].as_str().unwrap();
     for part in [
         "provisioner: Required value",
-        "provisioner: Forbidden: updates to provisioner are forbidden.",
+        "provisioner: Invalid value: \"\": field is immutable",
         "volumeBindingMode: Invalid value: \"Immediate\": field is immutable",
     ] {
         assert!(message.contains(part), "{message}");

@@ -244,7 +244,7 @@ async fn invalid_objects_are_rejected() {
             "/horizontalpodautoscalers",
             "/spec/maxReplicas",
             json!(0),
-            "spec.maxReplicas: Invalid value: 0: must be greater than 0",
+            "spec.maxReplicas: Required value: must be set and greater than 0",
         ),
         (
             "/ingresses",

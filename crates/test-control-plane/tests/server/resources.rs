@@ -78,7 +78,9 @@ async fn kubelet_subresources_of_pods_fail() {
 #[tokio::test(start_paused = true)]
 async fn pod_parts_change_only_through_subresources() {
     let plane = plane().await;
-    plane.create("/api/v1/namespaces/n/pods", &pod("p")).await;
+    let mut body = pod("p");
+    body["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "1"}});
+    plane.create("/api/v1/namespaces/n/pods", &body).await;
     let path = "/api/v1/namespaces/n/pods/p";
     let patch = json!({
         "metadata": {"labels": {"app": "y"}},

@@ -197,7 +197,13 @@ fn new_slice(
             "ownerReferences": [reference("v1", "Service", service)],
         },
         "addressType": family,
-        "endpoints": endpoints,
-        "ports": ports,
+        "endpoints": stored_list(endpoints),
+        "ports": stored_list(ports),
     })
+}
+
+/// Returns a list as the API server stores it: null instead of an empty one.
+fn stored_list(list: &Value) -> Value {
+    let is_empty = list.as_array().is_none_or(Vec::is_empty);
+    if is_empty { Value::Null } else { list.clone() }
 }

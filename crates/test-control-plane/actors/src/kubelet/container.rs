@@ -150,9 +150,11 @@ impl Container {
         if self.role != Role::Ephemeral {
             status["started"] = json!(self.is_running());
         }
-        let asks = self.resources.as_object().is_some_and(|r| !r.is_empty());
-        if asks && self.runs > 0 {
-            status["resources"] = self.resources.clone();
+        if self.runs > 0 {
+            status["resources"] = match &self.resources {
+                Value::Object(_) => self.resources.clone(),
+                _ => json!({}),
+            };
             if let Some(requests) = self.resources.get("requests") {
                 status["allocatedResources"] = requests.clone();
             }

@@ -12,12 +12,8 @@ const UID_LABELS: [&str; 2] = ["controller-uid", "batch.kubernetes.io/controller
 
 /// Upstream: `SetDefaults_Job`.
 pub(super) fn set_defaults(job: &mut Value) {
-    let labels = job.pointer("/spec/template/metadata/labels").cloned();
-    let is_labelled = job.pointer("/metadata/labels").is_some_and(is_filled);
-    if let Some(labels) = labels.filter(|labels| is_filled(labels) && !is_labelled)
-        && job.pointer("/metadata").is_none_or(Value::is_object)
-    {
-        object_mut(job, "metadata").insert("labels".to_owned(), labels);
+    if !is_labelled(job) {
+        label_like_pods(job);
     }
     if job.pointer("/spec").is_some_and(|spec| !spec.is_object()) {
         return;
@@ -66,10 +62,28 @@ pub(super) fn set_defaults(job: &mut Value) {
     }
 }
 
+/// Returns true if a job has labels.
+pub fn is_labelled(job: &Value) -> bool {
+    job.pointer("/metadata/labels").is_some_and(is_filled)
+}
+
+/// Sets the labels of a job to those of its pods.
+pub fn label_like_pods(job: &mut Value) {
+    let labels = job.pointer("/spec/template/metadata/labels").cloned();
+    if let Some(labels) = labels.filter(is_filled)
+        && job.pointer("/metadata").is_none_or(Value::is_object)
+    {
+        object_mut(job, "metadata").insert("labels".to_owned(), labels);
+    }
+}
+
 /// Selects the pods of a new job by its uid, unless its user selects them.
 ///
+/// A job whose labels are those of its pods gets these labels too: `has_pod_labels` is true for one
+/// that was sent without labels.
+///
 /// Upstream: `generateSelector`
-pub fn select_own_pods(job: &mut Value) {
+pub fn select_own_pods(job: &mut Value, has_pod_labels: bool) {
     if job.pointer("/spec/manualSelector") == Some(&json!(true)) {
         return;
     }
@@ -82,6 +96,9 @@ pub fn select_own_pods(job: &mut Value) {
         insert(job, "/spec/template/metadata/labels", label, value);
     }
     insert(job, "/spec/selector/matchLabels", selected, uid);
+    if has_pod_labels {
+        label_like_pods(job);
+    }
 }
 
 /// Inserts a member that is missing into an object at a path of objects. Leaves other values alone.
@@ -136,7 +153,11 @@ mod tests {
             "metadata": {"name": "a", "uid": "u"},
             "spec": {"template": {"metadata": {"labels": labels}}},
         });
-        select_own_pods(&mut job);
+        select_own_pods(&mut job, true);
+        assert_eq!(
+            job["metadata"]["labels"],
+            job["spec"]["template"]["metadata"]["labels"]
+        );
         let selector = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}});
         assert_eq!(job["spec"]["selector"], selector);
         assert_eq!(
@@ -149,7 +170,7 @@ mod tests {
             })
         );
         let mut manual = json!({"metadata": {}, "spec": {"manualSelector": true}});
-        select_own_pods(&mut manual);
+        select_own_pods(&mut manual, true);
         assert_eq!(manual["spec"], json!({"manualSelector": true}));
     }
 }

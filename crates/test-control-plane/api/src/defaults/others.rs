@@ -110,6 +110,39 @@ pub(super) fn network_policy(value: &mut Value) {
     }
 }
 
+/// Service accounts: references to secrets are names.
+///
+/// Upstream: `cleanSecretReferences`.
+pub(super) fn drop_all_but_names(account: &mut Value) {
+    for secret in list(account, "/secrets") {
+        secret.retain(|member, _| member == "name");
+    }
+}
+
+/// Slices of endpoints: the old topology of changed endpoints. A label with the node's name that the
+/// stored slice has goes into the field for it.
+///
+/// Upstream: `dropTopologyOnV1`.
+pub(super) fn drop_topology(slice: &mut Value, old: Option<&Value>) {
+    const HOST: &str = "kubernetes.io/hostname";
+    const TOPOLOGY: &str = "deprecatedTopology";
+    let stored = old.and_then(|old| old.get("endpoints"));
+    if old.is_some() && stored == slice.get("endpoints") {
+        return;
+    }
+    let stored = stored.and_then(Value::as_array).into_iter().flatten();
+    let hosts: Vec<&Value> = stored
+        .filter_map(|endpoint| endpoint.get(TOPOLOGY)?.get(HOST))
+        .collect();
+    for endpoint in list(slice, "/endpoints") {
+        let topology = endpoint.remove(TOPOLOGY);
+        let host = topology.and_then(|topology| topology.get(HOST).cloned());
+        if let Some(host) = host.filter(|host| hosts.contains(&host)) {
+            endpoint.entry("nodeName").or_insert(host);
+        }
+    }
+}
+
 /// Replication controllers: selector and labels from those of the template.
 ///
 /// Upstream: `SetDefaults_ReplicationController`.

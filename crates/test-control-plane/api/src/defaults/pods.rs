@@ -1,57 +1,129 @@
 //! Pod defaults: members that the type always prints, and admission.
 
 use kube_apimachinery::defaults;
+use kube_apimachinery::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
+use crate::members::resources::{aggregate, amounts, qos_class};
 use crate::members::{list_at, object_mut};
+
+/// Start of the names of huge pages.
+const HUGE_PAGES: &str = "hugepages-";
 
 /// Sets the defaults of a pod.
 pub(super) fn set_defaults(pod: &mut Value) {
     defaults::set_pod_defaults(pod);
+    set_pod_resources(pod);
     set_status_defaults(pod);
-}
-
-/// Completes the addresses: `podIP` is the first of `podIPs`.
-fn set_status_defaults(pod: &mut Value) {
-    if let Some(address) = pod
-        .pointer("/status/podIP")
-        .filter(|a| !a.is_null())
-        .cloned()
-        && pod.pointer("/status/podIPs/0/ip") != Some(&address)
-    {
-        pod["status"]["podIPs"] = json!([{"ip": address}]);
+    super::aliases::of_pod(pod);
+    let grace = pod.pointer_mut("/spec/terminationGracePeriodSeconds");
+    if let Some(grace) = grace.filter(|grace| grace.as_i64().is_some_and(|it| it < 0)) {
+        *grace = json!(1);
     }
 }
 
-/// Gives the service account of a pod or a pod template both names. The newer one wins.
+/// Completes the resources of a whole pod that has some: limits of huge pages from those of its
+/// containers, requests from those of its containers or from its limits.
 ///
-/// Upstream: `Convert_v1_PodSpec_To_core_PodSpec`
-pub(super) fn name_service_account(pod: &mut Value) {
-    const NAMES: [&str; 2] = ["serviceAccountName", "serviceAccount"];
-    let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) else {
-        return;
-    };
-    let is_text = |value: Option<&Value>| value.is_none_or(|v| v.is_string() || v.is_null());
-    if !NAMES.iter().all(|name| is_text(spec.get(*name))) {
+/// Upstream: `defaultHugePagePodLimits`, `defaultPodRequests`.
+fn set_pod_resources(pod: &mut Value) {
+    let Some(spec) = pod.get("spec") else { return };
+    let null = Value::Null;
+    let resources = spec.get("resources").unwrap_or(&null);
+    let own = |list: &str| amounts(resources, list).cloned().unwrap_or_default();
+    let (mut limits, mut requests) = (own("limits"), own("requests"));
+    if limits.is_empty() && requests.is_empty() {
         return;
     }
-    let names = NAMES.iter().filter_map(|name| spec.get(*name)?.as_str());
-    let account = names
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .next();
-    if let Some(account) = account {
-        for name in NAMES {
-            spec.insert(name.to_owned(), json!(account));
+    for (name, sum) in aggregate(spec, "limits") {
+        if name.starts_with(HUGE_PAGES) && !requests.contains_key(name) {
+            limits.entry(name).or_insert(json!(sum.to_string()));
+        }
+    }
+    if !limits.is_empty() {
+        for (name, sum) in aggregate(spec, "requests") {
+            if matches!(name, "cpu" | "memory") {
+                requests.entry(name).or_insert(json!(sum.to_string()));
+            }
+        }
+        let supported =
+            |name: &str| matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES);
+        for (name, limit) in limits.iter().filter(|(name, _)| supported(name)) {
+            requests.entry(name).or_insert(limit.clone());
+        }
+    }
+    for (list, amounts) in [("limits", limits), ("requests", requests)] {
+        if !amounts.is_empty() {
+            pod["spec"]["resources"][list] = Value::Object(amounts);
         }
     }
 }
 
-/// Sets tolerations and the quality-of-service class, and marks pods with scheduling gates.
-pub(super) fn admit_pod(value: &mut Value) {
-    let qos = qos_class(value);
-    let is_gated = list_at(value, "/spec/schedulingGates").len() > 0;
-    let spec = object_mut(value, "spec");
+/// Completes the addresses: `podIP` is the first of `podIPs`. Rounds resources to thousandths.
+fn set_status_defaults(pod: &mut Value) {
+    let first = pod.pointer("/status/podIPs/0/ip").cloned();
+    let address = pod
+        .pointer("/status/podIP")
+        .filter(|it| **it != "" && !it.is_null())
+        .cloned();
+    if let Some(address) = address {
+        if first.as_ref() != Some(&address) {
+            pod["status"]["podIPs"] = json!([{"ip": address}]);
+        }
+    } else if let Some(first) = first {
+        pod["status"]["podIP"] = first;
+    }
+    let Some(status) = pod.get_mut("status") else {
+        return;
+    };
+    round_up(status.get_mut("allocatedResources"));
+    for member in [
+        "containerStatuses",
+        "initContainerStatuses",
+        "ephemeralContainerStatuses",
+    ] {
+        let containers = status.get_mut(member).and_then(Value::as_array_mut);
+        for container in containers.into_iter().flatten() {
+            round_up(container.get_mut("allocatedResources"));
+        }
+    }
+}
+
+/// Upstream: `SetDefaults_ResourceList`.
+fn round_up(quantities: Option<&mut Value>) {
+    let quantities = quantities.and_then(Value::as_object_mut);
+    for quantity in quantities.into_iter().flat_map(Map::values_mut) {
+        let parsed: Option<Quantity> = quantity.as_str().and_then(|text| text.parse().ok());
+        if let Some(mut parsed) = parsed {
+            parsed.round_up_milli();
+            *quantity = json!(parsed.to_string());
+        }
+    }
+}
+
+/// Returns why the overhead of a pod isn't allowed: only a runtime class may set it. Runtime classes
+/// aren't served, so that the overhead of a pod with a class isn't compared.
+///
+/// Upstream: the admission plugin `RuntimeClass`.
+///
+/// # Errors
+///
+/// The reason.
+pub(super) fn check_overhead(pod: &Value) -> Result<(), String> {
+    let is_set = |pointer: &str| pod.pointer(pointer).is_some_and(|it| !it.is_null());
+    if is_set("/spec/overhead") && !is_set("/spec/runtimeClassName") {
+        let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined \
+                   Overhead";
+        return Err(why.to_owned());
+    }
+    Ok(())
+}
+
+/// Tolerates a while that a node fails, unless the pod has such tolerations.
+///
+/// Upstream: the admission plugin `DefaultTolerationSeconds`.
+pub(super) fn add_tolerations(pod: &mut Value) {
+    let spec = object_mut(pod, "spec");
     let tolerations = spec.entry("tolerations").or_insert(json!([]));
     if let Some(list) = tolerations.as_array_mut() {
         for key in [
@@ -73,6 +145,13 @@ pub(super) fn admit_pod(value: &mut Value) {
             }
         }
     }
+}
+
+/// Sets tolerations and the quality-of-service class, and marks pods with scheduling gates.
+pub(super) fn admit_pod(value: &mut Value, now: &str) {
+    add_tolerations(value);
+    let qos = qos_class(value);
+    let is_gated = list_at(value, "/spec/schedulingGates").len() > 0;
     let status = object_mut(value, "status");
     for (member, default) in [("phase", "Pending"), ("qosClass", qos)] {
         let found = status.entry(member).or_insert(Value::Null);
@@ -81,12 +160,12 @@ pub(super) fn admit_pod(value: &mut Value) {
         }
     }
     if is_gated {
-        gate(status);
+        gate(status, now);
     }
 }
 
 /// Sets the condition for a pod with scheduling gates, unless the pod has that condition already.
-fn gate(status: &mut Map<String, Value>) {
+fn gate(status: &mut Map<String, Value>, now: &str) {
     let conditions = status.entry("conditions").or_insert(json!([]));
     if let Some(list) = conditions.as_array_mut()
         && !list.iter().any(|c| c["type"] == "PodScheduled")
@@ -97,30 +176,7 @@ fn gate(status: &mut Map<String, Value>) {
             "reason": "SchedulingGated",
             "message": "Scheduling is blocked due to non-empty scheduling gates",
             "lastProbeTime": null,
-            "lastTransitionTime": null,
+            "lastTransitionTime": now,
         }));
-    }
-}
-
-/// Returns the quality-of-service class: guaranteed if each container's cpu and memory limits equal
-/// its requests, best effort if no container has any.
-fn qos_class(pod: &Value) -> &'static str {
-    let containers = ["/spec/containers", "/spec/initContainers"]
-        .into_iter()
-        .filter_map(|pointer| pod.pointer(pointer)?.as_array())
-        .flatten();
-    let (mut any, mut all) = (false, true);
-    for container in containers {
-        for resource in ["cpu", "memory"] {
-            let of = |list: &str| container.pointer(&format!("/resources/{list}/{resource}"));
-            let (limit, request) = (of("limits"), of("requests"));
-            any |= limit.is_some() || request.is_some();
-            all &= limit.is_some() && (request.is_none() || request == limit);
-        }
-    }
-    match (any, all) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
     }
 }

@@ -66,6 +66,20 @@ pub(super) fn admit(pod: &mut Value, find: FindClass<'_>) -> Result<(), String> 
     Ok(())
 }
 
+/// Keeps the priority of a changed pod that doesn't give it.
+pub(super) fn keep(old: &Value, pod: &mut Value) {
+    let old = old.get("spec").unwrap_or(&Value::Null);
+    let spec = object_mut(pod, "spec");
+    for member in ["priority", "preemptionPolicy"] {
+        let stored = old.get(member).filter(|value| !value.is_null());
+        if let Some(stored) = stored
+            && spec.get(member).is_none_or(Value::is_null)
+        {
+            spec.insert(member.to_owned(), stored.clone());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

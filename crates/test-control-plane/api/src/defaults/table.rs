@@ -103,9 +103,20 @@ impl Source {
     fn value(&self, object: &Map<String, Value>) -> Option<Value> {
         match self {
             Self::Value(value) => Some(value.clone()),
-            Self::Beside(member) => object.get(*member).cloned(),
+            Self::Beside(member) => object
+                .get(*member)
+                .filter(|value| is_copied(value))
+                .cloned(),
         }
     }
+}
+
+/// Returns false for a number that no port has room for: the error about it names the first member.
+fn is_copied(value: &Value) -> bool {
+    !value.is_number()
+        || value
+            .as_i64()
+            .is_some_and(|number| i32::try_from(number).is_ok())
 }
 
 fn is_absent(field: &Field, value: Option<&Value>) -> bool {

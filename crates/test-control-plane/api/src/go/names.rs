@@ -37,6 +37,32 @@ const KEY_MESSAGE: &str = "a valid config key must consist of alphanumeric chara
 const VARIABLE_MESSAGE: &str = "a valid environment variable name must consist only of printable \
      ASCII characters other than '='";
 
+/// The error for DNS subdomains with a wildcard.
+const WILDCARD_MESSAGE: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a \
+     valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and \
+     end with an alphanumeric character (e.g. '*.example.com', regex used for validation is \
+     '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+/// The error for search domains.
+const SEARCH_DOMAIN_MESSAGE: &str = "a lowercase RFC 1123 subdomain must consist of lower case \
+     alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character \
+     (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?\
+     [a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
+
+/// The error for names of HTTP headers.
+const HEADER_MESSAGE: &str = "a valid HTTP header must consist of alphanumeric characters or '-' \
+     (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
+
+/// The error for reasons of conditions.
+const REASON_MESSAGE: &str = "a condition reason must start with alphabetic character, optionally \
+     followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric \
+     character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or \
+     'ReasonA:ReasonB', regex used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
+
+/// The error for names of kernel parameters.
+const SYSCTL_MESSAGE: &str = "must have at most 253 characters and match regex \
+     ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
+
 fn is_lower_alphanumeric(b: u8) -> bool {
     b.is_ascii_lowercase() || b.is_ascii_digit()
 }
@@ -106,6 +132,85 @@ pub(crate) fn dns_subdomain(text: &str) -> Vec<&'static str> {
     found
 }
 
+/// Returns the errors of a DNS-1123 subdomain, or of the beginning of one.
+pub(crate) fn subdomain_prefix(text: &str) -> Vec<&'static str> {
+    // A beginning may end in a dash.
+    match text.strip_suffix('-') {
+        Some(start) => dns_subdomain(&format!("{start}a")),
+        None => dns_subdomain(text),
+    }
+}
+
+/// Returns the errors of a host, which may have a wildcard.
+pub(crate) fn host(text: &str) -> Vec<&'static str> {
+    if !text.contains('*') {
+        return dns_subdomain(text);
+    }
+    let mut found = Vec::new();
+    if text.len() > 253 {
+        found.push("must be no more than 253 characters");
+    }
+    let rest = text.strip_prefix("*.");
+    if !rest.is_some_and(|rest| rest.split('.').all(is_label)) {
+        found.push(WILDCARD_MESSAGE);
+    }
+    found
+}
+
+/// Returns the errors of a name of a host that must not be an address.
+pub(crate) fn no_address(text: &str) -> Vec<&'static str> {
+    let is_address = super::ip::parse_sloppy(text).is_some();
+    let found = is_address.then_some("must be a DNS name, not an IP address");
+    found.into_iter().collect()
+}
+
+/// Returns true for a label with underscores, as in search domains and kernel parameters.
+fn is_underscore_label(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.first().copied().is_some_and(is_lower_alphanumeric)
+        && bytes.last().copied().is_some_and(is_lower_alphanumeric)
+        && bytes
+            .iter()
+            .all(|&b| is_lower_alphanumeric(b) || matches!(b, b'-' | b'_'))
+}
+
+/// Returns the errors of a search domain.
+///
+/// Upstream: `IsDNS1123SubdomainWithUnderscore`.
+pub(crate) fn search_domain(text: &str) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    if text.len() > 253 {
+        found.push("must be no more than 253 characters");
+    }
+    let mut labels = text.split('.');
+    if !labels.all(|label| is_underscore_label(label.strip_prefix('_').unwrap_or(label))) {
+        found.push(SEARCH_DOMAIN_MESSAGE);
+    }
+    found
+}
+
+/// Returns the errors of a name of an HTTP header.
+pub(crate) fn header(text: &str) -> Vec<&'static str> {
+    let is_header = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
+    let is_wrong = text.is_empty() || !text.bytes().all(is_header);
+    is_wrong.then_some(HEADER_MESSAGE).into_iter().collect()
+}
+
+/// Returns the errors of a condition's reason.
+pub(crate) fn condition_reason(text: &str) -> Vec<&'static str> {
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b',' | b':');
+    let is_reason = text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
+        && text.bytes().all(is_part);
+    (!is_reason).then_some(REASON_MESSAGE).into_iter().collect()
+}
+
+/// Returns the errors of a name of a kernel parameter.
+pub(crate) fn sysctl(text: &str) -> Vec<&'static str> {
+    let is_wrong = text.len() > 253 || !text.split(['.', '/']).all(is_underscore_label);
+    is_wrong.then_some(SYSCTL_MESSAGE).into_iter().collect()
+}
+
 fn is_qualified_part(text: &str) -> bool {
     let bytes = text.as_bytes();
     let edge = |b: Option<&u8>| b.is_some_and(u8::is_ascii_alphanumeric);
@@ -123,7 +228,7 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
             .strip_prefix("name part")
             .unwrap_or_default();
         return vec![format!(
-            "a qualified name{rule} with an optional DNS subdomain prefix and '/' (e.g. \
+            "a valid label key{rule} with an optional DNS subdomain prefix and '/' (e.g. \
              'example.com/MyName')"
         )];
     }
@@ -136,17 +241,18 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
         if prefix.is_empty() {
             found.push("prefix part must be non-empty".to_owned());
         } else {
-            found.extend(
-                dns_subdomain(prefix)
-                    .iter()
-                    .map(|m| format!("prefix part {m}")),
-            );
+            if prefix.len() > 253 {
+                found.push("prefix part must be no more than 253 bytes".to_owned());
+            }
+            if !prefix.split('.').all(is_label) {
+                found.push(format!("prefix part {SUBDOMAIN_MESSAGE}"));
+            }
         }
     }
     if name.is_empty() {
         found.push("name part must be non-empty".to_owned());
     } else if name.len() > 63 {
-        found.push("name part must be no more than 63 characters".to_owned());
+        found.push("name part must be no more than 63 bytes".to_owned());
     }
     if !is_qualified_part(name) {
         found.push(QUALIFIED_MESSAGE.to_owned());
@@ -181,10 +287,19 @@ pub(crate) fn descending_path(path: &str) -> Vec<&'static str> {
     if path.starts_with('/') {
         found.push("must be a relative path");
     }
-    if path.split('/').any(|part| part == "..") {
-        found.push("must not contain '..'");
-    }
+    found.extend(no_backsteps(path));
     found
+}
+
+/// Returns the errors of a path that may not lead up.
+///
+/// Upstream: `validatePathNoBacksteps`.
+pub(crate) fn no_backsteps(path: &str) -> Vec<&'static str> {
+    let is_wrong = path.split('/').any(|part| part == "..");
+    is_wrong
+        .then_some("must not contain '..'")
+        .into_iter()
+        .collect()
 }
 
 /// Returns the errors of a path inside a volume.
@@ -200,6 +315,9 @@ pub(crate) fn local_path(path: &str) -> Vec<&'static str> {
 
 /// Returns the errors of an environment variable's name.
 pub(crate) fn variable(name: &str) -> Vec<&'static str> {
+    if name.is_empty() {
+        return vec!["environment variable name must be non-empty"];
+    }
     let is_wrong = name.chars().any(|c| c == '=' || !(' '..='~').contains(&c));
     is_wrong.then_some(VARIABLE_MESSAGE).into_iter().collect()
 }
@@ -229,7 +347,7 @@ pub(crate) fn port_name(text: &str) -> Vec<&'static str> {
 pub(crate) fn label_value(text: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     if text.len() > 63 {
-        found.push("must be no more than 63 characters");
+        found.push("must be no more than 63 bytes");
     }
     if !text.is_empty() && !is_qualified_part(text) {
         found.push(VALUE_MESSAGE);
@@ -258,7 +376,7 @@ mod tests {
         assert_eq!(dns_subdomain("a..b"), [SUBDOMAIN_MESSAGE]);
         assert!(qualified_name("example.com/My_name").is_empty());
         assert!(!qualified_name("/x").is_empty());
-        assert!(qualified_name("a/b/c")[0].starts_with("a qualified name must consist of"));
+        assert!(qualified_name("a/b/c")[0].starts_with("a valid label key must consist of"));
         assert!(label_value("").is_empty());
         assert_eq!(label_value("-"), [VALUE_MESSAGE]);
     }

@@ -27,6 +27,9 @@ pub enum StoreAsIsError {
     /// The object has no name.
     #[error("the object has no name")]
     Name,
+    /// A field has a value that its type doesn't have.
+    #[error("{0}")]
+    Value(String),
 }
 
 /// An object to store verbatim.
@@ -76,6 +79,11 @@ impl AsIs {
             text: text.trim_ascii().to_vec(),
             draft,
         })
+    }
+
+    /// Returns the object for changes before it is stored.
+    pub fn into_draft(self) -> Draft {
+        self.draft
     }
 
     /// Returns the object as a stored version.

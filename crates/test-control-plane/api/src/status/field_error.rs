@@ -98,6 +98,11 @@ impl FieldError {
         Self::new("FieldValueNotFound", field, format!("Not found: {value}"))
     }
 
+    /// A value is accepted, but a client should know the detail.
+    pub(crate) fn warning(field: impl Into<String>, detail: &str) -> Self {
+        Self::new("", field, detail.to_owned())
+    }
+
     fn new(reason: &'static str, field: impl Into<String>, message: String) -> Self {
         Self {
             reason,

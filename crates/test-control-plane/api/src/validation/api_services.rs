@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::dns_subdomain;
-use super::place::{Errors, Place};
+use super::engine::{Errors, Place};
 use crate::go::names;
 use crate::status::FieldError;
 
@@ -29,7 +28,7 @@ pub(super) fn api_service(object: &Place<'_>, errors: &mut Errors) {
         errors.push(group.required(detail));
     }
     if !group.text().is_empty() {
-        let found = dns_subdomain(group.text());
+        let found = names::dns_subdomain(group.text());
         errors.extend(found.iter().map(|message| group.invalid(message)));
     }
     let found = names::letter_label(version.text());

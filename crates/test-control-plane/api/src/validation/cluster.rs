@@ -1,11 +1,11 @@
-//! Rules of autoscalers, priorities, attachments and webhooks.
+//! Rules of priorities, attachments and webhooks.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::names;
-use super::place::{Errors, Place};
+use super::engine::{Errors, Place};
+use crate::go::names;
 use crate::members::text;
 use crate::status::FieldError;
 
@@ -18,22 +18,16 @@ const SYSTEM_PREFIX: &str = "system-";
 /// Minimum number of segments in a webhook's name.
 const NAME_SEGMENTS_MIN: usize = 3;
 
-/// Upstream: `validateHorizontalPodAutoscalerSpec`, the part about the bounds.
-pub(super) fn replica_bounds(spec: &Place<'_>, errors: &mut Errors) {
-    let [min, max] = ["minReplicas", "maxReplicas"].map(|it| spec.member(it));
-    if min.is_present() && max.number() < min.number() {
-        errors.push(max.invalid("must be greater than or equal to `minReplicas`"));
-    }
-}
-
 /// Upstream: `ValidatePriorityClass`
 pub(super) fn user_priority(class: &Place<'_>, errors: &mut Errors) {
     let name = class.member("metadata.name");
     if name.text().starts_with(SYSTEM_PREFIX) {
-        errors.push(name.forbidden(
-            "priority class names with 'system-' prefix are reserved for system use only. error: \
-             only system-cluster-critical and system-node-critical may have it",
-        ));
+        errors.push(name.forbidden(&format!(
+            "priority class names with 'system-' prefix are reserved for system use only. error: {} \
+             is not a known system priority class",
+            name.text()
+        )));
+        return;
     }
     let value = class.member("value");
     if value.number() > USER_PRIORITY_MAX {
@@ -128,22 +122,14 @@ pub(super) fn one_target(client: &Place<'_>, errors: &mut Errors) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    type Hook = fn(&Place<'_>, &mut Errors);
-
-    fn fields(hook: Hook, value: &Value) -> Vec<String> {
-        let mut errors = Errors::new();
-        hook(&Place::new(value, "x"), &mut errors);
-        errors.into_iter().map(|error| error.field).collect()
-    }
+    use crate::validation::testing::fields;
 
     #[test]
-    fn bounds_and_priorities_are_limited() {
-        let spec = json!({"minReplicas": 3, "maxReplicas": 2});
-        assert_eq!(fields(replica_bounds, &spec), ["x.maxReplicas"]);
+    fn priorities_are_limited() {
         let class = json!({"metadata": {"name": "system-x"}, "value": 2_000_000_000});
-        let expected = ["x.metadata.name", "x.value"];
-        assert_eq!(fields(user_priority, &class), expected);
+        assert_eq!(fields(user_priority, &class), ["x.metadata.name"]);
+        let class = json!({"metadata": {"name": "x"}, "value": 2_000_000_000});
+        assert_eq!(fields(user_priority, &class), ["x.value"]);
     }
 
     #[test]

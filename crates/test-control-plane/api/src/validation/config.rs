@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
-use super::place::{Errors, Place};
-use super::{Subject, names, rules};
-use crate::go;
+use super::Subject;
+use super::engine::{Errors, Place};
+use crate::go::{self, names};
 use crate::status::FieldError;
 
 /// Maximum total size of the values, in bytes.
@@ -51,13 +51,8 @@ pub(super) fn config_map(subject: Subject<'_>, errors: &mut Errors) {
     }
 }
 
-pub(super) fn secret(subject: Subject<'_>, errors: &mut Errors) {
-    let old = subject.old.map(|old| &old.value);
-    rules::check(
-        "Secret",
-        &Place::root(&subject.new.value, old, subject.gates),
-        errors,
-    );
+pub(super) fn secret(subject: Subject<'_>, place: &Place<'_>, errors: &mut Errors) {
+    place.check("Secret", errors);
     immutable(subject, &["data"], errors);
     let value = &subject.new.value;
     let data = members(value, "data");

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::place::{Errors, Place};
-use super::{Subject, rules};
+use super::Subject;
+use super::engine::{Errors, Place};
 use crate::kinds::Trait;
 use crate::members::{number_at, text_at};
 use crate::status::FieldError;
@@ -12,16 +12,13 @@ use crate::status::FieldError;
 pub(super) fn event(subject: Subject<'_>, place: &Place<'_>, errors: &mut Errors) {
     let is_new_form = subject.served.has(Trait::View);
     old_form(subject, errors);
-    rules::check(
-        if is_new_form {
-            "Event/new"
-        } else {
-            "Event/old"
-        },
-        place,
-        errors,
-    );
-    rules::check("Event/common", place, errors);
+    let block = if is_new_form {
+        "Event/new"
+    } else {
+        "Event/old"
+    };
+    place.check(block, errors);
+    place.check("Event/common", errors);
     if !is_new_form {
         return;
     }
@@ -31,7 +28,7 @@ pub(super) fn event(subject: Subject<'_>, place: &Place<'_>, errors: &mut Errors
         if place.member("series").is_changed() {
             series(place.value, errors);
         }
-        rules::check("Event/immutable", place, errors);
+        place.check("Event/immutable", errors);
     }
 }
 
@@ -95,5 +92,14 @@ fn series(event: &Value, errors: &mut Errors) {
     }
     if series.get("lastObservedTime").is_none_or(Value::is_null) {
         errors.push(FieldError::required("series.lastObservedTime", ""));
+    }
+}
+
+/// Reports a text that is too long as invalid.
+pub(super) fn longest(value: &Place<'_>, args: &[&str], _: &str, errors: &mut Errors) {
+    let max = args.first().and_then(|max| max.parse::<usize>().ok());
+    if let Some(max) = max.filter(|max| value.text().len() > *max) {
+        let detail = format!("can have at most {max} characters");
+        errors.push(FieldError::invalid(value.path(), &json!(""), &detail));
     }
 }

@@ -1,60 +1,224 @@
 //! Rules of jobs and cron jobs.
 
-use std::collections::BTreeSet;
+pub(super) mod status;
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
-use super::place::{Errors, Place};
-use super::{metadata, pod_template};
+use super::engine::{Errors, Place};
+use super::workloads::selector;
+use crate::go::{cron, names};
+use crate::members::{at, list, number_at, set_or_remove, text, text_at};
 use crate::status::FieldError;
 
 /// Maximum length of a cron job's name, in bytes. Its jobs' names are 11 longer.
 const CRON_JOB_NAME_MAX: usize = 52;
 
-/// The names that stand for a schedule.
-const SCHEDULE_NAMES: [&str; 7] = [
-    "@yearly",
-    "@annually",
-    "@monthly",
-    "@weekly",
-    "@daily",
-    "@midnight",
-    "@hourly",
+/// The number of completions from which on other limits apply.
+const MANY_COMPLETIONS: i64 = 100_000;
+
+/// Maximum parallelism and number of failed indexes with many completions.
+const PARALLELISM_MAX: i64 = 10_000;
+const FAILED_MAX: i64 = 10_000;
+
+/// Maximum length of the indexes of a success rule, in bytes.
+const INDEXES_MAX: usize = 64 * 1024;
+
+/// Maximum length of a part of a time zone's name, in bytes.
+const TIME_ZONE_PART_MAX: usize = 14;
+
+/// The labels of a job's pods, with the member of the metadata that they hold.
+const LABELS: [(&str, &str); 4] = [
+    ("controller-uid", "uid"),
+    ("job-name", "name"),
+    ("batch.kubernetes.io/controller-uid", "uid"),
+    ("batch.kubernetes.io/job-name", "name"),
 ];
 
-/// The fields of a schedule: the first and last value of each, and the names of values.
-const SCHEDULE_FIELDS: [(u32, u32, &[&str]); 5] = [
-    (0, 59, &[]),
-    (0, 23, &[]),
-    (1, 31, &[]),
-    (
-        1,
-        12,
-        &[
-            "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-        ],
-    ),
-    (0, 6, &["sun", "mon", "tue", "wed", "thu", "fri", "sat"]),
-];
-
-/// Validates the pod template of a job.
-///
-/// Upstream: `validateJobSpec`, the part about the template.
-pub(super) fn job_template(spec: &Place<'_>, errors: &mut Errors) {
-    let template = spec.member("template");
-    let annotations = template.member_as("metadata.annotations", "annotations");
-    metadata::labels(&template.member_as("metadata.labels", "labels"), errors);
-    metadata::annotations(&annotations, errors);
-    let pod_spec = template.member("spec");
-    pod_template::validate_spec(&pod_spec, &BTreeSet::new(), errors);
-    let restart = pod_spec.member("restartPolicy");
-    match restart.text() {
-        "OnFailure" | "Never" => {}
-        "Always" => {
-            let detail = "valid values: \"OnFailure\", \"Never\"";
-            errors.push(restart.required(detail));
+/// Upstream: `validateGeneratedSelector`.
+pub(super) fn generated_selector(job: &Place<'_>, errors: &mut Errors) {
+    let found = job.member("spec.selector");
+    if job.member("spec.manualSelector").value == true || !found.is_present() {
+        return;
+    }
+    let labels = job.member("spec.template.metadata.labels");
+    let old = |label: &str| labels.old.is_some_and(|old| old.get(label).is_none());
+    // Jobs of older servers have no labels with a domain.
+    let is_old = LABELS[2..].iter().any(|(label, _)| old(label));
+    let expected = if is_old { &LABELS[..2] } else { &LABELS };
+    let metadata = job.member("metadata");
+    for (label, member) in expected {
+        let value = metadata.text_of(member);
+        let field = format!("{}[{label}]", labels.path());
+        let detail = format!("must be '{value}'");
+        match labels.value.get(*label) {
+            None => errors.push(FieldError::required(field, &detail)),
+            Some(found) if found != value => {
+                errors.push(FieldError::invalid(field, labels.value, &detail));
+            }
+            Some(_) => {}
         }
-        _ => errors.push(restart.not_supported(&["OnFailure", "Never"])),
+    }
+    let pairs = expected.iter().map(|(label, member)| {
+        let value = Value::from(metadata.text_of(member));
+        ((*label).to_owned(), value)
+    });
+    let pairs: Map<String, Value> = pairs.collect();
+    if selector(found.value).is_some_and(|selector| !selector.matches(&pairs)) {
+        errors.push(found.invalid("`selector` not auto-generated"));
+    }
+}
+
+pub(super) fn indexed_pod_names(job: &Place<'_>, errors: &mut Errors) {
+    let completions = number_at(job.value, "/spec/completions");
+    if text_at(job.value, "/spec/completionMode") != "Indexed" || completions <= 0 {
+        return;
+    }
+    let name = job.member("metadata.name");
+    let last = format!("{}-{}", name.text(), completions - 1);
+    if !names::dns_label(&last).is_empty() {
+        let detail = format!("will not able to create pod with invalid DNS label: {last}");
+        name.invalid_for([detail], errors);
+    }
+}
+
+/// Upstream: `validateJobSpec`, the part about many completions.
+pub(super) fn many_completions(spec: &Place<'_>, errors: &mut Errors) {
+    if spec.member("completions").number() <= MANY_COMPLETIONS {
+        return;
+    }
+    let [failed, parallelism] = ["maxFailedIndexes", "parallelism"].map(|it| spec.member(it));
+    if !failed.is_present() {
+        let detail = format!("must be specified when completions is above {MANY_COMPLETIONS}");
+        errors.push(failed.required(&detail));
+    }
+    for (count, max) in [(parallelism, PARALLELISM_MAX), (failed, FAILED_MAX)] {
+        if count.number() > max {
+            let detail = format!(
+                "must be less than or equal to {max} when completions are above \
+                 {MANY_COMPLETIONS} and used with backoff limit per index"
+            );
+            errors.push(count.invalid(&detail));
+        }
+    }
+}
+
+/// Rejects a name that no container of the template has.
+pub(super) fn template_container(name: &Place<'_>, errors: &mut Errors) {
+    // The holders are the requirement, the rule, the rules, the policy and the job's spec.
+    let spec = (0..5).try_fold(*name, |place, _| place.up().copied());
+    let pod = spec
+        .and_then(|spec| at(spec.value, "/template/spec"))
+        .unwrap_or(&Value::Null);
+    let mut all = list(pod, "containers").chain(list(pod, "initContainers"));
+    if !all.any(|container| text(container, "name") == name.text()) {
+        let detail = "must be one of the container or initContainer names in the pod template";
+        name.invalid_for([detail], errors);
+    }
+}
+
+pub(super) fn exit_code(code: &Place<'_>, errors: &mut Errors) {
+    let operator = code
+        .up()
+        .and_then(Place::up)
+        .map_or("", |it| it.text_of("operator"));
+    if operator == "In" && code.number() == 0 {
+        errors.push(code.invalid("must not be 0 for the In operator"));
+    }
+    if code.before().contains(code.value) {
+        errors.push(code.duplicate());
+    }
+}
+
+pub(super) fn ordered(codes: &Place<'_>, errors: &mut Errors) {
+    let numbers: Vec<i64> = codes.values().map(|code| code.number()).collect();
+    if !numbers.is_sorted() {
+        errors.push(codes.invalid("must be ordered"));
+    }
+}
+
+/// Upstream: `validateSuccessPolicyRule`.
+pub(super) fn success_rule(rule: &Place<'_>, errors: &mut Errors) {
+    let [indexes, count] = ["succeededIndexes", "succeededCount"].map(|it| rule.member(it));
+    if !indexes.is_present() && !count.is_present() {
+        let detail = "at least one of succeededCount or succeededIndexes must be specified";
+        errors.push(rule.required(detail));
+    }
+    let spec = rule.up().and_then(Place::up).and_then(Place::up);
+    let completions = spec.map_or(0, |spec| spec.member("completions").number());
+    let mut total = 0;
+    if indexes.is_present() {
+        if indexes.text().len() > INDEXES_MAX {
+            let detail = format!("may not be more than {INDEXES_MAX} bytes");
+            errors.push(FieldError::too_long(indexes.path(), &detail));
+        }
+        match intervals(indexes.text(), completions) {
+            Ok(found) => total = found.iter().map(|(from, to)| to - from + 1).sum(),
+            Err(why) => {
+                indexes.invalid_for([format!("error parsing succeededIndexes: {why}")], errors);
+            }
+        }
+    }
+    if count.number() < 0 {
+        errors.push(count.invalid("must be greater than or equal to 0"));
+    }
+    let limits = [
+        (true, completions, "specified completions"),
+        (
+            indexes.is_present(),
+            total,
+            "indexes in the specified succeededIndexes field",
+        ),
+    ];
+    for (_, max, noun) in limits
+        .iter()
+        .filter(|(is_limit, ..)| *is_limit && count.is_present())
+    {
+        if count.number() > *max {
+            let detail = format!("must be less than or equal to {max} (the number of {noun})");
+            errors.push(count.invalid(&detail));
+        }
+    }
+}
+
+/// Parses intervals of indexes such as `1,3-5`.
+///
+/// Upstream: `validateIndexesFormat`.
+fn intervals(text: &str, completions: i64) -> Result<Vec<(i64, i64)>, String> {
+    let mut found: Vec<(i64, i64)> = Vec::new();
+    for part in text.split(',').filter(|_| !text.is_empty()) {
+        let (from, to) = interval(part, completions)?;
+        if let Some((_, last)) = found.last().filter(|(_, last)| *last >= from) {
+            return Err(format!(
+                "non-increasing order, previous: {last}, current: {from}"
+            ));
+        }
+        found.push((from, to));
+    }
+    Ok(found)
+}
+
+/// Upstream: `parseIndexInterval`.
+fn interval(text: &str, completions: i64) -> Result<(i64, i64), String> {
+    let index = |text: &str| match text.parse::<i64>() {
+        Err(_) => Err(format!(
+            "cannot convert string to integer for index: {text:?}"
+        )),
+        Ok(index) if index >= completions => Err(format!("too large index: {text:?}")),
+        Ok(index) => Ok(index),
+    };
+    let parts: Vec<&str> = text.split('-').collect();
+    match parts[..] {
+        [one] => index(one).map(|index| (index, index)),
+        [from, to] => match (index(from)?, index(to)?) {
+            (from, to) if from >= to => Err(format!(
+                "non-increasing order, previous: {from}, current: {to}"
+            )),
+            both => Ok(both),
+        },
+        _ => Err(format!(
+            "the fragment {text:?} violates the requirement that an index interval can have at \
+             most two parts separated by '-'"
+        )),
     }
 }
 
@@ -62,145 +226,204 @@ pub(super) fn job_template(spec: &Place<'_>, errors: &mut Errors) {
 ///
 /// Upstream: `ValidateJobSpecUpdate`.
 pub(super) fn job_update(spec: &Place<'_>, errors: &mut Errors) {
-    let Some(old) = spec.old else { return };
-    let is_suspended = old.get("suspend") == Some(&json!(true));
-    let is_indexed = spec.text_of("completionMode") == "Indexed";
-    for (member, may_change) in [
-        ("completions", is_indexed),
-        ("selector", false),
-        ("template", is_suspended),
-        ("completionMode", false),
-        ("podFailurePolicy", false),
-        ("backoffLimitPerIndex", false),
-        ("managedBy", false),
-        ("successPolicy", false),
-    ] {
-        let place = spec.member(member);
-        if place.is_changed() && !may_change {
+    let Some(stored) = spec.context.old else {
+        return;
+    };
+    let refuse = |place: &Place<'_>, errors: &mut Errors| {
+        if place.is_changed() {
             errors.push(place.invalid("field is immutable"));
+        }
+    };
+    let completions = spec.member("completions");
+    if !spec.has("completionMode", "Indexed") {
+        refuse(&completions, errors);
+    } else if completions.is_changed()
+        && completions.is_present()
+        && completions.value != spec.member("parallelism").value
+    {
+        let detail = "can only be modified in tandem with spec.parallelism";
+        errors.push(completions.invalid(detail));
+    }
+    refuse(&spec.member("selector"), errors);
+    template_update(spec, status::is_mutable(stored), errors);
+    for member in [
+        "completionMode",
+        "podFailurePolicy",
+        "backoffLimitPerIndex",
+        "managedBy",
+        "successPolicy",
+    ] {
+        refuse(&spec.member(member), errors);
+    }
+}
+
+/// Upstream: `validatePodTemplateUpdate`.
+fn template_update(spec: &Place<'_>, is_mutable: bool, errors: &mut Errors) {
+    let template = spec.member("template");
+    let Some(old) = template.old else { return };
+    if !is_mutable {
+        if template.is_changed() {
+            errors.push(template.invalid("field is immutable"));
+        }
+        return;
+    }
+    let mut masked = old.clone();
+    keep_scheduling(&mut masked, template.value);
+    keep_resources(&mut masked["spec"], &template.value["spec"]);
+    let pod = template.member("spec");
+    if *pod.value != masked["spec"] {
+        errors.push(pod.invalid("field is immutable"));
+    }
+}
+
+/// Takes the members from the new template that say which nodes its pods run on.
+fn keep_scheduling(masked: &mut Value, new: &Value) {
+    let copy = |into: &mut Value, from: &Value, member: &str| {
+        if let Some(map) = into.as_object_mut() {
+            set_or_remove(map, member, from.get(member).cloned());
+        }
+    };
+    let null = Value::Null;
+    let of = |value: &'_ Value, member: &str| value.get(member).unwrap_or(&null).clone();
+    let pod = of(new, "spec");
+    let spec = &mut masked["spec"];
+    for member in ["nodeSelector", "tolerations", "schedulingGates"] {
+        copy(spec, &pod, member);
+    }
+    let had_affinity = spec.get("affinity").is_some();
+    if had_affinity || pod.get("affinity").is_some() {
+        let mut affinity = of(spec, "affinity");
+        if affinity.is_null() {
+            affinity = json!({});
+        }
+        copy(&mut affinity, &of(&pod, "affinity"), "nodeAffinity");
+        let is_gone = pod.get("affinity").is_none() && affinity == json!({});
+        if let Some(map) = spec.as_object_mut() {
+            set_or_remove(map, "affinity", Some(affinity).filter(|_| !is_gone));
         }
     }
 }
 
-pub(super) fn cron_job_name(job: &Place<'_>, errors: &mut Errors) {
-    let name = job.member("metadata.name");
+/// Takes the resources of containers of the same names from the new pod.
+fn keep_resources(masked: &mut Value, new: &Value) {
+    for member in ["containers", "initContainers"] {
+        let new = list(new, member);
+        let Some(old) = masked.get_mut(member).and_then(Value::as_array_mut) else {
+            continue;
+        };
+        if old.len() != new.len() {
+            continue;
+        }
+        for (old, new) in old.iter_mut().zip(new) {
+            if old.get("name") == new.get("name")
+                && let Some(old) = old.as_object_mut()
+            {
+                set_or_remove(old, "resources", new.get("resources").cloned());
+            }
+        }
+    }
+}
+
+pub(super) fn cron_job_name(name: &Place<'_>, errors: &mut Errors) {
     if name.text().len() > CRON_JOB_NAME_MAX {
         errors.push(name.invalid("must be no more than 52 characters"));
     }
 }
 
-/// Rejects a text that is no schedule.
+/// Upstream: `validateScheduleFormat`.
 pub(super) fn schedule(schedule: &Place<'_>, errors: &mut Errors) {
     let text = schedule.text();
-    let is_every = text.strip_prefix("@every ");
-    if let Some(duration) = is_every {
-        if kube_apimachinery::go_duration::parse(duration).is_none() {
-            let detail = format!("failed to parse duration {text}");
-            errors.push(schedule.invalid(&detail));
-        }
-        return;
-    }
-    if text.starts_with('@') {
-        if !SCHEDULE_NAMES.contains(&text) {
-            let detail = format!("unrecognized descriptor: {text}");
-            errors.push(schedule.invalid(&detail));
-        }
-        return;
-    }
-    let fields: Vec<&str> = text.split_whitespace().collect();
-    if fields.len() != SCHEDULE_FIELDS.len() {
-        let detail = format!(
-            "expected exactly 5 fields, found {}: [{}]",
-            fields.len(),
-            fields.join(" ")
-        );
-        errors.push(schedule.invalid(&detail));
-        return;
-    }
-    let mut parts = fields.iter().zip(SCHEDULE_FIELDS);
-    let wrong = parts.find_map(|(field, range)| {
-        let mut parts = field.split(',');
-        parts.find(|part| !is_in_range(part, range))
-    });
-    if let Some(part) = wrong {
-        let detail = format!("failed to parse {part}");
-        errors.push(FieldError::invalid(schedule.path(), &json!(text), &detail));
-    }
+    schedule.invalid_for(cron::parse(text).err(), errors);
+    let old = schedule.old.and_then(Value::as_str).unwrap_or_default();
+    let has_zone = schedule
+        .up()
+        .is_some_and(|spec| spec.member("timeZone").is_present());
+    let detail = match (text.contains("TZ"), old.contains("TZ")) {
+        (true, true) if has_zone => "cannot use both timeZone field and TZ or CRON_TZ in schedule",
+        (true, false) => "cannot use TZ or CRON_TZ in schedule, use timeZone field instead",
+        _ => return,
+    };
+    schedule.invalid_for([detail], errors);
 }
 
-/// Reports whether the text is a value, a range or a step of values of a field.
-fn is_in_range(text: &str, (first, last, names): (u32, u32, &[&str])) -> bool {
-    let (range, step) = text.split_once('/').unwrap_or((text, "1"));
-    if step.parse::<u32>().map_or(true, |step| step == 0) {
-        return false;
+/// Upstream: `validateTimeZone`.
+pub(super) fn time_zone(zone: &Place<'_>, errors: &mut Errors) {
+    if zone.old.is_some_and(|old| old == zone.value) {
+        return;
     }
-    if matches!(range, "*" | "?") {
-        return true;
-    }
-    let value = |text: &str| {
-        let text = text.to_lowercase();
-        let named = names.iter().position(|name| *name == text);
-        let named = named.and_then(|i| u32::try_from(i).ok());
-        let value = named
-            .map(|i| i + first)
-            .or_else(|| text.parse::<u32>().ok());
-        value.filter(|value| (first..=last).contains(value))
+    let text = zone.text();
+    let is_part = |part: &str| {
+        let is_char = |b: u8| b.is_ascii_alphanumeric() || b"._-+".contains(&b);
+        let is_short = (1..=TIME_ZONE_PART_MAX).contains(&part.len());
+        is_short
+            && !matches!(part, "." | "..")
+            && !part.starts_with('-')
+            && part.bytes().all(is_char)
     };
-    let (from, to) = range.split_once('-').unwrap_or((range, range));
-    value(from)
-        .zip(value(to))
-        .is_some_and(|(from, to)| from <= to)
+    if text.is_empty() {
+        zone.invalid_for(["timeZone must be nil or non-empty string"], errors);
+        return;
+    }
+    if !text.split('/').all(is_part) {
+        zone.invalid_for([format!("unknown time zone {text}")], errors);
+        return;
+    }
+    if text.eq_ignore_ascii_case("local") {
+        let detail = "timeZone must be an explicit time zone as defined in \
+                      https://www.iana.org/time-zones";
+        zone.invalid_for([detail], errors);
+    }
+    zone.invalid_for(cron::load_location(text).err(), errors);
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
+    use crate::validation::testing::{details, updated};
 
     #[test]
-    fn schedules_are_checked_by_field() {
-        let check = |text: &str| {
-            let value = json!(text);
-            let mut errors = Errors::new();
-            schedule(&Place::new(&value, "spec.schedule"), &mut errors);
-            errors.pop().map(|error| error.message)
-        };
-        for text in [
-            "*/5 * * * *",
-            "0 0 1 jan SUN",
-            "1,2,3-9/2 0-23 ? * *",
-            "@hourly",
-            "@every 1h30m",
+    fn indexes_increase() {
+        assert_eq!(intervals("0,2-3", 5), Ok(vec![(0, 0), (2, 3)]));
+        assert_eq!(intervals("", 5), Ok(Vec::new()));
+        for (text, why) in [
+            ("5", "too large index: \"5\""),
+            ("x", "cannot convert string to integer for index: \"x\""),
+            ("2,1", "non-increasing order, previous: 2, current: 1"),
+            ("3-2", "non-increasing order, previous: 3, current: 2"),
         ] {
-            assert_eq!(check(text), None, "{text}");
+            assert_eq!(intervals(text, 5), Err(why.to_owned()));
         }
-        for (text, detail) in [
-            ("a b", "expected exactly 5 fields, found 2: [a b]"),
-            ("60 * * * *", "failed to parse 60"),
-            ("* * 0 * *", "failed to parse 0"),
-            ("*/0 * * * *", "failed to parse */0"),
-            ("5-1 * * * *", "failed to parse 5-1"),
-            ("@often", "unrecognized descriptor: @often"),
-        ] {
-            let message = format!("Invalid value: {text:?}: {detail}");
-            assert_eq!(check(text), Some(message), "{text}");
-        }
+        assert!(intervals("1-2-3", 5).is_err());
     }
 
-    fn updated(old: &Value, new: &Value) -> Vec<String> {
-        let place = Place::root(new, Some(old), crate::settings::FeatureGates::default());
-        let mut errors = Errors::new();
-        job_update(&place, &mut errors);
-        errors.into_iter().map(|error| error.field).collect()
+    #[test]
+    fn zones_are_explicit() {
+        assert_eq!(details(time_zone, &json!("Europe/Berlin")), [""; 0]);
+        for wrong in ["", "a b", "Local", "Nowhere/Land", "../x"] {
+            assert_eq!(details(time_zone, &json!(wrong)).len(), 1, "{wrong}");
+        }
     }
 
     #[test]
     fn template_changes_only_while_suspended() {
-        let old = json!({"template": {"a": 1}, "completions": 1, "suspend": true});
-        let new = json!({"template": {"a": 2}, "completions": 2});
-        assert_eq!(updated(&old, &new), ["completions"]);
-        let running = json!({"template": {"a": 1}, "completions": 2});
-        assert_eq!(updated(&running, &new), ["template"]);
+        let spec = |cpu: &str, suspend: bool, completions: i64| {
+            let container = json!({"name": "c", "resources": {"requests": {"cpu": cpu}}});
+            json!({
+                "template": {"metadata": {}, "spec": {"containers": [container]}},
+                "completions": completions,
+                "suspend": suspend,
+            })
+        };
+        let job = |spec: Value| json!({"spec": spec});
+        let fields = |old: Value, new: Value| updated(job_update, &job(old), &job(new), "spec");
+        assert_eq!(fields(spec("1", true, 1), spec("2", true, 1)), [""; 0]);
+        assert_eq!(
+            fields(spec("1", true, 1), spec("1", true, 2)),
+            ["spec.completions"]
+        );
+        assert_eq!(
+            fields(spec("1", false, 1), spec("2", false, 1)),
+            ["spec.template"]
+        );
     }
 }

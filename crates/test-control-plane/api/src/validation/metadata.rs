@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::place::{Errors, Place};
-use super::{Subject, names, rules};
-use crate::kinds::{Kind, NameRule};
+use super::Subject;
+use super::engine::{Errors, Place};
+use crate::go::names;
+use crate::kinds::{Kind, NameRule, Subresource, Target};
 use crate::managed_fields::check_field_manager;
 use crate::members::text;
 use crate::object::{Draft, MetadataRef};
@@ -35,14 +36,28 @@ enum Rounds {
     Nothing,
 }
 
-fn rounds(kind: &Kind) -> Rounds {
-    match &*kind.storage {
-        "deployments" | "endpoints" | "leases" | "resourcequotas" | "statefulsets" => {
-            Rounds::Update
-        }
-        "limitranges" => Rounds::Full,
+fn rounds(subject: Subject<'_>) -> Rounds {
+    let is_status = subject.target == Target::Part(Subresource::Status);
+    match &*subject.kind.storage {
         "events" | "poddisruptionbudgets" => Rounds::Nothing,
-        _ if kind.custom.is_some() => Rounds::Update,
+        _ if subject.kind.custom.is_some() => Rounds::Update,
+        "cronjobs" if is_status => Rounds::Nothing,
+        "cronjobs"
+        | "daemonsets"
+        | "deployments"
+        | "endpoints"
+        | "horizontalpodautoscalers"
+        | "leases"
+        | "networkpolicies"
+        | "podtemplates"
+        | "priorityclasses"
+        | "replicasets"
+        | "replicationcontrollers"
+        | "resourcequotas"
+        | "services"
+        | "statefulsets" => Rounds::Update,
+        "ingresses" | "jobs" | "persistentvolumeclaims" | "pods" if is_status => Rounds::Update,
+        "endpointslices" | "limitranges" => Rounds::Full,
         _ => Rounds::UpdateAndFull,
     }
 }
@@ -51,7 +66,7 @@ pub(super) fn validate(subject: Subject<'_>, place: &Place<'_>) -> Errors {
     let kind = subject.kind;
     let metadata = &place.member("metadata");
     let mut errors = Errors::new();
-    let rounds = rounds(kind);
+    let rounds = rounds(subject);
     if subject.old.is_none() {
         match rounds {
             Rounds::Nothing => full(kind, metadata, NameRule::PathSegment, &mut errors),
@@ -61,9 +76,9 @@ pub(super) fn validate(subject: Subject<'_>, place: &Place<'_>) -> Errors {
     }
     // The rounds for all kinds.
     full(kind, metadata, NameRule::PathSegment, &mut errors);
-    rules::check("ObjectMeta/update", metadata, &mut errors);
+    metadata.check("ObjectMeta/update", &mut errors);
     if matches!(rounds, Rounds::Update | Rounds::UpdateAndFull) {
-        rules::check("ObjectMeta/update", metadata, &mut errors);
+        metadata.check("ObjectMeta/update", &mut errors);
         known_finalizers(kind, metadata, &mut errors);
     }
     if matches!(rounds, Rounds::Full | Rounds::UpdateAndFull) {
@@ -88,7 +103,7 @@ const GROUPS_WITH_ANY_FINALIZER: [&str; 4] = [
 
 fn known_finalizers(kind: &Kind, metadata: &Place<'_>, errors: &mut Errors) {
     if kind.custom.is_none() && !GROUPS_WITH_ANY_FINALIZER.contains(&&*kind.group) {
-        rules::check("ObjectMeta/known", metadata, errors);
+        metadata.check("ObjectMeta/known", errors);
     }
 }
 
@@ -119,17 +134,6 @@ pub(super) fn finalizer_warnings(subject: Subject<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Returns the errors in the metadata of an object inside another one, at `path`.
-pub(crate) fn embedded(object: &Value, path: &str) -> Errors {
-    let mut errors = Errors::new();
-    let place = Place::new(object, "");
-    rules::check("ObjectMeta", &place.member("metadata"), &mut errors);
-    for error in &mut errors {
-        error.field = format!("{path}.{}", error.field);
-    }
-    errors
-}
-
 /// Upstream: `ValidateObjectMetaAccessor`.
 fn full(kind: &Kind, metadata: &Place<'_>, rule: NameRule, errors: &mut Errors) {
     let prefix = metadata.member("generateName");
@@ -151,7 +155,7 @@ fn full(kind: &Kind, metadata: &Place<'_>, rule: NameRule, errors: &mut Errors) 
     if !kind.namespaced && !namespace.is_empty() {
         errors.push(namespace.forbidden("not allowed on this type"));
     }
-    rules::check("ObjectMeta", metadata, errors);
+    metadata.check("ObjectMeta", errors);
 }
 
 fn named_by(rule: NameRule, name: &str) -> Vec<&'static str> {
@@ -178,7 +182,7 @@ pub(super) fn subresource_name(name: &Place<'_>, errors: &mut Errors) {
 }
 
 /// Upstream: `ValidateLabels`.
-pub(super) fn labels(labels: &Place<'_>, errors: &mut Errors) {
+pub(super) fn labels(labels: &Place<'_>, _: &[&str], _: &str, errors: &mut Errors) {
     for (key, value) in labels.value.as_object().into_iter().flatten() {
         let invalid = |value: &_, why: &str| FieldError::invalid(labels.path(), value, why);
         let name = names::qualified_name(key);
@@ -216,6 +220,13 @@ pub(super) fn owner_version(api_version: &Place<'_>, errors: &mut Errors) {
     }
 }
 
+/// Rejects an owner of a kind that owns nothing.
+pub(super) fn banned_owner(reference: &Place<'_>, errors: &mut Errors) {
+    if reference.has("apiVersion", "v1") && reference.has("kind", "Event") {
+        errors.push(reference.invalid("/v1, Kind=Event is disallowed from being an owner"));
+    }
+}
+
 /// Rejects a second controller.
 pub(super) fn one_controller(references: &Place<'_>, errors: &mut Errors) {
     let references_of = references.value.as_array().into_iter().flatten();
@@ -228,36 +239,8 @@ pub(super) fn one_controller(references: &Place<'_>, errors: &mut Errors) {
             "Only one reference can have Controller set to true. Found \"true\" in references for \
              {first} and {second}"
         );
-        let printed = printed_references(references);
-        errors.push(FieldError::invalid_text(
-            references.path(),
-            &printed,
-            &detail,
-        ));
+        errors.push(references.invalid(&detail));
     }
-}
-
-/// Formats the references for messages, with members in the order of the type.
-fn printed_references(references: &Place<'_>) -> String {
-    let members = [
-        "apiVersion",
-        "kind",
-        "name",
-        "uid",
-        "controller",
-        "blockOwnerDeletion",
-    ];
-    let printed: Vec<String> = references
-        .values()
-        .map(|reference| {
-            let members: Vec<String> = members
-                .iter()
-                .filter_map(|m| Some(format!("\"{m}\":{}", reference.value.get(m)?)))
-                .collect();
-            format!("{{{}}}", members.join(","))
-        })
-        .collect();
-    format!("[{}]", printed.join(","))
 }
 
 /// Rejects contradicting finalizers of the garbage collector.
@@ -280,33 +263,6 @@ pub(super) fn known_finalizer(finalizer: &Place<'_>, errors: &mut Errors) {
         let detail = "name is neither a standard finalizer name nor is it fully qualified";
         errors.push(finalizer.invalid(detail));
     }
-}
-
-const ONLY_BY_DELETION: &str = "field is immutable; may only be changed via deletion";
-
-/// Rejects a changed deletion time. Only a deletion may set or change it.
-pub(super) fn deletion_time(time: &Place<'_>, errors: &mut Errors) {
-    if time.is_present() && time.is_changed() {
-        let shown = printed_time(time.text());
-        let error = FieldError::invalid_text(time.path(), &shown, ONLY_BY_DELETION);
-        errors.push(error);
-    }
-}
-
-/// Rejects a changed grace period. Only a deletion may set or change it.
-pub(super) fn deletion_grace(period: &Place<'_>, errors: &mut Errors) {
-    if period.is_present() && period.is_changed() {
-        errors.push(period.invalid(ONLY_BY_DELETION));
-    }
-}
-
-/// Formats a time as Go does in UTC.
-fn printed_time(text: &str) -> String {
-    let time: Result<jiff::Timestamp, _> = text.parse();
-    time.map_or_else(
-        |_| text.to_owned(),
-        |time| time.strftime("%Y-%m-%d %H:%M:%S +0000 UTC").to_string(),
-    )
 }
 
 /// Rejects new finalizers of an object in deletion.

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube_apimachinery::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
-use super::place::Errors;
+use super::Subject;
+use super::engine::Errors;
 use super::resource_names::{self, NamedFor, parsed};
-use super::{Subject, names};
+use crate::go::names;
 use crate::members::{at, list_at, text_at};
 use crate::status::FieldError;
 
@@ -44,7 +45,7 @@ pub(super) fn resource_quota(subject: Subject<'_>, errors: &mut Errors) {
         for (name, amount) in resources(quota, member) {
             let field = format!("{path}[{name}]");
             resource_names::validate(name, NamedFor::Quotas, &field, errors);
-            resource_names::of_quota(name, amount, &field, errors);
+            resource_names::of_quantity(name, amount, &field, errors);
         }
     }
     scopes(quota, errors);

@@ -3,8 +3,8 @@
 use kube_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 
-use super::names;
-use super::place::Errors;
+use super::engine::Errors;
+use crate::go::names;
 use crate::status::FieldError;
 
 /// The resources of containers, except huge pages and resources with another domain.
@@ -37,8 +37,10 @@ const SUMMED: [&str; 7] = [
 /// The use of a resource name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NamedFor {
-    /// Containers or whole pods.
+    /// Containers.
     Containers,
+    /// Whole pods.
+    Pods,
     /// Quotas.
     Quotas,
     /// Any other use.
@@ -48,26 +50,43 @@ pub(super) enum NamedFor {
 /// Upstream: `validateContainerResourceName`, `ValidateResourceQuotaResourceName` and
 /// `validateResourceName`.
 pub(super) fn validate(name: &str, of: NamedFor, field: &str, errors: &mut Errors) {
+    let is_bare = !name.contains('/');
+    let is_huge = name.starts_with("hugepages-");
+    let mut refuse = |why: &str| errors.push(FieldError::invalid(field, &json!(name), why));
     let wrong = names::qualified_name(name);
-    if !wrong.is_empty() || name.contains('/') {
-        let wrong = wrong.iter();
-        errors.extend(wrong.map(|why| FieldError::invalid(field, &json!(name), why)));
-        return;
+    for why in &wrong {
+        refuse(why);
     }
-    let mut refuse = |why| errors.push(FieldError::invalid(field, &json!(name), why));
-    if of == NamedFor::Quotas {
-        if !is_of_quotas(name) {
-            refuse("must be a standard resource for quota");
-        }
-        return;
-    }
-    let of_containers = OF_CONTAINERS.contains(&name) || name.starts_with("hugepages-");
-    if !of_containers && name != "storage" && !is_of_quotas(name) {
+    let is_known = !is_bare || name == "storage" || is_of_quotas(name);
+    if wrong.is_empty() && !is_known {
         refuse("must be a standard resource type or fully qualified");
     }
-    if !of_containers && of == NamedFor::Containers {
-        refuse("must be a standard resource for containers");
+    match of {
+        NamedFor::Quotas if is_bare && !is_of_quotas(name) => {
+            refuse("must be a standard resource for quota");
+        }
+        NamedFor::Containers if is_bare && !is_huge && !OF_CONTAINERS.contains(&name) => {
+            refuse("must be a standard resource for containers");
+        }
+        NamedFor::Containers if !is_native(name) && !is_extended(name) => {
+            refuse("doesn't follow extended resource name standard");
+        }
+        NamedFor::Pods if wrong.is_empty() && is_known && !is_huge && !is_pod_level(name) => {
+            let known = ["cpu", "hugepages-", "memory"];
+            errors.push(FieldError::not_supported(field, &json!(name), &known));
+        }
+        _ => {}
     }
+}
+
+fn is_pod_level(name: &str) -> bool {
+    matches!(name, "cpu" | "memory")
+}
+
+/// Upstream: `IsExtendedResourceName`.
+fn is_extended(name: &str) -> bool {
+    let is_foreign = !is_native(name) && !name.starts_with("requests.");
+    is_foreign && names::qualified_name(&format!("requests.{name}")).is_empty()
 }
 
 /// Upstream: `IsStandardQuotaResourceName`.
@@ -78,19 +97,14 @@ pub(super) fn is_of_quotas(name: &str) -> bool {
         || name.starts_with("requests.hugepages-")
 }
 
-/// Validates the quantity of a resource in a quota.
+/// Validates the quantity of a resource.
 ///
 /// Upstream: `ValidateResourceQuantityValue`.
-pub(super) fn of_quota(name: &str, value: &Value, field: &str, errors: &mut Errors) {
-    let is_extended = !is_native(name) && !name.starts_with("requests.");
-    quantity(value, COUNTED.contains(&name) || is_extended, field, errors);
-}
-
-/// Validates a quantity, which may have to be an integer.
-pub(super) fn quantity(value: &Value, must_be_integer: bool, field: &str, errors: &mut Errors) {
+pub(super) fn of_quantity(name: &str, value: &Value, field: &str, errors: &mut Errors) {
     let Some(parsed) = parsed(value) else {
         return;
     };
+    let must_be_integer = COUNTED.contains(&name) || is_extended(name);
     if parsed < Quantity::default() {
         let detail = "must be greater than or equal to 0";
         errors.push(FieldError::invalid(field, value, detail));

@@ -4,8 +4,9 @@
 
 use serde_json::{Value, json};
 
-use super::place::Place;
+use super::engine::Place;
 use super::stateful_set::stateful_set_strategy;
+use super::tables;
 use crate::settings::{EmulatedVersion, FeatureGates};
 
 /// Returns the paths of the errors about a strategy type that replaces another.
@@ -17,7 +18,8 @@ fn errors(old: Option<&str>, new: &str, gate: bool) -> Vec<String> {
         ..FeatureGates::at(EmulatedVersion::V1_37)
     };
     let mut errors = Vec::new();
-    let root = Place::root(&new, old.as_ref(), gates);
+    let context = tables::context(gates);
+    let root = Place::root(&context, &new, old.as_ref(), "");
     stateful_set_strategy(&root.member("spec.updateStrategy"), &mut errors);
     errors.into_iter().map(|error| error.field).collect()
 }

@@ -24,6 +24,8 @@ const RESERVED: u32 = 256;
 /// The range of node ports.
 const NODE_PORTS: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
+const TAKEN: &str = "provided port is already allocated";
+
 impl ApiServer {
     /// Allocates missing addresses and ports to a service before it is stored. The guard blocks
     /// other allocations until the service is stored.
@@ -37,6 +39,8 @@ impl ApiServer {
         kind: &Kind,
         key: &Key,
         draft: &mut Draft,
+        old: Option<&Draft>,
+        dry_run: bool,
     ) -> ApiResult<Option<MutexGuard<'_, Allocations>>> {
         if &*kind.storage != "services" {
             return Ok(None);
@@ -47,6 +51,8 @@ impl ApiServer {
         if service_type == "ExternalName" {
             return Ok(None);
         }
+        // An address doesn't change: the validation of the update reports that.
+        let had_address = old.is_some_and(|old| old.value["spec"]["type"] != "ExternalName");
         let mut errors = Vec::new();
         let mut guard = self.lock_allocations();
         let allocations = &mut *guard;
@@ -54,19 +60,34 @@ impl ApiServer {
             let address = self.free_address(allocations, key).to_string();
             spec.insert("clusterIP".to_owned(), json!(address));
             spec.insert("clusterIPs".to_owned(), json!([address]));
-        } else if let Ok(address) = address.parse::<Ipv4Addr>() {
+        } else if let Ok(address) = address.parse::<Ipv4Addr>()
+            && !had_address
+        {
             errors.extend(self.claim_address(allocations, key, address));
         }
-        let opens_ports = service_type == "NodePort"
-            || service_type == "LoadBalancer"
-                && spec.get("allocateLoadBalancerNodePorts") != Some(&json!(false));
+        let needs_ports = matches!(&*service_type, "NodePort" | "LoadBalancer");
+        let opens_ports = needs_ports
+            && (service_type == "NodePort"
+                || spec.get("allocateLoadBalancerNodePorts") != Some(&json!(false)));
         let mut own = node_ports(spec);
+        let mut claimed: BTreeMap<i64, i64> = BTreeMap::new();
         let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
         for (i, port) in ports.into_iter().flatten().enumerate() {
             let wanted = port.get("nodePort").and_then(Value::as_i64).unwrap_or(0);
+            if !needs_ports {
+                continue;
+            }
             if wanted != 0 {
                 let field = format!("spec.ports[{i}].nodePort");
-                errors.extend(self.claim_port(allocations, key, wanted, field));
+                // Several protocols of one port may share a number.
+                let number = port["port"].as_i64().unwrap_or(0);
+                if *claimed.entry(wanted).or_insert(number) != number {
+                    errors.push(FieldError::invalid(field, &json!(wanted), TAKEN));
+                } else if dry_run && !NODE_PORTS.contains(&wanted) {
+                    // Dry runs don't check the range.
+                } else {
+                    errors.extend(self.claim_port(allocations, key, wanted, field));
+                }
             } else if opens_ports {
                 let free = self.free_port(allocations, key, &mut own);
                 port["nodePort"] = json!(free.ok_or_else(|| range_is_full("a nodePort"))?);
@@ -176,7 +197,7 @@ impl ApiServer {
                 NODE_PORTS.end()
             )
         } else if holder.is_some_and(|holder| self.ports_of(holder).contains(&port)) {
-            "provided port is already allocated".to_owned()
+            TAKEN.to_owned()
         } else {
             allocations.ports.insert(port, key.clone());
             return None;

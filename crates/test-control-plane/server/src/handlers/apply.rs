@@ -8,7 +8,7 @@ use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::{defaults, events};
+use kube_test_control_plane_api::{defaults, events, warnings};
 use serde_json::Value;
 
 use super::apply_body::Configuration;
@@ -54,9 +54,12 @@ impl ApiServer {
                 }
             };
             let old = handled_form(stored(&request.kind), &current)?;
-            let new = self.applied(request, &old, config, options)?;
+            let mut new = self.applied(request, &old, config, options)?;
+            let warning = warnings::of_owners(&new.value, true);
+            self.complete(request, &old, &mut new);
             match self.commit_update(request, &current, &old, new, options)? {
-                Outcome::Done(written) => {
+                Outcome::Done(mut written) => {
+                    written.warnings.splice(0..0, warning);
                     let reply = reply::json_text(StatusCode::OK, written.text);
                     return reply::with_warnings(Ok(reply), &written.warnings);
                 }
@@ -90,7 +93,6 @@ impl ApiServer {
         }
         let managed = Some(applied.managed_fields);
         set_or_remove(new.metadata_mut(), "managedFields", managed);
-        self.complete(request, old, &mut new);
         Ok(new)
     }
 

@@ -99,7 +99,7 @@ fn check_bindable(request: &ResourceRequest, pod: &Draft, uid: &str) -> ApiResul
     };
     let found = pod.metadata().uid();
     if !uid.is_empty() && uid != found {
-        return Err(other_uid(request, uid, found));
+        return Err(other_uid(request, false, uid, found));
     }
     if pod.metadata().is_deleting() {
         return Err(conflict(format!(

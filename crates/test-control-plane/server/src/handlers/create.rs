@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use kube_test_control_plane_api::kinds::{Target, Trait, Verb, stored};
+use kube_test_control_plane_api::kinds::{Kind, Target, Trait, Verb, stored};
+use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::validation::{Findings, Subject};
-use kube_test_control_plane_api::{defaults, events};
+use kube_test_control_plane_api::{defaults, events, normalize, warnings};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
@@ -55,29 +56,21 @@ impl ApiServer {
     ) -> ApiResult<Written> {
         let served = &request.kind;
         let kind = stored(served);
-        if kind
-            .custom
-            .as_ref()
-            .is_some_and(|custom| custom.terminating)
-        {
-            let why = "create not allowed while custom resource definition is terminating";
-            return Err(ApiError::forbidden(kind, draft.metadata().name(), why));
-        }
+        check_definition(kind, &draft)?;
         let in_namespace = check_namespace(request, &draft);
-        let version = draft.metadata().resource_version();
+        let version = draft.metadata().resource_version().to_owned();
         let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
         events::to_stored(served, &mut draft.value);
-        kube_test_control_plane_api::normalize::check_overwritten(
-            kind,
-            &draft,
-            self.emulated_version(),
-        )?;
+        normalize::check_overwritten(kind, &draft, self.emulated_version())?;
         keep_reset(&mut draft);
         self.prepare_create(kind, &request.namespace, &mut draft);
         Self::note_requester(request, &mut draft);
         self.normalize(kind, &mut draft)?;
+        defaults::drop_disabled(kind, self.feature_gates(), &mut draft, None);
         self.track(request, options, None, &mut draft)?;
-        defaults::admit_create(kind, &mut draft, &|name| self.priority_class(name))?;
+        check_runtime_class(kind, &draft)?;
+        let now = self.now_text();
+        defaults::admit_create(kind, &mut draft, &now, &|name| self.priority_class(name))?;
         self.check_default_class(kind, &draft)?;
         self.admit_storage_class(kind, &mut draft);
         self.check_namespace_is_open(request, &draft)?;
@@ -87,6 +80,12 @@ impl ApiServer {
             self.normalize(kind, &mut draft)?;
         }
         remove_empty(draft.metadata_mut());
+        let mut warnings = defaults::prepare_created(kind, &mut draft);
+        let name = draft.metadata().name().to_owned();
+        let key = Key::new(kind, &request.namespace, &name);
+        defaults::complete_addresses(kind, &mut draft, None)
+            .map_err(|errors| ApiError::invalid(kind, &name, &errors))?;
+        let allocated = self.allocate(kind, &key, &mut draft, None, options.dry_run)?;
         let subject = Subject {
             kind,
             served,
@@ -96,16 +95,20 @@ impl ApiServer {
             gates: self.feature_gates(),
         };
         self.check_escalation(request, &draft, None)?;
-        let Findings { errors, warnings } = findings(self.config(), subject);
-        let name = draft.metadata().name().to_owned();
+        let Findings {
+            errors,
+            warnings: found,
+        } = findings(self.config(), subject);
         if !errors.is_empty() {
             return Err(ApiError::invalid_object(kind, &draft.value, &name, &errors));
         }
+        defaults::admit_valid(kind, &draft)?;
+        normalize::drop_empty_lists(kind, &mut draft, self.emulated_version());
+        warnings.extend(found);
+        warnings.extend(warnings::of_create(kind, &draft.value));
         if request.verb != Verb::Create {
             self.authorize_create_on_update(request)?;
         }
-        let key = Key::new(kind, &request.namespace, &name);
-        let allocated = self.allocate(kind, &key, &mut draft)?;
         let is_generated = !draft.metadata().text("generateName").is_empty();
         let written = |text| Written {
             text,
@@ -129,6 +132,9 @@ impl ApiServer {
                 return Err(exists(Some(object)));
             }
             stored_form(kind, &mut draft.clone())?;
+            // Nothing replaces the version that was sent.
+            let version = Some(json!(version)).filter(|version| *version != "");
+            set_or_remove(draft.metadata_mut(), "resourceVersion", version);
             return served_draft(served, draft).map(written);
         }
         if has_version {
@@ -182,4 +188,26 @@ impl ApiServer {
     pub(crate) fn creates_on_update(request: &ResourceRequest) -> bool {
         request.kind.has(Trait::CreateOnUpdate) && request.target == Target::Object
     }
+}
+
+/// Rejects an object whose definition is being deleted.
+fn check_definition(kind: &Kind, draft: &Draft) -> ApiResult<()> {
+    if kind
+        .custom
+        .as_ref()
+        .is_some_and(|custom| custom.terminating)
+    {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(ApiError::forbidden(kind, draft.metadata().name(), why));
+    }
+    Ok(())
+}
+
+/// Rejects a pod whose runtime class has an empty name: the admission plugin asks for it.
+fn check_runtime_class(kind: &Kind, draft: &Draft) -> ApiResult<()> {
+    let name = draft.value.pointer("/spec/runtimeClassName");
+    if &*kind.storage == "pods" && name.is_some_and(|name| name == "") {
+        return Err(ApiError::internal("resource name may not be empty"));
+    }
+    Ok(())
 }

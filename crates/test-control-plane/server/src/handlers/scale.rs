@@ -128,14 +128,17 @@ impl ApiServer {
             manager: options.field_manager.as_deref().unwrap_or_default(),
             now: &self.now_text(),
         };
-        let scale = match source {
-            ScaleSource::Put(scale) => (*scale).clone(),
+        let (scale, wrong): (_, Wrong<'_>) = match source {
+            ScaleSource::Put(scale) => ((*scale).clone(), Box::new(|error| error)),
             ScaleSource::Patch(patch) => {
                 let before = Draft {
                     value: before,
                     data: None,
                 };
-                patch.apply(&SCALE, &before)?.draft.value
+                let patched = patch.apply(&SCALE, &before)?;
+                let scale = patched.draft.value.clone();
+                let wrong = move |error| patch.undecodable(&SCALE, error, Some(&patched));
+                (scale, Box::new(wrong))
             }
             ScaleSource::Apply(config) => {
                 let strictness = self.strictness();
@@ -143,17 +146,20 @@ impl ApiServer {
                 return Ok((applied.object, applied.managed_fields));
             }
         };
-        let scale =
-            schema::normalize("Scale", &scale, UnknownMembers::Drop, "").map_err(|err| {
-                let version = &SCALE.version;
-                ApiError::bad_request(format!(
-                    "Scale in version {version:?} cannot be handled as a Scale: {err}"
-                ))
-            })?;
+        let decoded = schema::normalize("Scale", &scale, UnknownMembers::Drop, "");
+        let scale = decoded.map_err(|err| {
+            let version = &SCALE.version;
+            wrong(ApiError::bad_request(format!(
+                "Scale in version {version:?} cannot be handled as a Scale: {err}"
+            )))
+        })?;
         let managed = writer.track(Some(&live), &scale);
         Ok((scale, managed))
     }
 }
+
+/// Converts the error of a scale that can't be decoded.
+type Wrong<'a> = Box<dyn Fn(ApiError) -> ApiError + 'a>;
 
 /// Source of the new scale.
 #[derive(Clone, Copy, Debug)]
@@ -226,6 +232,12 @@ fn scale_of(kind: &Kind, object: &Draft) -> Value {
     } else {
         selector_text(selector)
     };
+    // Zero is omitted from the spec, not from the status.
+    let replicas = number("/spec/replicas");
+    let spec = match replicas {
+        0 => json!({}),
+        replicas => json!({"replicas": replicas}),
+    };
     json!({
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
@@ -236,7 +248,7 @@ fn scale_of(kind: &Kind, object: &Draft) -> Value {
             "resourceVersion": metadata.resource_version(),
             "creationTimestamp": metadata.text("creationTimestamp"),
         },
-        "spec": {"replicas": number("/spec/replicas")},
+        "spec": spec,
         "status": {
             "replicas": number("/status/replicas"),
             "selector": selector,

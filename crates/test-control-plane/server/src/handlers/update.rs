@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kube_test_control_plane_api::events;
 use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait, stored};
 use kube_test_control_plane_api::list_options::parse_version;
 use kube_test_control_plane_api::object::{Draft, Object};
@@ -11,6 +10,7 @@ use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::patch::Patch;
 use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
 use kube_test_control_plane_api::validation::{Findings, Subject};
+use kube_test_control_plane_api::{defaults, events, normalize, warnings};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
@@ -29,6 +29,15 @@ pub(crate) enum Source {
     Put(Draft),
     /// A patch of the stored object.
     Patch(Patch),
+}
+
+/// A requested object.
+struct Changed {
+    new: Draft,
+    /// True if it may be built again from a newer version.
+    unconditional: bool,
+    /// Warning about the patch.
+    warning: Option<String>,
 }
 
 /// Outcome of one attempt to commit.
@@ -58,6 +67,7 @@ impl ApiServer {
         let kind = stored(&request.kind);
         let key = Self::key(request);
         if let Source::Put(draft) = source {
+            check_namespace(request, draft)?;
             check_name(request, draft)?;
         }
         loop {
@@ -72,30 +82,33 @@ impl ApiServer {
                 return Err(ApiError::not_found(kind, &request.name));
             };
             let old = handled_form(kind, &current)?;
-            let (new, unconditional) = self.changed(request, source, &old, options)?;
-            match self.commit_update(request, &current, &old, new, options)? {
-                Outcome::Done(written) => return Ok(written),
+            let changed = self.changed(request, source, &old, options)?;
+            match self.commit_update(request, &current, &old, changed.new, options)? {
+                Outcome::Done(mut written) => {
+                    written.warnings.splice(0..0, changed.warning);
+                    return Ok(written);
+                }
                 // The concurrent write has made progress, so this terminates.
-                Outcome::Raced if unconditional => {}
+                Outcome::Raced if changed.unconditional => {}
                 Outcome::Raced => return Err(ApiError::modified(kind, &request.name)),
             }
         }
     }
 
-    /// Returns the requested object, and true if it may be built again from a newer version.
+    /// Returns the requested object.
     fn changed(
         &self,
         request: &ResourceRequest,
         source: &Source,
         old: &Draft,
         options: &WriteOptions,
-    ) -> ApiResult<(Draft, bool)> {
+    ) -> ApiResult<Changed> {
         let kind = stored(&request.kind);
         let mut new = match source {
             Source::Put(draft) => {
                 let mut new = draft.clone();
                 events::to_stored(&request.kind, &mut new.value);
-                check_uid(request, &new, old)?;
+                check_uid(request, options, &new, old)?;
                 new
             }
             Source::Patch(patch) => {
@@ -116,11 +129,17 @@ impl ApiServer {
             Source::Patch(patch) => self.undecodable(request, patch, error),
         };
         keep_reset(&mut new);
-        kube_test_control_plane_api::defaults::set_defaults(kind, self.feature_gates(), &mut new);
+        defaults::set_defaults(kind, self.feature_gates(), &mut new);
         self.normalize(kind, &mut new).map_err(wrong)?;
         self.track(request, options, Some(old), &mut new)?;
+        let is_patched = matches!(source, Source::Patch(_));
+        let warning = warnings::of_owners(&new.value, true).filter(|_| is_patched);
         self.complete(request, old, &mut new);
-        Ok((new, unconditional))
+        Ok(Changed {
+            new,
+            unconditional,
+            warning,
+        })
     }
 
     /// Restores the fields that the request can't change.
@@ -131,13 +150,8 @@ impl ApiServer {
         }
         prepare_update(stored(&request.kind), request.target, new, old);
         let kind = stored(&request.kind);
-        kube_test_control_plane_api::defaults::drop_disabled(
-            kind,
-            self.feature_gates(),
-            new,
-            Some(old),
-        );
-        kube_test_control_plane_api::defaults::admit_update(kind, new);
+        defaults::drop_disabled(kind, self.feature_gates(), new, Some(old));
+        defaults::admit_update(kind, request.target, old, new);
         self.complete_signing_request(request, old, new);
         crate::write::remove_empty(new.metadata_mut());
         keep_times(old, new);
@@ -154,18 +168,21 @@ impl ApiServer {
     ) -> ApiResult<Outcome> {
         let kind = stored(&request.kind);
         if self.review_write(request, Some(old), &mut new, options.dry_run)? {
-            kube_test_control_plane_api::defaults::set_defaults(
-                kind,
-                self.feature_gates(),
-                &mut new,
-            );
+            defaults::set_defaults(kind, self.feature_gates(), &mut new);
             self.normalize(kind, &mut new)?;
             self.complete(request, old, &mut new);
         }
-        if new == *old {
-            let text = served_text(&request.kind, current)?;
-            return Ok(Outcome::updated(text, Vec::new()));
-        }
+        let allocated = match request.target {
+            Target::Object => {
+                defaults::complete_addresses(kind, &mut new, Some(old))
+                    .map_err(|errors| ApiError::invalid(kind, &request.name, &errors))?;
+                let allocated =
+                    self.allocate(kind, &current.key, &mut new, Some(old), options.dry_run)?;
+                defaults::drop_unneeded(kind, &mut new, old);
+                allocated
+            }
+            Target::Part(_) => None,
+        };
         let subject = Subject {
             kind,
             served: &request.kind,
@@ -174,9 +191,14 @@ impl ApiServer {
             target: request.target,
             gates: self.feature_gates(),
         };
-        self.check_escalation(request, &new, Some(old))?;
-        self.check_approval(request, old)?;
-        let Findings { errors, warnings } = findings(self.config(), subject);
+        if new != *old {
+            self.check_escalation(request, &new, Some(old))?;
+            self.check_approval(request, old)?;
+        }
+        let Findings {
+            errors,
+            mut warnings,
+        } = findings(self.config(), subject);
         if !errors.is_empty() {
             return Err(ApiError::invalid_object(
                 kind,
@@ -184,6 +206,12 @@ impl ApiServer {
                 &request.name,
                 &errors,
             ));
+        }
+        normalize::drop_empty_lists(kind, &mut new, self.emulated_version());
+        if new == *old {
+            let text = served_text(&request.kind, current)?;
+            let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);
+            return Ok(Outcome::updated(text, warnings));
         }
         if request.target == Target::Object {
             self.admit_resize(kind, old, &new)?;
@@ -195,10 +223,8 @@ impl ApiServer {
         ) {
             count_generation(kind, &mut new, old);
         }
-        let allocated = match request.target {
-            Target::Object => self.allocate(kind, &current.key, &mut new)?,
-            Target::Part(_) => None,
-        };
+        let more = warnings::of_update(kind, request.target, &new.value, &old.value);
+        warnings.extend(more);
         self.note_phase(kind, &mut new, old);
         if options.dry_run {
             stored_form(kind, &mut new.clone())?;
@@ -244,10 +270,15 @@ fn is_finalized(kind: &Kind, new: &Draft, old: &Draft) -> bool {
 }
 
 /// Checks the uid in a PUT.
-fn check_uid(request: &ResourceRequest, new: &Draft, old: &Draft) -> ApiResult<()> {
+fn check_uid(
+    request: &ResourceRequest,
+    options: &WriteOptions,
+    new: &Draft,
+    old: &Draft,
+) -> ApiResult<()> {
     let (uid, before) = (new.metadata().uid(), old.metadata().uid());
     if !uid.is_empty() && uid != before {
-        return Err(other_uid(request, uid, before));
+        return Err(other_uid(request, options.dry_run, uid, before));
     }
     Ok(())
 }

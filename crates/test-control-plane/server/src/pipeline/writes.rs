@@ -9,7 +9,6 @@ use kube_test_control_plane_api::options::{Write, WriteOptions};
 use kube_test_control_plane_api::patch::{Patch, is_apply};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::warnings;
-use serde_json::Value;
 
 use crate::handlers::{ScaleSource, Source};
 use crate::incoming::Incoming;
@@ -43,11 +42,10 @@ impl ApiServer {
             }
             _ => {
                 let (draft, mut warnings) = self.decode(request, incoming, &options)?;
-                let odd = warnings::of_object(&request.kind, &draft.value);
+                warnings.extend(warnings::of_owners(&draft.value, false));
                 let created = self.create(request, draft, &options);
                 if let Ok(written) = &created {
                     warnings.extend_from_slice(&written.warnings);
-                    warnings.extend(odd);
                 }
                 let reply =
                     created.map(|written| reply::json_text(StatusCode::CREATED, written.text));
@@ -97,16 +95,13 @@ impl ApiServer {
             let reply = text.map(|text| reply::json_text(StatusCode::OK, text));
             return reply::with_warnings(reply, &warnings);
         } else {
-            let (draft, found) = self.decode(request, incoming, &options)?;
+            let (draft, mut found) = self.decode(request, incoming, &options)?;
+            found.extend(warnings::of_owners(&draft.value, false));
             (Source::Put(draft), found)
         };
         let updated = self.update(request, &source, &options);
         if let Ok(written) = &updated {
             warnings.extend_from_slice(&written.warnings);
-            if warnings::has_rules(&request.kind) {
-                let object: Value = serde_json::from_slice(&written.text).unwrap_or_default();
-                warnings.extend(warnings::of_object(&request.kind, &object));
-            }
         }
         let reply = updated.map(|written| {
             let code = if written.created {

@@ -13,7 +13,7 @@ use kube_test_control_plane::actors::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::{POD, PODS, after, condition, container, plane_with, seconds, started, waiting};
+use super::{POD, PODS, after, condition, container, plane, plane_with, seconds, started, waiting};
 use crate::support::{Plane, call_patch, eventually, is_ready, pod};
 
 async fn patch(plane: &Plane, patch: Value) {
@@ -320,7 +320,10 @@ async fn new_image_does_not_prevent_a_stop() {
 
 #[tokio::test(start_paused = true)]
 async fn status_has_the_observed_generation() {
-    let (plane, _) = started(PodBehaviour::default()).await;
+    let plane = plane(PodBehaviour::default()).await;
+    let mut body = pod("p");
+    body["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "1"}});
+    plane.create(PODS, &body).await;
     eventually(|| ready(&plane)).await;
     assert_eq!(plane.get(POD).await["status"]["observedGeneration"], 1);
     patch(&plane, json!({"spec": {"activeDeadlineSeconds": 100_000}})).await;

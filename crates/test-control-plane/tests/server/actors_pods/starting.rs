@@ -77,6 +77,7 @@ async fn status_matches_a_kubelets() {
         "restartCount": 0,
         "state": {"running": {"startedAt": "2026-01-01T00:00:02Z"}},
         "lastState": {},
+        "resources": {},
     }]);
     assert_eq!(status["containerStatuses"], expected);
     assert_eq!(status["startTime"], "2026-01-01T00:00:00Z");

@@ -1,0 +1,259 @@
+//! The clauses of rules as functions.
+
+use kube_apimachinery::schema::Shape;
+use serde_json::{Value, json};
+
+use super::place::{Errors, Place};
+use super::print;
+use super::rules::{Check, Guard, Syntax};
+use crate::go::{ip, names};
+use crate::status::FieldError;
+
+pub(super) const GUARDS: &[(&str, Guard)] = &[
+    ("absent", |of, _, args| {
+        !args.iter().any(|path| of.member(path).is_present())
+    }),
+    ("filled", |of, _, args| is_filled(of, args)),
+    ("if", |of, _, args| has_values(of, args)),
+    ("on-create", |_, value, _| value.context.old.is_none()),
+    ("on-update", |_, value, _| value.context.old.is_some()),
+    ("optional", |_, value, _| !value.is_empty()),
+    ("pod", |_, value, _| {
+        value.context.pod.is_some_and(|pod| pod.is_whole)
+    }),
+    ("present", |_, value, _| value.is_present()),
+    ("template", |_, value, _| {
+        value.context.pod.is_some_and(|pod| !pod.is_whole)
+    }),
+    ("unless", |of, _, args| !has_values(of, args)),
+    ("unnamed", |_, value, _| {
+        value.context.pod.is_some_and(|pod| !pod.is_named)
+    }),
+    ("with", |of, _, args| {
+        args.iter().all(|path| of.member(path).is_present())
+    }),
+    ("without", |of, _, args| !is_filled(of, args)),
+];
+
+pub(super) const SYNTAXES: &[(&str, Syntax)] = &[
+    ("condition-reason", names::condition_reason),
+    ("config-key", names::config_key),
+    ("descending-path", names::descending_path),
+    ("header", names::header),
+    ("host", names::host),
+    ("label", names::dns_label),
+    ("label-value", names::label_value),
+    ("letter-label", names::letter_label),
+    ("local-path", names::local_path),
+    ("no-address", names::no_address),
+    ("no-backsteps", names::no_backsteps),
+    ("path-segment", names::path_segment),
+    ("port-name", names::port_name),
+    ("subdomain", names::dns_subdomain),
+    ("subdomain-or-prefix", names::subdomain_prefix),
+    ("sysctl", names::sysctl),
+    ("variable", names::variable),
+];
+
+pub(super) const CHECKS: &[(&str, Check)] = &[
+    ("absolute-path", |value, _, _, errors| {
+        if !value.text().starts_with('/') {
+            value.invalid_for(["must be an absolute path"], errors);
+        }
+    }),
+    ("cidr", |value, _, _, errors| {
+        let wrong = ip::cidr_errors(value.text());
+        value.invalid_for(wrong, errors);
+    }),
+    ("enum", one_of),
+    ("filled-text", |value, _, _, errors| {
+        if value.text().is_empty() {
+            value.invalid_for(["must not be empty"], errors);
+        }
+    }),
+    ("forbidden", |value, _, detail, errors| {
+        errors.push(value.forbidden(detail));
+    }),
+    ("given", |value, _, detail, errors| {
+        if !value.is_present() {
+            errors.push(value.required(detail));
+        }
+    }),
+    ("immutable", |value, _, detail, errors| {
+        if value.is_changed() {
+            errors.push(value.invalid(detail_or(detail, "field is immutable")));
+        }
+    }),
+    ("invalid", |value, _, detail, errors| {
+        errors.push(value.invalid(detail));
+    }),
+    ("ip", |value, _, _, errors| {
+        value.invalid_for(ip::errors(value.text()), errors);
+    }),
+    ("max", |value, args, detail, errors| {
+        let (max, found) = (number(args.first()), value.number());
+        if found > max {
+            let standard = format!("must be less than or equal to {max}");
+            invalid_number(value, detail_or(detail, &standard), errors);
+        }
+    }),
+    ("min", |value, args, detail, errors| {
+        let (min, found) = (number(args.first()), value.number());
+        if found < min {
+            let standard = format!("must be greater than or equal to {min}");
+            invalid_number(value, detail_or(detail, &standard), errors);
+        }
+    }),
+    ("missing", |value, _, detail, errors| {
+        errors.push(value.required(detail));
+    }),
+    ("most", |value, args, _, errors| {
+        let (max, found) = (number(args.first()), value.values().count());
+        if i64::try_from(found).is_ok_and(|found| found > max) {
+            errors.push(FieldError::too_many(value.path(), found, max));
+        }
+    }),
+    ("only", only),
+    ("port", |value, _, _, errors| number_or_name(value, errors)),
+    ("qualified", |value, _, _, errors| {
+        value.invalid_for(names::qualified_name(value.text()), errors);
+    }),
+    ("qualified-any-case", |value, _, _, errors| {
+        let lower = value.text().to_lowercase();
+        for why in names::qualified_name(&lower) {
+            errors.push(FieldError::invalid(value.path(), &json!(lower), &why));
+        }
+    }),
+    ("range", |value, args, detail, errors| {
+        range(
+            value,
+            number(args.first()),
+            number(args.get(1)),
+            detail,
+            errors,
+        );
+    }),
+    ("required", |value, _, detail, errors| {
+        if value.is_empty() {
+            errors.push(value.required(detail));
+        }
+    }),
+    ("sealed", |value, _, detail, errors| {
+        if value.is_changed() {
+            errors.push(value.forbidden(detail));
+        }
+    }),
+    ("single", |value, _, detail, errors| {
+        if value.values().count() != 1 {
+            errors.push(value.required(detail));
+        }
+    }),
+    ("too-long", |value, args, _, errors| {
+        let max = number(args.first());
+        if i64::try_from(value.text().len()).is_ok_and(|length| length > max) {
+            let detail = format!("may not be more than {max} bytes");
+            errors.push(FieldError::too_long(value.path(), &detail));
+        }
+    }),
+    ("trimmed", |value, _, detail, errors| {
+        if value.text() != value.text().trim() {
+            let standard = "must not have leading or trailing whitespace";
+            value.invalid_for([detail_or(detail, standard)], errors);
+        }
+    }),
+    ("warn", |value, _, detail, errors| {
+        errors.push(FieldError::warning(value.path(), detail));
+    }),
+];
+
+fn detail_or<'a>(detail: &'a str, standard: &'a str) -> &'a str {
+    if detail.is_empty() { standard } else { detail }
+}
+
+/// Returns true if all members have one of their values: `member=A|B`.
+fn has_values(of: &Place<'_>, args: &[&str]) -> bool {
+    let conditions = args.iter().filter_map(|arg| arg.split_once('='));
+    let mut met = conditions.map(|(member, values)| {
+        let found = match member.strip_prefix("spec:") {
+            Some(member) => spec_value(of, member),
+            None => of.member(member).value,
+        };
+        let found = match found {
+            Value::Null => String::new(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        values.split('|').any(|value| value == found)
+    });
+    met.all(|met| met)
+}
+
+/// Returns a value in the spec of the pod around a value.
+fn spec_value<'a>(of: &Place<'a>, path: &str) -> &'a Value {
+    let spec = of.context.pod.map_or(&Value::Null, |pod| pod.spec);
+    path.split('.')
+        .try_fold(spec, |value, step| value.get(step))
+        .unwrap_or(&Value::Null)
+}
+
+/// Returns true if any of the members isn't empty.
+fn is_filled(of: &Place<'_>, members: &[&str]) -> bool {
+    members.iter().any(|member| !of.member(member).is_empty())
+}
+
+fn one_of(value: &Place<'_>, known: &[&str], detail: &str, errors: &mut Errors) {
+    let text = value.text();
+    if known.contains(&text) {
+        return;
+    }
+    if detail.is_empty() {
+        errors.push(value.not_supported(known));
+    } else {
+        value.invalid_for([detail], errors);
+    }
+}
+
+fn number(arg: Option<&&str>) -> i64 {
+    arg.and_then(|arg| arg.parse().ok()).unwrap_or_default()
+}
+
+fn invalid_number(value: &Place<'_>, detail: &str, errors: &mut Errors) {
+    let shown = value.number().to_string();
+    errors.push(FieldError::invalid_text(value.path(), &shown, detail));
+}
+
+fn range(value: &Place<'_>, min: i64, max: i64, detail: &str, errors: &mut Errors) {
+    if !(min..=max).contains(&value.number()) {
+        let standard = format!("must be between {min} and {max}, inclusive");
+        invalid_number(value, detail_or(detail, &standard), errors);
+    }
+}
+
+/// Forbids members besides the allowed ones, in the order of the type.
+///
+/// Upstream: `validateFieldAllowList`.
+fn only(value: &Place<'_>, allowed: &[&str], detail: &str, errors: &mut Errors) {
+    let of = value.object_type();
+    for member in print::members(value) {
+        let shown = of.map_or_else(|| member.to_owned(), |of| print::lower_go_name(of, member));
+        let place = value.member_as(member, &shown);
+        let field = of.and_then(|of| of.field(member));
+        let is_set = match field.map(|field| field.shape) {
+            Some(Shape::Pointer) => place.is_present(),
+            _ => !place.is_empty(),
+        };
+        if !allowed.contains(&member) && is_set {
+            errors.push(place.forbidden(detail));
+        }
+    }
+}
+
+/// Reports an invalid number or name of a port.
+///
+/// Upstream: `ValidatePortNumOrName`.
+pub(in crate::validation) fn number_or_name(value: &Place<'_>, errors: &mut Errors) {
+    match value.value {
+        Value::String(name) => value.invalid_for(names::port_name(name), errors),
+        _ => range(value, 1, 65535, "", errors),
+    }
+}

@@ -1,0 +1,327 @@
+//! Rules of volumes.
+
+use kube_apimachinery::quantity::Quantity;
+use serde_json::{Value, json};
+
+use crate::go::names;
+use crate::members::{list, text, text_at};
+use crate::status::FieldError;
+use crate::validation::engine::{Errors, Place, Pod};
+
+/// Maximum length of a volume's name and its portal, in bytes.
+const PORTAL_MAX: usize = 64;
+
+/// Maximum length of a tenant, in bytes.
+const TENANT_MAX: usize = 64;
+
+/// The kinds of iSCSI names.
+const ISCSI_TYPES: [&str; 3] = ["iqn", "eui", "naa"];
+
+const MANAGED_DISK: &str = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/\
+     microsoft.compute/disks/{disk-id}";
+
+const BLOB_DISK: &str =
+    "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd";
+
+/// Returns the volumes of a pod: those of the claims, and those of its spec that they don't replace.
+fn all<'a>(pod: &Pod<'a>, claims: &'a [Value]) -> impl Iterator<Item = &'a Value> {
+    let is_replaced = move |volume: &&Value| pod.claims.contains(&text(volume, "name"));
+    let own = list(pod.spec, "volumes").filter(move |volume| !is_replaced(volume));
+    claims.iter().chain(own.collect::<Vec<_>>())
+}
+
+/// Upstream: `volumesToAddForTemplates`.
+fn of_claims(claims: &[&str]) -> Vec<Value> {
+    let volume = |name: &&str| json!({"name": name, "persistentVolumeClaim": {"claimName": name}});
+    claims.iter().map(volume).collect()
+}
+
+/// Upstream: `ValidateVolumes`.
+pub(in crate::validation) fn volumes(volumes: &Place<'_>, errors: &mut Errors) {
+    let Some(pod) = &volumes.context.pod else {
+        return;
+    };
+    let claims = of_claims(pod.claims);
+    let found: Vec<&Value> = all(pod, &claims).collect();
+    let owner = text(pod.metadata, "name");
+    let ephemeral = found
+        .iter()
+        .filter(|volume| volume.get("ephemeral").is_some());
+    let created: Vec<String> = ephemeral
+        .filter(|_| pod.is_whole && !owner.is_empty())
+        .map(|volume| format!("{owner}-{}", text(volume, "name")))
+        .collect();
+    let mut names = Vec::new();
+    for (i, value) in found.into_iter().enumerate() {
+        let volume = volumes.element(i, value);
+        let name = text(value, "name");
+        let before = errors.len();
+        volume.check("Volume", errors);
+        if names.contains(&name) {
+            errors.push(volume.member("name").duplicate());
+        }
+        if errors.len() == before {
+            names.push(name);
+        }
+        let claim = volume.member("persistentVolumeClaim.claimName");
+        if created.iter().any(|created| created == claim.text()) {
+            let detail = "must not reference a PVC that gets created for an ephemeral volume";
+            errors.push(claim.invalid(detail));
+        }
+    }
+}
+
+/// Returns true for a volume that is a claim, false for another one, and `None` if the pod has no
+/// valid volume of this name.
+fn is_claim(of: &Place<'_>, name: &str) -> Option<bool> {
+    let pod = of.context.pod.as_ref()?;
+    if pod.claims.contains(&name) {
+        return names::dns_label(name).is_empty().then_some(true);
+    }
+    let mut same = list(pod.spec, "volumes").filter(|volume| text(volume, "name") == name);
+    let volume = same.find(|volume| {
+        let place = Place::root(of.context, volume, None, "");
+        !of.context.rules.breaks("Volume", &place)
+    })?;
+    let kinds = ["persistentVolumeClaim", "ephemeral"];
+    Some(kinds.iter().any(|kind| volume.get(*kind).is_some()))
+}
+
+/// Rejects the name of no volume.
+pub(in crate::validation) fn known_volume(name: &Place<'_>, errors: &mut Errors) {
+    if is_claim(name, name.text()).is_none() {
+        errors.push(name.not_found());
+    }
+}
+
+/// Rejects the name of a volume that can't be a block device.
+pub(in crate::validation) fn block_volume(name: &Place<'_>, errors: &mut Errors) {
+    match is_claim(name, name.text()) {
+        None => errors.push(name.not_found()),
+        Some(true) => {}
+        Some(false) => {
+            let detail = "can only use volume source type of PersistentVolumeClaim or Ephemeral \
+                          for block mode";
+            name.invalid_for([detail], errors);
+        }
+    }
+}
+
+/// Rejects a volume whose claim can't have its name.
+pub(in crate::validation) fn created_claim(name: &Place<'_>, errors: &mut Errors) {
+    let Some(pod) = name.context.pod.filter(|pod| pod.is_whole) else {
+        return;
+    };
+    let owner = text(pod.metadata, "name");
+    if owner.is_empty() || name.is_empty() {
+        return;
+    }
+    let claim = format!("{owner}-{}", name.text());
+    let wrong = names::dns_subdomain(&claim).into_iter();
+    name.invalid_for(
+        wrong.map(|why| format!("PVC name {claim:?}: {why}")),
+        errors,
+    );
+}
+
+/// Rejects a file reference to another volume than an empty directory.
+///
+/// Upstream: `validateFileKeyRefVolumes`.
+pub(in crate::validation) fn empty_directory(name: &Place<'_>, errors: &mut Errors) {
+    let Some(pod) = &name.context.pod else {
+        return;
+    };
+    let mut same = list(pod.spec, "volumes").filter(|volume| text(volume, "name") == name.text());
+    // The last volume of a name counts.
+    match same.next_back() {
+        _ if pod.claims.contains(&name.text()) => {
+            errors.push(name.invalid("referenced volume must be of type emptyDir"));
+        }
+        None => errors.push(name.not_found()),
+        Some(volume) if volume.get("emptyDir").is_some() => {}
+        Some(_) => errors.push(name.invalid("referenced volume must be of type emptyDir")),
+    }
+}
+
+pub(in crate::validation) fn negative_size(size: &Place<'_>, errors: &mut Errors) {
+    let size_of: Option<Quantity> = size.text().parse().ok();
+    if size_of.is_some_and(|size| size < Quantity::default()) {
+        errors.push(size.forbidden("SizeLimit field must be a valid resource quantity"));
+    }
+}
+
+pub(in crate::validation) fn long_portal(name: &Place<'_>, errors: &mut Errors) {
+    let volume = name.up().map_or(&Value::Null, |volume| volume.value);
+    let portal = text_at(volume, "/iscsi/targetPortal");
+    if name.text().len() + 1 + portal.len() > PORTAL_MAX {
+        let detail = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 \
+                      characters if iscsi.initiatorName is specified.";
+        name.invalid_for([detail], errors);
+    }
+}
+
+pub(in crate::validation) fn iscsi_name(name: &Place<'_>, errors: &mut Errors) {
+    let text = name.text();
+    if !ISCSI_TYPES.iter().any(|kind| text.starts_with(kind)) {
+        name.invalid_for(
+            ["must be valid format starting with iqn, eui, or naa"],
+            errors,
+        );
+    } else if !is_iscsi_name(text) {
+        name.invalid_for(["must be valid format"], errors);
+    }
+}
+
+fn is_iscsi_name(name: &str) -> bool {
+    let is_long = |rest: &str, length: usize| {
+        let mut chars = rest.chars();
+        // Any character separates the type.
+        chars.next().is_some_and(|c| c != '\n')
+            && chars.as_str().len() == length
+            && chars.all(|c| c.is_ascii_alphanumeric())
+    };
+    match name.split_at(3) {
+        ("eui", rest) => is_long(rest, 16),
+        ("naa", rest) => is_long(rest, 32),
+        _ => {
+            // The name may begin later in the text.
+            let mut starts = name.match_indices("iqn.").map(|(i, start)| i + start.len());
+            starts.any(|i| is_qualified(&name[i..]).unwrap_or(false))
+        }
+    }
+}
+
+/// Returns true for a date, an authority and a unique text.
+fn is_qualified(rest: &str) -> Option<bool> {
+    let (date, rest) = rest.split_at_checked(8)?;
+    let mut date = date.bytes().zip(*b"0000-00.");
+    let is_date = date.all(|(byte, pattern)| match pattern {
+        b'0' => byte.is_ascii_digit(),
+        pattern => byte == pattern,
+    });
+    let (authority, unique) = rest.split_once(':')?;
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.');
+    let is_authority = !authority.is_empty() && authority.bytes().all(is_part);
+    let is_wrong = |c: char| c.is_ascii_whitespace() || ",;*&$|".contains(c);
+    let is_unique = !unique.is_empty() && !unique.contains(is_wrong);
+    Some(is_date && is_authority && is_unique)
+}
+
+pub(in crate::validation) fn both_datasets(flocker: &Place<'_>, errors: &mut Errors) {
+    let detail = "datasetName and datasetUUID can not be specified simultaneously";
+    resource(flocker, detail, errors);
+}
+
+/// Reports an invalid object as the text `resource`.
+fn resource(place: &Place<'_>, detail: &str, errors: &mut Errors) {
+    errors.push(FieldError::invalid(
+        place.path(),
+        &json!("resource"),
+        detail,
+    ));
+}
+
+pub(in crate::validation) fn no_slash(name: &Place<'_>, errors: &mut Errors) {
+    if name.text().contains('/') {
+        name.invalid_for(["must not contain '/'"], errors);
+    }
+}
+
+/// Upstream: `validateQuobyteVolumeSource`, for a registry.
+pub(in crate::validation) fn quobyte(volume: &Place<'_>, errors: &mut Errors) {
+    let [tenant, registry] = ["tenant", "registry"].map(|member| volume.member(member));
+    if tenant.text().len() > TENANT_MAX {
+        let detail = "must be a UUID and may not exceed a length of 64 characters";
+        errors.push(tenant.required(detail));
+        return;
+    }
+    for pair in registry.text().split(',') {
+        if !is_host_and_port(pair) {
+            let detail = "must be a host:port pair or multiple pairs separated by commas";
+            registry.invalid_for([detail], errors);
+        }
+    }
+}
+
+/// Upstream: `net.SplitHostPort`.
+fn is_host_and_port(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return false;
+    };
+    let inner = match host.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']'),
+        None => Some(host).filter(|host| !host.contains(':')),
+    };
+    let has_bracket = |text: &str| text.contains(['[', ']']);
+    inner.is_some_and(|inner| !has_bracket(inner)) && !has_bracket(port)
+}
+
+/// Upstream: `validateDownwardAPIVolumeFile`.
+pub(in crate::validation) fn both_fields(file: &Place<'_>, errors: &mut Errors) {
+    let detail = "fieldRef and resourceFieldRef can not be specified simultaneously";
+    resource(file, detail, errors);
+}
+
+pub(in crate::validation) fn reserved_options(options: &Place<'_>, errors: &mut Errors) {
+    for (key, option) in options.entries() {
+        let namespace = key.split('/').next().unwrap_or_default();
+        let domain = format!(".{}", namespace.to_lowercase());
+        if [".kubernetes.io", ".k8s.io"]
+            .iter()
+            .any(|end| domain.ends_with(end))
+        {
+            errors.push(FieldError::invalid(
+                option.path(),
+                &json!(key),
+                "kubernetes.io and k8s.io namespaces are reserved",
+            ));
+        }
+    }
+}
+
+pub(in crate::validation) fn managed_disk(uri: &Place<'_>, errors: &mut Errors) {
+    if !uri.text().starts_with("/subscriptions/") {
+        errors.push(uri.not_supported(&[MANAGED_DISK]));
+    }
+}
+
+pub(in crate::validation) fn blob_disk(uri: &Place<'_>, errors: &mut Errors) {
+    if !uri.text().starts_with("https://") {
+        errors.push(uri.not_supported(&[BLOB_DISK]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn iscsi_names_have_one_of_three_forms() {
+        for name in [
+            "iqn.2001-04.com.example:storage.disk1",
+            "eui.0123456789abcdef",
+            "naa.0123456789abcdef0123456789abcdef",
+        ] {
+            assert!(is_iscsi_name(name), "{name}");
+        }
+        for name in [
+            "iqn.2001-04.com.example",
+            "iqn.2001-04.a:b c",
+            "eui.0123",
+            "naa.",
+            "iqn",
+        ] {
+            assert!(!is_iscsi_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn pairs_have_a_host_and_a_port() {
+        for pair in ["a:1", ":", "[::1]:80", "a:"] {
+            assert!(is_host_and_port(pair), "{pair}");
+        }
+        for pair in ["", "a", "a:b:c", "::1", "[::1]", "[a:1"] {
+            assert!(!is_host_and_port(pair), "{pair}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! All rules, and the functions that they call.
+
+use std::sync::LazyLock;
+
+use super::engine::{Check, Context, Functions, Hook, Rules};
+use super::pods::{
+    annotations, containers, env, projections, resources, scheduling, security, spec, status,
+    update, volumes,
+};
+use super::{
+    autoscaling, cluster, events, jobs, metadata, others, services, stateful_set, storage, traffic,
+    workloads,
+};
+use crate::settings::FeatureGates;
+
+/// The rules of all types.
+const SOURCES: [&str; 13] = [
+    include_str!("tables/metadata.txt"),
+    include_str!("tables/pod.txt"),
+    include_str!("tables/container.txt"),
+    include_str!("tables/security.txt"),
+    include_str!("tables/scheduling.txt"),
+    include_str!("tables/volume.txt"),
+    include_str!("tables/workload.txt"),
+    include_str!("tables/batch.txt"),
+    include_str!("tables/service.txt"),
+    include_str!("tables/traffic.txt"),
+    include_str!("tables/cluster.txt"),
+    include_str!("tables/others.txt"),
+    include_str!("tables/warnings.txt"),
+];
+
+/// The functions of the rules that no other clause describes.
+const HOOKS: &[(&str, Hook)] = &[
+    ("added_finalizers", metadata::added_finalizers),
+    ("admin_capability", security::admin_capability),
+    ("allocated_resource", status::allocated_resource),
+    ("allocated_resources", storage::allocated_resources),
+    ("annotations", metadata::annotations),
+    ("approval", cluster::approval),
+    ("banned_owner", metadata::banned_owner),
+    ("blob_disk", volumes::blob_disk),
+    ("block_volume", volumes::block_volume),
+    ("both_datasets", volumes::both_datasets),
+    ("both_fields", volumes::both_fields),
+    ("bundle_name", projections::bundle_name),
+    ("claim_update", storage::claim_update),
+    ("clean_path", traffic::clean_path),
+    ("client_ip_timeout", services::client_ip_timeout),
+    ("cluster_ips", services::cluster_ips),
+    ("cluster_ips_update", services::cluster_ips_update),
+    ("compared_toleration", scheduling::compared_toleration),
+    ("condition_type", status::condition_type),
+    (
+        "container_resource_name",
+        autoscaling::container_resource_name,
+    ),
+    ("container_resources", resources::container_resources),
+    ("created_claim", volumes::created_claim),
+    ("credential_spec", security::credential_spec),
+    ("cron_job_name", jobs::cron_job_name),
+    ("data_sources", storage::data_sources),
+    ("described_version", autoscaling::described_version),
+    ("device_message", status::device_message),
+    ("dns_of_none", spec::dns_of_none),
+    ("domain_path", traffic::domain_path),
+    ("empty_directory", volumes::empty_directory),
+    ("endpoint_ip", services::endpoint_ip),
+    ("endpoint_subsets", services::endpoint_subsets),
+    ("env_field", env::env_field),
+    (
+        "ephemeral_containers_update",
+        update::ephemeral_containers_update,
+    ),
+    ("exit_code", jobs::exit_code),
+    ("extended_request", status::extended_request),
+    ("external_ips", services::external_ips),
+    ("external_name", services::external_name),
+    ("external_traffic", services::external_traffic),
+    ("few_name_servers", spec::few_name_servers),
+    ("few_policy_types", traffic::few_policy_types),
+    ("few_search_paths", spec::few_search_paths),
+    ("field_manager", metadata::field_manager),
+    ("full_name", cluster::full_name),
+    ("generated_selector", jobs::generated_selector),
+    ("health_check", services::health_check),
+    ("health_check_update", services::health_check_update),
+    ("hints", services::hints),
+    ("host_address", status::host_address),
+    ("host_ports", containers::host_ports),
+    ("host_process", security::host_process),
+    ("host_sysctl", security::host_sysctl),
+    ("indexed_pod_names", jobs::indexed_pod_names),
+    (
+        "ingress_class_annotation",
+        traffic::ingress_class_annotation,
+    ),
+    ("ingress_paths", traffic::ingress_paths),
+    ("ip_block", traffic::ip_block),
+    ("ip_families_update", services::ip_families_update),
+    ("iscsi_name", volumes::iscsi_name),
+    ("job_status", jobs::status::job_status),
+    ("job_update", jobs::job_update),
+    ("kept_annotations", annotations::kept_annotations),
+    ("known_finalizer", metadata::known_finalizer),
+    ("known_ip", services::known_ip),
+    ("known_volume", volumes::known_volume),
+    ("label_keys", scheduling::label_keys),
+    (
+        "load_balancer_class_update",
+        services::load_balancer_class_update,
+    ),
+    ("long_portal", volumes::long_portal),
+    ("managed_disk", volumes::managed_disk),
+    ("many_completions", jobs::many_completions),
+    ("matching_profiles", annotations::matching_profiles),
+    ("metric", autoscaling::metric),
+    ("min_domains", scheduling::min_domains),
+    ("namespace_finalizer", others::namespace_finalizer),
+    ("negative_size", volumes::negative_size),
+    ("no_claim", spec::no_claim),
+    ("no_headless", services::no_headless),
+    ("no_progress", workloads::no_progress),
+    ("no_slash", volumes::no_slash),
+    ("nominated_node", status::nominated_node),
+    ("not_decremented", workloads::not_decremented),
+    ("not_negative", autoscaling::not_negative),
+    ("not_zero", workloads::not_zero),
+    ("old_label_keys", scheduling::old_label_keys),
+    ("one_backend", traffic::one_backend),
+    ("one_controller", metadata::one_controller),
+    ("one_deletion_policy", metadata::one_deletion_policy),
+    ("one_env_from", env::one_env_from),
+    ("one_env_source", env::one_env_source),
+    ("one_peer", traffic::one_peer),
+    ("one_per_family", status::one_per_family),
+    ("one_pod_only", storage::one_pod_only),
+    ("one_service_port", traffic::one_service_port),
+    ("one_target", cluster::one_target),
+    ("one_volume", cluster::one_volume),
+    ("ordered", jobs::ordered),
+    ("other_device_name", containers::other_device_name),
+    ("other_device_path", containers::other_device_path),
+    ("other_mount_name", containers::other_mount_name),
+    ("other_mount_path", containers::other_mount_path),
+    ("overhead", resources::overhead),
+    ("own_host_ports", containers::own_host_ports),
+    ("owner_version", metadata::owner_version),
+    ("parameters", storage::parameters),
+    ("pod_annotations", annotations::pod_annotations),
+    ("pod_claim", status::pod_claim),
+    ("pod_resize", update::pod_resize),
+    ("pod_resources", resources::pod_resources),
+    ("pod_update", update::pod_update),
+    ("policy_port", traffic::policy_port),
+    ("positive", autoscaling::positive),
+    ("positive_size", storage::positive_size),
+    ("progress_deadline", workloads::progress_deadline),
+    ("projections", projections::projections),
+    ("qos_class", status::qos_class),
+    ("quobyte", volumes::quobyte),
+    ("repeated_constraint", scheduling::repeated_constraint),
+    ("repeated_device_path", containers::repeated_device_path),
+    ("repeated_ports", services::repeated_ports),
+    ("replica_bounds", autoscaling::replica_bounds),
+    ("reserved_options", volumes::reserved_options),
+    ("resize_statuses", storage::resize_statuses),
+    ("resource_claims", spec::resource_claims),
+    ("resource_divisor", env::resource_divisor),
+    ("resource_field", env::resource_field),
+    ("restarted", status::restarted),
+    ("role_ref_update", others::role_ref_update),
+    ("same_host_port", containers::same_host_port),
+    ("schedule", jobs::schedule),
+    ("search_domain", spec::search_domain),
+    ("selected_by_map", workloads::selected_by_map),
+    ("selected_template", workloads::selected_template),
+    ("selector_and_template", workloads::selector_and_template),
+    ("service_ports", services::service_ports),
+    ("signing_request", cluster::signing_request),
+    ("sleep", containers::sleep),
+    ("slice_addresses", services::slice_addresses),
+    ("slice_endpoints", services::slice_endpoints),
+    ("some_rule", traffic::some_rule),
+    ("source_ranges", services::source_ranges),
+    ("stateful_set_strategy", stateful_set::stateful_set_strategy),
+    ("stateful_set_template", stateful_set::stateful_set_template),
+    ("stateful_set_update", stateful_set::stateful_set_update),
+    ("status_ip", status::status_ip),
+    ("stop_signal", containers::stop_signal),
+    ("storage_capacity", storage::storage_capacity),
+    ("subresource_name", metadata::subresource_name),
+    ("success_rule", jobs::success_rule),
+    ("surge_or_unavailable", workloads::surge_or_unavailable),
+    ("taints", scheduling::taints),
+    ("target_container", containers::target_container),
+    ("target_version", autoscaling::target_version),
+    ("template", spec::template),
+    ("template_container", jobs::template_container),
+    ("time_zone", jobs::time_zone),
+    ("topologies", storage::topologies),
+    ("topology_annotations", services::topology_annotations),
+    ("uncounted", jobs::status::uncounted),
+    ("unique_container", containers::unique_container),
+    ("user_priority", cluster::user_priority),
+    ("valid_quantity", storage::valid_quantity),
+    ("volume_field", env::volume_field),
+    ("volume_type", storage::volume_type),
+    ("volumes", volumes::volumes),
+    ("windows_user", security::windows_user),
+    ("zero_replicas", autoscaling::zero_replicas),
+];
+
+/// The checks besides those of the engine.
+const CHECKS: &[(&str, Check)] = &[
+    ("at-most", workloads::at_most),
+    ("at-most-all", workloads::at_most_all),
+    ("count", workloads::count),
+    ("driver-name", storage::driver_name),
+    ("invalid-here", workloads::invalid_here),
+    ("joined-label-value", scheduling::joined_label_value),
+    ("labels", metadata::labels),
+    ("longest", events::longest),
+    ("unsupported", workloads::unsupported),
+];
+
+/// The parsed rules. They are immutable.
+static RULES: LazyLock<Rules> = LazyLock::new(|| {
+    let functions = Functions {
+        hooks: HOOKS,
+        checks: CHECKS,
+    };
+    Rules::parse(&SOURCES, functions)
+});
+
+/// Returns the surroundings of an object that is no pod and not stored.
+pub(super) fn context(gates: FeatureGates) -> Context<'static> {
+    Context {
+        gates,
+        rules: &RULES,
+        old: None,
+        of: None,
+        pod: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube_apimachinery::schema::{Field, find_type};
+
+    use super::*;
+
+    #[test]
+    fn rules_are_readable_and_name_existing_members() {
+        assert_eq!(RULES.faults(), [""; 0]);
+        for (block, member) in RULES.members() {
+            // A block's name is that of a type, with a group before and a use behind.
+            let name = block.split('/').find_map(find_type);
+            let Some(member) = member.filter(|member| !member.starts_with('^')) else {
+                continue;
+            };
+            let mut of = name;
+            for step in member.split('.') {
+                let Some(found) = of else { break };
+                let field = found.field(step);
+                assert!(field.is_some(), "{block} has no member {member}");
+                of = field.and_then(Field::object_type);
+            }
+        }
+    }
+}
