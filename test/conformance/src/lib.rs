@@ -13,6 +13,7 @@ pub mod kubectl;
 pub mod masks;
 pub mod metrics;
 pub mod model;
+pub mod objects;
 pub mod odd;
 pub mod outcome;
 pub mod programs;

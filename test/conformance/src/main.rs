@@ -1,5 +1,5 @@
-//! `conformance revisions|sync|settled|apiserver|json-patches|kubectl|metrics|odd FILE...`: exit code
-//! 0 if all cases pass, 1 if some fail, 2 if a file can't be read or nothing can be run.
+//! `conformance revisions|sync|settled|apiserver|json-patches|kubectl|metrics|objects|odd FILE...`: exit
+//! code 0 if all cases pass, 1 if some fail, 2 if a file can't be read or nothing can be run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,7 +10,9 @@ use conformance::apiserver::Against;
 use conformance::kubectl::Programs;
 use conformance::remote::{Certificates, Remote};
 use conformance::report::Report;
-use conformance::{apiserver, json_patches, kubectl, metrics, odd, revisions, settled, sync};
+use conformance::{
+    apiserver, json_patches, kubectl, metrics, objects, odd, revisions, settled, sync,
+};
 
 /// Replays recorded behaviour of the reference.
 #[derive(Parser)]
@@ -85,6 +87,13 @@ enum Form {
         files: Vec<PathBuf>,
         #[command(flatten)]
         program: Server,
+    },
+    /// Writes of single objects, replayed against embedded servers: validation, defaults, pruned
+    /// fields and warnings.
+    Objects {
+        /// Files with one case per line, plain or gzip.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
     },
     /// Odd objects: their stored bytes are served to the real controller alongside an ordinary set.
     Odd {
@@ -193,6 +202,7 @@ fn main() -> ExitCode {
             .remote()
             .and_then(|remote| metrics::scrape(remote.as_ref()))
             .and_then(|scrape| metrics::run(&files, &scrape)),
+        Form::Objects { files } => objects::run(&files),
         Form::Odd {
             files,
             server_side: true,

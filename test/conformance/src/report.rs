@@ -40,7 +40,7 @@ pub struct Report {
     /// Number of passed cases that each deviation altered.
     pub deviations: BTreeMap<&'static str, usize>,
     /// Number of differences per category, for runners with categories.
-    pub categories: BTreeMap<&'static str, usize>,
+    pub categories: BTreeMap<String, usize>,
     /// Number of expectations that each rule left out.
     pub left_out: BTreeMap<&'static str, usize>,
 }
@@ -69,15 +69,9 @@ impl Report {
     pub fn append(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed.extend(other.failed);
-        for (counts, others) in [
-            (&mut self.deviations, other.deviations),
-            (&mut self.categories, other.categories),
-            (&mut self.left_out, other.left_out),
-        ] {
-            for (name, count) in others {
-                *counts.entry(name).or_default() += count;
-            }
-        }
+        add_counts(&mut self.deviations, other.deviations);
+        add_counts(&mut self.categories, other.categories);
+        add_counts(&mut self.left_out, other.left_out);
     }
 
     fn add(&mut self, verdict: Verdict) {
@@ -116,6 +110,12 @@ impl Report {
         } else {
             ExitCode::from(1)
         }
+    }
+}
+
+fn add_counts<K: Ord>(counts: &mut BTreeMap<K, usize>, others: BTreeMap<K, usize>) {
+    for (name, count) in others {
+        *counts.entry(name).or_default() += count;
     }
 }
 

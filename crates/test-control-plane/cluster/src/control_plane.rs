@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::task::JoinSet;
 
 pub use crate::manifests::ManifestError;
@@ -19,6 +20,7 @@ pub use actor::{ActorContext, ForeignActor};
 pub use builder::{StartError, TestControlPlaneBuilder};
 
 use kube_test_control_plane_actors::{ActorServer, Handles, Invariants, Leases, Nodes, Pods};
+use kube_test_control_plane_api::object::StoreAsIsError;
 use kube_test_control_plane_server::certificates::TlsMaterial;
 use kube_test_control_plane_server::server::ApiServer;
 
@@ -56,6 +58,17 @@ impl TestControlPlane {
     /// Returns the API server as a service for any client.
     pub fn service(&self) -> ApiServer {
         self.server.clone()
+    }
+
+    /// Stores an object as an older server has left it, see [`ApiServer::store_raw`]. Controllers
+    /// and updates must handle such objects, which break today's rules or have fields whose feature
+    /// gates are off.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ApiServer::store_raw`].
+    pub fn store_raw(&self, object: &Value) -> Result<(), StoreAsIsError> {
+        self.server.store_raw(object.to_string().as_bytes())
     }
 
     /// Acts on nodes: disconnects, reconnects and taints them.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kube_test_control_plane_api::custom::DEFINITIONS;
 use kube_test_control_plane_api::kinds::{self, Kind};
+use kube_test_control_plane_api::normalize::OlderObject;
 use kube_test_control_plane_api::object::{AsIs, StoreAsIsError};
 use kube_test_control_plane_store::clock::{Clock, SkewedClock};
 use kube_test_control_plane_store::store::Store;
@@ -121,6 +122,31 @@ impl ApiServer {
         let object = AsIs::read(text)?;
         self.0.store.put_as_is(&object);
         if &*object.kind.storage == DEFINITIONS {
+            self.settle_definitions(None);
+        }
+        Ok(())
+    }
+
+    /// Stores an object as an older server has left it, in place of an existing one with its name.
+    /// It is read as from etcd, with today's defaults, but nothing is validated, dropped or
+    /// rejected: the object may break today's rules and have fields whose gates are off. A missing
+    /// uid, generation or creation time is filled in.
+    ///
+    /// # Errors
+    ///
+    /// The text is not JSON, has no name, is of a kind that the server doesn't store, or a field has
+    /// a value that its type doesn't have.
+    pub fn store_raw(&self, text: &[u8]) -> Result<(), StoreAsIsError> {
+        let Behaviour {
+            unknown_fields,
+            version,
+            gates,
+        } = *self.behaviour();
+        let mut object = OlderObject::read(text, version, gates, unknown_fields)?;
+        object.identify(&self.new_uid(), &self.now_text());
+        let OlderObject { kind, key, draft } = object;
+        self.0.store.replace(kind, key, draft);
+        if &*kind.storage == DEFINITIONS {
             self.settle_definitions(None);
         }
         Ok(())

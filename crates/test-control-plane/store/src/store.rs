@@ -212,6 +212,13 @@ impl Store {
         })
     }
 
+    /// Stores an object, replacing any object with its key.
+    pub fn replace(&self, kind: &Kind, key: Key, draft: Draft) {
+        let mut state = self.write();
+        let object = Object::commit(kind, key, draft, state.revision + 1);
+        self.insert(&mut state, Arc::new(object));
+    }
+
     /// Stores an object verbatim, replacing any object with its key.
     pub fn put_as_is(&self, object: &AsIs) {
         let mut state = self.write();

@@ -86,6 +86,36 @@ async fn writes_replace_stored_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn raw_objects_have_defaults_but_break_rules() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "old", "namespace": "default"},
+        "spec": {"containers": [{"name": "NOT_A_LABEL", "image": "a:1"}]},
+    });
+    plane.0.store_raw(&pod).unwrap();
+    let read = bytes(&plane, "/api/v1/namespaces/default/pods/old").await;
+    let read: serde_json::Value = serde_json::from_slice(&read).unwrap();
+    assert_eq!(read["spec"]["containers"][0]["name"], "NOT_A_LABEL");
+    assert_eq!(read["spec"]["restartPolicy"], "Always");
+    assert!(read["metadata"]["uid"].is_string());
+    assert_eq!(read["metadata"]["generation"], 1);
+
+    let wrong = plane.0.store_raw(&json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "old", "namespace": "default"},
+        "spec": {"containers": 7},
+    }));
+    let text = wrong.unwrap_err().to_string();
+    assert!(
+        text.starts_with("Pod in version \"v1\" cannot be handled"),
+        "{text}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn objects_without_a_kind_are_rejected() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let server = plane.0.server();

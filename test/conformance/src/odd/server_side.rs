@@ -67,7 +67,7 @@ impl Outcome {
     pub(super) fn into_report(self, case: &Case) -> Report {
         let mut counts = BTreeMap::new();
         for (category, _) in &self.differences {
-            *counts.entry(category.name()).or_default() += 1;
+            *counts.entry(category.name().to_owned()).or_default() += 1;
         }
         let lines = self.differences.into_iter();
         let lines = lines.map(|(category, what)| format!("{}: {what}", category.name()));
