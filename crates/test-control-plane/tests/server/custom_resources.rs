@@ -14,6 +14,11 @@ pub(crate) const DEFINITION: &str =
 pub(crate) const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
 pub(crate) fn version(name: &str, is_stored: bool) -> Value {
+    // The server accepts the same fields of versions only with the same schema.
+    let mut fields = json!([{"jsonPath": ".spec.color"}]);
+    if let Some(fields) = fields.as_array_mut().filter(|_| !is_stored) {
+        fields.push(json!({"jsonPath": format!(".spec.{name}")}));
+    }
     json!({
         "name": name, "served": true, "storage": is_stored,
         "schema": {"openAPIV3Schema": {"type": "object", "properties": {
@@ -25,7 +30,7 @@ pub(crate) fn version(name: &str, is_stored: bool) -> Value {
             "status": {"type": "object", "properties": {"ready": {"type": "boolean"}}},
         }}},
         "subresources": {"status": {}},
-        "selectableFields": [{"jsonPath": ".spec.color"}],
+        "selectableFields": fields,
     })
 }
 
@@ -437,19 +442,31 @@ async fn errors_in_shared_parts_omit_the_version() {
         fields,
         [
             "spec.versions[0].subresources.scale.statusReplicasPath",
+            "spec.versions[0].selectableFields[0].jsonPath",
             "spec.versions[1].subresources.scale.specReplicasPath",
             "spec.versions[1].subresources.scale.statusReplicasPath",
+            "spec.versions[1].selectableFields[0].jsonPath",
             "spec.additionalPrinterColumns[0].type",
-            // The schemas differ, the selectable fields don't.
-            "spec.selectableFields",
         ]
     );
     plane.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn selectable_fields_of_one_version_need_a_schema_of_its_own() {
+async fn selectable_fields_are_shared_only_together_with_the_schema() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
+    let mut wrong = definition();
+    let versions = wrong["spec"]["versions"].as_array_mut().unwrap();
+    let fields = versions[0]["selectableFields"].clone();
+    versions[1]["selectableFields"] = fields;
+    let refused = plane.refused(Method::POST, DEFINITIONS, &wrong).await;
+    assert_eq!(
+        refused,
+        [
+            "spec.selectableFields: Invalid value: \"\": may only be set when \
+             validations.schema is included"
+        ]
+    );
     let mut wrong = definition();
     let versions = wrong["spec"]["versions"].as_array_mut().unwrap();
     let schema = versions[0]["schema"].clone();

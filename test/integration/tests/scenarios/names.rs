@@ -2,7 +2,7 @@
 
 use integration::stateful_sets::{name, uid};
 use serde_json::{Value, json};
-use statefulset_client::resource::{PODS, STATEFUL_SETS};
+use statefulset_client::resource::{PODS, SERVICE_ACCOUNTS, STATEFUL_SETS};
 
 use crate::harness::{Fixture, identities, names, owner, web};
 
@@ -131,6 +131,12 @@ async fn set_name_too_long_for_pod_labels_is_reported() {
 #[tokio::test(start_paused = true)]
 async fn revisions_with_service_accounts_have_the_reference_names() {
     let fixture = Fixture::start().await;
+    for name in ["old-style", "new-style"] {
+        let account = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name},
+        });
+        fixture.space.create(&SERVICE_ACCOUNTS, &account).await;
+    }
     for (set_name, accounts, revision) in [
         (
             "old",

@@ -29,12 +29,13 @@ impl PodRun {
             "observedGeneration": observed,
             "startTime": self.start_time,
             "hostIP": self.host_ip,
-            "hostIPs": [{"ip": self.host_ip}],
+            // The node may have had another address when the pod started.
+            "hostIPs": [{"ip": self.host_ip}, {"$patch": "replace"}],
             "containerStatuses": self.statuses(|role| role == Role::Main),
         });
         if let Some(ip) = &self.pod_ip {
             status["podIP"] = json!(ip);
-            status["podIPs"] = json!([{"ip": ip}]);
+            status["podIPs"] = json!([{"ip": ip}, {"$patch": "replace"}]);
         }
         if self.containers.iter().any(|c| c.role != Role::Main) {
             status["initContainerStatuses"] = self.statuses(|role| role != Role::Main);
