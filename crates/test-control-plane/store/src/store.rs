@@ -5,42 +5,21 @@
 //! the window must list again.
 
 mod page;
+mod state;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-use tokio::sync::watch;
 
 use kube_test_control_plane_api::custom::DEFINITIONS;
 use kube_test_control_plane_api::kinds::{Kind, is_policy};
 use kube_test_control_plane_api::object::{AsIs, Draft, Key, Object};
+use tokio::sync::watch;
 
 pub use page::{Collection, ObjectPage};
-
-/// The effect of a commit on an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// The object was created.
-    Added,
-    /// The object was changed.
-    Modified,
-    /// The object was removed.
-    Deleted,
-}
-
-/// One committed write.
-#[derive(Clone, Debug)]
-pub struct LogEntry {
-    /// The revision of the write.
-    pub revision: u64,
-    /// The effect of the write.
-    pub change: Change,
-    /// The object after the write; for a deletion, the last version with the deletion's revision.
-    pub object: Arc<Object>,
-    /// The object before the write.
-    pub previous: Option<Arc<Object>>,
-}
+use state::State;
+pub use state::{Change, Compacted, LogEntry};
 
 /// The precondition of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,25 +34,16 @@ pub enum Expect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch;
 
-/// The log no longer contains the requested events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compacted {
-    /// The oldest revision that readers can start from.
-    pub oldest: u64,
-}
+/// The objects of a control plane. Everything that [`StoreReader`] does, and writes.
+#[derive(Debug)]
+pub struct Store(StoreReader);
+
+/// The objects of a control plane, read-only. Clones share their state.
+#[derive(Clone, Debug)]
+pub struct StoreReader(Arc<Shared>);
 
 #[derive(Debug)]
-struct State {
-    revision: u64,
-    objects: BTreeMap<Key, Arc<Object>>,
-    log: VecDeque<LogEntry>,
-    /// The newest revision whose event was dropped.
-    compacted: u64,
-}
-
-/// The objects of a control plane.
-#[derive(Debug)]
-pub struct Store {
+struct Shared {
     state: RwLock<State>,
     revision: watch::Sender<u64>,
     /// The revision of the newest write to a role or binding.
@@ -83,30 +53,17 @@ pub struct Store {
     log_window: usize,
 }
 
-impl Store {
-    /// Returns an empty store whose log keeps the newest `log_window` events.
-    pub fn new(log_window: usize) -> Self {
-        let revision = 1;
-        Self {
-            state: RwLock::new(State {
-                revision,
-                objects: BTreeMap::new(),
-                log: VecDeque::new(),
-                compacted: revision,
-            }),
-            revision: watch::channel(revision).0,
-            policy: AtomicU64::new(revision),
-            definitions: AtomicU64::new(revision),
-            log_window: log_window.max(1),
-        }
-    }
+impl Deref for Store {
+    type Target = StoreReader;
 
+    fn deref(&self) -> &StoreReader {
+        &self.0
+    }
+}
+
+impl StoreReader {
     fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.state.write().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the newest revision.
@@ -116,17 +73,17 @@ impl Store {
 
     /// Returns the revision of the newest write to a role or binding.
     pub fn policy_revision(&self) -> u64 {
-        self.policy.load(Ordering::Acquire)
+        self.0.policy.load(Ordering::Acquire)
     }
 
     /// Returns the revision of the newest write to a custom resource definition.
     pub fn definitions_revision(&self) -> u64 {
-        self.definitions.load(Ordering::Acquire)
+        self.0.definitions.load(Ordering::Acquire)
     }
 
     /// Returns a receiver of new revisions.
     pub fn subscribe(&self) -> watch::Receiver<u64> {
-        self.revision.subscribe()
+        self.0.revision.subscribe()
     }
 
     /// Returns the newest version of an object.
@@ -193,6 +150,35 @@ impl Store {
     /// It does not.
     pub fn check_reach(&self, after: u64) -> Result<(), Compacted> {
         self.read().check_reach(after)
+    }
+}
+
+impl Store {
+    /// Returns an empty store whose log keeps the newest `log_window` events.
+    pub fn new(log_window: usize) -> Self {
+        let revision = 1;
+        Self(StoreReader(Arc::new(Shared {
+            state: RwLock::new(State {
+                revision,
+                objects: BTreeMap::new(),
+                log: VecDeque::new(),
+                compacted: revision,
+            }),
+            revision: watch::channel(revision).0,
+            policy: AtomicU64::new(revision),
+            definitions: AtomicU64::new(revision),
+            log_window: log_window.max(1),
+        })))
+    }
+
+    /// Returns the store for those who may only read it.
+    pub fn reader(&self) -> StoreReader {
+        self.0.clone()
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        let state = self.0.0.state.write();
+        state.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Creates or replaces an object.
@@ -300,10 +286,10 @@ impl Store {
         state.revision += 1;
         let revision = state.revision;
         if is_policy(&object.key.storage) {
-            self.policy.store(revision, Ordering::Release);
+            self.0.0.policy.store(revision, Ordering::Release);
         }
         if &*object.key.storage == DEFINITIONS {
-            self.definitions.store(revision, Ordering::Release);
+            self.0.0.definitions.store(revision, Ordering::Release);
         }
         state.log.push_back(LogEntry {
             revision,
@@ -311,11 +297,11 @@ impl Store {
             object,
             previous,
         });
-        while state.log.len() > self.log_window {
+        while state.log.len() > self.0.0.log_window {
             state.compacted += 1;
             state.log.pop_front();
         }
-        self.revision.send_replace(revision);
+        self.0.0.revision.send_replace(revision);
     }
 
     /// Drops all events up to and including `revision`, as etcd's compaction does.
@@ -325,16 +311,5 @@ impl Store {
             state.compacted += 1;
             state.log.pop_front();
         }
-    }
-}
-
-impl State {
-    fn check_reach(&self, after: u64) -> Result<(), Compacted> {
-        if after < self.compacted {
-            return Err(Compacted {
-                oldest: self.compacted,
-            });
-        }
-        Ok(())
     }
 }

@@ -1,11 +1,8 @@
 //! Reads of collections, page by page, now or as of an earlier revision.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube_test_control_plane_api::object::{Key, Object};
-
-use super::{Compacted, State};
 
 /// A text after every name.
 const LAST: &str = "\u{10FFFF}";
@@ -13,9 +10,9 @@ const LAST: &str = "\u{10FFFF}";
 /// The objects of a kind in one namespace or in all, or those from a key on.
 #[derive(Clone, Debug)]
 pub struct Collection {
-    first: Key,
+    pub(super) first: Key,
     /// A key after the last object.
-    end: Key,
+    pub(super) end: Key,
 }
 
 impl Collection {
@@ -41,7 +38,7 @@ impl Collection {
         }
     }
 
-    fn contains(&self, key: &Key) -> bool {
+    pub(super) fn contains(&self, key: &Key) -> bool {
         self.first <= *key && *key < self.end
     }
 }
@@ -58,7 +55,7 @@ pub struct ObjectPage {
 }
 
 impl ObjectPage {
-    fn of<'a>(
+    pub(super) fn of<'a>(
         revision: u64,
         mut objects: impl Iterator<Item = (&'a Key, &'a Arc<Object>)>,
         limit: usize,
@@ -69,54 +66,6 @@ impl ObjectPage {
             objects: page.map(|(_, object)| Arc::clone(object)).collect(),
             rest: objects.count(),
         }
-    }
-}
-
-impl State {
-    /// Returns the newest versions. Objects after the page are counted but not read.
-    pub(super) fn page(&self, collection: &Collection, limit: usize) -> ObjectPage {
-        let objects = self.objects.range(&collection.first..&collection.end);
-        ObjectPage::of(self.revision, objects, limit)
-    }
-
-    /// Returns the versions as of the revision `at`.
-    pub(super) fn page_at(
-        &self,
-        collection: &Collection,
-        limit: usize,
-        at: u64,
-    ) -> Result<ObjectPage, Compacted> {
-        self.check_reach(at)?;
-        let undone = self.undone(collection, at);
-        let unchanged = self.objects.range(&collection.first..&collection.end);
-        if undone.is_empty() {
-            return Ok(ObjectPage::of(at, unchanged, limit));
-        }
-        let unchanged = unchanged.filter(|(key, _)| !undone.contains_key(key));
-        let mut unchanged = unchanged.peekable();
-        let restored = undone
-            .iter()
-            .filter_map(|(key, object)| Some((*key, (*object)?)));
-        let mut restored = restored.peekable();
-        let in_order = std::iter::from_fn(|| match (unchanged.peek(), restored.peek()) {
-            (Some((one, _)), Some((other, _))) if other < one => restored.next(),
-            (Some(_), _) => unchanged.next(),
-            (None, _) => restored.next(),
-        });
-        Ok(ObjectPage::of(at, in_order, limit))
-    }
-
-    /// Returns the objects that changed after a revision, each as it was then, if it existed.
-    fn undone(&self, collection: &Collection, at: u64) -> BTreeMap<&Key, Option<&Arc<Object>>> {
-        let later = self
-            .log
-            .iter()
-            .rev()
-            .take_while(|entry| entry.revision > at);
-        later
-            .filter(|entry| collection.contains(&entry.object.key))
-            .map(|entry| (&entry.object.key, entry.previous.as_ref()))
-            .collect()
     }
 }
 
