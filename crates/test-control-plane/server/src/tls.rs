@@ -56,32 +56,30 @@ pub enum ListenError {
     Tls(String),
 }
 
-impl TlsMaterial {
-    fn server_config(&self) -> Result<rustls::ServerConfig, ListenError> {
-        let parse = |pem: &str| certificates(pem).map_err(|err| ListenError::Tls(err.to_string()));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut roots = RootCertStore::empty();
-        let failed = |err: rustls::Error| ListenError::Tls(err.to_string());
-        for authority in parse(&self.client_ca_pem())? {
-            roots.add(authority).map_err(failed)?;
-        }
-        let verifier =
-            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-                .allow_unauthenticated()
-                .build()
-                .map_err(|err| ListenError::Tls(err.to_string()))?;
-        let key = PrivateKeyDer::from_pem_slice(self.server_key_pem.as_bytes())
-            .map_err(|err| ListenError::Tls(err.to_string()))?;
-        let chain = parse(&self.server_pem)?;
-        let mut config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(failed)?
-            .with_client_cert_verifier(verifier)
-            .with_single_cert(chain, key)
-            .map_err(failed)?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
+fn server_config(material: &TlsMaterial) -> Result<rustls::ServerConfig, ListenError> {
+    let parse = |pem: &str| certificates(pem).map_err(|err| ListenError::Tls(err.to_string()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = RootCertStore::empty();
+    let failed = |err: rustls::Error| ListenError::Tls(err.to_string());
+    for authority in parse(&material.client_ca_pem())? {
+        roots.add(authority).map_err(failed)?;
     }
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .allow_unauthenticated()
+            .build()
+            .map_err(|err| ListenError::Tls(err.to_string()))?;
+    let key = PrivateKeyDer::from_pem_slice(material.server_key_pem.as_bytes())
+        .map_err(|err| ListenError::Tls(err.to_string()))?;
+    let chain = parse(&material.server_pem)?;
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(failed)?
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(chain, key)
+        .map_err(failed)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
 }
 
 /// The server behind a port.
@@ -104,7 +102,7 @@ pub async fn listen(
     if !address.ip().is_loopback() {
         return Err(ListenError::NotLoopback(address));
     }
-    let acceptor = TlsAcceptor::from(Arc::new(material.server_config()?));
+    let acceptor = TlsAcceptor::from(Arc::new(server_config(material)?));
     let failed = |source| ListenError::Bind {
         address,
         reason: source,

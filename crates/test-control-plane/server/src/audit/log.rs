@@ -6,13 +6,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
+use super::check::{AuditFinding, at_most, summaries};
 use super::entry::AuditEntry;
 use super::event::{AuditLevel, event};
+use super::mark::{AuditMark, Forgotten};
+use super::role::minimal_rules;
+use super::settle::{NotSettled, Settle};
+use crate::auth::PolicyRule;
+use crate::faults::RequestMatcher;
 
 /// Bodies up to this size, in bytes, are kept as long as their entries. Such bodies of deletions
 /// hold the preconditions.
 const SMALL_BODY_MAX: usize = 1024;
+
+/// Limit of changes listed in the error of a cluster that doesn't settle.
+const NAMED_MAX: usize = 10;
 
 /// The newest requests, oldest first.
 #[derive(Debug)]
@@ -78,18 +88,6 @@ impl std::fmt::Debug for Sink {
             .field("level", &self.level)
             .finish_non_exhaustive()
     }
-}
-
-/// A position in the log, used to query later entries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct AuditMark(u64);
-
-/// The log no longer has all entries after a mark: raise `ServerConfig::audit_limit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the audit log no longer covers the mark: {forgotten} requests were dropped")]
-pub struct Forgotten {
-    /// Number of dropped requests after the mark.
-    pub forgotten: u64,
 }
 
 impl AuditLog {
@@ -188,8 +186,118 @@ impl AuditLog {
         Ok(found.cloned().collect())
     }
 
-    /// Subscribes to write requests.
-    pub(super) fn writes(&self) -> watch::Receiver<u64> {
-        self.written.subscribe()
+    /// Returns the matching write requests after a mark, regardless of their outcome. Requests of
+    /// the control plane's own actors match only if included.
+    ///
+    /// # Errors
+    ///
+    /// The log no longer has all requests after the mark.
+    pub fn writes_since(
+        &self,
+        mark: AuditMark,
+        matcher: &RequestMatcher,
+    ) -> Result<Vec<AuditEntry>, Forgotten> {
+        self.since(mark, |e| {
+            e.is_write() && matcher.matches(&e.facts(), &e.body)
+        })
+    }
+
+    /// Asserts that there are no writes after a mark.
+    ///
+    /// # Errors
+    ///
+    /// There are writes, or the log is incomplete.
+    pub fn expect_no_writes(
+        &self,
+        mark: AuditMark,
+        matcher: &RequestMatcher,
+    ) -> Result<(), AuditFinding> {
+        let found = self.writes_since(mark, matcher)?;
+        at_most(0, &found)
+    }
+
+    /// Asserts that there are at most `max` requests after a mark, including reads unless the
+    /// matcher names verbs.
+    ///
+    /// # Errors
+    ///
+    /// There are more requests, or the log is incomplete.
+    pub fn expect_at_most(
+        &self,
+        mark: AuditMark,
+        max: usize,
+        matcher: &RequestMatcher,
+    ) -> Result<(), AuditFinding> {
+        let found = self.since(mark, |e| matcher.matches(&e.facts(), &e.body))?;
+        at_most(max, &found)
+    }
+
+    /// Asserts that a client sent only allowed requests after a mark.
+    ///
+    /// # Errors
+    ///
+    /// It sent other requests, or the log is incomplete.
+    pub fn expect_only(
+        &self,
+        mark: AuditMark,
+        client: &RequestMatcher,
+        allowed: &[RequestMatcher],
+    ) -> Result<(), AuditFinding> {
+        let found = self.since(mark, |entry| {
+            let facts = entry.facts();
+            client.matches(&facts, &entry.body)
+                && !allowed.iter().any(|a| a.matches(&facts, &entry.body))
+        })?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        Err(AuditFinding::NotAllowed {
+            found: summaries(&found),
+        })
+    }
+
+    /// Returns the rules of the smallest role that allows all matching requests in the log, except
+    /// those rejected for missing permissions. The rules have no object names. Server-side apply
+    /// needs `patch`, and `create` where it created the object, just as PUT needs `create` besides
+    /// `update`.
+    pub fn minimal_rules(&self, client: &RequestMatcher) -> Vec<PolicyRule> {
+        minimal_rules(self.matching(|e| e.code != 403 && client.matches(&e.facts(), &e.body)))
+    }
+
+    /// Waits until there were no changes for a while, including those of actors. It uses tokio's
+    /// clock, so under paused time it takes no real time. Requests held by faults are not changes:
+    /// a cluster that waits at a gate has settled.
+    ///
+    /// # Errors
+    ///
+    /// The cluster did not settle in time.
+    pub async fn settle(&self, settle: &Settle) -> Result<(), NotSettled> {
+        let begin = Instant::now();
+        let limit = begin + settle.limit;
+        let mut writes = self.written.subscribe();
+        let mut mark = self.mark();
+        let mut quiet_until = begin + settle.quiet;
+        loop {
+            if quiet_until > limit {
+                let recent = self.matching(|entry| settle.counts(entry));
+                let skip = recent.len().saturating_sub(NAMED_MAX);
+                return Err(NotSettled {
+                    limit: settle.limit,
+                    changes: recent.iter().skip(skip).map(AuditEntry::summary).collect(),
+                });
+            }
+            let Ok(Ok(())) = timeout_at(quiet_until, writes.changed()).await else {
+                return Ok(());
+            };
+            let next = self.mark();
+            // A dropped entry may have been a change.
+            let changed = self
+                .since(mark, |entry| settle.counts(entry))
+                .map_or(true, |found| !found.is_empty());
+            mark = next;
+            if changed {
+                quiet_until = Instant::now() + settle.quiet;
+            }
+        }
     }
 }

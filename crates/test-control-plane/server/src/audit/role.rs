@@ -4,41 +4,33 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube_test_control_plane_api::kinds::Verb;
 
-use super::log::AuditLog;
+use super::entry::AuditEntry;
 use crate::auth::PolicyRule;
-use crate::faults::RequestMatcher;
 
-impl AuditLog {
-    /// Returns the rules of the smallest role that allows all matching requests in the log, except
-    /// those rejected for missing permissions. The rules have no object names. Server-side apply
-    /// needs `patch`, and `create` where it created the object, just as PUT needs `create` besides
-    /// `update`.
-    pub fn minimal_rules(&self, client: &RequestMatcher) -> Vec<PolicyRule> {
-        let entries = self.matching(|e| e.code != 403 && client.matches(&e.facts(), &e.body));
-        let mut verbs: BTreeMap<(String, String), BTreeSet<&str>> = BTreeMap::new();
-        for entry in entries {
-            let created = matches!(entry.verb, Verb::Patch | Verb::Update) && entry.code == 201;
-            let mut resource = entry.resource;
-            if !entry.subresource.is_empty() {
-                resource = format!("{resource}/{}", entry.subresource);
-            }
-            let wanted = verbs.entry((entry.group, resource)).or_default();
-            wanted.insert(entry.verb.name());
-            if created {
-                wanted.insert(Verb::Create.name());
-            }
+/// Returns the rules of the smallest role that allows the requests.
+pub(super) fn minimal_rules(entries: Vec<AuditEntry>) -> Vec<PolicyRule> {
+    let mut verbs: BTreeMap<(String, String), BTreeSet<&str>> = BTreeMap::new();
+    for entry in entries {
+        let created = matches!(entry.verb, Verb::Patch | Verb::Update) && entry.code == 201;
+        let mut resource = entry.resource;
+        if !entry.subresource.is_empty() {
+            resource = format!("{resource}/{}", entry.subresource);
         }
-        let mut rules: BTreeMap<(String, BTreeSet<&str>), Vec<String>> = BTreeMap::new();
-        for ((group, resource), verbs) in verbs {
-            rules.entry((group, verbs)).or_default().push(resource);
+        let wanted = verbs.entry((entry.group, resource)).or_default();
+        wanted.insert(entry.verb.name());
+        if created {
+            wanted.insert(Verb::Create.name());
         }
-        let rule =
-            |((group, verbs), resources): ((String, BTreeSet<&str>), Vec<String>)| PolicyRule {
-                verbs: verbs.into_iter().map(str::to_owned).collect(),
-                api_groups: vec![group],
-                resources,
-                ..PolicyRule::default()
-            };
-        rules.into_iter().map(rule).collect()
     }
+    let mut rules: BTreeMap<(String, BTreeSet<&str>), Vec<String>> = BTreeMap::new();
+    for ((group, resource), verbs) in verbs {
+        rules.entry((group, verbs)).or_default().push(resource);
+    }
+    let rule = |((group, verbs), resources): ((String, BTreeSet<&str>), Vec<String>)| PolicyRule {
+        verbs: verbs.into_iter().map(str::to_owned).collect(),
+        api_groups: vec![group],
+        resources,
+        ..PolicyRule::default()
+    };
+    rules.into_iter().map(rule).collect()
 }

@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
-
 use super::entry::AuditEntry;
-use super::log::AuditLog;
 use crate::faults::RequestMatcher;
 
 /// Conditions for a settled cluster.
@@ -28,9 +25,6 @@ pub struct NotSettled {
     /// The summaries of the latest changes, oldest first.
     pub changes: Vec<String>,
 }
-
-/// Limit of changes listed in the error.
-const NAMED_MAX: usize = 10;
 
 fn lines(changes: &[String]) -> String {
     changes
@@ -62,49 +56,10 @@ impl Settle {
         self
     }
 
-    fn counts(&self, entry: &AuditEntry) -> bool {
+    pub(super) fn counts(&self, entry: &AuditEntry) -> bool {
         entry.is_change() && {
             let facts = entry.facts();
             !self.ignore.iter().any(|m| m.matches(&facts, &entry.body))
-        }
-    }
-}
-
-impl AuditLog {
-    /// Waits until there were no changes for a while, including those of actors. It uses tokio's
-    /// clock, so under paused time it takes no real time. Requests held by faults are not changes:
-    /// a cluster that waits at a gate has settled.
-    ///
-    /// # Errors
-    ///
-    /// The cluster did not settle in time.
-    pub async fn settle(&self, settle: &Settle) -> Result<(), NotSettled> {
-        let begin = Instant::now();
-        let limit = begin + settle.limit;
-        let mut writes = self.writes();
-        let mut mark = self.mark();
-        let mut quiet_until = begin + settle.quiet;
-        loop {
-            if quiet_until > limit {
-                let recent = self.matching(|entry| settle.counts(entry));
-                let skip = recent.len().saturating_sub(NAMED_MAX);
-                return Err(NotSettled {
-                    limit: settle.limit,
-                    changes: recent.iter().skip(skip).map(AuditEntry::summary).collect(),
-                });
-            }
-            let Ok(Ok(())) = timeout_at(quiet_until, writes.changed()).await else {
-                return Ok(());
-            };
-            let next = self.mark();
-            // A dropped entry may have been a change.
-            let changed = self
-                .since(mark, |entry| settle.counts(entry))
-                .map_or(true, |found| !found.is_empty());
-            mark = next;
-            if changed {
-                quiet_until = Instant::now() + settle.quiet;
-            }
         }
     }
 }

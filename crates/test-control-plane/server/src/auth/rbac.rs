@@ -10,11 +10,7 @@ pub use rule::PolicyRule;
 
 pub(crate) use index::RbacIndex;
 
-use kube_test_control_plane_store::store::Store;
-
-use super::attributes::Attributes;
-use super::decision::Decision;
-use super::identity::Identity;
+use kube_test_control_plane_store::store::StoreReader;
 
 /// Index of the rules of each user. It is rebuilt only after a change of a role or a binding.
 #[derive(Debug, Default)]
@@ -22,7 +18,7 @@ pub(crate) struct Rbac(RwLock<Arc<RbacIndex>>);
 
 impl Rbac {
     /// Returns the index of the current roles and bindings.
-    pub(crate) fn index(&self, store: &Store) -> Arc<RbacIndex> {
+    pub(crate) fn index(&self, store: &StoreReader) -> Arc<RbacIndex> {
         let changes = store.policy_revision();
         let index = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
         if index.revision == changes {
@@ -31,26 +27,5 @@ impl Rbac {
         let index = Arc::new(index.rebuilt(store, changes));
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&index);
         index
-    }
-}
-
-impl RbacIndex {
-    /// Decides by the rules. A request that no rule allows gets the errors of broken bindings as
-    /// reason.
-    ///
-    /// Upstream: `RBACAuthorizer.Authorize`.
-    pub(crate) fn decide(&self, user: &Identity, attributes: &Attributes<'_>) -> Decision {
-        let grants = self.grants(user, attributes.namespace());
-        let allowing = grants.iter().find(|grant| {
-            let rules = grant.rules.as_ref().map_or(&[][..], |rules| rules);
-            rules.iter().any(|rule| rule.allows(attributes))
-        });
-        if let Some(grant) = allowing {
-            return Decision::Allowed(grant.reason.clone());
-        }
-        Decision::NoOpinion(match grants.errors(false) {
-            Some(errors) => format!("RBAC: {errors}"),
-            None => String::new(),
-        })
     }
 }

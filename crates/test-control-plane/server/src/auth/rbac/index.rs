@@ -8,11 +8,13 @@ use kube_apimachinery::selector::{LabelSelector, Selector};
 use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_api::status::ApiError;
-use kube_test_control_plane_store::store::Store;
+use kube_test_control_plane_store::store::StoreReader;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::PolicyRule;
+use crate::auth::attributes::Attributes;
+use crate::auth::decision::Decision;
 use crate::auth::identity::{Identity, service_account_user};
 
 /// An index of the roles and bindings at one revision.
@@ -103,8 +105,27 @@ struct SubjectBody {
 }
 
 impl RbacIndex {
+    /// Decides by the rules. A request that no rule allows gets the errors of broken bindings as
+    /// reason.
+    ///
+    /// Upstream: `RBACAuthorizer.Authorize`.
+    pub(crate) fn decide(&self, user: &Identity, attributes: &Attributes<'_>) -> Decision {
+        let grants = self.grants(user, attributes.namespace());
+        let allowing = grants.iter().find(|grant| {
+            let rules = grant.rules.as_ref().map_or(&[][..], |rules| rules);
+            rules.iter().any(|rule| rule.allows(attributes))
+        });
+        if let Some(grant) = allowing {
+            return Decision::Allowed(grant.reason.clone());
+        }
+        Decision::NoOpinion(match grants.errors(false) {
+            Some(errors) => format!("RBAC: {errors}"),
+            None => String::new(),
+        })
+    }
+
     /// Builds the index of the current store; unchanged roles are not parsed again.
-    pub(crate) fn rebuilt(&self, store: &Store, revision: u64) -> Self {
+    pub(crate) fn rebuilt(&self, store: &StoreReader, revision: u64) -> Self {
         let mut roles = BTreeMap::new();
         for storage in ["clusterroles", "roles"] {
             for object in store.list(storage, "").1 {
