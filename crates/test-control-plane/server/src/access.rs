@@ -10,4 +10,11 @@ mod review;
 mod service_account;
 mod token_request;
 
-pub(crate) use request::RequestIdentity;
+pub(crate) use authenticate::{authenticate, issue_token};
+pub(crate) use authorize::{authorize, authorize_create_on_update, decide};
+pub(crate) use bootstrap_policy::install_bootstrap_policy;
+pub(crate) use escalation::check_escalation;
+pub(crate) use request::{RequestIdentity, authorize_request, identify};
+pub(crate) use review::review;
+pub(crate) use service_account::token_issuer_keys;
+pub(crate) use token_request::request_token;

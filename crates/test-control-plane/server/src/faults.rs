@@ -16,6 +16,7 @@ mod lines;
 mod matcher;
 mod outage;
 mod plan;
+mod read_view;
 mod rule;
 mod schedule;
 mod view;
@@ -37,24 +38,5 @@ pub use view::{View, ViewRule};
 pub use watch_rule::{EventMatcher, UnsoundAction, WatchAction, WatchMoment, WatchRule};
 
 pub(crate) use decision::Interrupted;
-pub(crate) use view::ReadView;
-
-use kube_test_control_plane_api::kinds::Verb;
-use tokio_util::sync::CancellationToken;
-
-use crate::reply::Reply;
-
-impl Faults {
-    /// Applies the watch rules to a watch's response.
-    pub fn follow(
-        &self,
-        facts: &RequestFacts,
-        connection: CancellationToken,
-        reply: Reply,
-    ) -> Reply {
-        if facts.verb != Some(Verb::Watch) || !reply.status().is_success() {
-            return reply;
-        }
-        watch_stream::wrap(self, facts, connection, reply)
-    }
-}
+pub(crate) use read_view::ReadView;
+pub(crate) use watch_stream::follow;

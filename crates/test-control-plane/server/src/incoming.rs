@@ -1,20 +1,23 @@
 //! Requests with their body.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, USER_AGENT};
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, Request};
 use hyper::upgrade::OnUpgrade;
 use kube_test_control_plane_api::decode::{self, BodyFormat};
 use kube_test_control_plane_api::kinds::Verb;
 use kube_test_control_plane_api::options::DeleteOptions;
-use kube_test_control_plane_api::query::Query;
+use kube_test_control_plane_api::query::{self, Query};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::Value;
 
 use crate::auth::{Identity, Sender};
 use crate::faults::RequestFacts;
+use crate::reply::BoxError;
+use crate::transport;
 
 /// The longest timeout that a client can set. It is also the reference's default, while here a
 /// request without a timeout has no limit.
@@ -45,6 +48,39 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
+    /// Reads a request with its body.
+    pub(crate) async fn receive<B>(request: Request<B>, admin: &Arc<Identity>) -> Self
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        let (mut parts, body) = request.into_parts();
+        let upgrade = parts.extensions.remove();
+        let sender = Sender::of(&parts.extensions, admin);
+        let query_text = parts.uri.query().unwrap_or_default().to_owned();
+        let query = Query::parse(&query_text);
+        let content_type = parts.headers.get(CONTENT_TYPE);
+        let content_type = content_type.and_then(|value| value.to_str().ok());
+        let (sent, unreadable) = match transport::read_body(body).await {
+            Ok(body) => (body, None),
+            Err(err) => (Bytes::new(), Some(err)),
+        };
+        let body = decode::as_utf8(content_type.unwrap_or_default(), &sent);
+        Self {
+            method: parts.method,
+            host: transport::host(&parts.uri, &parts.headers),
+            path: query::decode_path(parts.uri.path()).into_owned(),
+            query,
+            query_text,
+            headers: parts.headers,
+            body,
+            sent,
+            unreadable,
+            sender,
+            upgrade,
+        }
+    }
+
     /// Returns the facts for fault rules and the audit log.
     pub(crate) fn facts(&self, identity: &Identity) -> RequestFacts {
         let mut facts = RequestFacts::new(&self.method, &self.path, &self.query_text);

@@ -10,16 +10,20 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
-use serde_json::{Value, json};
-
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::status::{ApiError, ApiResult, details};
+use serde_json::{Value, json};
 
 /// An error of any kind.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// The body of a response, complete or streamed.
 pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
+
+/// The connection was dropped by a fault, or the reference would have panicked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the connection was dropped")]
+pub struct ConnectionDropped;
 
 /// A response.
 pub type Reply = Response<ResponseBody>;
@@ -221,6 +225,11 @@ pub(crate) fn warn(reply: &mut Reply, text: &str) {
     if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{escaped}\"").as_bytes()) {
         reply.headers_mut().append(WARNING, value);
     }
+}
+
+/// Returns the response for unknown paths.
+pub(crate) fn unknown_path() -> Reply {
+    plain(StatusCode::NOT_FOUND, "404 page not found\n")
 }
 
 #[cfg(test)]

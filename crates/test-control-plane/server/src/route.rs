@@ -1,34 +1,19 @@
 //! Routing of paths and methods.
 
 mod custom;
+mod request;
 
 use std::sync::Arc;
 
 use http::Method;
+use kube_test_control_plane_api::kinds::{self, KINDS, Kind, Subresource, Target, Verb};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
-use crate::auth::Identity;
-use crate::custom::CustomIndex;
 use crate::resource_path::ResourcePath;
-use kube_test_control_plane_api::kinds::{self, KINDS, Kind, Subresource, Target, Verb};
+use crate::state::CustomIndex;
 
-/// A resource request.
-#[derive(Clone, Debug)]
-pub struct ResourceRequest {
-    /// The row of the resource.
-    pub kind: Arc<Kind>,
-    /// The part of the object.
-    pub target: Target,
-    /// The namespace; empty for all and for cluster-scoped resources.
-    pub namespace: String,
-    /// The object's name; empty for collections. A watch of one object has it too.
-    pub name: String,
-    /// The verb.
-    pub verb: Verb,
-    /// The user; `None` for the server itself, which may do everything.
-    pub user: Option<Arc<Identity>>,
-}
+pub(crate) use request::ResourceRequest;
 
 /// Destination of a path.
 #[derive(Clone, Debug)]

@@ -1,110 +1,48 @@
-//! State of the API server.
+//! The API server as its embedders see it.
 
-mod allocations;
-mod random;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
+use bytes::Bytes;
+use http::{Method, Request};
+use jiff::SignedDuration;
 use kube_test_control_plane_api::custom::DEFINITIONS;
 use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::normalize::OlderObject;
 use kube_test_control_plane_api::object::{AsIs, StoreAsIsError};
-use kube_test_control_plane_store::clock::{Clock, SkewedClock};
+use kube_test_control_plane_store::clock::Clock;
 use kube_test_control_plane_store::store::Store;
-use tokio::task::JoinSet;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::AdmissionHooks;
 use crate::audit::AuditLog;
-use crate::auth::{Identity, IssuedTokens, KeyError, Rbac, RbacIndex, SigningKey, TokenKey};
+use crate::auth::Identity;
 use crate::config::{EmulatedVersion, FeatureGates, ServerConfig, UnknownFields};
 use crate::containers::Kubelets;
-use crate::custom::{CustomIndex, CustomKinds};
 use crate::faults::Faults;
-use crate::transport::Stamps;
-pub(crate) use allocations::Allocations;
-use random::RandomSources;
+use crate::pipeline::{self, json};
+use crate::reply::{BoxError, Reply};
+use crate::restart::Restart;
+use crate::state::{Behaviour, ServerState, now_text};
+use crate::{access, definitions, handlers, tunnel};
 
-/// The connection was dropped by a fault, or the reference would have panicked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the connection was dropped")]
-pub struct ConnectionDropped;
+pub use crate::reply::ConnectionDropped;
 
 /// The API server. Clones share their state.
 #[derive(Clone, Debug)]
-pub struct ApiServer(Arc<Inner>);
-
-#[derive(Debug)]
-struct Inner {
-    store: Store,
-    clock: Arc<dyn Clock>,
-    skew: Arc<SkewedClock>,
-    /// Watches from an earlier revision get 410.
-    watch_floor: AtomicU64,
-    random: Mutex<RandomSources>,
-    behaviour: Mutex<Behaviour>,
-    allocations: Mutex<Allocations>,
-    config: ServerConfig,
-    audit: AuditLog,
-    faults: Faults,
-    admission: AdmissionHooks,
-    stamps: Stamps,
-    policy: Rbac,
-    custom: CustomKinds,
-    kubelets: OnceLock<Arc<dyn Kubelets>>,
-    /// The work of connections that clients have taken over.
-    connections: Mutex<JoinSet<()>>,
-    token_key: TokenKey,
-    issued_tokens: IssuedTokens,
-    /// Default user of requests in this process.
-    admin: Arc<Identity>,
-    stopping: CancellationToken,
-}
-
-/// The part of the configuration that an upgrade or a rollback of the server changes.
-#[derive(Clone, Copy, Debug)]
-struct Behaviour {
-    unknown_fields: UnknownFields,
-    version: EmulatedVersion,
-    gates: FeatureGates,
-}
+pub struct ApiServer(Arc<ServerState>);
 
 impl ApiServer {
     /// Creates a server with an empty store.
     pub fn new(config: ServerConfig, clock: Arc<dyn Clock>) -> Self {
-        let skew = Arc::new(SkewedClock::new(clock));
-        Self(Arc::new(Inner {
-            store: Store::new(config.log_window),
-            clock: Arc::<SkewedClock>::clone(&skew),
-            skew,
-            watch_floor: AtomicU64::new(0),
-            random: Mutex::new(RandomSources::new(config.seed)),
-            behaviour: Mutex::new(Behaviour {
-                unknown_fields: config.unknown_fields,
-                version: config.emulated_version,
-                gates: config.feature_gates,
-            }),
-            allocations: Mutex::new(Allocations::default()),
-            audit: AuditLog::new(config.audit_limit, config.audit_bodies_max),
-            faults: Faults::new(config.seed),
-            admission: AdmissionHooks::default(),
-            stamps: Stamps::new(config.seed),
-            policy: Rbac::default(),
-            custom: CustomKinds::default(),
-            kubelets: OnceLock::new(),
-            connections: Mutex::default(),
-            token_key: TokenKey::default(),
-            issued_tokens: IssuedTokens::default(),
-            admin: Arc::new(Identity::admin()),
-            stopping: CancellationToken::new(),
-            config,
-        }))
+        Self(Arc::new(ServerState::new(config, clock)))
     }
 
     /// Returns the store, for inspection and compaction.
     pub fn store(&self) -> &Store {
-        &self.0.store
+        &self.0.writes.store
     }
 
     /// Stores an object byte by byte, except for its `metadata.resourceVersion`, in place of an
@@ -120,9 +58,9 @@ impl ApiServer {
     /// The text is not JSON, has no name, or is of a kind that the server doesn't store.
     pub fn store_as_is(&self, text: &[u8]) -> Result<(), StoreAsIsError> {
         let object = AsIs::read(text)?;
-        self.0.store.put_as_is(&object);
+        self.0.writes.store.put_as_is(&object);
         if &*object.kind.storage == DEFINITIONS {
-            self.settle_definitions(None);
+            definitions::settle_definitions(&self.0.writes, None);
         }
         Ok(())
     }
@@ -141,20 +79,21 @@ impl ApiServer {
             unknown_fields,
             version,
             gates,
-        } = *self.behaviour();
+        } = self.0.reads.behaviour();
         let mut object = OlderObject::read(text, version, gates, unknown_fields)?;
-        object.identify(&self.new_uid(), &self.now_text());
+        let uid = self.0.writes.random.new_uid();
+        object.identify(&uid, &now_text(&**self.clock()));
         let OlderObject { kind, key, draft } = object;
-        self.0.store.replace(kind, key, draft);
+        self.0.writes.store.replace(kind, key, draft);
         if &*kind.storage == DEFINITIONS {
-            self.settle_definitions(None);
+            definitions::settle_definitions(&self.0.writes, None);
         }
         Ok(())
     }
 
     /// Returns the clock of timestamps.
     pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.0.clock
+        self.0.clock()
     }
 
     /// Returns the configuration. Its policy for unknown fields, its version and its gates are the
@@ -165,36 +104,33 @@ impl ApiServer {
 
     /// Returns the policy for unknown fields.
     pub fn unknown_fields(&self) -> UnknownFields {
-        self.behaviour().unknown_fields
+        self.0.reads.behaviour().unknown_fields
     }
 
     /// Changes the policy for unknown fields, as in an upgrade of the server. Stored objects stay
     /// unchanged.
     pub fn set_unknown_fields(&self, policy: UnknownFields) {
-        self.behaviour().unknown_fields = policy;
+        self.0
+            .change_behaviour(|behaviour| behaviour.unknown_fields = policy);
     }
 
     /// Returns the emulated version.
     pub fn emulated_version(&self) -> EmulatedVersion {
-        self.behaviour().version
+        self.0.reads.behaviour().version
     }
 
     /// Returns the feature gates.
     pub fn feature_gates(&self) -> FeatureGates {
-        self.behaviour().gates
+        self.0.reads.behaviour().gates
     }
 
     /// Changes the version and its gates, as in an upgrade or a rollback of the server. Stored
     /// objects stay unchanged; each loses the fields that the version lacks with its next write.
     pub fn set_emulated_version(&self, version: EmulatedVersion, gates: FeatureGates) {
-        let mut behaviour = self.behaviour();
-        behaviour.version = version;
-        behaviour.gates = gates;
-    }
-
-    fn behaviour(&self) -> MutexGuard<'_, Behaviour> {
-        let behaviour = self.0.behaviour.lock();
-        behaviour.unwrap_or_else(PoisonError::into_inner)
+        self.0.change_behaviour(|behaviour| {
+            behaviour.version = version;
+            behaviour.gates = gates;
+        });
     }
 
     /// Returns the audit log.
@@ -207,105 +143,152 @@ impl ApiServer {
         &self.0.faults
     }
 
-    /// Returns the index of the roles and bindings.
-    pub(crate) fn policy_index(&self) -> Arc<RbacIndex> {
-        self.0.policy.index(&self.0.store)
-    }
-
     /// Finds the row of a kind in a body, custom resources included.
     pub fn kind_of(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
         let built_in = kinds::by_kind(api_version, kind).map(Arc::clone);
-        built_in.or_else(|| {
-            self.custom_kinds()
-                .by_kind(api_version, kind)
-                .map(Arc::clone)
-        })
+        let custom = || self.0.reads.custom_kinds();
+        built_in.or_else(|| custom().by_kind(api_version, kind).map(Arc::clone))
     }
 
     /// Finds a row that stores objects under this storage name, custom resources included.
     pub fn kind_stored_as(&self, storage: &str) -> Option<Arc<Kind>> {
         let built_in = kinds::by_storage(storage).map(Arc::clone);
-        built_in.or_else(|| self.custom_kinds().by_storage(storage).map(Arc::clone))
+        let custom = || self.0.reads.custom_kinds();
+        built_in.or_else(|| custom().by_storage(storage).map(Arc::clone))
     }
 
     /// Returns one row of each served custom resource.
     pub fn stored_custom_kinds(&self) -> Vec<Arc<Kind>> {
-        self.custom_kinds().stored().map(Arc::clone).collect()
-    }
-
-    /// Returns the rows of the custom resources.
-    pub(crate) fn custom_kinds(&self) -> Arc<CustomIndex> {
-        self.0.custom.index(&self.0.store)
-    }
-
-    /// Returns the default user of requests in this process.
-    pub(crate) fn admin(&self) -> &Arc<Identity> {
-        &self.0.admin
-    }
-
-    /// Returns the generator of response identifiers.
-    pub(crate) fn stamps(&self) -> &Stamps {
-        &self.0.stamps
-    }
-
-    pub(crate) fn issued_tokens(&self) -> &IssuedTokens {
-        &self.0.issued_tokens
-    }
-
-    /// Returns the signing key of service account tokens.
-    pub(crate) fn token_key(&self) -> Result<&SigningKey, KeyError> {
-        self.0.token_key.get()
+        let custom = self.0.reads.custom_kinds();
+        custom.stored().map(Arc::clone).collect()
     }
 
     /// Returns the admission hooks.
     pub fn admission(&self) -> &AdmissionHooks {
-        &self.0.admission
+        &self.0.writes.admission
     }
 
     /// Reaches the containers of the nodes through these kubelets from now on. Later calls have no
     /// effect.
     pub fn serve_containers(&self, kubelets: Arc<dyn Kubelets>) {
-        let _ = self.0.kubelets.set(kubelets);
+        self.0.streams.serve_containers(kubelets);
     }
 
-    /// Runs the work of a connection until it ends.
-    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let connections = self.0.connections.lock();
-        let mut connections = connections.unwrap_or_else(PoisonError::into_inner);
-        while connections.try_join_next().is_some() {}
-        connections.spawn(work);
+    /// Restarts the server: all connections break, requests in flight are lost, objects are kept.
+    pub fn restart(&self, restart: Restart) {
+        if !restart.keep_events {
+            self.0.forget_events();
+        }
+        let outage = self.faults().outage();
+        if restart.down_for.is_zero() {
+            outage.break_connections();
+        } else {
+            outage.begin_for(restart.down_for);
+        }
     }
 
-    /// Returns the kubelets of the nodes, if any run.
-    pub(crate) fn kubelets(&self) -> Option<&Arc<dyn Kubelets>> {
-        self.0.kubelets.get()
+    /// Sets the offset of the server's clock from its original one; negative for a slow clock.
+    pub fn set_clock_ahead(&self, ahead: SignedDuration) {
+        self.0.skew.set_ahead(ahead);
     }
 
     /// Ends all watches; requests are still answered.
     pub fn stop(&self) {
-        self.0.stopping.cancel();
-    }
-
-    pub(crate) fn watch_floor(&self) -> &AtomicU64 {
-        &self.0.watch_floor
-    }
-
-    pub(crate) fn skew(&self) -> &SkewedClock {
-        &self.0.skew
+        self.0.reads.stopping.cancel();
     }
 
     /// Cancelled when the server stops.
     pub fn stopping(&self) -> CancellationToken {
-        self.0.stopping.clone()
+        self.0.reads.stopping.clone()
     }
 
-    pub(crate) fn with_random<T>(&self, draw: impl FnOnce(&mut RandomSources) -> T) -> T {
-        draw(&mut self.0.random.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Issues a bearer token for a user. It is valid while the server runs.
+    pub fn issue_token(&self, identity: &Identity) -> String {
+        access::issue_token(&self.0.access, identity)
     }
 
-    /// Locks the allocations of services.
-    pub(crate) fn lock_allocations(&self) -> MutexGuard<'_, Allocations> {
-        let allocations = self.0.allocations.lock();
-        allocations.unwrap_or_else(PoisonError::into_inner)
+    /// Stores the missing default roles and bindings.
+    pub fn install_bootstrap_policy(&self) {
+        access::install_bootstrap_policy(&self.0.writes);
+    }
+
+    /// Answers a request.
+    ///
+    /// # Errors
+    ///
+    /// A fault drops or refuses the connection, or the reference would panic on the request. All
+    /// other failures are responses.
+    pub async fn serve<B>(&self, request: Request<B>) -> Result<Reply, ConnectionDropped>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        pipeline::serve(&self.0, request).await
+    }
+
+    /// Answers a request to the port of the kubelets.
+    pub(crate) async fn serve_nodes<B>(&self, request: Request<B>) -> Reply
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<BoxError>,
+    {
+        handlers::serve_nodes(&self.0.streams, request).await
+    }
+
+    /// Sends a request as the administrator with a JSON body, or none if it is null; patches are
+    /// strategic. Returns the status code and body: 0 and null if a fault dropped the connection.
+    pub async fn call_json(
+        &self,
+        method: Method,
+        path: &str,
+        user_agent: &str,
+        body: &Value,
+    ) -> (u16, Value) {
+        let target = (json::content_type(&method), path);
+        json::send(&self.0, None, method, target, user_agent, body).await
+    }
+
+    /// Like [`call_json`](Self::call_json), as another user.
+    pub async fn call_json_as(
+        &self,
+        identity: &Identity,
+        method: Method,
+        path: &str,
+        user_agent: &str,
+        body: &Value,
+    ) -> (u16, Value) {
+        let (identity, target) = (Some(identity.clone()), (json::content_type(&method), path));
+        json::send(&self.0, identity, method, target, user_agent, body).await
+    }
+
+    /// Sends a server-side apply as the administrator. Returns the status code and body: 0 and null
+    /// if a fault dropped the connection.
+    pub async fn apply_json(&self, path: &str, user_agent: &str, body: &Value) -> (u16, Value) {
+        let target = (json::APPLY, path);
+        json::send(&self.0, None, Method::PATCH, target, user_agent, body).await
+    }
+}
+
+impl<B> tower::Service<Request<B>> for ApiServer
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Reply;
+    type Error = ConnectionDropped;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, ConnectionDropped>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.clone();
+        Box::pin(async move {
+            if tunnel::is_wanted(&request) {
+                return tunnel::send(server.0, request).await;
+            }
+            server.serve(request).await
+        })
     }
 }

@@ -26,7 +26,8 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
-use crate::server::ApiServer;
+use crate::state::Streams;
+
 pub(crate) use forward::forward;
 pub(crate) use process::{Channels, converse};
 pub(crate) use tunnel::tunnel;
@@ -115,7 +116,7 @@ impl Handshake {
     /// Accepts the connection, and serves it until it or the server ends.
     pub(crate) fn accept<F>(
         self,
-        server: &ApiServer,
+        streams: &Streams,
         serve: impl FnOnce(Socket) -> F + Send + 'static,
     ) -> Reply
     where
@@ -130,9 +131,9 @@ impl Handshake {
         let protocol = HeaderValue::from_static(self.protocol.name());
         headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
         let upgrade = self.upgrade;
-        let stopping = server.stopping();
-        let broken = server.faults().outage().connect().unwrap_or_default();
-        server.spawn(async move {
+        let stopping = streams.reads.stopping.clone();
+        let broken = streams.faults.outage().connect().unwrap_or_default();
+        streams.spawn(async move {
             let served = async {
                 match upgrade.await {
                     Ok(upgraded) => serve(Socket::new(upgraded).await).await,

@@ -208,7 +208,7 @@ async fn connection(
         async move {
             match backend {
                 Backend::Api => server.serve(request).await,
-                Backend::Kubelets => server.serve_nodes(request).await,
+                Backend::Kubelets => Ok(server.serve_nodes(request).await),
             }
         }
     });

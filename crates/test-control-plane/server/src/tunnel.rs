@@ -1,5 +1,7 @@
 //! Upgraded connections in this process: HTTP/1.1 over a pipe, which a client library can take over.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::UPGRADE;
 use http::{Request, Response};
@@ -10,8 +12,9 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::duplex;
 
-use crate::reply::{BoxError, Reply};
-use crate::server::{ApiServer, ConnectionDropped};
+use crate::pipeline;
+use crate::reply::{BoxError, ConnectionDropped, Reply};
+use crate::state::ServerState;
 use crate::transport;
 
 /// Length of the pipe in bytes.
@@ -28,7 +31,7 @@ pub(crate) fn is_wanted<B>(request: &Request<B>) -> bool {
 ///
 /// The server dropped the connection.
 pub(crate) async fn send<B>(
-    server: ApiServer,
+    state: Arc<ServerState>,
     request: Request<B>,
 ) -> Result<Reply, ConnectionDropped>
 where
@@ -39,23 +42,23 @@ where
     let body = transport::read_body(body).await.unwrap_or_default();
     let extensions = std::mem::take(&mut parts.extensions);
     let (near, far) = duplex(PIPE_MAX);
-    let tasks = server.clone();
+    let tasks = Arc::clone(&state);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().extend(extensions.clone());
-        let server = server.clone();
-        async move { server.serve(request).await }
+        let state = Arc::clone(&state);
+        async move { pipeline::serve(&state, request).await }
     });
     let served = hyper::server::conn::http1::Builder::new()
         .serve_connection(TokioIo::new(far), service)
         .with_upgrades();
-    tasks.spawn(async move {
+    tasks.streams.spawn(async move {
         if let Err(err) = served.await {
             tracing::debug!(%err, "a connection in this process ended");
         }
     });
     let connected = hyper::client::conn::http1::handshake(TokioIo::new(near)).await;
     let (mut sender, connection) = connected.map_err(|_| ConnectionDropped)?;
-    tasks.spawn(async move {
+    tasks.streams.spawn(async move {
         // The sender gets its errors.
         let _ = connection.with_upgrades().await;
     });

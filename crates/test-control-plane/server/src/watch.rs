@@ -1,7 +1,6 @@
 //! Watches: the log from a revision on, as a stream of JSON lines.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,23 +14,20 @@ use kube_test_control_plane_api::selectors::Selection;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_store::clock::later;
 use kube_test_control_plane_store::store::{Change, Collection, LogEntry};
-use rand::RngExt;
 use serde_json::json;
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::faults::ReadView;
+use crate::handlers;
 use crate::reply::{self, BoxError, Reply};
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::Reads;
 use crate::write::{served_draft, served_text};
 
 /// Limit of events in one chunk.
 const BATCH_MAX: usize = 100;
-
-/// The shortest default timeout of a watch; the longest is twice that.
-const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
 
 /// Time between the last bookmark and a watch's timeout.
 const LAST_BOOKMARK_LEAD: Duration = Duration::from_secs(2);
@@ -41,7 +37,7 @@ const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// A watch in progress.
 struct Follow {
-    server: ApiServer,
+    reads: Arc<Reads>,
     request: ResourceRequest,
     selection: Selection,
     /// The last sent revision.
@@ -79,113 +75,107 @@ enum Start {
     After(u64),
 }
 
-impl ApiServer {
-    /// Watches a collection.
-    pub(crate) async fn watch(
-        &self,
-        request: &ResourceRequest,
-        query: &Query,
-        representation: Representation,
-        read_view: ReadView,
-    ) -> ApiResult<Reply> {
-        let options = ListOptions::of_watch(query)?;
-        let selection = self.selection(&request.kind, query)?.named(&request.name);
-        let wants_initial = options.send_initial_events;
-        let revision = match options.resource_version {
-            None => 0,
-            Some(text) => parse_version_field(text).map_err(ApiError::internal)?,
-        };
-        let bookmarks = query.flag("allowWatchBookmarks");
-        let timeout_seconds = options.timeout_seconds;
-        let mut follow = self.new_follow(request, timeout_seconds, selection, read_view);
-        if bookmarks {
-            follow.schedule_bookmark(Instant::now());
-        }
-        follow.representation = representation;
-        let start = match (wants_initial, revision) {
-            (Some(true), _) | (None, 0) => Start::Now,
-            _ => Start::After(revision),
-        };
-        match start {
-            Start::Now => {
-                // A watch with initial events but no version starts at the newest state.
-                let wanted = match (wants_initial, options.resource_version) {
-                    (Some(true), None) => self.store().revision(),
-                    _ => revision,
-                };
-                let seen = self
-                    .wait_for_revision(wanted, timeout_seconds, &follow.read_view)
-                    .await;
-                match seen {
-                    Ok(horizon) => {
-                        follow.send_initial(horizon, wants_initial == Some(true) && bookmarks);
-                    }
-                    Err(err) => follow.end_with(&err),
-                }
-            }
-            Start::After(0) => {
-                let newest = self.store().revision();
-                follow.cursor = follow.read_view.horizon(newest).unwrap_or(newest);
-            }
-            Start::After(revision) => {
-                follow.cursor = revision;
-                let floor = self.watch_floor().load(Ordering::Relaxed);
-                let oldest = match self.store().check_reach(revision) {
-                    Err(compacted) => Some(compacted.oldest.max(floor)),
-                    Ok(()) => (revision < floor).then_some(floor),
-                };
-                if let Some(oldest) = oldest {
-                    follow.end_with(&too_old(revision, oldest));
-                }
-            }
-        }
-        let lines = stream::unfold(follow, |mut follow| async move {
-            let chunk = follow.next().await?;
-            Some((Ok::<Bytes, BoxError>(chunk), follow))
-        });
-        Ok(reply::stream(lines))
+/// Watches a collection.
+pub(crate) async fn watch(
+    reads: &Arc<Reads>,
+    request: &ResourceRequest,
+    query: &Query,
+    representation: Representation,
+    read_view: ReadView,
+) -> ApiResult<Reply> {
+    let options = ListOptions::of_watch(query)?;
+    let selection = handlers::selection(reads, &request.kind, query)?.named(&request.name);
+    let wants_initial = options.send_initial_events;
+    let revision = match options.resource_version {
+        None => 0,
+        Some(text) => parse_version_field(text).map_err(ApiError::internal)?,
+    };
+    let bookmarks = query.flag("allowWatchBookmarks");
+    let timeout_seconds = options.timeout_seconds;
+    let mut follow = new_follow(reads, request, timeout_seconds, selection, read_view);
+    if bookmarks {
+        follow.schedule_bookmark(Instant::now());
     }
-
-    fn new_follow(
-        &self,
-        request: &ResourceRequest,
-        timeout_seconds: Option<i64>,
-        selection: Selection,
-        read_view: ReadView,
-    ) -> Follow {
-        let now = Instant::now();
-        let timeout = match timeout_seconds {
-            Some(seconds) if seconds > 0 => seconds.unsigned_abs(),
-            Some(seconds) if seconds < 0 => 0,
-            _ => {
-                let extra = self
-                    .with_random(|random| random.timeouts.random_range(0..DEFAULT_TIMEOUT_SECONDS));
-                DEFAULT_TIMEOUT_SECONDS + extra
+    follow.representation = representation;
+    let start = match (wants_initial, revision) {
+        (Some(true), _) | (None, 0) => Start::Now,
+        _ => Start::After(revision),
+    };
+    match start {
+        Start::Now => {
+            // A watch with initial events but no version starts at the newest state.
+            let wanted = match (wants_initial, options.resource_version) {
+                (Some(true), None) => reads.store.revision(),
+                _ => revision,
+            };
+            let seen =
+                handlers::wait_for_revision(reads, wanted, timeout_seconds, &follow.read_view)
+                    .await;
+            match seen {
+                Ok(horizon) => {
+                    follow.send_initial(horizon, wants_initial == Some(true) && bookmarks);
+                }
+                Err(err) => follow.end_with(&err),
             }
-        };
-        let deadline = later(now, Duration::from_secs(timeout));
-        Follow {
-            server: self.clone(),
-            request: request.clone(),
-            selection,
-            cursor: 0,
-            revisions: self.store().subscribe(),
-            pending: None,
-            ended: false,
-            deadline,
-            next_bookmark: None,
-            stopping: self.stopping(),
-            representation: Representation::Whole,
-            columns_sent: false,
-            views: read_view.faults.watch_changes(),
-            read_view,
         }
+        Start::After(0) => {
+            let newest = reads.store.revision();
+            follow.cursor = follow.read_view.horizon(newest).unwrap_or(newest);
+        }
+        Start::After(revision) => {
+            follow.cursor = revision;
+            let floor = reads.watch_floor();
+            let oldest = match reads.store.check_reach(revision) {
+                Err(compacted) => Some(compacted.oldest.max(floor)),
+                Ok(()) => (revision < floor).then_some(floor),
+            };
+            if let Some(oldest) = oldest {
+                follow.end_with(&too_old(revision, oldest));
+            }
+        }
+    }
+    let lines = stream::unfold(follow, |mut follow| async move {
+        let chunk = follow.next().await?;
+        Some((Ok::<Bytes, BoxError>(chunk), follow))
+    });
+    Ok(reply::stream(lines))
+}
+
+fn new_follow(
+    reads: &Arc<Reads>,
+    request: &ResourceRequest,
+    timeout_seconds: Option<i64>,
+    selection: Selection,
+    read_view: ReadView,
+) -> Follow {
+    let now = Instant::now();
+    let timeout = match timeout_seconds {
+        Some(seconds) if seconds > 0 => seconds.unsigned_abs(),
+        Some(seconds) if seconds < 0 => 0,
+        _ => reads.watch_timeout(),
+    };
+    let deadline = later(now, Duration::from_secs(timeout));
+    Follow {
+        reads: Arc::clone(reads),
+        request: request.clone(),
+        selection,
+        cursor: 0,
+        revisions: reads.store.subscribe(),
+        pending: None,
+        ended: false,
+        deadline,
+        next_bookmark: None,
+        stopping: reads.stopping.clone(),
+        representation: Representation::Whole,
+        columns_sent: false,
+        views: read_view.faults.watch_changes(),
+        read_view,
     }
 }
 
 impl Follow {
     fn schedule_bookmark(&mut self, now: Instant) {
-        let interval = self.server.config().bookmark_interval;
+        let interval = self.reads.bookmark_interval;
         let regular = later(now, interval);
         let last = self
             .deadline
@@ -208,7 +198,7 @@ impl Follow {
 
     fn send_initial(&mut self, horizon: Option<u64>, with_end: bool) {
         let kind = &Arc::clone(&self.request.kind);
-        let (store, namespace) = (self.server.store(), &self.request.namespace);
+        let (store, namespace) = (&self.reads.store, &self.request.namespace);
         let all = Collection::new(&kind.storage, namespace);
         let (revision, objects) = match horizon {
             None => store.list(&kind.storage, namespace),
@@ -260,8 +250,7 @@ impl Follow {
             let horizon = self.read_view.horizon(newest).unwrap_or(u64::MAX);
             let mut events = Vec::new();
             if horizon > self.cursor {
-                let store = self.server.store();
-                let (until, found) = store.events_after(self.cursor, BATCH_MAX).ok()?;
+                let (until, found) = self.reads.store.events_after(self.cursor, BATCH_MAX).ok()?;
                 self.cursor = until.min(horizon);
                 events = found;
                 events.retain(|entry| entry.revision <= horizon);
@@ -293,7 +282,7 @@ impl Follow {
         let Some(watched) = &kind.custom else {
             return false;
         };
-        let index = self.server.custom_kinds();
+        let index = self.reads.custom_kinds();
         let served = index.by_resource(&kind.group, &kind.version, &kind.plural);
         let served = served.and_then(|row| row.custom.as_ref());
         !served.is_some_and(|served| served.is_same_definition(watched))
@@ -373,7 +362,7 @@ impl Follow {
             }
         };
         let kind = &self.request.kind;
-        let now = self.server.clock().now();
+        let now = self.reads.clock().now();
         let Ok(mut shown) = self.representation.body(kind, text, now) else {
             self.ended = true;
             return;

@@ -7,30 +7,21 @@ mod tracking;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use kube_apimachinery::time;
 use kube_test_control_plane_api::custom::{self, DEFINITIONS};
 use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait, registry_key, stored};
 use kube_test_control_plane_api::members::{object_mut, set_or_remove};
-use kube_test_control_plane_api::object::{Draft, Key, Object};
+use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{defaults, events};
-use rand::RngExt;
+use kube_test_control_plane_store::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::{Writes, now_text};
 
+pub(crate) use decoding::{check_patch, decode, normalize, undecodable};
 pub(crate) use stored_size::check_stored_size;
-pub(crate) use tracking::{keep_reset, keep_times, served_value};
-
-/// The characters of generated names: no vowels, no ambiguous digits.
-const SAFE_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-
-/// Length of the generated part of a name.
-const SUFFIX_LEN: usize = 5;
-
-/// Limit of the prefix of a generated name; longer ones are truncated.
-const PREFIX_MAX: usize = 63 - SUFFIX_LEN;
+pub(crate) use tracking::{keep_reset, keep_times, served_value, track};
 
 /// Returns the text of a stored object in the form that `kind` serves.
 ///
@@ -81,96 +72,65 @@ pub(crate) struct Written {
     pub warnings: Vec<String>,
 }
 
-impl ApiServer {
-    /// Returns the key of a requested object.
-    pub(crate) fn key(request: &ResourceRequest) -> Key {
-        Key::new(&request.kind, &request.namespace, &request.name)
+/// Prepares a new object: identity, empty status, defaults.
+pub(crate) fn prepare_create(
+    writes: &Writes,
+    kind: &Arc<Kind>,
+    namespace: &str,
+    draft: &mut Draft,
+) {
+    let uid = writes.random.new_uid();
+    let now = now_text(writes.reads.clock());
+    let metadata = draft.metadata_mut();
+    for member in [
+        "selfLink",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "resourceVersion",
+    ] {
+        metadata.remove(member);
     }
+    if kind.namespaced {
+        metadata.insert("namespace".to_owned(), json!(namespace));
+    } else {
+        metadata.remove("namespace");
+    }
+    metadata.insert("uid".to_owned(), json!(uid));
+    metadata.insert("creationTimestamp".to_owned(), json!(now));
+    if kind.has(Trait::Generation) {
+        metadata.insert("generation".to_owned(), json!(1));
+    }
+    if kind.serves(Subresource::Status)
+        && &*kind.storage != "nodes"
+        && let Some(map) = draft.value.as_object_mut()
+    {
+        map.remove("status");
+    }
+    let is_labelled = defaults::is_labelled(&draft.value);
+    defaults::set_defaults(kind, writes.reads.behaviour().gates, draft);
+    if &*kind.storage == DEFINITIONS {
+        custom::note_stored_version(&mut draft.value);
+    }
+    match &*kind.storage {
+        "daemonsets" => defaults::count_templates(&mut draft.value, None),
+        "jobs" => defaults::select_own_pods(&mut draft.value, !is_labelled),
+        "persistentvolumes" => {
+            let status = object_mut(&mut draft.value, "status");
+            status.insert("lastPhaseTransitionTime".to_owned(), json!(now));
+        }
+        _ => {}
+    }
+}
 
-    /// Returns the current time in the API's format.
-    pub(crate) fn now_text(&self) -> String {
-        time::format_seconds(self.clock().now())
+/// Records the time of a volume's phase change, unless the client sets it.
+pub(crate) fn note_phase(clock: &dyn Clock, kind: &Kind, new: &mut Draft, old: &Draft) {
+    let is_same = |pointer: &str| new.value.pointer(pointer) == old.value.pointer(pointer);
+    let time = "/status/lastPhaseTransitionTime";
+    if &*kind.storage != "persistentvolumes" || is_same("/status/phase") || !is_same(time) {
+        return;
     }
-
-    /// Returns a new uid.
-    pub(crate) fn new_uid(&self) -> String {
-        let bits: u128 = self.with_random(|random| random.uids.random());
-        uuid::Builder::from_random_bytes(bits.to_be_bytes())
-            .into_uuid()
-            .to_string()
-    }
-
-    /// Returns a name with the prefix `prefix`.
-    pub(crate) fn generate_name(&self, prefix: &str) -> String {
-        let mut end = prefix.len().min(PREFIX_MAX);
-        while !prefix.is_char_boundary(end) {
-            end -= 1;
-        }
-        let mut name = prefix[..end].to_owned();
-        self.with_random(|random| {
-            for _ in 0..SUFFIX_LEN {
-                let index = random.names.random_range(0..SAFE_ALPHABET.len());
-                name.push(char::from(SAFE_ALPHABET[index]));
-            }
-        });
-        name
-    }
-
-    /// Prepares a new object: identity, empty status, defaults.
-    pub(crate) fn prepare_create(&self, kind: &Arc<Kind>, namespace: &str, draft: &mut Draft) {
-        let uid = self.new_uid();
-        let now = self.now_text();
-        let metadata = draft.metadata_mut();
-        for member in [
-            "selfLink",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "resourceVersion",
-        ] {
-            metadata.remove(member);
-        }
-        if kind.namespaced {
-            metadata.insert("namespace".to_owned(), json!(namespace));
-        } else {
-            metadata.remove("namespace");
-        }
-        metadata.insert("uid".to_owned(), json!(uid));
-        metadata.insert("creationTimestamp".to_owned(), json!(now));
-        if kind.has(Trait::Generation) {
-            metadata.insert("generation".to_owned(), json!(1));
-        }
-        if kind.serves(Subresource::Status)
-            && &*kind.storage != "nodes"
-            && let Some(map) = draft.value.as_object_mut()
-        {
-            map.remove("status");
-        }
-        let is_labelled = defaults::is_labelled(&draft.value);
-        defaults::set_defaults(kind, self.feature_gates(), draft);
-        if &*kind.storage == DEFINITIONS {
-            custom::note_stored_version(&mut draft.value);
-        }
-        match &*kind.storage {
-            "daemonsets" => defaults::count_templates(&mut draft.value, None),
-            "jobs" => defaults::select_own_pods(&mut draft.value, !is_labelled),
-            "persistentvolumes" => {
-                let status = object_mut(&mut draft.value, "status");
-                status.insert("lastPhaseTransitionTime".to_owned(), json!(now));
-            }
-            _ => {}
-        }
-    }
-
-    /// Records the time of a volume's phase change, unless the client sets it.
-    pub(crate) fn note_phase(&self, kind: &Kind, new: &mut Draft, old: &Draft) {
-        let is_same = |pointer: &str| new.value.pointer(pointer) == old.value.pointer(pointer);
-        let time = "/status/lastPhaseTransitionTime";
-        if &*kind.storage != "persistentvolumes" || is_same("/status/phase") || !is_same(time) {
-            return;
-        }
-        let now = json!(self.now_text());
-        object_mut(&mut new.value, "status").insert("lastPhaseTransitionTime".to_owned(), now);
-    }
+    let now = json!(now_text(clock));
+    object_mut(&mut new.value, "status").insert("lastPhaseTransitionTime".to_owned(), now);
 }
 
 /// Checks the namespace of a new object against the URL. The namespace `default` matches an empty

@@ -6,76 +6,71 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
+use super::service_account::verify_token;
 use crate::auth::{AuthorizationMode, Identity, Peer, Sender, TOKEN_ISSUER as ISSUER, TokenUser};
-use crate::server::ApiServer;
+use crate::state::Access;
 
-impl ApiServer {
-    /// Issues a bearer token for a user. It is valid while the server runs.
-    pub fn issue_token(&self, identity: &Identity) -> String {
-        let token = self.new_uid();
-        self.issued_tokens().insert(&token, identity.clone());
-        token
-    }
+/// Issues a bearer token for a user. It is valid while the server runs.
+pub(crate) fn issue_token(access: &Access, identity: &Identity) -> String {
+    let token = access.random.new_uid();
+    access.issued_tokens.insert(&token, identity.clone());
+    token
+}
 
-    /// Returns the sender of a request.
-    ///
-    /// # Errors
-    ///
-    /// 401 for an unknown token, and for missing credentials in mode `AlwaysAllow`.
-    pub(crate) fn authenticate(
-        &self,
-        headers: &HeaderMap,
-        sender: &Sender,
-    ) -> ApiResult<Arc<Identity>> {
-        if let Sender::Peer(Peer {
-            certificate: Some(identity),
-        }) = sender
-        {
-            return Ok(Arc::new(identity.clone().authenticated()));
-        }
-        if let Some(token) = bearer_token(headers) {
-            let shown = self.token_user(token, &[ISSUER]);
-            let shown = shown.map_err(|_| ApiError::unauthorized())?;
-            return Ok(Arc::new(shown.identity));
-        }
-        match sender {
-            Sender::Process(identity) if !headers.contains_key(AUTHORIZATION) => {
-                Ok(Arc::clone(identity))
-            }
-            _ if self
-                .config()
-                .authorization
-                .has(AuthorizationMode::AlwaysAllow) =>
-            {
-                Err(ApiError::unauthorized())
-            }
-            _ => Ok(Arc::new(Identity::anonymous())),
-        }
+/// Returns the sender of a request.
+///
+/// # Errors
+///
+/// 401 for an unknown token, and for missing credentials in mode `AlwaysAllow`.
+pub(crate) fn authenticate(
+    access: &Access,
+    headers: &HeaderMap,
+    sender: &Sender,
+) -> ApiResult<Arc<Identity>> {
+    if let Sender::Peer(Peer {
+        certificate: Some(identity),
+    }) = sender
+    {
+        return Ok(Arc::new(identity.clone().authenticated()));
     }
+    if let Some(token) = bearer_token(headers) {
+        let shown = token_user(access, token, &[ISSUER]);
+        let shown = shown.map_err(|_| ApiError::unauthorized())?;
+        return Ok(Arc::new(shown.identity));
+    }
+    match sender {
+        Sender::Process(identity) if !headers.contains_key(AUTHORIZATION) => {
+            Ok(Arc::clone(identity))
+        }
+        _ if access.authorization.has(AuthorizationMode::AlwaysAllow) => {
+            Err(ApiError::unauthorized())
+        }
+        _ => Ok(Arc::new(Identity::anonymous())),
+    }
+}
 
-    /// Returns the user of a token that is valid for one of the audiences.
-    ///
-    /// # Errors
-    ///
-    /// The reason why the token is invalid, if there is one to report.
-    pub(crate) fn token_user(
-        &self,
-        token: &str,
-        audiences: &[&str],
-    ) -> Result<TokenUser, Option<String>> {
-        let listed = self.config().tokens.get(token).cloned();
-        let known = listed.or_else(|| self.issued_tokens().get(token));
-        let mut shown = match known {
-            // Such tokens have no audiences, so they are for this server.
-            Some(identity) if audiences.contains(&ISSUER) => TokenUser {
-                identity,
-                audiences: vec![ISSUER.to_owned()],
-            },
-            _ => self.verify_token(token, audiences)?,
-        };
-        shown.identity = shown.identity.authenticated();
-        Ok(shown)
-    }
+/// Returns the user of a token that is valid for one of the audiences.
+///
+/// # Errors
+///
+/// The reason why the token is invalid, if there is one to report.
+pub(crate) fn token_user(
+    access: &Access,
+    token: &str,
+    audiences: &[&str],
+) -> Result<TokenUser, Option<String>> {
+    let listed = access.tokens.get(token).cloned();
+    let known = listed.or_else(|| access.issued_tokens.get(token));
+    let mut shown = match known {
+        // Such tokens have no audiences, so they are for this server.
+        Some(identity) if audiences.contains(&ISSUER) => TokenUser {
+            identity,
+            audiences: vec![ISSUER.to_owned()],
+        },
+        _ => verify_token(access, token, audiences)?,
+    };
+    shown.identity = shown.identity.authenticated();
+    Ok(shown)
 }
 
 /// Returns the token of a header `Authorization: Bearer TOKEN`; other schemes are ignored.

@@ -9,6 +9,7 @@ use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::status::ApiResult;
 use serde_json::Value;
 
+use super::authorize::decide;
 use crate::auth::attributes::{Attributes, Resource};
 use crate::auth::forbidden::forbidden_object;
 use crate::auth::identity::{Identity, MASTERS};
@@ -16,111 +17,109 @@ use crate::auth::rbac::PolicyRule;
 use crate::auth::rbac::index::RoleRef;
 use crate::auth::rbac::rule::{ALL, covers_path, quoted};
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::Access;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-impl ApiServer {
-    /// Checks a write of a role or a binding; `old` is the stored object.
-    ///
-    /// # Errors
-    ///
-    /// 403 with the permissions that the sender lacks, 404 for a binding to a missing role.
-    ///
-    /// Upstream: the `policybased` storages.
-    pub(crate) fn check_escalation(
-        &self,
-        request: &ResourceRequest,
-        new: &Draft,
-        old: Option<&Draft>,
-    ) -> ApiResult<()> {
-        let kind = &request.kind;
-        let Some(user) = request.user.as_deref().filter(|user| !user.is_in(MASTERS)) else {
-            return Ok(());
-        };
-        if !is_policy(&kind.storage) || old.is_some_and(|old| is_only_mutating_gc_fields(new, old))
-        {
-            return Ok(());
-        }
-        let name = new.metadata().name();
-        if let Some(role) = new.value.get("roleRef") {
-            let role: RoleRef = serde_json::from_value(role.clone()).unwrap_or_default();
-            let resource = role.resource().unwrap_or_default();
-            if self.may(user, "bind", resource, &request.namespace, &role.name) {
-                return Ok(());
-            }
-            let rules = self.policy_index().rules_of(&role, &request.namespace)?;
-            return self.confirm(user, request, name, &rules);
-        }
-        // The URL of a create lacks the name, and the permission is checked with the URL's name.
-        let named = match request.verb {
-            Verb::Create => "",
-            _ => request.name.as_str(),
-        };
-        if self.may(user, "escalate", &kind.plural, &request.namespace, named) {
-            return Ok(());
-        }
-        self.confirm(user, request, name, &rules_of(new))?;
-        if aggregates(new) || old.is_some_and(aggregates) {
-            let why = "must have cluster-admin privileges to use the aggregationRule";
-            self.confirm(user, request, name, &everything())
-                .map_err(|_| forbidden_object(&kind.group, &kind.plural, name, why))?;
-        }
-        Ok(())
+/// Checks a write of a role or a binding; `old` is the stored object.
+///
+/// # Errors
+///
+/// 403 with the permissions that the sender lacks, 404 for a binding to a missing role.
+///
+/// Upstream: the `policybased` storages.
+pub(crate) fn check_escalation(
+    access: &Access,
+    request: &ResourceRequest,
+    new: &Draft,
+    old: Option<&Draft>,
+) -> ApiResult<()> {
+    let kind = &request.kind;
+    let Some(user) = request.user.as_deref().filter(|user| !user.is_in(MASTERS)) else {
+        return Ok(());
+    };
+    if !is_policy(&kind.storage) || old.is_some_and(|old| is_only_mutating_gc_fields(new, old)) {
+        return Ok(());
     }
+    let name = new.metadata().name();
+    let may = |verb: &str, resource: &str, name: &str| {
+        may(access, user, &request.namespace, (verb, resource, name))
+    };
+    if let Some(role) = new.value.get("roleRef") {
+        let role: RoleRef = serde_json::from_value(role.clone()).unwrap_or_default();
+        let resource = role.resource().unwrap_or_default();
+        if may("bind", resource, &role.name) {
+            return Ok(());
+        }
+        let rules = access.policy_index().rules_of(&role, &request.namespace)?;
+        return confirm(access, user, request, name, &rules);
+    }
+    // The URL of a create lacks the name, and the permission is checked with the URL's name.
+    let named = match request.verb {
+        Verb::Create => "",
+        _ => request.name.as_str(),
+    };
+    if may("escalate", &kind.plural, named) {
+        return Ok(());
+    }
+    confirm(access, user, request, name, &rules_of(new))?;
+    if aggregates(new) || old.is_some_and(aggregates) {
+        let why = "must have cluster-admin privileges to use the aggregationRule";
+        confirm(access, user, request, name, &everything())
+            .map_err(|_| forbidden_object(&kind.group, &kind.plural, name, why))?;
+    }
+    Ok(())
+}
 
-    /// Reports whether the user has a verb on a role, cluster-wide or in the namespace.
-    fn may(
-        &self,
-        user: &Identity,
-        verb: &str,
-        resource: &str,
-        namespace: &str,
-        name: &str,
-    ) -> bool {
-        let wanted = Attributes::resource(
-            verb,
-            Resource {
-                group: GROUP.into(),
-                plural: resource.into(),
-                namespace: namespace.into(),
-                name: name.into(),
-                ..Resource::default()
-            },
-        );
-        self.decide(user, &wanted).is_allowed()
-    }
+/// Reports whether the user has a verb on a role, cluster-wide or in the namespace.
+fn may(
+    access: &Access,
+    user: &Identity,
+    namespace: &str,
+    (verb, resource, name): (&str, &str, &str),
+) -> bool {
+    let wanted = Attributes::resource(
+        verb,
+        Resource {
+            group: GROUP.into(),
+            plural: resource.into(),
+            namespace: namespace.into(),
+            name: name.into(),
+            ..Resource::default()
+        },
+    );
+    decide(access, user, &wanted).is_allowed()
+}
 
-    /// Rejects a grant of permissions that the user lacks.
-    ///
-    /// Upstream: `ConfirmNoEscalation`.
-    fn confirm(
-        &self,
-        user: &Identity,
-        request: &ResourceRequest,
-        name: &str,
-        granted: &[PolicyRule],
-    ) -> ApiResult<()> {
-        let grants = self.policy_index().grants(user, &request.namespace);
-        let owned: Vec<&PolicyRule> = grants.rules().collect();
-        let missing = missing(&owned, granted);
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let lines: BTreeSet<String> = missing.iter().map(PolicyRule::compact).collect();
-        let lines: Vec<String> = lines.into_iter().collect();
-        let mut why = format!(
-            "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
-            user.name,
-            quoted(&user.groups),
-            lines.join("\n")
-        );
-        if let Some(errors) = grants.errors(true) {
-            why = format!("{why}; resolution errors: [{errors}]");
-        }
-        let kind = &request.kind;
-        Err(forbidden_object(&kind.group, &kind.plural, name, &why))
+/// Rejects a grant of permissions that the user lacks.
+///
+/// Upstream: `ConfirmNoEscalation`.
+fn confirm(
+    access: &Access,
+    user: &Identity,
+    request: &ResourceRequest,
+    name: &str,
+    granted: &[PolicyRule],
+) -> ApiResult<()> {
+    let grants = access.policy_index().grants(user, &request.namespace);
+    let owned: Vec<&PolicyRule> = grants.rules().collect();
+    let missing = missing(&owned, granted);
+    if missing.is_empty() {
+        return Ok(());
     }
+    let lines: BTreeSet<String> = missing.iter().map(PolicyRule::compact).collect();
+    let lines: Vec<String> = lines.into_iter().collect();
+    let mut why = format!(
+        "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
+        user.name,
+        quoted(&user.groups),
+        lines.join("\n")
+    );
+    if let Some(errors) = grants.errors(true) {
+        why = format!("{why}; resolution errors: [{errors}]");
+    }
+    let kind = &request.kind;
+    Err(forbidden_object(&kind.group, &kind.plural, name, &why))
 }
 
 fn rules_of(role: &Draft) -> Vec<PolicyRule> {

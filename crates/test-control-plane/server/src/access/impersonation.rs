@@ -10,6 +10,7 @@ use http::HeaderMap;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{query, validation};
 
+use super::authorize::{authorize, decide};
 use crate::auth::attributes::{Attributes, Resource};
 use crate::auth::forbidden::forbidden;
 use crate::auth::identity::{
@@ -17,7 +18,7 @@ use crate::auth::identity::{
     service_account_groups, split_service_account,
 };
 use crate::incoming::Incoming;
-use crate::server::ApiServer;
+use crate::state::Access;
 
 const PREFIX: &str = "impersonate-";
 const USER: &str = "impersonate-user";
@@ -108,98 +109,101 @@ fn valid_node(user: &str) -> Option<&str> {
     node_name(user).filter(|name| validation::is_subdomain(name))
 }
 
-impl ApiServer {
-    /// Returns the user in the impersonation headers, if any.
-    ///
-    /// # Errors
-    ///
-    /// 400 for headers without a user name, 403 if the sender may not impersonate the user.
-    ///
-    /// Upstream: `WithConstrainedImpersonation`.
-    pub(crate) fn impersonate(
-        &self,
-        sender: &Identity,
-        incoming: &Incoming,
-    ) -> ApiResult<Option<Arc<Identity>>> {
-        let Some(wanted) = wanted(&incoming.headers)? else {
-            return Ok(None);
-        };
-        let attributes = &Attributes::of(&incoming.method, &incoming.path, &incoming.query);
-        let mut refusal = None;
-        for mode in MODES.into_iter().filter(|mode| mode.fits(sender, &wanted)) {
-            match self.check(mode, sender, &wanted, attributes) {
-                Ok(()) => return Ok(Some(Arc::new(acting(mode, wanted)))),
-                Err(err) => refusal = refusal.or(Some(err)),
-            }
+/// Returns the user in the impersonation headers, if any.
+///
+/// # Errors
+///
+/// 400 for headers without a user name, 403 if the sender may not impersonate the user.
+///
+/// Upstream: `WithConstrainedImpersonation`.
+pub(crate) fn impersonate(
+    access: &Access,
+    sender: &Identity,
+    incoming: &Incoming,
+) -> ApiResult<Option<Arc<Identity>>> {
+    let Some(wanted) = wanted(&incoming.headers)? else {
+        return Ok(None);
+    };
+    let attributes = &Attributes::of(&incoming.method, &incoming.path, &incoming.query);
+    let mut refusal = None;
+    for mode in MODES.into_iter().filter(|mode| mode.fits(sender, &wanted)) {
+        match check(access, mode, sender, &wanted, attributes) {
+            Ok(()) => return Ok(Some(Arc::new(acting(mode, wanted)))),
+            Err(err) => refusal = refusal.or(Some(err)),
         }
-        Err(refusal.unwrap_or_else(|| ApiError::internal("all impersonation modes failed")))
     }
+    Err(refusal.unwrap_or_else(|| ApiError::internal("all impersonation modes failed")))
+}
 
-    /// Checks all permissions that a mode needs.
-    fn check(
-        &self,
-        mode: Mode,
-        sender: &Identity,
-        wanted: &Identity,
-        attributes: &Attributes<'_>,
-    ) -> ApiResult<()> {
-        if mode != Mode::Legacy {
-            let verb = format!("impersonate-on:{}:{}", mode.name(), attributes.verb);
-            self.authorize(sender, &attributes.with_verb(verb))?;
-        }
-        let ask = |resource: Resource<'_>| {
-            self.authorize(sender, &Attributes::resource(mode.verb(), resource))
-        };
-        ask(user_resource(mode, &wanted.name))?;
-        if !wanted.uid.is_empty() {
-            ask(named(AUTHENTICATION, "uids", &wanted.uid))?;
-        }
-        self.check_groups(mode, sender, wanted)?;
-        self.check_extra(mode, sender, wanted)
+/// Checks all permissions that a mode needs.
+fn check(
+    access: &Access,
+    mode: Mode,
+    sender: &Identity,
+    wanted: &Identity,
+    attributes: &Attributes<'_>,
+) -> ApiResult<()> {
+    if mode != Mode::Legacy {
+        let verb = format!("impersonate-on:{}:{}", mode.name(), attributes.verb);
+        authorize(access, sender, &attributes.with_verb(verb))?;
     }
+    let ask = |resource: Resource<'_>| {
+        authorize(access, sender, &Attributes::resource(mode.verb(), resource))
+    };
+    ask(user_resource(mode, &wanted.name))?;
+    if !wanted.uid.is_empty() {
+        ask(named(AUTHENTICATION, "uids", &wanted.uid))?;
+    }
+    check_groups(access, mode, sender, wanted)?;
+    check_extra(access, mode, sender, wanted)
+}
 
-    fn check_groups(&self, mode: Mode, sender: &Identity, wanted: &Identity) -> ApiResult<()> {
-        let groups = &wanted.groups;
-        let on = |name| Attributes::resource(mode.verb(), named(mode.group(), "groups", name));
-        if mode != Mode::Legacy {
-            if groups.iter().any(String::is_empty) {
-                let why = "impersonating the empty string group is not allowed";
-                return Err(forbidden(sender, &on(""), why));
-            }
-            if wanted.is_in(MASTERS) {
-                let why = "impersonating the system:masters group is not allowed";
-                return Err(forbidden(sender, &on(MASTERS), why));
-            }
-            if groups.len() >= MANY && self.decide(sender, &on("*")).is_allowed() {
-                return Ok(());
-            }
+fn check_groups(
+    access: &Access,
+    mode: Mode,
+    sender: &Identity,
+    wanted: &Identity,
+) -> ApiResult<()> {
+    let groups = &wanted.groups;
+    let on = |name| Attributes::resource(mode.verb(), named(mode.group(), "groups", name));
+    if mode != Mode::Legacy {
+        if groups.iter().any(String::is_empty) {
+            let why = "impersonating the empty string group is not allowed";
+            return Err(forbidden(sender, &on(""), why));
         }
-        groups
-            .iter()
-            .try_for_each(|group| self.authorize(sender, &on(group)))
+        if wanted.is_in(MASTERS) {
+            let why = "impersonating the system:masters group is not allowed";
+            return Err(forbidden(sender, &on(MASTERS), why));
+        }
+        if groups.len() >= MANY && decide(access, sender, &on("*")).is_allowed() {
+            return Ok(());
+        }
     }
+    groups
+        .iter()
+        .try_for_each(|group| authorize(access, sender, &on(group)))
+}
 
-    fn check_extra(&self, mode: Mode, sender: &Identity, wanted: &Identity) -> ApiResult<()> {
-        let on = |key, value| {
-            let resource = Resource {
-                subresource: key,
-                ..named(AUTHENTICATION, "userextras", value)
-            };
-            Attributes::resource(mode.verb(), resource)
+fn check_extra(access: &Access, mode: Mode, sender: &Identity, wanted: &Identity) -> ApiResult<()> {
+    let on = |key, value| {
+        let resource = Resource {
+            subresource: key,
+            ..named(AUTHENTICATION, "userextras", value)
         };
-        let values = wanted.extra.iter();
-        let mut values = values.flat_map(|(key, values)| values.iter().map(move |v| (key, v)));
-        if mode != Mode::Legacy {
-            if let Some(why) = flaw_of_extra(wanted) {
-                return Err(forbidden(sender, &on("".into(), ""), &why));
-            }
-            let many = values.clone().count() >= MANY;
-            if many && self.decide(sender, &on("*".into(), "*")).is_allowed() {
-                return Ok(());
-            }
+        Attributes::resource(mode.verb(), resource)
+    };
+    let values = wanted.extra.iter();
+    let mut values = values.flat_map(|(key, values)| values.iter().map(move |v| (key, v)));
+    if mode != Mode::Legacy {
+        if let Some(why) = flaw_of_extra(wanted) {
+            return Err(forbidden(sender, &on("".into(), ""), &why));
         }
-        values.try_for_each(|(key, value)| self.authorize(sender, &on(key.into(), value)))
+        let many = values.clone().count() >= MANY;
+        if many && decide(access, sender, &on("*".into(), "*")).is_allowed() {
+            return Ok(());
+        }
     }
+    values.try_for_each(|(key, value)| authorize(access, sender, &on(key.into(), value)))
 }
 
 /// Returns the effective user, with the implicit groups.

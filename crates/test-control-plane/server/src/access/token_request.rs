@@ -8,9 +8,10 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError, detai
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::service_account::find;
 use crate::auth::service_account::{Bound, Claims, ISSUER, Reference};
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::{Access, Reads};
 
 /// Default lifetime of a token in seconds.
 const DEFAULT_SECONDS: i64 = 3600;
@@ -37,135 +38,138 @@ struct BoundObject {
     uid: String,
 }
 
-impl ApiServer {
-    /// Creates a token for the request's service account and returns the completed request.
-    ///
-    /// # Errors
-    ///
-    /// 404 for a missing account or bound object, 422 for a lifetime out of range, 409 for a bound
-    /// object with another uid.
-    ///
-    /// Upstream: `TokenREST.Create`.
-    pub(crate) fn request_token(
-        &self,
-        request: &ResourceRequest,
-        mut draft: Draft,
-    ) -> ApiResult<Value> {
-        check_names(request, &draft)?;
-        let (namespace, name) = (&request.namespace, &request.name);
-        let account = self.find("serviceaccounts", namespace, name);
-        let account = account.ok_or_else(|| ApiError::not_found(&request.kind, name))?;
-        let spec = draft.value.get("spec").cloned().unwrap_or_default();
-        // The decoder has checked the types.
-        let spec: Spec = serde_json::from_value(spec).unwrap_or_default();
-        let seconds = spec.expiration_seconds.unwrap_or(DEFAULT_SECONDS);
-        check_seconds(seconds)?;
-        let mut audiences = spec.audiences.unwrap_or_default();
-        if audiences.is_empty() {
-            audiences.push(ISSUER.to_owned());
-        }
-        let mut bound = Bound {
-            namespace: namespace.clone(),
-            serviceaccount: Reference::to(&account),
-            node: None,
-            pod: None,
-            secret: None,
-        };
-        if let Some(object) = &spec.bound_object_ref {
-            self.bind_token(&mut bound, object)?;
-        }
-        let now = self.clock().now();
-        let claims = Claims::new(bound, audiences.clone(), self.new_uid(), now, seconds);
-        let key = self
-            .token_key()
-            .map_err(|err| ApiError::internal(err.to_string()));
-        let token = serde_json::to_value(&claims)
-            .map_err(|err| ApiError::internal(format!("encoding the claims of a token: {err}")))
-            .and_then(|claims| {
-                let signed = key?.sign(&claims);
-                signed.map_err(|err| ApiError::internal(err.to_string()))
-            })?;
-        let metadata = draft.metadata_mut();
-        for (member, value) in [
-            ("name", json!(name)),
-            ("namespace", json!(namespace)),
-            ("uid", json!(account.metadata().uid())),
-            ("creationTimestamp", json!(time::format_seconds(now))),
-        ] {
-            metadata.insert(member.to_owned(), value);
-        }
-        let spec = object_mut(&mut draft.value, "spec");
-        spec.insert("audiences".to_owned(), json!(audiences));
-        spec.insert("expirationSeconds".to_owned(), json!(seconds));
-        let expires = jiff::Timestamp::from_second(claims.exp).unwrap_or(now);
-        draft.value["status"] = json!({
-            "token": token,
-            "expirationTimestamp": time::format_seconds(expires),
-        });
-        Ok(draft.value)
+/// Creates a token for the request's service account and returns the completed request.
+///
+/// # Errors
+///
+/// 404 for a missing account or bound object, 422 for a lifetime out of range, 409 for a bound
+/// object with another uid.
+///
+/// Upstream: `TokenREST.Create`.
+pub(crate) fn request_token(
+    access: &Access,
+    request: &ResourceRequest,
+    mut draft: Draft,
+) -> ApiResult<Value> {
+    check_names(request, &draft)?;
+    let (namespace, name) = (&request.namespace, &request.name);
+    let account = find(&access.reads, "serviceaccounts", namespace, name);
+    let account = account.ok_or_else(|| ApiError::not_found(&request.kind, name))?;
+    let spec = draft.value.get("spec").cloned().unwrap_or_default();
+    // The decoder has checked the types.
+    let spec: Spec = serde_json::from_value(spec).unwrap_or_default();
+    let seconds = spec.expiration_seconds.unwrap_or(DEFAULT_SECONDS);
+    check_seconds(seconds)?;
+    let mut audiences = spec.audiences.unwrap_or_default();
+    if audiences.is_empty() {
+        audiences.push(ISSUER.to_owned());
     }
+    let mut bound = Bound {
+        namespace: namespace.clone(),
+        serviceaccount: Reference::to(&account),
+        node: None,
+        pod: None,
+        secret: None,
+    };
+    if let Some(object) = &spec.bound_object_ref {
+        bind_token(&access.reads, &mut bound, object)?;
+    }
+    let now = access.reads.clock().now();
+    let claims = Claims::new(
+        bound,
+        audiences.clone(),
+        access.random.new_uid(),
+        now,
+        seconds,
+    );
+    let key = access
+        .token_key()
+        .map_err(|err| ApiError::internal(err.to_string()));
+    let token = serde_json::to_value(&claims)
+        .map_err(|err| ApiError::internal(format!("encoding the claims of a token: {err}")))
+        .and_then(|claims| {
+            let signed = key?.sign(&claims);
+            signed.map_err(|err| ApiError::internal(err.to_string()))
+        })?;
+    let metadata = draft.metadata_mut();
+    for (member, value) in [
+        ("name", json!(name)),
+        ("namespace", json!(namespace)),
+        ("uid", json!(account.metadata().uid())),
+        ("creationTimestamp", json!(time::format_seconds(now))),
+    ] {
+        metadata.insert(member.to_owned(), value);
+    }
+    let spec = object_mut(&mut draft.value, "spec");
+    spec.insert("audiences".to_owned(), json!(audiences));
+    spec.insert("expirationSeconds".to_owned(), json!(seconds));
+    let expires = jiff::Timestamp::from_second(claims.exp).unwrap_or(now);
+    draft.value["status"] = json!({
+        "token": token,
+        "expirationTimestamp": time::format_seconds(expires),
+    });
+    Ok(draft.value)
+}
 
-    /// Binds a token to an object besides its service account.
-    fn bind_token(&self, bound: &mut Bound, object: &BoundObject) -> ApiResult<()> {
-        let BoundObject { kind, name, .. } = object;
-        let (group, version) = object
-            .api_version
-            .split_once('/')
-            .unwrap_or(("", &object.api_version));
-        let storage = match (group, kind.as_str()) {
-            ("", "Pod") => "pods",
-            ("", "Secret") => "secrets",
-            ("", "Node") => "nodes",
-            _ => {
+/// Binds a token to an object besides its service account.
+fn bind_token(reads: &Reads, bound: &mut Bound, object: &BoundObject) -> ApiResult<()> {
+    let BoundObject { kind, name, .. } = object;
+    let (group, version) = object
+        .api_version
+        .split_once('/')
+        .unwrap_or(("", &object.api_version));
+    let storage = match (group, kind.as_str()) {
+        ("", "Pod") => "pods",
+        ("", "Secret") => "secrets",
+        ("", "Node") => "nodes",
+        _ => {
+            return Err(ApiError::bad_request(format!(
+                "cannot bind token to object of type {group}/{version}, Kind={kind}"
+            )));
+        }
+    };
+    let row = kinds::by_storage(storage).ok_or_else(ApiError::no_such_resource)?;
+    let namespace = if row.namespaced { &bound.namespace } else { "" };
+    let found = find(reads, storage, namespace, name);
+    let found = found.ok_or_else(|| ApiError::not_found(row, name))?;
+    let reference = Reference::to(&found);
+    if !object.uid.is_empty() && object.uid != reference.uid {
+        let why = format!(
+            "the UID in the bound object reference ({}) does not match the UID in record. The \
+             object might have been deleted and then recreated",
+            object.uid
+        );
+        return Err(ApiError {
+            details: Some(details(name, "", kind)),
+            ..ApiError::new(
+                409,
+                "Conflict",
+                format!("Operation cannot be fulfilled on {kind} {name:?}: {why}"),
+            )
+        });
+    }
+    match storage {
+        "pods" => {
+            let account = &bound.serviceaccount.name;
+            if found.text("/spec/serviceAccountName") != Some(account) {
                 return Err(ApiError::bad_request(format!(
-                    "cannot bind token to object of type {group}/{version}, Kind={kind}"
+                    "cannot bind token for serviceaccount {account:?} to pod running with \
+                     different serviceaccount name."
                 )));
             }
-        };
-        let row = kinds::by_storage(storage).ok_or_else(ApiError::no_such_resource)?;
-        let namespace = if row.namespaced { &bound.namespace } else { "" };
-        let found = self.find(storage, namespace, name);
-        let found = found.ok_or_else(|| ApiError::not_found(row, name))?;
-        let reference = Reference::to(&found);
-        if !object.uid.is_empty() && object.uid != reference.uid {
-            let why = format!(
-                "the UID in the bound object reference ({}) does not match the UID in record. The \
-                 object might have been deleted and then recreated",
-                object.uid
-            );
-            return Err(ApiError {
-                details: Some(details(name, "", kind)),
-                ..ApiError::new(
-                    409,
-                    "Conflict",
-                    format!("Operation cannot be fulfilled on {kind} {name:?}: {why}"),
-                )
+            let node = found.text("/spec/nodeName").filter(|node| !node.is_empty());
+            bound.node = node.map(|name| Reference {
+                name: name.to_owned(),
+                uid: find(reads, "nodes", "", name)
+                    .map(|node| node.metadata().uid().to_owned())
+                    .unwrap_or_default(),
             });
+            bound.pod = Some(reference);
         }
-        match storage {
-            "pods" => {
-                let account = &bound.serviceaccount.name;
-                if found.text("/spec/serviceAccountName") != Some(account) {
-                    return Err(ApiError::bad_request(format!(
-                        "cannot bind token for serviceaccount {account:?} to pod running with \
-                         different serviceaccount name."
-                    )));
-                }
-                let node = found.text("/spec/nodeName").filter(|node| !node.is_empty());
-                bound.node = node.map(|name| Reference {
-                    name: name.to_owned(),
-                    uid: self
-                        .find("nodes", "", name)
-                        .map(|node| node.metadata().uid().to_owned())
-                        .unwrap_or_default(),
-                });
-                bound.pod = Some(reference);
-            }
-            "secrets" => bound.secret = Some(reference),
-            _ => bound.node = Some(reference),
-        }
-        Ok(())
+        "secrets" => bound.secret = Some(reference),
+        _ => bound.node = Some(reference),
     }
+    Ok(())
 }
 
 fn check_names(request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {

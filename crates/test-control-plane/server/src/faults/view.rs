@@ -1,11 +1,7 @@
 //! Stale reads: responses with an older state, as from a server's watch cache.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
-use super::engine::Faults;
-use super::facts::RequestFacts;
 use super::matcher::RequestMatcher;
 
 /// Selects requests that see an older state. As with a lagging watch cache, this affects watches,
@@ -47,29 +43,5 @@ impl View {
             Self::Behind(revisions) => newest.saturating_sub(revisions).max(1),
             Self::FrozenAt(revision) => revision.min(newest),
         }
-    }
-}
-
-impl Faults {
-    /// Returns the view of a request.
-    pub(crate) fn read_view(&self, facts: Arc<RequestFacts>) -> ReadView {
-        ReadView {
-            faults: self.clone(),
-            facts,
-        }
-    }
-}
-
-/// The view of one request.
-#[derive(Clone, Debug)]
-pub struct ReadView {
-    pub faults: Faults,
-    facts: Arc<RequestFacts>,
-}
-
-impl ReadView {
-    /// Returns the newest revision that the request sees; `None` if it is unlimited.
-    pub(crate) fn horizon(&self, newest: u64) -> Option<u64> {
-        self.faults.horizon(&self.facts, newest)
     }
 }

@@ -6,6 +6,7 @@ use std::future::pending;
 use bytes::Bytes;
 use futures::stream;
 use http_body_util::BodyExt;
+use kube_test_control_plane_api::kinds::Verb;
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_store::clock::later;
 use tokio::sync::watch::Receiver;
@@ -60,13 +61,17 @@ enum Step {
     Wait(Option<Instant>),
 }
 
-/// Applies the rules to a watch; it breaks with its connection.
-pub(super) fn wrap(
+/// Applies the watch rules to a watch's response, which breaks with its connection. Other responses
+/// stay unchanged.
+pub(crate) fn follow(
     faults: &Faults,
     facts: &RequestFacts,
     connection: CancellationToken,
     reply: Reply,
 ) -> Reply {
+    if facts.verb != Some(Verb::Watch) || !reply.status().is_success() {
+        return reply;
+    }
     let (parts, inner) = reply.into_parts();
     let mut changed = faults.watch_changes();
     changed.mark_changed();

@@ -12,179 +12,168 @@ use kube_test_control_plane_api::{defaults, events, warnings};
 use serde_json::Value;
 
 use super::apply_body::Configuration;
-use super::scale::ScaleSource;
-use super::update::Outcome;
-use crate::config::UnknownFields;
+use super::create::create;
+use super::scale::{ScaleSource, update_scale};
+use super::update::{Outcome, commit_update, complete};
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
-use crate::write::{check_name, check_namespace, handled_form, served_value};
+use crate::state::{Behaviour, Reads, Writes, now_text};
+use crate::write::{self, check_name, check_namespace, handled_form, served_value};
 
-impl ApiServer {
-    /// Applies the configuration in a body.
-    pub(crate) fn apply(
-        &self,
-        request: &ResourceRequest,
-        body: &[u8],
-        options: &WriteOptions,
-    ) -> ApiResult<Reply> {
-        let config = Configuration::parse(body)?;
-        let warning = config.warning(options.field_validation)?;
-        let warnings: Vec<String> = warning.into_iter().flat_map(as_warnings).collect();
-        let reply = self.apply_configuration(request, &config, options);
-        reply::with_warnings(reply, &warnings)
+/// Applies the configuration in a body.
+pub(crate) fn apply(
+    writes: &Writes,
+    request: &ResourceRequest,
+    body: &[u8],
+    options: &WriteOptions,
+) -> ApiResult<Reply> {
+    let config = Configuration::parse(body)?;
+    let warning = config.warning(options.field_validation)?;
+    let warnings: Vec<String> = warning.into_iter().flat_map(as_warnings).collect();
+    let reply = apply_configuration(writes, request, &config, options);
+    reply::with_warnings(reply, &warnings)
+}
+
+fn apply_configuration(
+    writes: &Writes,
+    request: &ResourceRequest,
+    config: &Configuration,
+    options: &WriteOptions,
+) -> ApiResult<Reply> {
+    if request.target == Target::Part(Subresource::Scale) {
+        let source = ScaleSource::Apply(&config.value);
+        let text = update_scale(writes, request, &source, options)?;
+        return Ok(reply::json_text(StatusCode::OK, text));
     }
-
-    fn apply_configuration(
-        &self,
-        request: &ResourceRequest,
-        config: &Configuration,
-        options: &WriteOptions,
-    ) -> ApiResult<Reply> {
-        if request.target == Target::Part(Subresource::Scale) {
-            let source = ScaleSource::Apply(&config.value);
-            let text = self.update_scale(request, &source, options)?;
-            return Ok(reply::json_text(StatusCode::OK, text));
-        }
-        loop {
-            let Some(current) = self.store().get(&Self::key(request)) else {
-                match self.apply_to_nothing(request, config, options) {
-                    Err(err) if err.reason == "AlreadyExists" => continue,
-                    created => return created,
-                }
-            };
-            let old = handled_form(stored(&request.kind), &current)?;
-            let mut new = self.applied(request, &old, config, options)?;
-            let warning = warnings::of_owners(&new.value, true);
-            self.complete(request, &old, &mut new);
-            match self.commit_update(request, &current, &old, new, options)? {
-                Outcome::Done(mut written) => {
-                    written.warnings.splice(0..0, warning);
-                    let reply = reply::json_text(StatusCode::OK, written.text);
-                    return reply::with_warnings(Ok(reply), &written.warnings);
-                }
-                Outcome::Raced if names_version(config) => {
-                    return Err(ApiError::modified(stored(&request.kind), &request.name));
-                }
-                Outcome::Raced => {}
+    loop {
+        let Some(current) = writes.store.get(&request.key()) else {
+            match apply_to_nothing(writes, request, config, options) {
+                Err(err) if err.reason == "AlreadyExists" => continue,
+                created => return created,
             }
-        }
-    }
-
-    /// Returns the stored object merged with the configuration.
-    fn applied(
-        &self,
-        request: &ResourceRequest,
-        old: &Draft,
-        config: &Configuration,
-        options: &WriteOptions,
-    ) -> ApiResult<Draft> {
-        let kind = stored(&request.kind);
-        let live = served_value(&request.kind, old);
-        let applied = self.merge(request, Some(&live), config, options)?;
-        let mut new = self.decode_applied(request, applied.object, config)?;
-        if config.value.get("data").is_none() && old.data.is_some() {
-            new.data.clone_from(&old.data);
-        }
-        check_namespace(request, &new)?;
-        check_name(request, &new)?;
-        if new.metadata().resource_version() != old.metadata().resource_version() {
-            return Err(ApiError::modified(kind, &request.name));
-        }
-        let managed = Some(applied.managed_fields);
-        set_or_remove(new.metadata_mut(), "managedFields", managed);
-        Ok(new)
-    }
-
-    /// Creates the object from the configuration.
-    fn apply_to_nothing(
-        &self,
-        request: &ResourceRequest,
-        config: &Configuration,
-        options: &WriteOptions,
-    ) -> ApiResult<Reply> {
-        let kind = stored(&request.kind);
-        let name = &request.name;
-        let applied = self.merge(request, None, config, options)?;
-        let mut new = self.decode_applied(request, applied.object, config)?;
-        let uid = new.metadata().uid();
-        if !uid.is_empty() {
-            let why = format!(
-                "uid mismatch: the provided object specified uid {uid}, and no existing object \
-                 was found"
-            );
-            return Err(ApiError::conflict(kind, name, &why));
-        }
-        check_namespace(request, &new)?;
-        check_name(request, &new)?;
-        if request.target != Target::Object {
-            return Err(ApiError::not_found(kind, name));
-        }
-        let metadata = new.metadata_mut();
-        metadata.remove("resourceVersion");
-        let managed = Some(applied.managed_fields);
-        set_or_remove(metadata, "managedFields", managed);
-        events::to_served(&request.kind, &mut new.value);
-        let options = WriteOptions {
-            field_manager: None,
-            ..options.clone()
         };
-        let written = self.create(request, new, &options)?;
-        let reply = reply::json_text(StatusCode::CREATED, written.text);
-        reply::with_warnings(Ok(reply), &written.warnings)
-    }
-
-    /// Merges the configuration into the object and reports conflicts.
-    fn merge(
-        &self,
-        request: &ResourceRequest,
-        live: Option<&Value>,
-        config: &Configuration,
-        options: &WriteOptions,
-    ) -> ApiResult<Applied> {
-        let writer = Writer {
-            kind: &request.kind,
-            subresource: request.target.subresource(),
-            manager: options.field_manager.as_deref().unwrap_or_default(),
-            now: &self.now_text(),
-        };
-        let strictness = match &request.kind.custom {
-            Some(_) => Strictness::Declared(self.emulated_version()),
-            None => self.strictness(),
-        };
-        let applied = writer.apply(live, &config.value, options.force, strictness)?;
-        config.warning(options.field_validation)?;
-        Ok(applied)
-    }
-
-    /// Returns the handling of unknown fields in configurations.
-    pub(super) fn strictness(&self) -> Strictness {
-        match self.unknown_fields() {
-            UnknownFields::Keep => Strictness::Any,
-            UnknownFields::Prune => Strictness::Declared(self.emulated_version()),
+        let old = handled_form(stored(&request.kind), &current)?;
+        let mut new = applied(&writes.reads, request, &old, config, options)?;
+        let warning = warnings::of_owners(&new.value, true);
+        complete(&writes.reads, request, &old, &mut new);
+        match commit_update(writes, request, &current, &old, new, options)? {
+            Outcome::Done(mut written) => {
+                written.warnings.splice(0..0, warning);
+                let reply = reply::json_text(StatusCode::OK, written.text);
+                return reply::with_warnings(Ok(reply), &written.warnings);
+            }
+            Outcome::Raced if names_version(config) => {
+                return Err(ApiError::modified(stored(&request.kind), &request.name));
+            }
+            Outcome::Raced => {}
         }
     }
+}
 
-    /// Converts a merged object to the stored form, with defaults.
-    fn decode_applied(
-        &self,
-        request: &ResourceRequest,
-        object: Value,
-        config: &Configuration,
-    ) -> ApiResult<Draft> {
-        let kind = stored(&request.kind);
-        let mut new = Draft::from_value(&request.kind, object);
-        events::to_stored(&request.kind, &mut new.value);
-        defaults::set_defaults(kind, self.feature_gates(), &mut new);
-        self.normalize(kind, &mut new).map_err(|err| {
-            let config = described(&config.value);
-            let why = err.message;
-            let message =
-                format!("failed to convert new object ({config}) to proper version: {why}");
-            ApiError::internal(message)
-        })?;
-        Ok(new)
+/// Returns the stored object merged with the configuration.
+fn applied(
+    reads: &Reads,
+    request: &ResourceRequest,
+    old: &Draft,
+    config: &Configuration,
+    options: &WriteOptions,
+) -> ApiResult<Draft> {
+    let kind = stored(&request.kind);
+    let live = served_value(&request.kind, old);
+    let applied = merge(reads, request, Some(&live), config, options)?;
+    let mut new = decode_applied(reads.behaviour(), request, applied.object, config)?;
+    if config.value.get("data").is_none() && old.data.is_some() {
+        new.data.clone_from(&old.data);
     }
+    check_namespace(request, &new)?;
+    check_name(request, &new)?;
+    if new.metadata().resource_version() != old.metadata().resource_version() {
+        return Err(ApiError::modified(kind, &request.name));
+    }
+    let managed = Some(applied.managed_fields);
+    set_or_remove(new.metadata_mut(), "managedFields", managed);
+    Ok(new)
+}
+
+/// Creates the object from the configuration.
+fn apply_to_nothing(
+    writes: &Writes,
+    request: &ResourceRequest,
+    config: &Configuration,
+    options: &WriteOptions,
+) -> ApiResult<Reply> {
+    let kind = stored(&request.kind);
+    let name = &request.name;
+    let applied = merge(&writes.reads, request, None, config, options)?;
+    let mut new = decode_applied(writes.reads.behaviour(), request, applied.object, config)?;
+    let uid = new.metadata().uid();
+    if !uid.is_empty() {
+        let why = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object \
+             was found"
+        );
+        return Err(ApiError::conflict(kind, name, &why));
+    }
+    check_namespace(request, &new)?;
+    check_name(request, &new)?;
+    if request.target != Target::Object {
+        return Err(ApiError::not_found(kind, name));
+    }
+    let metadata = new.metadata_mut();
+    metadata.remove("resourceVersion");
+    let managed = Some(applied.managed_fields);
+    set_or_remove(metadata, "managedFields", managed);
+    events::to_served(&request.kind, &mut new.value);
+    let options = WriteOptions {
+        field_manager: None,
+        ..options.clone()
+    };
+    let written = create(writes, request, new, &options)?;
+    let reply = reply::json_text(StatusCode::CREATED, written.text);
+    reply::with_warnings(Ok(reply), &written.warnings)
+}
+
+/// Merges the configuration into the object and reports conflicts.
+fn merge(
+    reads: &Reads,
+    request: &ResourceRequest,
+    live: Option<&Value>,
+    config: &Configuration,
+    options: &WriteOptions,
+) -> ApiResult<Applied> {
+    let writer = Writer {
+        kind: &request.kind,
+        subresource: request.target.subresource(),
+        manager: options.field_manager.as_deref().unwrap_or_default(),
+        now: &now_text(reads.clock()),
+    };
+    let strictness = match &request.kind.custom {
+        Some(_) => Strictness::Declared(reads.behaviour().version),
+        None => reads.behaviour().strictness(),
+    };
+    let applied = writer.apply(live, &config.value, options.force, strictness)?;
+    config.warning(options.field_validation)?;
+    Ok(applied)
+}
+
+/// Converts a merged object to the stored form, with defaults.
+fn decode_applied(
+    behaviour: Behaviour,
+    request: &ResourceRequest,
+    object: Value,
+    config: &Configuration,
+) -> ApiResult<Draft> {
+    let kind = stored(&request.kind);
+    let mut new = Draft::from_value(&request.kind, object);
+    events::to_stored(&request.kind, &mut new.value);
+    defaults::set_defaults(kind, behaviour.gates, &mut new);
+    write::normalize(behaviour, kind, &mut new).map_err(|err| {
+        let config = described(&config.value);
+        let why = err.message;
+        let message = format!("failed to convert new object ({config}) to proper version: {why}");
+        ApiError::internal(message)
+    })?;
+    Ok(new)
 }
 
 /// Reports whether the configuration requires a resource version.

@@ -12,182 +12,191 @@ use kube_test_control_plane_api::{defaults, events, normalize, warnings};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
+use super::admit::review_write;
+use super::allocate::allocate;
 use super::findings::findings;
+use super::priority_class::{check_default_class, priority_class};
+use super::signing_request::note_requester;
+use super::storage_class::admit_storage_class;
+use crate::access;
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::{Reads, Writes, now_text};
 use crate::write::{
-    Written, check_namespace, check_stored_size, keep_reset, remove_empty, served_draft,
+    self, Written, check_namespace, check_stored_size, keep_reset, remove_empty, served_draft,
     served_text, stored_form,
 };
 
 /// Number of generated names tried before a collision is reported.
 const GENERATE_NAME_TRIES: usize = 8;
 
-impl ApiServer {
-    /// Creates an object.
-    pub(crate) fn create(
-        &self,
-        request: &ResourceRequest,
-        draft: Draft,
-        options: &WriteOptions,
-    ) -> ApiResult<Written> {
-        let prefix = draft.metadata().text("generateName").to_owned();
-        if !draft.metadata().name().is_empty() || prefix.is_empty() {
-            return self.create_named(request, draft, options);
-        }
-        let mut result = Err(ApiError::internal("no name was tried"));
-        for _ in 0..GENERATE_NAME_TRIES {
-            let mut draft = draft.clone();
-            let name = self.generate_name(&prefix);
-            draft.metadata_mut().insert("name".to_owned(), json!(name));
-            result = self.create_named(request, draft, options);
-            if !matches!(&result, Err(err) if err.reason == "AlreadyExists") {
-                break;
-            }
-        }
-        result
+/// Creates an object.
+pub(crate) fn create(
+    writes: &Writes,
+    request: &ResourceRequest,
+    draft: Draft,
+    options: &WriteOptions,
+) -> ApiResult<Written> {
+    let prefix = draft.metadata().text("generateName").to_owned();
+    if !draft.metadata().name().is_empty() || prefix.is_empty() {
+        return create_named(writes, request, draft, options);
     }
+    let mut result = Err(ApiError::internal("no name was tried"));
+    for _ in 0..GENERATE_NAME_TRIES {
+        let mut draft = draft.clone();
+        let name = writes.random.generate_name(&prefix);
+        draft.metadata_mut().insert("name".to_owned(), json!(name));
+        result = create_named(writes, request, draft, options);
+        if !matches!(&result, Err(err) if err.reason == "AlreadyExists") {
+            break;
+        }
+    }
+    result
+}
 
-    fn create_named(
-        &self,
-        request: &ResourceRequest,
-        mut draft: Draft,
-        options: &WriteOptions,
-    ) -> ApiResult<Written> {
-        let served = &request.kind;
-        let kind = stored(served);
-        check_definition(kind, &draft)?;
-        let in_namespace = check_namespace(request, &draft);
-        let version = draft.metadata().resource_version().to_owned();
-        let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
-        events::to_stored(served, &mut draft.value);
-        normalize::check_overwritten(kind, &draft, self.emulated_version())?;
-        keep_reset(&mut draft);
-        self.prepare_create(kind, &request.namespace, &mut draft);
-        Self::note_requester(request, &mut draft);
-        self.normalize(kind, &mut draft)?;
-        defaults::drop_disabled(kind, self.feature_gates(), &mut draft, None);
-        self.track(request, options, None, &mut draft)?;
-        check_runtime_class(kind, &draft)?;
-        let now = self.now_text();
-        defaults::admit_create(kind, &mut draft, &now, &|name| self.priority_class(name))?;
-        self.check_default_class(kind, &draft)?;
-        self.admit_storage_class(kind, &mut draft);
-        self.check_namespace_is_open(request, &draft)?;
-        in_namespace?;
-        if self.review_write(request, None, &mut draft, options.dry_run)? {
-            defaults::set_defaults(kind, self.feature_gates(), &mut draft);
-            self.normalize(kind, &mut draft)?;
-        }
-        remove_empty(draft.metadata_mut());
-        let mut warnings = defaults::prepare_created(kind, &mut draft);
-        let name = draft.metadata().name().to_owned();
-        let key = Key::new(kind, &request.namespace, &name);
-        defaults::complete_addresses(kind, &mut draft, None)
-            .map_err(|errors| ApiError::invalid(kind, &name, &errors))?;
-        let allocated = self.allocate(kind, &key, &mut draft, None, options.dry_run)?;
-        let subject = Subject {
-            kind,
-            served,
-            new: &draft,
-            old: None,
-            target: Target::Object,
-            gates: self.feature_gates(),
-        };
-        self.check_escalation(request, &draft, None)?;
-        let Findings {
-            errors,
-            warnings: found,
-        } = findings(self.config(), subject);
-        if !errors.is_empty() {
-            return Err(ApiError::invalid_object(kind, &draft.value, &name, &errors));
-        }
-        defaults::admit_valid(kind, &draft)?;
-        normalize::drop_empty_lists(kind, &mut draft, self.emulated_version());
-        warnings.extend(found);
-        warnings.extend(warnings::of_create(kind, &draft.value));
-        if request.verb != Verb::Create {
-            self.authorize_create_on_update(request)?;
-        }
-        let is_generated = !draft.metadata().text("generateName").is_empty();
-        let written = |text| Written {
-            text,
-            created: true,
-            warnings,
-        };
-        let exists = |object: Option<Arc<Object>>| {
-            let error = if is_generated {
-                ApiError::no_unique_name(kind, &name)
-            } else {
-                ApiError::already_exists(kind, &name)
-            };
-            if object.is_some_and(|object| object.deleting) {
-                error.of_object_in_deletion()
-            } else {
-                error
-            }
-        };
-        if options.dry_run {
-            if let Some(object) = self.store().get(&key) {
-                return Err(exists(Some(object)));
-            }
-            stored_form(kind, &mut draft.clone())?;
-            // Nothing replaces the version that was sent.
-            let version = Some(json!(version)).filter(|version| *version != "");
-            set_or_remove(draft.metadata_mut(), "resourceVersion", version);
-            return served_draft(served, draft).map(written);
-        }
-        if has_version {
-            return Err(ApiError::internal(
-                "resourceVersion should not be set on objects to be created",
-            ));
-        }
-        check_stored_size(kind, &key, &draft)?;
-        stored_form(kind, &mut draft)?;
-        let stored = self.store().put(kind, key.clone(), Expect::Absent, draft);
-        drop(allocated);
-        match stored {
-            Ok(object) => served_text(served, &object).map(written),
-            Err(_) => Err(exists(self.store().get(&key))),
-        }
+fn create_named(
+    writes: &Writes,
+    request: &ResourceRequest,
+    mut draft: Draft,
+    options: &WriteOptions,
+) -> ApiResult<Written> {
+    let reads = &*writes.reads;
+    let behaviour = reads.behaviour();
+    let served = &request.kind;
+    let kind = stored(served);
+    check_definition(kind, &draft)?;
+    let in_namespace = check_namespace(request, &draft);
+    let version = draft.metadata().resource_version().to_owned();
+    let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
+    events::to_stored(served, &mut draft.value);
+    normalize::check_overwritten(kind, &draft, behaviour.version)?;
+    keep_reset(&mut draft);
+    write::prepare_create(writes, kind, &request.namespace, &mut draft);
+    note_requester(request, &mut draft);
+    write::normalize(behaviour, kind, &mut draft)?;
+    defaults::drop_disabled(kind, behaviour.gates, &mut draft, None);
+    write::track(reads.clock(), request, options, None, &mut draft)?;
+    check_runtime_class(kind, &draft)?;
+    let now = now_text(reads.clock());
+    defaults::admit_create(kind, &mut draft, &now, &|name| priority_class(reads, name))?;
+    check_default_class(reads, kind, &draft)?;
+    admit_storage_class(reads, kind, &mut draft);
+    check_namespace_is_open(reads, request, &draft)?;
+    in_namespace?;
+    let (hooks, dry_run) = (&writes.admission, options.dry_run);
+    if review_write(hooks, request, None, &mut draft, dry_run)? {
+        defaults::set_defaults(kind, behaviour.gates, &mut draft);
+        write::normalize(behaviour, kind, &mut draft)?;
     }
+    remove_empty(draft.metadata_mut());
+    let mut warnings = defaults::prepare_created(kind, &mut draft);
+    let name = draft.metadata().name().to_owned();
+    let key = Key::new(kind, &request.namespace, &name);
+    defaults::complete_addresses(kind, &mut draft, None)
+        .map_err(|errors| ApiError::invalid(kind, &name, &errors))?;
+    let allocated = allocate(writes, kind, &key, &mut draft, None, options.dry_run)?;
+    let subject = Subject {
+        kind,
+        served,
+        new: &draft,
+        old: None,
+        target: Target::Object,
+        gates: behaviour.gates,
+    };
+    access::check_escalation(&writes.access, request, &draft, None)?;
+    let Findings {
+        errors,
+        warnings: found,
+    } = findings(writes.validates, subject);
+    if !errors.is_empty() {
+        return Err(ApiError::invalid_object(kind, &draft.value, &name, &errors));
+    }
+    defaults::admit_valid(kind, &draft)?;
+    normalize::drop_empty_lists(kind, &mut draft, behaviour.version);
+    warnings.extend(found);
+    warnings.extend(warnings::of_create(kind, &draft.value));
+    if request.verb != Verb::Create {
+        access::authorize_create_on_update(&writes.access, request)?;
+    }
+    let is_generated = !draft.metadata().text("generateName").is_empty();
+    let written = |text| Written {
+        text,
+        created: true,
+        warnings,
+    };
+    let exists = |object: Option<Arc<Object>>| {
+        let error = if is_generated {
+            ApiError::no_unique_name(kind, &name)
+        } else {
+            ApiError::already_exists(kind, &name)
+        };
+        if object.is_some_and(|object| object.deleting) {
+            error.of_object_in_deletion()
+        } else {
+            error
+        }
+    };
+    if options.dry_run {
+        if let Some(object) = writes.store.get(&key) {
+            return Err(exists(Some(object)));
+        }
+        stored_form(kind, &mut draft.clone())?;
+        // Nothing replaces the version that was sent.
+        let version = Some(json!(version)).filter(|version| *version != "");
+        set_or_remove(draft.metadata_mut(), "resourceVersion", version);
+        return served_draft(served, draft).map(written);
+    }
+    if has_version {
+        return Err(ApiError::internal(
+            "resourceVersion should not be set on objects to be created",
+        ));
+    }
+    check_stored_size(kind, &key, &draft)?;
+    stored_form(kind, &mut draft)?;
+    let stored = writes.store.put(kind, key.clone(), Expect::Absent, draft);
+    drop(allocated);
+    match stored {
+        Ok(object) => served_text(served, &object).map(written),
+        Err(_) => Err(exists(writes.store.get(&key))),
+    }
+}
 
-    /// Rejects creates in missing or terminating namespaces.
-    fn check_namespace_is_open(&self, request: &ResourceRequest, draft: &Draft) -> ApiResult<()> {
-        if !request.kind.namespaced {
-            return Ok(());
-        }
-        let name = &request.namespace;
-        let Some(namespaces) =
-            kube_test_control_plane_api::kinds::by_resource("", "v1", "namespaces")
-        else {
-            return Ok(());
-        };
-        let key = Key::new(namespaces, "", name);
-        let Some(namespace) = self.store().get(&key) else {
-            return Err(ApiError::not_found(namespaces, name));
-        };
-        if !namespace.deleting {
-            return Ok(());
-        }
-        let why = format!(
-            "unable to create new content in namespace {name} because it is being terminated"
-        );
-        let mut error = ApiError::forbidden(&request.kind, draft.metadata().name(), &why);
-        if let Some(details) = &mut error.details {
-            details["causes"] = json!([{
-                "reason": "NamespaceTerminating",
-                "message": format!("namespace {name} is being terminated"),
-                "field": "metadata.namespace",
-            }]);
-        }
-        Err(error)
+/// Rejects creates in missing or terminating namespaces.
+fn check_namespace_is_open(
+    reads: &Reads,
+    request: &ResourceRequest,
+    draft: &Draft,
+) -> ApiResult<()> {
+    if !request.kind.namespaced {
+        return Ok(());
     }
+    let name = &request.namespace;
+    let Some(namespaces) = kube_test_control_plane_api::kinds::by_resource("", "v1", "namespaces")
+    else {
+        return Ok(());
+    };
+    let key = Key::new(namespaces, "", name);
+    let Some(namespace) = reads.store.get(&key) else {
+        return Err(ApiError::not_found(namespaces, name));
+    };
+    if !namespace.deleting {
+        return Ok(());
+    }
+    let why =
+        format!("unable to create new content in namespace {name} because it is being terminated");
+    let mut error = ApiError::forbidden(&request.kind, draft.metadata().name(), &why);
+    if let Some(details) = &mut error.details {
+        details["causes"] = json!([{
+            "reason": "NamespaceTerminating",
+            "message": format!("namespace {name} is being terminated"),
+            "field": "metadata.namespace",
+        }]);
+    }
+    Err(error)
+}
 
-    /// Reports whether a PUT of a missing object creates it.
-    pub(crate) fn creates_on_update(request: &ResourceRequest) -> bool {
-        request.kind.has(Trait::CreateOnUpdate) && request.target == Target::Object
-    }
+/// Reports whether a PUT of a missing object creates it.
+pub(crate) fn creates_on_update(request: &ResourceRequest) -> bool {
+    request.kind.has(Trait::CreateOnUpdate) && request.target == Target::Object
 }
 
 /// Rejects an object whose definition is being deleted.

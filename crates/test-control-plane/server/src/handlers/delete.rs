@@ -14,14 +14,18 @@ use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::{Draft, FOREGROUND, ORPHAN, Object};
 use kube_test_control_plane_api::options::{DeleteOptions, Propagation};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_store::clock::Clock;
 use kube_test_control_plane_store::store::Expect;
 use serde_json::{Value, json};
 
-use crate::handlers::Page;
+use super::Page;
+use super::admit::review_deletion;
+use super::read::list_text;
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::{Writes, now_text};
 use crate::write::{served_draft, served_text};
+use namespaces::begin_termination;
 
 /// Namespaces that can't be deleted.
 const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -35,217 +39,215 @@ struct Marked {
     changed: bool,
 }
 
-impl ApiServer {
-    /// Deletes an object.
-    pub(crate) fn delete(
-        &self,
-        request: &ResourceRequest,
-        options: &DeleteOptions,
-    ) -> ApiResult<Reply> {
-        let (text, uid) = self.delete_one(request, options)?;
-        Ok(match text {
-            Some(text) => reply::json_text(StatusCode::OK, text),
-            None => reply::deleted(stored(&request.kind), &request.name, &uid),
-        })
-    }
+/// Deletes an object.
+pub(crate) fn delete(
+    writes: &Writes,
+    request: &ResourceRequest,
+    options: &DeleteOptions,
+) -> ApiResult<Reply> {
+    let (text, uid) = delete_one(writes, request, options)?;
+    Ok(match text {
+        Some(text) => reply::json_text(StatusCode::OK, text),
+        None => reply::deleted(stored(&request.kind), &request.name, &uid),
+    })
+}
 
-    /// Deletes an object. Returns its uid, and its text if the response contains it.
-    fn delete_one(
-        &self,
-        request: &ResourceRequest,
-        options: &DeleteOptions,
-    ) -> ApiResult<(Option<Bytes>, String)> {
-        let kind = stored(&request.kind);
-        let key = Self::key(request);
-        let mut last: Option<Arc<Object>> = None;
-        loop {
-            let current = self.store().get(&key);
-            let current = match (current, &last) {
-                (Some(current), None) => current,
-                (Some(current), Some(last)) if current.uid == last.uid => current,
-                (None, None) => return Err(ApiError::not_found(kind, &request.name)),
-                // Another client removed the marked object first.
-                (_, Some(last)) => {
-                    let text = kind
-                        .has(Trait::ReturnsDeleted)
-                        .then(|| served_text(&request.kind, last));
-                    return Ok((text.transpose()?, last.uid.to_string()));
-                }
-            };
-            check_preconditions(kind, &current, options)?;
-            if &*kind.storage == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*request.name) {
-                let why = "this namespace may not be deleted";
-                return Err(ApiError::forbidden(kind, &request.name, why));
+/// Deletes an object. Returns its uid, and its text if the response contains it.
+fn delete_one(
+    writes: &Writes,
+    request: &ResourceRequest,
+    options: &DeleteOptions,
+) -> ApiResult<(Option<Bytes>, String)> {
+    let kind = stored(&request.kind);
+    let key = request.key();
+    let mut last: Option<Arc<Object>> = None;
+    loop {
+        let current = writes.store.get(&key);
+        let current = match (current, &last) {
+            (Some(current), None) => current,
+            (Some(current), Some(last)) if current.uid == last.uid => current,
+            (None, None) => return Err(ApiError::not_found(kind, &request.name)),
+            // Another client removed the marked object first.
+            (_, Some(last)) => {
+                let text = kind
+                    .has(Trait::ReturnsDeleted)
+                    .then(|| served_text(&request.kind, last));
+                return Ok((text.transpose()?, last.uid.to_string()));
             }
-            let draft = current.draft();
-            if let Some(custom) = &kind.custom {
-                custom.check_conversion(&draft.value, &kind.api_version())?;
-            }
-            if last.is_none() {
-                self.review_deletion(request, &draft, options.dry_run)?;
-            }
-            let marked = self.mark(kind, draft, options);
-            let uid = current.uid.to_string();
-            let served = &request.kind;
-            if options.dry_run {
-                let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
-                let text = shown.then(|| served_draft(served, marked.draft));
+        };
+        check_preconditions(kind, &current, options)?;
+        if &*kind.storage == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*request.name) {
+            let why = "this namespace may not be deleted";
+            return Err(ApiError::forbidden(kind, &request.name, why));
+        }
+        let draft = current.draft();
+        if let Some(custom) = &kind.custom {
+            custom.check_conversion(&draft.value, &kind.api_version())?;
+        }
+        if last.is_none() {
+            review_deletion(&writes.admission, request, &draft, options.dry_run)?;
+        }
+        let marked = mark(writes.reads.clock(), kind, draft, options);
+        let uid = current.uid.to_string();
+        let served = &request.kind;
+        if options.dry_run {
+            let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
+            let text = shown.then(|| served_draft(served, marked.draft));
+            return Ok((text.transpose()?, uid));
+        }
+        match commit_deletion(writes, served, &current, marked) {
+            Ok(shown) => {
+                let text = shown.map(|object| served_text(served, &object));
                 return Ok((text.transpose()?, uid));
             }
-            match self.commit_deletion(served, &current, marked) {
-                Ok(shown) => {
-                    let text = shown.map(|object| served_text(served, &object));
-                    return Ok((text.transpose()?, uid));
-                }
-                Err(WriteConflict { marked }) => last = marked.or(last),
-            }
+            Err(WriteConflict { marked }) => last = marked.or(last),
         }
     }
+}
 
-    /// Stores the mark or removes the object. Returns the object if the response shows it.
-    fn commit_deletion(
-        &self,
-        served: &Arc<Kind>,
-        current: &Arc<Object>,
-        marked: Marked,
-    ) -> Result<Option<Arc<Object>>, WriteConflict> {
-        let kind = stored(served);
-        let key = current.key.clone();
-        let mut latest = Arc::clone(current);
-        if marked.changed {
-            let expect = Expect::Version(current.resource_version);
-            latest = self
-                .store()
-                .put(kind, key.clone(), expect, marked.draft)
-                .map_err(|_| WriteConflict { marked: None })?;
-        }
-        if marked.remove {
-            latest = self
-                .store()
-                .delete(kind, key, latest.resource_version)
-                .map_err(|_| WriteConflict {
-                    marked: marked.changed.then_some(latest),
-                })?;
-        }
-        let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
-        Ok(shown.then_some(latest))
+/// Stores the mark or removes the object. Returns the object if the response shows it.
+fn commit_deletion(
+    writes: &Writes,
+    served: &Arc<Kind>,
+    current: &Arc<Object>,
+    marked: Marked,
+) -> Result<Option<Arc<Object>>, WriteConflict> {
+    let kind = stored(served);
+    let key = current.key.clone();
+    let mut latest = Arc::clone(current);
+    if marked.changed {
+        let expect = Expect::Version(current.resource_version);
+        latest = writes
+            .store
+            .put(kind, key.clone(), expect, marked.draft)
+            .map_err(|_| WriteConflict { marked: None })?;
     }
-
-    /// Decides how the object is deleted.
-    fn mark(&self, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
-        let before = draft.clone();
-        let remove = self.mark_draft(kind, &mut draft, options);
-        Marked {
-            changed: draft != before,
-            remove,
-            draft,
-        }
+    if marked.remove {
+        latest = writes
+            .store
+            .delete(kind, key, latest.resource_version)
+            .map_err(|_| WriteConflict {
+                marked: marked.changed.then_some(latest),
+            })?;
     }
+    let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
+    Ok(shown.then_some(latest))
+}
 
-    /// Marks an object as deleting. Returns true if it is removed immediately.
-    ///
-    /// Upstream: `BeforeDelete` and `updateForGracefulDeletionAndFinalizers`.
-    fn mark_draft(&self, kind: &Kind, draft: &mut Draft, options: &DeleteOptions) -> bool {
-        let is_deleting = draft.metadata().is_deleting();
-        if &*kind.storage == DEFINITIONS {
-            if !is_deleting {
-                custom::begin_deletion(&mut draft.value, &self.now_text());
-            }
-            return false;
+/// Decides how the object is deleted.
+fn mark(clock: &dyn Clock, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
+    let before = draft.clone();
+    let remove = mark_draft(clock, kind, &mut draft, options);
+    Marked {
+        changed: draft != before,
+        remove,
+        draft,
+    }
+}
+
+/// Marks an object as deleting. Returns true if it is removed immediately.
+///
+/// Upstream: `BeforeDelete` and `updateForGracefulDeletionAndFinalizers`.
+fn mark_draft(clock: &dyn Clock, kind: &Kind, draft: &mut Draft, options: &DeleteOptions) -> bool {
+    let is_deleting = draft.metadata().is_deleting();
+    if &*kind.storage == DEFINITIONS {
+        if !is_deleting {
+            custom::begin_deletion(&mut draft.value, &now_text(clock));
         }
-        if &*kind.storage == "namespaces" && !namespaces::is_empty(draft) {
-            if !is_deleting {
-                self.begin_termination(draft, options);
-            }
-            return false;
+        return false;
+    }
+    if &*kind.storage == "namespaces" && !namespaces::is_empty(draft) {
+        if !is_deleting {
+            begin_termination(clock, draft, options);
         }
-        let grace = if kind.has(Trait::Graceful) {
-            self.begin_grace(draft, options)
-        } else {
-            Grace::None
+        return false;
+    }
+    let grace = if kind.has(Trait::Graceful) {
+        begin_grace(clock, draft, options)
+    } else {
+        Grace::None
+    };
+    if grace == Grace::Pending {
+        return false;
+    }
+    let finalizers = propagation_finalizers(kind, draft, options.propagation);
+    let is_free = finalizers.is_empty();
+    if is_free && grace == Grace::None {
+        return true;
+    }
+    let list = Some(json!(finalizers)).filter(|_| !is_free);
+    set_or_remove(draft.metadata_mut(), "finalizers", list);
+    if let Grace::Begun(seconds) = grace {
+        return is_free && seconds == 0;
+    }
+    mark_as_deleting(clock, draft);
+    false
+}
+
+/// Starts or shortens the grace period of a pod.
+fn begin_grace(clock: &dyn Clock, draft: &mut Draft, options: &DeleteOptions) -> Grace {
+    let metadata = draft.metadata();
+    if metadata.is_deleting() {
+        let Some(left) = metadata.deletion_grace_period_seconds().filter(|s| *s > 0) else {
+            return Grace::None;
         };
-        if grace == Grace::Pending {
-            return false;
-        }
-        let finalizers = propagation_finalizers(kind, draft, options.propagation);
-        let is_free = finalizers.is_empty();
-        if is_free && grace == Grace::None {
-            return true;
-        }
-        let list = Some(json!(finalizers)).filter(|_| !is_free);
-        set_or_remove(draft.metadata_mut(), "finalizers", list);
-        if let Grace::Begun(seconds) = grace {
-            return is_free && seconds == 0;
-        }
-        self.mark_as_deleting(draft);
-        false
+        let Some(wanted) = options.grace_period_seconds.filter(|s| *s < left) else {
+            return Grace::Pending;
+        };
+        let wanted = if wanted < 0 { 1 } else { wanted };
+        let ends = time::parse(metadata.text("deletionTimestamp")).unwrap_or_default();
+        let ends = ends
+            .checked_sub(SignedDuration::from_secs(left - wanted))
+            .unwrap_or(ends);
+        set_deletion(draft, &time::format_seconds(ends), wanted);
+        return Grace::Begun(wanted);
     }
+    let seconds = grace_period(draft, options.grace_period_seconds);
+    let now = clock.now();
+    let ends = now
+        .checked_add(SignedDuration::from_secs(seconds))
+        .unwrap_or(now);
+    set_deletion(draft, &time::format_seconds(ends), seconds);
+    bump_generation(draft);
+    Grace::Begun(seconds)
+}
 
-    /// Starts or shortens the grace period of a pod.
-    fn begin_grace(&self, draft: &mut Draft, options: &DeleteOptions) -> Grace {
-        let metadata = draft.metadata();
-        if metadata.is_deleting() {
-            let Some(left) = metadata.deletion_grace_period_seconds().filter(|s| *s > 0) else {
-                return Grace::None;
-            };
-            let Some(wanted) = options.grace_period_seconds.filter(|s| *s < left) else {
-                return Grace::Pending;
-            };
-            let wanted = if wanted < 0 { 1 } else { wanted };
-            let ends = time::parse(metadata.text("deletionTimestamp")).unwrap_or_default();
-            let ends = ends
-                .checked_sub(SignedDuration::from_secs(left - wanted))
-                .unwrap_or(ends);
-            set_deletion(draft, &time::format_seconds(ends), wanted);
-            return Grace::Begun(wanted);
-        }
-        let seconds = grace_period(draft, options.grace_period_seconds);
-        let now = self.clock().now();
-        let ends = now
-            .checked_add(SignedDuration::from_secs(seconds))
-            .unwrap_or(now);
-        set_deletion(draft, &time::format_seconds(ends), seconds);
-        bump_generation(draft);
-        Grace::Begun(seconds)
+/// Upstream: `markAsDeleting`.
+fn mark_as_deleting(clock: &dyn Clock, draft: &mut Draft) {
+    if draft.metadata().is_deleting() {
+        draft
+            .metadata_mut()
+            .insert("deletionGracePeriodSeconds".to_owned(), json!(0));
+        return;
     }
+    bump_generation(draft);
+    set_deletion(draft, &now_text(clock), 0);
+}
 
-    /// Upstream: `markAsDeleting`.
-    fn mark_as_deleting(&self, draft: &mut Draft) {
-        if draft.metadata().is_deleting() {
-            draft
-                .metadata_mut()
-                .insert("deletionGracePeriodSeconds".to_owned(), json!(0));
-            return;
+/// Deletes a page of a collection. Returns the list of objects before their deletion, with a
+/// continue token as in any list.
+///
+/// Upstream: `Store.DeleteCollection`.
+pub(crate) fn delete_collection(
+    writes: &Writes,
+    request: &ResourceRequest,
+    page: Page,
+    options: &DeleteOptions,
+) -> ApiResult<Reply> {
+    for object in &page.objects {
+        let one = ResourceRequest {
+            namespace: object.key.namespace.to_string(),
+            name: object.key.name.to_string(),
+            ..request.clone()
+        };
+        match delete_one(writes, &one, options) {
+            // Another client deleted it in the meantime.
+            Err(err) if err.code == 404 => {}
+            deleted => drop(deleted?),
         }
-        bump_generation(draft);
-        set_deletion(draft, &self.now_text(), 0);
     }
-
-    /// Deletes a page of a collection. Returns the list of objects before their deletion, with a
-    /// continue token as in any list.
-    ///
-    /// Upstream: `Store.DeleteCollection`.
-    pub(crate) fn delete_collection(
-        &self,
-        request: &ResourceRequest,
-        page: Page,
-        options: &DeleteOptions,
-    ) -> ApiResult<Reply> {
-        for object in &page.objects {
-            let one = ResourceRequest {
-                namespace: object.key.namespace.to_string(),
-                name: object.key.name.to_string(),
-                ..request.clone()
-            };
-            match self.delete_one(&one, options) {
-                // Another client deleted it in the meantime.
-                Err(err) if err.code == 404 => {}
-                deleted => drop(deleted?),
-            }
-        }
-        let text = Self::list_text(&request.kind, page)?;
-        Ok(reply::json_pieces(StatusCode::OK, text))
-    }
+    let text = list_text(&request.kind, page)?;
+    Ok(reply::json_pieces(StatusCode::OK, text))
 }
 
 /// Another client wrote the object first.

@@ -16,77 +16,77 @@ use kube_test_control_plane_api::open_api;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
 
+use super::token_issuer::{open_id_configuration, token_keys};
 use crate::config::EmulatedVersion;
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
 use crate::route::Route;
-use crate::server::ApiServer;
+use crate::state::Access;
+use health::health;
+use metrics::metrics;
 
-impl ApiServer {
-    /// Answers non-resource requests.
-    pub(crate) fn discover(&self, route: &Route, incoming: &Incoming) -> ApiResult<Reply> {
-        // These paths accept any method.
-        match route {
-            Route::Unknown => return Ok(unknown_path()),
-            Route::Health => return Ok(self.health(&incoming.path, &incoming.query)),
-            Route::Metrics => return Ok(self.metrics()),
-            Route::OpenApi(document) => {
-                return Ok(super::open_api::answer(
-                    document.as_ref(),
-                    self.custom_kinds().documents(),
-                    self.emulated_version(),
-                    incoming,
-                    self.clock().now(),
-                ));
-            }
-            Route::OpenApiV2 => {
-                return Ok(super::open_api::v2(
-                    self.custom_kinds().documents(),
-                    self.emulated_version(),
-                    incoming,
-                ));
-            }
-            Route::Root => {
-                let paths = root(&self.served_kinds());
-                return Ok(reply::json_value(StatusCode::OK, &paths));
-            }
-            _ => {}
+/// Answers non-resource requests.
+pub(crate) fn discover(access: &Access, route: &Route, incoming: &Incoming) -> ApiResult<Reply> {
+    let reads = &*access.reads;
+    // These paths accept any method.
+    match route {
+        Route::Unknown => return Ok(reply::unknown_path()),
+        Route::Health => {
+            let is_stopping = reads.stopping.is_cancelled();
+            return Ok(health(is_stopping, &incoming.path, &incoming.query));
         }
-        if incoming.method != Method::GET {
-            return Err(ApiError::method_not_allowed());
+        Route::Metrics => return Ok(metrics(reads)),
+        Route::OpenApi(document) => {
+            return Ok(super::open_api::answer(
+                document.as_ref(),
+                reads.custom_kinds().documents(),
+                reads.behaviour().version,
+                incoming,
+                reads.clock().now(),
+            ));
         }
-        match route {
-            Route::OpenIdConfiguration => return Ok(Self::open_id_configuration(&incoming.host)),
-            Route::TokenKeys => return Ok(self.token_keys()),
-            _ => {}
+        Route::OpenApiV2 => {
+            return Ok(super::open_api::v2(
+                reads.custom_kinds().documents(),
+                reads.behaviour().version,
+                incoming,
+            ));
         }
-        let accept = incoming.header(http::header::ACCEPT);
-        if matches!(route, Route::CoreVersions | Route::Groups)
-            && negotiate::wants_aggregated_discovery(accept)
-        {
-            let is_core = matches!(route, Route::CoreVersions);
-            let rows = self.served_kinds();
-            return Ok(with_etag(&aggregated::discovery(&rows, is_core), incoming));
+        Route::Root => {
+            let paths = root(&reads.served_kinds());
+            return Ok(reply::json_value(StatusCode::OK, &paths));
         }
-        negotiate::check_route(accept, false)?;
-        negotiate::check_plain(accept)?;
-        let value = match route {
-            Route::Version => version(self.emulated_version()),
-            Route::CoreVersions => legacy::core_versions(&incoming.host),
-            Route::Groups => legacy::groups(&self.served_kinds()),
-            Route::Group(group) => legacy::group(&self.served_kinds(), group),
-            Route::Resources(group, version) => {
-                legacy::resources(&self.served_kinds(), group, version)
-            }
-            _ => return Err(ApiError::no_such_resource()),
-        };
-        Ok(reply::json_value(StatusCode::OK, &value))
+        _ => {}
     }
-}
-
-/// Returns the response for unknown paths.
-pub(super) fn unknown_path() -> Reply {
-    reply::plain(StatusCode::NOT_FOUND, "404 page not found\n")
+    if incoming.method != Method::GET {
+        return Err(ApiError::method_not_allowed());
+    }
+    match route {
+        Route::OpenIdConfiguration => return Ok(open_id_configuration(&incoming.host)),
+        Route::TokenKeys => return Ok(token_keys(access)),
+        _ => {}
+    }
+    let accept = incoming.header(http::header::ACCEPT);
+    if matches!(route, Route::CoreVersions | Route::Groups)
+        && negotiate::wants_aggregated_discovery(accept)
+    {
+        let is_core = matches!(route, Route::CoreVersions);
+        let rows = reads.served_kinds();
+        return Ok(with_etag(&aggregated::discovery(&rows, is_core), incoming));
+    }
+    negotiate::check_route(accept, false)?;
+    negotiate::check_plain(accept)?;
+    let value = match route {
+        Route::Version => version(reads.behaviour().version),
+        Route::CoreVersions => legacy::core_versions(&incoming.host),
+        Route::Groups => legacy::groups(&reads.served_kinds()),
+        Route::Group(group) => legacy::group(&reads.served_kinds(), group),
+        Route::Resources(group, version) => {
+            legacy::resources(&reads.served_kinds(), group, version)
+        }
+        _ => return Err(ApiError::no_such_resource()),
+    };
+    Ok(reply::json_value(StatusCode::OK, &value))
 }
 
 /// Returns aggregated discovery with an `ETag` for conditional requests.

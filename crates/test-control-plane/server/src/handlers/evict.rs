@@ -10,13 +10,17 @@ use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::options::{DeleteOptions, WriteOptions};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_store::clock::Clock;
 use kube_test_control_plane_store::store::Expect;
 use serde_json::{Value, json};
 
 use super::Source;
+use super::bind::set_condition;
+use super::delete::delete;
+use super::update::update;
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::{Reads, Writes, now_text};
 
 /// Limit of unconfirmed evictions per budget.
 const DISRUPTED_PODS_MAX: usize = 2000;
@@ -24,180 +28,184 @@ const DISRUPTED_PODS_MAX: usize = 2000;
 /// Retry delay in seconds for a budget that isn't up to date.
 const RETRY_SECONDS: u64 = 10;
 
-impl ApiServer {
-    /// Evicts a pod.
-    pub(crate) fn evict(
-        &self,
-        request: &ResourceRequest,
-        query: &Query,
-        body: &Value,
-        options: &WriteOptions,
-    ) -> ApiResult<Reply> {
-        let name = body.pointer("/metadata/name").and_then(Value::as_str);
-        if name != Some(&request.name) {
-            return Err(ApiError::bad_request(
-                "name in URL does not match name in Eviction object",
-            ));
-        }
-        let kind = &request.kind;
-        let pod = self.store().get(&Self::key(request));
-        let pod = pod.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
-        let pod = pod.draft();
-        let null = Value::Null;
-        let mut deletion = DeleteOptions::parse(query, body.get("deleteOptions").unwrap_or(&null))?;
-        deletion.dry_run |= options.dry_run;
-        let phase = pod.text("/status/phase");
-        let is_unguarded = matches!(phase, Some("Succeeded" | "Failed" | "Pending"))
-            || pod.metadata().is_deleting();
-        if !is_unguarded {
-            self.spend_budget(request, &pod, deletion.dry_run)?;
-        }
-        let whole = ResourceRequest {
-            target: Target::Object,
-            ..request.clone()
-        };
-        if !deletion.dry_run {
-            self.mark_disrupted(&whole)?;
-        }
-        self.delete(&whole, &deletion)?;
-        Ok(reply::success(StatusCode::CREATED))
+/// Evicts a pod.
+pub(crate) fn evict(
+    writes: &Writes,
+    request: &ResourceRequest,
+    query: &Query,
+    body: &Value,
+    options: &WriteOptions,
+) -> ApiResult<Reply> {
+    let name = body.pointer("/metadata/name").and_then(Value::as_str);
+    if name != Some(&request.name) {
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Eviction object",
+        ));
     }
+    let kind = &request.kind;
+    let pod = writes.store.get(&request.key());
+    let pod = pod.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
+    let pod = pod.draft();
+    let null = Value::Null;
+    let mut deletion = DeleteOptions::parse(query, body.get("deleteOptions").unwrap_or(&null))?;
+    deletion.dry_run |= options.dry_run;
+    let phase = pod.text("/status/phase");
+    let is_unguarded =
+        matches!(phase, Some("Succeeded" | "Failed" | "Pending")) || pod.metadata().is_deleting();
+    if !is_unguarded {
+        spend_budget(writes, request, &pod, deletion.dry_run)?;
+    }
+    let whole = ResourceRequest {
+        target: Target::Object,
+        ..request.clone()
+    };
+    if !deletion.dry_run {
+        mark_disrupted(writes, &whole)?;
+    }
+    delete(writes, &whole, &deletion)?;
+    Ok(reply::success(StatusCode::CREATED))
+}
 
-    /// Reports the eviction in the pod's status.
-    fn mark_disrupted(&self, request: &ResourceRequest) -> ApiResult<()> {
-        let status = ResourceRequest {
-            target: Target::Part(Subresource::Status),
-            ..request.clone()
-        };
-        loop {
-            let pod = self.store().get(&Self::key(request));
-            let pod = pod.ok_or_else(|| ApiError::not_found(&request.kind, &request.name))?;
-            let mut draft = pod.draft();
-            self.set_condition(
-                &mut draft,
-                json!({
-                    "type": "DisruptionTarget",
-                    "status": "True",
-                    "reason": "EvictionByEvictionAPI",
-                    "message": "Eviction API: evicting",
-                }),
-            );
-            match self.update(&status, &Source::Put(draft), &WriteOptions::internal()) {
-                Err(err) if err.reason == "Conflict" => {}
-                other => return other.map(|_| ()),
+/// Reports the eviction in the pod's status.
+fn mark_disrupted(writes: &Writes, request: &ResourceRequest) -> ApiResult<()> {
+    let status = ResourceRequest {
+        target: Target::Part(Subresource::Status),
+        ..request.clone()
+    };
+    loop {
+        let pod = writes.store.get(&request.key());
+        let pod = pod.ok_or_else(|| ApiError::not_found(&request.kind, &request.name))?;
+        let mut draft = pod.draft();
+        set_condition(
+            writes.reads.clock(),
+            &mut draft,
+            json!({
+                "type": "DisruptionTarget",
+                "status": "True",
+                "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting",
+            }),
+        );
+        let source = Source::Put(draft);
+        match update(writes, &status, &source, &WriteOptions::internal()) {
+            Err(err) if err.reason == "Conflict" => {}
+            other => return other.map(|_| ()),
+        }
+    }
+}
+
+/// Takes a disruption from the pod's budget, if there is one.
+fn spend_budget(
+    writes: &Writes,
+    request: &ResourceRequest,
+    pod: &Draft,
+    dry_run: bool,
+) -> ApiResult<()> {
+    let Some(budgets) = kinds::by_resource("policy", "v1", "poddisruptionbudgets") else {
+        return Ok(());
+    };
+    loop {
+        let guarding = budgets_of(&writes.reads, budgets, request, pod);
+        let budget = match guarding.as_slice() {
+            [] => return Ok(()),
+            [budget] => budget,
+            _ => {
+                return Err(ApiError::internal(
+                    "This pod has more than one PodDisruptionBudget, which the eviction \
+                     subresource does not support.",
+                ));
             }
-        }
-    }
-
-    /// Takes a disruption from the pod's budget, if there is one.
-    fn spend_budget(&self, request: &ResourceRequest, pod: &Draft, dry_run: bool) -> ApiResult<()> {
-        let Some(budgets) = kinds::by_resource("policy", "v1", "poddisruptionbudgets") else {
+        };
+        let mut draft = budget.draft();
+        if may_go_unready(&draft, pod) {
             return Ok(());
-        };
-        loop {
-            let guarding = self.budgets_of(budgets, request, pod);
-            let budget = match guarding.as_slice() {
-                [] => return Ok(()),
-                [budget] => budget,
-                _ => {
-                    return Err(ApiError::internal(
-                        "This pod has more than one PodDisruptionBudget, which the eviction \
-                         subresource does not support.",
-                    ));
-                }
-            };
-            let mut draft = budget.draft();
-            if may_go_unready(&draft, pod) {
-                return Ok(());
-            }
-            self.take_disruption(&mut draft, &request.name)?;
-            let expect = Expect::Version(budget.resource_version);
-            let key = budget.key.clone();
-            if dry_run || self.store().put(budgets, key, expect, draft).is_ok() {
-                return Ok(());
-            }
+        }
+        take_disruption(writes.reads.clock(), &mut draft, &request.name)?;
+        let expect = Expect::Version(budget.resource_version);
+        let key = budget.key.clone();
+        if dry_run || writes.store.put(budgets, key, expect, draft).is_ok() {
+            return Ok(());
         }
     }
+}
 
-    fn budgets_of(
-        &self,
-        budgets: &Kind,
-        request: &ResourceRequest,
-        pod: &Draft,
-    ) -> Vec<Arc<Object>> {
-        let empty = serde_json::Map::new();
-        let labels = pod.value.pointer("/metadata/labels");
-        let labels = labels.and_then(Value::as_object).unwrap_or(&empty);
-        let (_, mut found) = self.store().list(&budgets.storage, &request.namespace);
-        found.retain(|budget| {
-            let budget = budget.value();
-            let selector = budget
-                .pointer("/spec/selector")
-                .and_then(|raw| serde_json::from_value::<LabelSelector>(raw.clone()).ok());
-            Selector::from_label_selector(selector.as_ref())
-                .is_ok_and(|selector| selector.matches(labels))
-        });
-        found
-    }
+fn budgets_of(
+    reads: &Reads,
+    budgets: &Kind,
+    request: &ResourceRequest,
+    pod: &Draft,
+) -> Vec<Arc<Object>> {
+    let empty = serde_json::Map::new();
+    let labels = pod.value.pointer("/metadata/labels");
+    let labels = labels.and_then(Value::as_object).unwrap_or(&empty);
+    let (_, mut found) = reads.store.list(&budgets.storage, &request.namespace);
+    found.retain(|budget| {
+        let budget = budget.value();
+        let selector = budget
+            .pointer("/spec/selector")
+            .and_then(|raw| serde_json::from_value::<LabelSelector>(raw.clone()).ok());
+        Selector::from_label_selector(selector.as_ref())
+            .is_ok_and(|selector| selector.matches(labels))
+    });
+    found
+}
 
-    /// Upstream: `checkAndDecrement`.
-    fn take_disruption(&self, budget: &mut Draft, pod: &str) -> ApiResult<()> {
-        let name = budget.metadata().name().to_owned();
-        let number = |member: &str| {
-            let value = budget.value.pointer(&format!("/status/{member}"));
-            value.and_then(Value::as_i64).unwrap_or(0)
-        };
-        if number("observedGeneration") < budget.metadata().generation() {
-            let why =
-                format!("The disruption budget {name} is still being processed by the server.");
-            return Err(violated(&why, Some(RETRY_SECONDS)));
-        }
-        let forbidden = |why: &str| ApiError {
-            details: Some(json!({"name": name, "group": "policy", "kind": "poddisruptionbudget"})),
-            ..ApiError::new(
-                403,
-                "Forbidden",
-                format!("poddisruptionbudget.policy \"{name}\" is forbidden: {why}"),
-            )
-        };
-        let allowed = number("disruptionsAllowed");
-        if allowed < 0 {
-            return Err(forbidden("pdb disruptions allowed is negative"));
-        }
-        let going = budget.value.pointer("/status/disruptedPods");
-        if going
-            .and_then(Value::as_object)
-            .map_or(0, serde_json::Map::len)
-            > DISRUPTED_PODS_MAX
-        {
-            return Err(forbidden(
-                "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
-            ));
-        }
-        if allowed == 0 {
-            let why = match failed_sync(budget) {
-                Some(message) => format!(
-                    "The disruption budget {name} does not allow evicting pods currently because \
-                     it failed sync: {message}"
-                ),
-                None => format!(
-                    "The disruption budget {name} needs {} healthy pods and has {} currently",
-                    number("desiredHealthy"),
-                    number("currentHealthy")
-                ),
-            };
-            return Err(violated(&why, None));
-        }
-        let observed = number("observedGeneration");
-        let status = object_mut(&mut budget.value, "status");
-        status.insert("disruptionsAllowed".to_owned(), json!(allowed - 1));
-        let now = self.now_text();
-        status.entry("disruptedPods").or_insert(json!({}))[pod] = json!(now);
-        if allowed == 1 {
-            forbid_more(status, observed, &now);
-        }
-        Ok(())
+/// Upstream: `checkAndDecrement`.
+fn take_disruption(clock: &dyn Clock, budget: &mut Draft, pod: &str) -> ApiResult<()> {
+    let name = budget.metadata().name().to_owned();
+    let number = |member: &str| {
+        let value = budget.value.pointer(&format!("/status/{member}"));
+        value.and_then(Value::as_i64).unwrap_or(0)
+    };
+    if number("observedGeneration") < budget.metadata().generation() {
+        let why = format!("The disruption budget {name} is still being processed by the server.");
+        return Err(violated(&why, Some(RETRY_SECONDS)));
     }
+    let forbidden = |why: &str| ApiError {
+        details: Some(json!({"name": name, "group": "policy", "kind": "poddisruptionbudget"})),
+        ..ApiError::new(
+            403,
+            "Forbidden",
+            format!("poddisruptionbudget.policy \"{name}\" is forbidden: {why}"),
+        )
+    };
+    let allowed = number("disruptionsAllowed");
+    if allowed < 0 {
+        return Err(forbidden("pdb disruptions allowed is negative"));
+    }
+    let going = budget.value.pointer("/status/disruptedPods");
+    if going
+        .and_then(Value::as_object)
+        .map_or(0, serde_json::Map::len)
+        > DISRUPTED_PODS_MAX
+    {
+        return Err(forbidden(
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+        ));
+    }
+    if allowed == 0 {
+        let why = match failed_sync(budget) {
+            Some(message) => format!(
+                "The disruption budget {name} does not allow evicting pods currently because \
+                 it failed sync: {message}"
+            ),
+            None => format!(
+                "The disruption budget {name} needs {} healthy pods and has {} currently",
+                number("desiredHealthy"),
+                number("currentHealthy")
+            ),
+        };
+        return Err(violated(&why, None));
+    }
+    let observed = number("observedGeneration");
+    let status = object_mut(&mut budget.value, "status");
+    status.insert("disruptionsAllowed".to_owned(), json!(allowed - 1));
+    let now = now_text(clock);
+    status.entry("disruptedPods").or_insert(json!({}))[pod] = json!(now);
+    if allowed == 1 {
+        forbid_more(status, observed, &now);
+    }
+    Ok(())
 }
 
 /// Reports whether the pod is unready and the budget allows its eviction.

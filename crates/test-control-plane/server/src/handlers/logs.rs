@@ -1,88 +1,87 @@
 //! Logs of containers.
 
+use futures::StreamExt;
 use http::StatusCode;
+use jiff::{SignedDuration, Timestamp};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
-
-use futures::StreamExt;
-use jiff::{SignedDuration, Timestamp};
+use kube_test_control_plane_store::clock::Clock;
 use serde_json::json;
 
+use super::container::{container, existing, pod_address};
 use crate::containers::{KubeletError, LogOptions};
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::Streams;
 
-impl ApiServer {
-    /// Returns the log of a container; empty without a kubelet, and for a pod without a node.
-    pub(crate) async fn pod_log(
-        &self,
-        request: &ResourceRequest,
-        query: &Query,
-    ) -> ApiResult<Reply> {
-        let options = self.log_options(&request.name, query)?;
-        let pod = self.existing(request)?;
-        let container = super::connect::container(&pod, &request.name, query.get("container"))?;
-        let Some(address) = self.pod_address(request, &pod)? else {
-            return Ok(reply::text(StatusCode::OK, ""));
-        };
-        let Some(kubelets) = self.kubelets() else {
-            return Ok(reply::text(StatusCode::OK, ""));
-        };
-        let refused = |error| as_error(error, &request.name);
-        let pod = kubelets.find(address).await.map_err(refused)?;
-        let pieces = pod.log(&container, &options).map_err(refused)?;
-        if options.follow {
-            return Ok(reply::streamed_text(pieces));
-        }
-        let pieces: Vec<_> = pieces.collect().await;
-        Ok(reply::text(StatusCode::OK, pieces.concat()))
+/// Returns the log of a container; empty without a kubelet, and for a pod without a node.
+pub(crate) async fn pod_log(
+    streams: &Streams,
+    request: &ResourceRequest,
+    query: &Query,
+) -> ApiResult<Reply> {
+    let options = log_options(streams.reads.clock(), &request.name, query)?;
+    let pod = existing(&streams.reads, request)?;
+    let container = container(&pod, &request.name, query.get("container"))?;
+    let Some(address) = pod_address(&streams.reads, request, &pod)? else {
+        return Ok(reply::text(StatusCode::OK, ""));
+    };
+    let Some(kubelets) = streams.kubelets() else {
+        return Ok(reply::text(StatusCode::OK, ""));
+    };
+    let refused = |error| as_error(error, &request.name);
+    let pod = kubelets.find(address).await.map_err(refused)?;
+    let pieces = pod.log(&container, &options).map_err(refused)?;
+    if options.follow {
+        return Ok(reply::streamed_text(pieces));
     }
+    let pieces: Vec<_> = pieces.collect().await;
+    Ok(reply::text(StatusCode::OK, pieces.concat()))
+}
 
-    /// Reads and validates the parameters.
-    ///
-    /// Upstream: `ValidatePodLogOptions`
-    pub(super) fn log_options(&self, name: &str, query: &Query) -> ApiResult<LogOptions> {
-        let tail = query.integer("tailLines")?;
-        let limit = query.integer("limitBytes")?;
-        let seconds = query.integer("sinceSeconds")?;
-        let time = query.get("sinceTime").map(parse_time).transpose()?;
-        let mut errors = Vec::new();
-        if let Some(lines @ ..0) = tail {
-            let message = "must be greater than or equal to 0";
-            errors.push(FieldError::invalid("tailLines", &json!(lines), message));
-        }
-        if let Some(bytes @ ..1) = limit {
-            errors.push(FieldError::invalid("limitBytes", &json!(bytes), POSITIVE));
-        }
-        match (seconds, time) {
-            (Some(_), Some(_)) => errors.push(FieldError::forbidden("", ONE_START)),
-            (Some(seconds @ ..1), None) => {
-                errors.push(FieldError::invalid(
-                    "sinceSeconds",
-                    &json!(seconds),
-                    POSITIVE,
-                ));
-            }
-            _ => {}
-        }
-        if !errors.is_empty() {
-            return Err(ApiError::invalid_kind("PodLogOptions", "", name, &errors));
-        }
-        let before = |seconds| {
-            let now = self.clock().now();
-            now.saturating_sub(SignedDuration::from_secs(seconds))
-                .unwrap_or(now)
-        };
-        Ok(LogOptions {
-            follow: query.flag("follow"),
-            previous: query.flag("previous"),
-            timestamps: query.flag("timestamps"),
-            since: time.or(seconds.map(before)),
-            tail: tail.and_then(|lines| u64::try_from(lines).ok()),
-            limit_bytes: limit.and_then(|bytes| u64::try_from(bytes).ok()),
-        })
+/// Reads and validates the parameters.
+///
+/// Upstream: `ValidatePodLogOptions`
+pub(super) fn log_options(clock: &dyn Clock, name: &str, query: &Query) -> ApiResult<LogOptions> {
+    let tail = query.integer("tailLines")?;
+    let limit = query.integer("limitBytes")?;
+    let seconds = query.integer("sinceSeconds")?;
+    let time = query.get("sinceTime").map(parse_time).transpose()?;
+    let mut errors = Vec::new();
+    if let Some(lines @ ..0) = tail {
+        let message = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid("tailLines", &json!(lines), message));
     }
+    if let Some(bytes @ ..1) = limit {
+        errors.push(FieldError::invalid("limitBytes", &json!(bytes), POSITIVE));
+    }
+    match (seconds, time) {
+        (Some(_), Some(_)) => errors.push(FieldError::forbidden("", ONE_START)),
+        (Some(seconds @ ..1), None) => {
+            errors.push(FieldError::invalid(
+                "sinceSeconds",
+                &json!(seconds),
+                POSITIVE,
+            ));
+        }
+        _ => {}
+    }
+    if !errors.is_empty() {
+        return Err(ApiError::invalid_kind("PodLogOptions", "", name, &errors));
+    }
+    let before = |seconds| {
+        let now = clock.now();
+        now.saturating_sub(SignedDuration::from_secs(seconds))
+            .unwrap_or(now)
+    };
+    Ok(LogOptions {
+        follow: query.flag("follow"),
+        previous: query.flag("previous"),
+        timestamps: query.flag("timestamps"),
+        since: time.or(seconds.map(before)),
+        tail: tail.and_then(|lines| u64::try_from(lines).ok()),
+        limit_bytes: limit.and_then(|bytes| u64::try_from(bytes).ok()),
+    })
 }
 
 const POSITIVE: &str = "must be greater than 0";

@@ -10,15 +10,18 @@ use http::{Method, Request, StatusCode};
 use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_store::clock::Clock;
 use serde_json::json;
 
-use super::connect::{ports, query_values};
+use super::container::{ports, query_values};
+use super::logs::log_options;
+use crate::access;
 use crate::auth::attributes::{Attributes, Resource};
 use crate::auth::identity::{ANONYMOUS, Identity};
 use crate::containers::{KubeletError, Kubelets, NodePod, PodAddress};
 use crate::incoming::Incoming;
 use crate::reply::{self, BoxError, Reply};
-use crate::server::{ApiServer, ConnectionDropped};
+use crate::state::{Access, Reads, Streams};
 use crate::streams::{self, Channels, Handshake, Protocol};
 
 /// The parameters of the streams at a kubelet.
@@ -94,213 +97,212 @@ impl<'a> KubeletRequest<'a> {
     }
 }
 
-impl ApiServer {
-    /// Answers a request to the port of the kubelets.
-    pub(crate) async fn serve_nodes<B>(
-        &self,
-        request: Request<B>,
-    ) -> Result<Reply, ConnectionDropped>
-    where
-        B: http_body::Body<Data = Bytes> + Send,
-        B::Error: Into<BoxError>,
-    {
-        let incoming = self.receive(request).await;
-        let answered = Box::pin(self.answer_for_nodes(&incoming)).await;
-        Ok(answered.unwrap_or_else(|error| as_text(&error)))
-    }
+/// Answers a request to the port of the kubelets.
+pub(crate) async fn serve_nodes<B>(streams: &Streams, request: Request<B>) -> Reply
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<BoxError>,
+{
+    let incoming = Incoming::receive(request, &streams.access.admin).await;
+    let answered = Box::pin(answer_for_nodes(streams, &incoming)).await;
+    answered.unwrap_or_else(|error| as_text(&error))
+}
 
-    async fn answer_for_nodes(&self, incoming: &Incoming) -> Result<Reply, KubeletError> {
-        let user = self.authenticate(&incoming.headers, &incoming.sender);
-        let user = user.ok().filter(|user| user.name != ANONYMOUS);
-        let user = user.ok_or_else(|| KubeletError::new(401, "Unauthorized"))?;
-        let request = KubeletRequest::of(&incoming.path).ok_or_else(unknown)?;
+async fn answer_for_nodes(streams: &Streams, incoming: &Incoming) -> Result<Reply, KubeletError> {
+    let user = access::authenticate(&streams.access, &incoming.headers, &incoming.sender);
+    let user = user.ok().filter(|user| user.name != ANONYMOUS);
+    let user = user.ok_or_else(|| KubeletError::new(401, "Unauthorized"))?;
+    let request = KubeletRequest::of(&incoming.path).ok_or_else(unknown)?;
+    let address = match &request {
+        KubeletRequest::Pod { pod, .. } => address_of(&streams.reads, *pod),
+        KubeletRequest::Health | KubeletRequest::Pods => None,
+    };
+    let node = address.as_ref().map_or("", |address| &*address.node);
+    authorize_for_node(&streams.access, &user, &incoming.method, &request, node)?;
+    answer_kubelet_request(streams, incoming, &request, address, "").await
+}
+
+/// Answers a request through the proxy to a node; its sender may use the proxy.
+pub(super) async fn proxy_to_node(
+    streams: &Streams,
+    node: &str,
+    incoming: &Incoming,
+) -> ApiResult<Reply> {
+    let (_, path) = incoming.path.split_once("/proxy").unwrap_or_default();
+    let ping = PodAddress {
+        node: node.to_owned(),
+        namespace: String::new(),
+        name: String::new(),
+        uid: String::new(),
+    };
+    let kubelets = streams.kubelets().ok_or_else(ApiError::no_such_resource)?;
+    if let Err(error) = kubelets.find(ping).await
+        && error.code == 502
+    {
+        let message = format!("error trying to reach service: {}", error.message);
+        return Err(ApiError::new(503, "ServiceUnavailable", message));
+    }
+    let answered = async {
+        let request = KubeletRequest::of(path).ok_or_else(unknown)?;
         let address = match &request {
-            KubeletRequest::Pod { pod, .. } => self.address_of(*pod),
+            KubeletRequest::Pod { pod, .. } => {
+                address_of(&streams.reads, *pod).filter(|it| it.node == node)
+            }
             KubeletRequest::Health | KubeletRequest::Pods => None,
         };
-        let node = address.as_ref().map_or("", |address| &*address.node);
-        self.authorize_for_node(&user, &incoming.method, &request, node)?;
-        self.answer_kubelet_request(incoming, &request, address, "")
-            .await
-    }
+        answer_kubelet_request(streams, incoming, &request, address, node).await
+    };
+    Ok(answered.await.unwrap_or_else(|error| as_text(&error)))
+}
 
-    /// Answers a request through the proxy to a node; its sender may use the proxy.
-    pub(super) async fn proxy_to_node(&self, node: &str, incoming: &Incoming) -> ApiResult<Reply> {
-        let (_, path) = incoming.path.split_once("/proxy").unwrap_or_default();
-        let ping = PodAddress {
-            node: node.to_owned(),
-            namespace: String::new(),
-            name: String::new(),
-            uid: String::new(),
-        };
-        let kubelets = self.kubelets().ok_or_else(ApiError::no_such_resource)?;
-        if let Err(error) = kubelets.find(ping).await
-            && error.code == 502
-        {
-            let message = format!("error trying to reach service: {}", error.message);
-            return Err(ApiError::new(503, "ServiceUnavailable", message));
-        }
-        let answered = async {
-            let request = KubeletRequest::of(path).ok_or_else(unknown)?;
-            let address = match &request {
-                KubeletRequest::Pod { pod, .. } => {
-                    self.address_of(*pod).filter(|it| it.node == node)
-                }
-                KubeletRequest::Health | KubeletRequest::Pods => None,
-            };
-            self.answer_kubelet_request(incoming, &request, address, node)
-                .await
-        };
-        Ok(answered.await.unwrap_or_else(|error| as_text(&error)))
-    }
-
-    /// Requires permission for one of the subresources.
-    fn authorize_for_node(
-        &self,
-        user: &Identity,
-        method: &Method,
-        request: &KubeletRequest<'_>,
-        node: &str,
-    ) -> Result<(), KubeletError> {
-        let verb = match method.as_str() {
-            "POST" => "create",
-            "PUT" => "update",
-            "PATCH" => "patch",
-            "DELETE" => "delete",
-            _ => "get",
-        };
-        let is_allowed = |subresource: &&str| {
-            let attributes = Attributes::resource(
-                verb,
-                Resource {
-                    plural: "nodes".into(),
-                    subresource: (*subresource).into(),
-                    name: node.into(),
-                    ..Resource::default()
-                },
-            );
-            self.authorize(user, &attributes).is_ok()
-        };
-        let subresources = request.subresources();
-        if subresources.iter().any(is_allowed) {
-            return Ok(());
-        }
-        let message = format!(
-            "Forbidden (user={}, verb={verb}, resource=nodes, subresource(s)=[{}])",
-            user.name,
-            subresources.join(" ")
+/// Requires permission for one of the subresources.
+fn authorize_for_node(
+    access: &Access,
+    user: &Identity,
+    method: &Method,
+    request: &KubeletRequest<'_>,
+    node: &str,
+) -> Result<(), KubeletError> {
+    let verb = match method.as_str() {
+        "POST" => "create",
+        "PUT" => "update",
+        "PATCH" => "patch",
+        "DELETE" => "delete",
+        _ => "get",
+    };
+    let is_allowed = |subresource: &&str| {
+        let attributes = Attributes::resource(
+            verb,
+            Resource {
+                plural: "nodes".into(),
+                subresource: (*subresource).into(),
+                name: node.into(),
+                ..Resource::default()
+            },
         );
-        Err(KubeletError::new(403, message))
+        access::authorize(access, user, &attributes).is_ok()
+    };
+    let subresources = request.subresources();
+    if subresources.iter().any(is_allowed) {
+        return Ok(());
     }
+    let message = format!(
+        "Forbidden (user={}, verb={verb}, resource=nodes, subresource(s)=[{}])",
+        user.name,
+        subresources.join(" ")
+    );
+    Err(KubeletError::new(403, message))
+}
 
-    /// Returns the address of a pod on a node.
-    fn address_of(&self, pod_ref: PodRef<'_>) -> Option<PodAddress> {
-        let pods = kinds::by_resource("", "v1", "pods")?;
-        let key = Key::new(pods, pod_ref.namespace, pod_ref.name);
-        let pod = self.store().get(&key)?.draft();
-        let uid = pod.text("/metadata/uid").unwrap_or_default();
-        let node = pod.text("/spec/nodeName").unwrap_or_default();
-        let is_meant = !node.is_empty() && (pod_ref.uid.is_empty() || pod_ref.uid == uid);
-        is_meant.then(|| PodAddress {
-            node: node.to_owned(),
-            namespace: pod_ref.namespace.to_owned(),
-            name: pod_ref.name.to_owned(),
-            uid: uid.to_owned(),
-        })
-    }
+/// Returns the address of a pod on a node.
+fn address_of(reads: &Reads, pod_ref: PodRef<'_>) -> Option<PodAddress> {
+    let pods = kinds::by_resource("", "v1", "pods")?;
+    let key = Key::new(pods, pod_ref.namespace, pod_ref.name);
+    let pod = reads.store.get(&key)?.draft();
+    let uid = pod.text("/metadata/uid").unwrap_or_default();
+    let node = pod.text("/spec/nodeName").unwrap_or_default();
+    let is_meant = !node.is_empty() && (pod_ref.uid.is_empty() || pod_ref.uid == uid);
+    is_meant.then(|| PodAddress {
+        node: node.to_owned(),
+        namespace: pod_ref.namespace.to_owned(),
+        name: pod_ref.name.to_owned(),
+        uid: uid.to_owned(),
+    })
+}
 
-    /// Answers for a node, or for all nodes.
-    async fn answer_kubelet_request(
-        &self,
-        incoming: &Incoming,
-        request: &KubeletRequest<'_>,
-        address: Option<PodAddress>,
-        node: &str,
-    ) -> Result<Reply, KubeletError> {
-        let (endpoint, pod_ref) = match request {
-            KubeletRequest::Health => return Ok(reply::plain(StatusCode::OK, "ok")),
-            KubeletRequest::Pods => return Ok(self.pods_of(node)),
-            KubeletRequest::Pod { endpoint, pod } => (*endpoint, *pod),
-        };
-        let missing = || match endpoint {
-            PodEndpoint::Log(_) => {
-                KubeletError::new(404, format!("pod {:?} not found\n", pod_ref.name))
-            }
-            _ => KubeletError::new(404, "pod does not exist"),
-        };
-        let address = address.ok_or_else(missing)?;
-        let kubelets: &Arc<dyn Kubelets> = self.kubelets().ok_or_else(missing)?;
-        let pod = kubelets.find(address).await?;
-        match endpoint {
-            PodEndpoint::Log(container) => self.node_log(incoming, pod_ref, container, pod).await,
-            _ => self.connect_at_node(incoming, endpoint, pod),
+/// Answers for a node, or for all nodes.
+async fn answer_kubelet_request(
+    streams: &Streams,
+    incoming: &Incoming,
+    request: &KubeletRequest<'_>,
+    address: Option<PodAddress>,
+    node: &str,
+) -> Result<Reply, KubeletError> {
+    let (endpoint, pod_ref) = match request {
+        KubeletRequest::Health => return Ok(reply::plain(StatusCode::OK, "ok")),
+        KubeletRequest::Pods => return Ok(pods_of(&streams.reads, node)),
+        KubeletRequest::Pod { endpoint, pod } => (*endpoint, *pod),
+    };
+    let missing = || match endpoint {
+        PodEndpoint::Log(_) => {
+            KubeletError::new(404, format!("pod {:?} not found\n", pod_ref.name))
         }
-    }
-
-    async fn node_log(
-        &self,
-        incoming: &Incoming,
-        pod_ref: PodRef<'_>,
-        container: &str,
-        pod: Arc<dyn NodePod>,
-    ) -> Result<Reply, KubeletError> {
-        let options = self.log_options(pod_ref.name, &incoming.query);
-        let options = options.map_err(|err| as_kubelet_error(&err))?;
-        let pieces = pod.log(container, &options)?;
-        if options.follow {
-            return Ok(reply::streamed_text(pieces));
+        _ => KubeletError::new(404, "pod does not exist"),
+    };
+    let address = address.ok_or_else(missing)?;
+    let kubelets: &Arc<dyn Kubelets> = streams.kubelets().ok_or_else(missing)?;
+    let pod = kubelets.find(address).await?;
+    match endpoint {
+        PodEndpoint::Log(container) => {
+            node_log(streams.reads.clock(), incoming, pod_ref, container, pod).await
         }
-        let pieces: Vec<_> = pieces.collect().await;
-        Ok(reply::text(StatusCode::OK, pieces.concat()))
+        _ => connect_at_node(streams, incoming, endpoint, pod),
     }
+}
 
-    fn connect_at_node(
-        &self,
-        incoming: &Incoming,
-        endpoint: PodEndpoint<'_>,
-        pod: Arc<dyn NodePod>,
-    ) -> Result<Reply, KubeletError> {
-        let supported: &[Protocol] = match endpoint {
-            PodEndpoint::PortForward => &[Protocol::V4],
-            _ => &[Protocol::V5, Protocol::V4],
-        };
-        let process = match endpoint {
-            PodEndpoint::Exec(container) => {
-                let command = query_values(&incoming.query_text, "command");
-                pod.exec(container, command)?
-            }
-            PodEndpoint::Attach(container) => pod.attach(container)?,
-            PodEndpoint::PortForward | PodEndpoint::Log(_) => {
-                let ports = ports(incoming, "port")?;
-                let handshake = handshake(incoming, supported)?;
-                return Ok(handshake.accept(self, |socket| streams::forward(socket, ports, pod)));
-            }
-        };
-        let channels = Channels::of(&incoming.query, STREAMS)?;
-        let handshake = handshake(incoming, supported)?;
-        let protocol = handshake.protocol;
-        Ok(handshake.accept(self, move |socket| {
-            streams::converse(socket, protocol, channels, Ok(process))
-        }))
+async fn node_log(
+    clock: &dyn Clock,
+    incoming: &Incoming,
+    pod_ref: PodRef<'_>,
+    container: &str,
+    pod: Arc<dyn NodePod>,
+) -> Result<Reply, KubeletError> {
+    let options = log_options(clock, pod_ref.name, &incoming.query);
+    let options = options.map_err(|err| as_kubelet_error(&err))?;
+    let pieces = pod.log(container, &options)?;
+    if options.follow {
+        return Ok(reply::streamed_text(pieces));
     }
+    let pieces: Vec<_> = pieces.collect().await;
+    Ok(reply::text(StatusCode::OK, pieces.concat()))
+}
 
-    /// Returns the pods of a node; those of all nodes without a name.
-    fn pods_of(&self, node: &str) -> Reply {
-        let (_, pods) = self.store().list("pods", "");
-        let items = pods.iter().filter_map(|pod| {
-            let pod = pod.value();
-            let at = pod.pointer("/spec/nodeName")?.as_str()?;
-            let is_meant = !at.is_empty() && (node.is_empty() || node == at);
-            is_meant.then_some(pod)
-        });
-        let list = json!({
-            "kind": "PodList",
-            "apiVersion": "v1",
-            "metadata": {},
-            "items": items.collect::<Vec<_>>(),
-        });
-        reply::json_value(StatusCode::OK, &list)
-    }
+fn connect_at_node(
+    streams: &Streams,
+    incoming: &Incoming,
+    endpoint: PodEndpoint<'_>,
+    pod: Arc<dyn NodePod>,
+) -> Result<Reply, KubeletError> {
+    let supported: &[Protocol] = match endpoint {
+        PodEndpoint::PortForward => &[Protocol::V4],
+        _ => &[Protocol::V5, Protocol::V4],
+    };
+    let process = match endpoint {
+        PodEndpoint::Exec(container) => {
+            let command = query_values(&incoming.query_text, "command");
+            pod.exec(container, command)?
+        }
+        PodEndpoint::Attach(container) => pod.attach(container)?,
+        PodEndpoint::PortForward | PodEndpoint::Log(_) => {
+            let ports = ports(incoming, "port")?;
+            let handshake = handshake(incoming, supported)?;
+            return Ok(handshake.accept(streams, |socket| streams::forward(socket, ports, pod)));
+        }
+    };
+    let channels = Channels::of(&incoming.query, STREAMS)?;
+    let handshake = handshake(incoming, supported)?;
+    let protocol = handshake.protocol;
+    Ok(handshake.accept(streams, move |socket| {
+        streams::converse(socket, protocol, channels, Ok(process))
+    }))
+}
+
+/// Returns the pods of a node; those of all nodes without a name.
+fn pods_of(reads: &Reads, node: &str) -> Reply {
+    let (_, pods) = reads.store.list("pods", "");
+    let items = pods.iter().filter_map(|pod| {
+        let pod = pod.value();
+        let at = pod.pointer("/spec/nodeName")?.as_str()?;
+        let is_meant = !at.is_empty() && (node.is_empty() || node == at);
+        is_meant.then_some(pod)
+    });
+    let list = json!({
+        "kind": "PodList",
+        "apiVersion": "v1",
+        "metadata": {},
+        "items": items.collect::<Vec<_>>(),
+    });
+    reply::json_value(StatusCode::OK, &list)
 }
 
 fn handshake(incoming: &Incoming, supported: &[Protocol]) -> Result<Handshake, KubeletError> {

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::faults::ReadView;
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::Reads;
 use crate::write::served_text;
 
 /// Time for which a read waits for a future revision.
@@ -59,220 +59,216 @@ pub(crate) struct Page {
     shard_selector: Option<String>,
 }
 
-impl ApiServer {
-    /// Reads one object.
-    pub async fn get(
-        &self,
-        request: &ResourceRequest,
-        query: &Query,
-        read_view: &ReadView,
-    ) -> ApiResult<Reply> {
-        let mut horizon = None;
-        if let Some(text) = query.get("resourceVersion") {
-            let wanted = parse_version_field(text).map_err(ApiError::internal)?;
-            horizon = self.wait_for_revision(wanted, None, read_view).await?;
+/// Reads one object.
+pub(crate) async fn get(
+    reads: &Reads,
+    request: &ResourceRequest,
+    query: &Query,
+    read_view: &ReadView,
+) -> ApiResult<Reply> {
+    let mut horizon = None;
+    if let Some(text) = query.get("resourceVersion") {
+        let wanted = parse_version_field(text).map_err(ApiError::internal)?;
+        horizon = wait_for_revision(reads, wanted, None, read_view).await?;
+    }
+    let kind = stored(&request.kind);
+    let key = request.key();
+    let object = match horizon {
+        None => reads.store.get(&key),
+        Some(revision) => {
+            let all = Collection::new(&key.storage, &key.namespace);
+            let from = all.starting_at(key.clone());
+            let page = reads.store.page_at(&from, 1, revision);
+            let mut found = page.map_err(|_| expired(None))?.objects;
+            found.pop().filter(|object| object.key == key)
         }
-        let kind = stored(&request.kind);
-        let key = Self::key(request);
-        let object = match horizon {
-            None => self.store().get(&key),
-            Some(revision) => {
-                let all = Collection::new(&key.storage, &key.namespace);
-                let from = all.starting_at(key.clone());
-                let page = self.store().page_at(&from, 1, revision);
-                let mut found = page.map_err(|_| expired(None))?.objects;
-                found.pop().filter(|object| object.key == key)
+    };
+    let object = object.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
+    Ok(reply::json_text(
+        StatusCode::OK,
+        served_text(&request.kind, &object)?,
+    ))
+}
+
+/// Waits until a revision is visible, or fails with "too large resource version". Returns the
+/// newest visible revision, or `None` if it is unlimited.
+pub(crate) async fn wait_for_revision(
+    reads: &Reads,
+    wanted: u64,
+    timeout_seconds: Option<i64>,
+    read_view: &ReadView,
+) -> ApiResult<Option<u64>> {
+    let limit = timeout_seconds.and_then(|s| u64::try_from(s).ok());
+    let wait = limit.map_or(FUTURE_REVISION_WAIT, Duration::from_secs);
+    let deadline = Instant::now() + wait.min(FUTURE_REVISION_WAIT);
+    let mut revisions = reads.store.subscribe();
+    let mut views = read_view.faults.watch_changes();
+    loop {
+        let newest = *revisions.borrow_and_update();
+        let horizon = read_view.horizon(newest);
+        let seen = horizon.unwrap_or(newest);
+        if wanted <= seen {
+            return Ok(horizon);
+        }
+        tokio::select! {
+            biased;
+            Ok(()) = revisions.changed() => {}
+            Ok(()) = views.changed() => {}
+            () = sleep_until(deadline) => {
+                return Err(ApiError::too_large_resource_version(wanted, seen));
             }
+        }
+    }
+}
+
+/// Reads a collection.
+pub(crate) async fn list(
+    reads: &Reads,
+    request: &ResourceRequest,
+    query: &Query,
+    read_view: &ReadView,
+) -> ApiResult<Reply> {
+    let page = list_page(reads, request, query, read_view).await?;
+    let text = list_text(&request.kind, page)?;
+    Ok(reply::json_pieces(StatusCode::OK, text))
+}
+
+/// Parses the selectors of a list or watch.
+pub(crate) fn selection(reads: &Reads, kind: &Arc<Kind>, query: &Query) -> ApiResult<Selection> {
+    let selection = Selection::parse(kind, query)?;
+    if reads.has_shards {
+        selection.sharded(query)
+    } else {
+        Ok(selection)
+    }
+}
+
+/// Returns the page that a query selects.
+pub(crate) async fn list_page(
+    reads: &Reads,
+    request: &ResourceRequest,
+    query: &Query,
+    read_view: &ReadView,
+) -> ApiResult<Page> {
+    let options = ListOptions::of_list(query)?;
+    let selection = selection(reads, &request.kind, query)?;
+    let position = options
+        .token
+        .map(|token| position(token, &options))
+        .transpose()?;
+    let at = match position {
+        Some(_) => At::Newest,
+        None => wanted_state(&options)?,
+    };
+    let wanted = match at {
+        At::Newest => None,
+        At::Any => Some(0),
+        At::NotOlderThan(wanted) | At::Exactly(wanted) => Some(wanted),
+    };
+    let limit = options
+        .limit
+        .filter(|_| options.resource_version != Some("0"));
+    let mut at = at;
+    if let Some(wanted) = wanted {
+        let horizon = wait_for_revision(reads, wanted, options.timeout_seconds, read_view).await?;
+        at = match (at, horizon) {
+            (At::Any | At::NotOlderThan(_), Some(horizon)) => At::Exactly(horizon),
+            _ => at,
         };
-        let object = object.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
-        Ok(reply::json_text(
-            StatusCode::OK,
-            served_text(&request.kind, &object)?,
-        ))
     }
+    read_page(reads, request, &selection, at, limit, position.as_ref())
+}
 
-    /// Waits until a revision is visible, or fails with "too large resource version". Returns the
-    /// newest visible revision, or `None` if it is unlimited.
-    pub(crate) async fn wait_for_revision(
-        &self,
-        wanted: u64,
-        timeout_seconds: Option<i64>,
-        read_view: &ReadView,
-    ) -> ApiResult<Option<u64>> {
-        let limit = timeout_seconds.and_then(|s| u64::try_from(s).ok());
-        let wait = limit.map_or(FUTURE_REVISION_WAIT, Duration::from_secs);
-        let deadline = Instant::now() + wait.min(FUTURE_REVISION_WAIT);
-        let mut revisions = self.store().subscribe();
-        let mut views = read_view.faults.watch_changes();
-        loop {
-            let newest = *revisions.borrow_and_update();
-            let horizon = read_view.horizon(newest);
-            let seen = horizon.unwrap_or(newest);
-            if wanted <= seen {
-                return Ok(horizon);
-            }
-            tokio::select! {
-                biased;
-                Ok(()) = revisions.changed() => {}
-                Ok(()) = views.changed() => {}
-                () = sleep_until(deadline) => {
-                    return Err(ApiError::too_large_resource_version(wanted, seen));
-                }
-            }
+fn read_page(
+    reads: &Reads,
+    request: &ResourceRequest,
+    selection: &Selection,
+    at: At,
+    limit: Option<usize>,
+    position: Option<&Position>,
+) -> ApiResult<Page> {
+    let namespace = request.namespace.as_str();
+    let mut collection = Collection::new(&request.kind.storage, namespace);
+    if let Some(position) = position {
+        collection = collection.starting_at(position.first(&request.kind, namespace));
+    }
+    let revision = match (position, at) {
+        (Some(position), _) => position.revision,
+        (None, At::Exactly(revision)) => Some(revision),
+        _ => None,
+    };
+    let limit = limit.unwrap_or(usize::MAX);
+    // A selection may leave out any object.
+    let is_everything = selection.is_everything();
+    let read = if is_everything { limit } else { usize::MAX };
+    let page = match revision {
+        None => reads.store.page(&collection, read),
+        Some(revision) => {
+            let page = reads.store.page_at(&collection, read, revision);
+            page.map_err(|_| expired(position))?
         }
+    };
+    let (revision, mut objects, mut rest) = (page.revision, page.objects, page.rest);
+    if !is_everything {
+        objects.retain(|object| selection.matches(object));
+        rest = objects.len().saturating_sub(limit);
+        objects.truncate(limit);
     }
+    let token = objects
+        .last()
+        .filter(|_| rest > 0)
+        .map(|last| Position::after(&last.key, namespace, revision).token());
+    let remaining = (rest > 0 && is_everything).then_some(rest);
+    Ok(Page {
+        objects,
+        revision,
+        token,
+        remaining,
+        shard_selector: selection.shard_selector(),
+    })
+}
 
-    /// Reads a collection.
-    pub async fn list(
-        &self,
-        request: &ResourceRequest,
-        query: &Query,
-        read_view: &ReadView,
-    ) -> ApiResult<Reply> {
-        let page = self.list_page(request, query, read_view).await?;
-        let text = Self::list_text(&request.kind, page)?;
-        Ok(reply::json_pieces(StatusCode::OK, text))
+/// Returns the text of a list in pieces shared with the store.
+///
+/// # Errors
+///
+/// A custom resource can't be converted.
+pub(crate) fn list_text(kind: &Kind, page: Page) -> ApiResult<Vec<Bytes>> {
+    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+    if kind.custom.is_some() {
+        metadata["continue"] = json!("");
     }
-
-    /// Parses the selectors of a list or watch.
-    pub(crate) fn selection(&self, kind: &Arc<Kind>, query: &Query) -> ApiResult<Selection> {
-        let selection = Selection::parse(kind, query)?;
-        if self.config().feature_gates.sharded_list_and_watch {
-            selection.sharded(query)
+    if let Some(token) = page.token {
+        metadata["continue"] = json!(token);
+    }
+    if let Some(remaining) = page.remaining {
+        metadata["remainingItemCount"] = json!(remaining);
+    }
+    if let Some(selector) = page.shard_selector {
+        metadata["shardInfo"] = json!({"selector": selector});
+    }
+    let objects = &page.objects;
+    let list_kind = kind.list_kind();
+    let head = format!(
+        "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
+        kind.api_version()
+    );
+    let is_view = kind.has(Trait::View);
+    let mut separator: &'static [u8] = if is_view { b"" } else { b"{" };
+    let mut pieces = Vec::with_capacity(2 * objects.len() + 2);
+    pieces.push(head.into());
+    for object in objects {
+        pieces.push(Bytes::from_static(separator));
+        if is_view {
+            pieces.push(served_text(kind, object)?);
+            separator = b",";
         } else {
-            Ok(selection)
+            pieces.push(object.item_text());
+            separator = b",{";
         }
     }
-
-    /// Returns the page that a query selects.
-    pub(crate) async fn list_page(
-        &self,
-        request: &ResourceRequest,
-        query: &Query,
-        read_view: &ReadView,
-    ) -> ApiResult<Page> {
-        let options = ListOptions::of_list(query)?;
-        let selection = self.selection(&request.kind, query)?;
-        let position = options
-            .token
-            .map(|token| position(token, &options))
-            .transpose()?;
-        let at = match position {
-            Some(_) => At::Newest,
-            None => wanted_state(&options)?,
-        };
-        let wanted = match at {
-            At::Newest => None,
-            At::Any => Some(0),
-            At::NotOlderThan(wanted) | At::Exactly(wanted) => Some(wanted),
-        };
-        let limit = options
-            .limit
-            .filter(|_| options.resource_version != Some("0"));
-        let mut at = at;
-        if let Some(wanted) = wanted {
-            let horizon = self
-                .wait_for_revision(wanted, options.timeout_seconds, read_view)
-                .await?;
-            at = match (at, horizon) {
-                (At::Any | At::NotOlderThan(_), Some(horizon)) => At::Exactly(horizon),
-                _ => at,
-            };
-        }
-        self.read_page(request, &selection, at, limit, position.as_ref())
-    }
-
-    fn read_page(
-        &self,
-        request: &ResourceRequest,
-        selection: &Selection,
-        at: At,
-        limit: Option<usize>,
-        position: Option<&Position>,
-    ) -> ApiResult<Page> {
-        let namespace = request.namespace.as_str();
-        let mut collection = Collection::new(&request.kind.storage, namespace);
-        if let Some(position) = position {
-            collection = collection.starting_at(position.first(&request.kind, namespace));
-        }
-        let revision = match (position, at) {
-            (Some(position), _) => position.revision,
-            (None, At::Exactly(revision)) => Some(revision),
-            _ => None,
-        };
-        let limit = limit.unwrap_or(usize::MAX);
-        // A selection may leave out any object.
-        let is_everything = selection.is_everything();
-        let read = if is_everything { limit } else { usize::MAX };
-        let page = match revision {
-            None => self.store().page(&collection, read),
-            Some(revision) => {
-                let page = self.store().page_at(&collection, read, revision);
-                page.map_err(|_| expired(position))?
-            }
-        };
-        let (revision, mut objects, mut rest) = (page.revision, page.objects, page.rest);
-        if !is_everything {
-            objects.retain(|object| selection.matches(object));
-            rest = objects.len().saturating_sub(limit);
-            objects.truncate(limit);
-        }
-        let token = objects
-            .last()
-            .filter(|_| rest > 0)
-            .map(|last| Position::after(&last.key, namespace, revision).token());
-        let remaining = (rest > 0 && is_everything).then_some(rest);
-        Ok(Page {
-            objects,
-            revision,
-            token,
-            remaining,
-            shard_selector: selection.shard_selector(),
-        })
-    }
-
-    /// Returns the text of a list in pieces shared with the store.
-    ///
-    /// # Errors
-    ///
-    /// A custom resource can't be converted.
-    pub(crate) fn list_text(kind: &Kind, page: Page) -> ApiResult<Vec<Bytes>> {
-        let mut metadata = json!({"resourceVersion": page.revision.to_string()});
-        if kind.custom.is_some() {
-            metadata["continue"] = json!("");
-        }
-        if let Some(token) = page.token {
-            metadata["continue"] = json!(token);
-        }
-        if let Some(remaining) = page.remaining {
-            metadata["remainingItemCount"] = json!(remaining);
-        }
-        if let Some(selector) = page.shard_selector {
-            metadata["shardInfo"] = json!({"selector": selector});
-        }
-        let objects = &page.objects;
-        let list_kind = kind.list_kind();
-        let head = format!(
-            "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
-            kind.api_version()
-        );
-        let is_view = kind.has(Trait::View);
-        let mut separator: &'static [u8] = if is_view { b"" } else { b"{" };
-        let mut pieces = Vec::with_capacity(2 * objects.len() + 2);
-        pieces.push(head.into());
-        for object in objects {
-            pieces.push(Bytes::from_static(separator));
-            if is_view {
-                pieces.push(served_text(kind, object)?);
-                separator = b",";
-            } else {
-                pieces.push(object.item_text());
-                separator = b",{";
-            }
-        }
-        pieces.push(Bytes::from_static(b"]}"));
-        Ok(pieces)
-    }
+    pieces.push(Bytes::from_static(b"]}"));
+    Ok(pieces)
 }
 
 /// Returns the state requested by a list without a continue token.

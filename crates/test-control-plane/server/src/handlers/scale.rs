@@ -15,147 +15,146 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
 use serde_json::{Value, json};
 
 use super::Source;
+use super::update::update;
 use crate::incoming::Incoming;
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
-use crate::write::{check_name, handled_form};
+use crate::state::{Behaviour, Reads, Writes, now_text};
+use crate::write::{self, check_name, handled_form};
 
-impl ApiServer {
-    /// Returns the scale of an object.
-    pub(crate) fn get_scale(&self, request: &ResourceRequest) -> ApiResult<Bytes> {
-        let object = self
-            .store()
-            .get(&Self::key(request))
-            .ok_or_else(|| ApiError::not_found(stored(&request.kind), &request.name))?;
-        let draft = handled_form(&request.kind, &object)?;
-        if let Some(scale) = request.kind.scale()
-            && scale.wanted(&draft.value).is_none()
-        {
-            let why = format!("the spec replicas field {:?} does not exist", scale.spec);
-            return Err(ApiError::internal_error(&why));
-        }
-        Ok(scale_of(&request.kind, &draft).to_string().into())
+/// Returns the scale of an object.
+pub(crate) fn get_scale(reads: &Reads, request: &ResourceRequest) -> ApiResult<Bytes> {
+    let object = reads
+        .store
+        .get(&request.key())
+        .ok_or_else(|| ApiError::not_found(stored(&request.kind), &request.name))?;
+    let draft = handled_form(&request.kind, &object)?;
+    if let Some(scale) = request.kind.scale()
+        && scale.wanted(&draft.value).is_none()
+    {
+        let why = format!("the spec replicas field {:?} does not exist", scale.spec);
+        return Err(ApiError::internal_error(&why));
     }
+    Ok(scale_of(&request.kind, &draft).to_string().into())
+}
 
-    /// Updates the scale of an object.
-    pub(crate) fn update_scale(
-        &self,
-        request: &ResourceRequest,
-        source: &ScaleSource<'_>,
-        options: &WriteOptions,
-    ) -> ApiResult<Bytes> {
-        let kind = stored(&request.kind);
-        let key = Self::key(request);
-        let whole = ResourceRequest {
-            target: Target::Object,
-            ..request.clone()
+/// Updates the scale of an object.
+pub(crate) fn update_scale(
+    writes: &Writes,
+    request: &ResourceRequest,
+    source: &ScaleSource<'_>,
+    options: &WriteOptions,
+) -> ApiResult<Bytes> {
+    let kind = stored(&request.kind);
+    let key = request.key();
+    let whole = ResourceRequest {
+        target: Target::Object,
+        ..request.clone()
+    };
+    loop {
+        let object = writes
+            .store
+            .get(&key)
+            .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
+        let old = handled_form(kind, &object)?;
+        let (scale, managed) = scaled(&writes.reads, request, source, &old, options)?;
+        let scale = check_scale(request, scale)?;
+        let mut draft = old.clone();
+        match kind.scale() {
+            Some(paths) => paths.set_wanted(&mut draft.value, replicas(&scale)),
+            None => draft.value["spec"]["replicas"] = replicas(&scale),
+        }
+        let conditional = set_preconditions(&mut draft, &scale);
+        let before = old.value.pointer("/metadata/managedFields");
+        let managed = to_parent(kind, before, Some(&managed));
+        set_or_remove(draft.metadata_mut(), "managedFields", Some(managed));
+        let options = WriteOptions {
+            field_manager: None,
+            ..options.clone()
         };
-        loop {
-            let object = self
-                .store()
-                .get(&key)
-                .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
-            let old = handled_form(kind, &object)?;
-            let (scale, managed) = self.scaled(request, source, &old, options)?;
-            let scale = check_scale(request, scale)?;
-            let mut draft = old.clone();
-            match kind.scale() {
-                Some(paths) => paths.set_wanted(&mut draft.value, replicas(&scale)),
-                None => draft.value["spec"]["replicas"] = replicas(&scale),
+        match update(writes, &whole, &Source::Put(draft), &options) {
+            Ok(written) => {
+                let updated = Draft::parse(kind, &written.text).map_err(|err| {
+                    ApiError::internal(format!("reading the updated object: {err}"))
+                })?;
+                return Ok(scale_of(kind, &updated).to_string().into());
             }
-            let conditional = set_preconditions(&mut draft, &scale);
-            let before = old.value.pointer("/metadata/managedFields");
-            let managed = to_parent(kind, before, Some(&managed));
-            set_or_remove(draft.metadata_mut(), "managedFields", Some(managed));
-            let options = WriteOptions {
-                field_manager: None,
-                ..options.clone()
+            // A concurrent write happened; apply the scale to the newer object.
+            Err(err) if err.reason == "Conflict" && !conditional => {
+                let now = writes.store.get(&key);
+                if now.is_some_and(|now| Arc::ptr_eq(&now, &object)) {
+                    return Err(err);
+                }
+            }
+            Err(err) => return Err(err),
+        }
+    }
+}
+
+/// Decodes the body of a PUT; the second part holds warnings.
+pub(crate) fn decode_scale(
+    behaviour: Behaviour,
+    request: &ResourceRequest,
+    incoming: &Incoming,
+    options: &WriteOptions,
+) -> ApiResult<(Value, Vec<String>)> {
+    let scale = ResourceRequest {
+        kind: Arc::clone(&SCALE),
+        ..request.clone()
+    };
+    let (draft, warnings) = write::decode(behaviour, &scale, incoming, options)?;
+    Ok((draft.value, warnings))
+}
+
+/// Returns the requested scale and its managers.
+fn scaled(
+    reads: &Reads,
+    request: &ResourceRequest,
+    source: &ScaleSource<'_>,
+    old: &Draft,
+    options: &WriteOptions,
+) -> ApiResult<(Value, Value)> {
+    let kind = stored(&request.kind);
+    let before = scale_of(kind, old);
+    let mut live = before.clone();
+    let managed = to_subresource(kind, old.value.pointer("/metadata/managedFields"));
+    set_or_remove(
+        object_mut(&mut live, "metadata"),
+        "managedFields",
+        Some(managed),
+    );
+    let writer = Writer {
+        kind: &SCALE,
+        subresource: request.target.subresource(),
+        manager: options.field_manager.as_deref().unwrap_or_default(),
+        now: &now_text(reads.clock()),
+    };
+    let (scale, wrong): (_, Wrong<'_>) = match source {
+        ScaleSource::Put(scale) => ((*scale).clone(), Box::new(|error| error)),
+        ScaleSource::Patch(patch) => {
+            let before = Draft {
+                value: before,
+                data: None,
             };
-            match self.update(&whole, &Source::Put(draft), &options) {
-                Ok(written) => {
-                    let updated = Draft::parse(kind, &written.text).map_err(|err| {
-                        ApiError::internal(format!("reading the updated object: {err}"))
-                    })?;
-                    return Ok(scale_of(kind, &updated).to_string().into());
-                }
-                // A concurrent write happened; apply the scale to the newer object.
-                Err(err) if err.reason == "Conflict" && !conditional => {
-                    let now = self.store().get(&key);
-                    if now.is_some_and(|now| Arc::ptr_eq(&now, &object)) {
-                        return Err(err);
-                    }
-                }
-                Err(err) => return Err(err),
-            }
+            let patched = patch.apply(&SCALE, &before)?;
+            let scale = patched.draft.value.clone();
+            let wrong = move |error| patch.undecodable(&SCALE, error, Some(&patched));
+            (scale, Box::new(wrong))
         }
-    }
-
-    /// Decodes the body of a PUT; the second part holds warnings.
-    pub(crate) fn decode_scale(
-        &self,
-        request: &ResourceRequest,
-        incoming: &Incoming,
-        options: &WriteOptions,
-    ) -> ApiResult<(Value, Vec<String>)> {
-        let scale = ResourceRequest {
-            kind: Arc::clone(&SCALE),
-            ..request.clone()
-        };
-        let (draft, warnings) = self.decode(&scale, incoming, options)?;
-        Ok((draft.value, warnings))
-    }
-
-    /// Returns the requested scale and its managers.
-    fn scaled(
-        &self,
-        request: &ResourceRequest,
-        source: &ScaleSource<'_>,
-        old: &Draft,
-        options: &WriteOptions,
-    ) -> ApiResult<(Value, Value)> {
-        let kind = stored(&request.kind);
-        let before = scale_of(kind, old);
-        let mut live = before.clone();
-        let managed = to_subresource(kind, old.value.pointer("/metadata/managedFields"));
-        set_or_remove(
-            object_mut(&mut live, "metadata"),
-            "managedFields",
-            Some(managed),
-        );
-        let writer = Writer {
-            kind: &SCALE,
-            subresource: request.target.subresource(),
-            manager: options.field_manager.as_deref().unwrap_or_default(),
-            now: &self.now_text(),
-        };
-        let (scale, wrong): (_, Wrong<'_>) = match source {
-            ScaleSource::Put(scale) => ((*scale).clone(), Box::new(|error| error)),
-            ScaleSource::Patch(patch) => {
-                let before = Draft {
-                    value: before,
-                    data: None,
-                };
-                let patched = patch.apply(&SCALE, &before)?;
-                let scale = patched.draft.value.clone();
-                let wrong = move |error| patch.undecodable(&SCALE, error, Some(&patched));
-                (scale, Box::new(wrong))
-            }
-            ScaleSource::Apply(config) => {
-                let strictness = self.strictness();
-                let applied = writer.apply(Some(&live), config, options.force, strictness)?;
-                return Ok((applied.object, applied.managed_fields));
-            }
-        };
-        let decoded = schema::normalize("Scale", &scale, UnknownMembers::Drop, "");
-        let scale = decoded.map_err(|err| {
-            let version = &SCALE.version;
-            wrong(ApiError::bad_request(format!(
-                "Scale in version {version:?} cannot be handled as a Scale: {err}"
-            )))
-        })?;
-        let managed = writer.track(Some(&live), &scale);
-        Ok((scale, managed))
-    }
+        ScaleSource::Apply(config) => {
+            let strictness = reads.behaviour().strictness();
+            let applied = writer.apply(Some(&live), config, options.force, strictness)?;
+            return Ok((applied.object, applied.managed_fields));
+        }
+    };
+    let decoded = schema::normalize("Scale", &scale, UnknownMembers::Drop, "");
+    let scale = decoded.map_err(|err| {
+        let version = &SCALE.version;
+        wrong(ApiError::bad_request(format!(
+            "Scale in version {version:?} cannot be handled as a Scale: {err}"
+        )))
+    })?;
+    let managed = writer.track(Some(&live), &scale);
+    Ok((scale, managed))
 }
 
 /// Converts the error of a scale that can't be decoded.

@@ -14,11 +14,18 @@ use kube_test_control_plane_api::{defaults, events, normalize, warnings};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
+use super::admit::review_write;
+use super::allocate::allocate;
+use super::create::{create, creates_on_update};
 use super::findings::findings;
+use super::priority_class::check_default_class;
+use super::signing_request::{check_approval, complete_signing_request};
+use super::storage_class::admit_resize;
+use crate::access;
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::{Reads, Writes};
 use crate::write::{
-    Written, check_name, check_namespace, check_stored_size, count_generation, handled_form,
+    self, Written, check_name, check_namespace, check_stored_size, count_generation, handled_form,
     keep_reset, keep_times, other_uid, prepare_update, served_draft, served_text, stored_form,
 };
 
@@ -56,200 +63,207 @@ impl Outcome {
     }
 }
 
-impl ApiServer {
-    /// Updates an object, or creates it where a PUT may.
-    pub(crate) fn update(
-        &self,
-        request: &ResourceRequest,
-        source: &Source,
-        options: &WriteOptions,
-    ) -> ApiResult<Written> {
-        let kind = stored(&request.kind);
-        let key = Self::key(request);
-        if let Source::Put(draft) = source {
-            check_namespace(request, draft)?;
-            check_name(request, draft)?;
-        }
-        loop {
-            let Some(current) = self.store().get(&key) else {
-                if let Source::Put(draft) = source
-                    && Self::creates_on_update(request)
-                {
-                    let mut draft = draft.clone();
-                    draft.metadata_mut().remove("resourceVersion");
-                    return self.create(request, draft, options);
-                }
-                return Err(ApiError::not_found(kind, &request.name));
-            };
-            let old = handled_form(kind, &current)?;
-            let changed = self.changed(request, source, &old, options)?;
-            match self.commit_update(request, &current, &old, changed.new, options)? {
-                Outcome::Done(mut written) => {
-                    written.warnings.splice(0..0, changed.warning);
-                    return Ok(written);
-                }
-                // The concurrent write has made progress, so this terminates.
-                Outcome::Raced if changed.unconditional => {}
-                Outcome::Raced => return Err(ApiError::modified(kind, &request.name)),
+/// Updates an object, or creates it where a PUT may.
+pub(crate) fn update(
+    writes: &Writes,
+    request: &ResourceRequest,
+    source: &Source,
+    options: &WriteOptions,
+) -> ApiResult<Written> {
+    let kind = stored(&request.kind);
+    let key = request.key();
+    if let Source::Put(draft) = source {
+        check_namespace(request, draft)?;
+        check_name(request, draft)?;
+    }
+    loop {
+        let Some(current) = writes.store.get(&key) else {
+            if let Source::Put(draft) = source
+                && creates_on_update(request)
+            {
+                let mut draft = draft.clone();
+                draft.metadata_mut().remove("resourceVersion");
+                return create(writes, request, draft, options);
             }
+            return Err(ApiError::not_found(kind, &request.name));
+        };
+        let old = handled_form(kind, &current)?;
+        let changed = changed(&writes.reads, request, source, &old, options)?;
+        match commit_update(writes, request, &current, &old, changed.new, options)? {
+            Outcome::Done(mut written) => {
+                written.warnings.splice(0..0, changed.warning);
+                return Ok(written);
+            }
+            // The concurrent write has made progress, so this terminates.
+            Outcome::Raced if changed.unconditional => {}
+            Outcome::Raced => return Err(ApiError::modified(kind, &request.name)),
         }
     }
+}
 
-    /// Returns the requested object.
-    fn changed(
-        &self,
-        request: &ResourceRequest,
-        source: &Source,
-        old: &Draft,
-        options: &WriteOptions,
-    ) -> ApiResult<Changed> {
-        let kind = stored(&request.kind);
-        let mut new = match source {
-            Source::Put(draft) => {
-                let mut new = draft.clone();
-                events::to_stored(&request.kind, &mut new.value);
-                check_uid(request, options, &new, old)?;
-                new
-            }
-            Source::Patch(patch) => {
-                let mut served = old.clone();
-                events::to_served(&request.kind, &mut served.value);
-                let mut new = patch.apply(&request.kind, &served)?.draft;
-                events::to_stored(&request.kind, &mut new.value);
-                check_namespace(request, &new)?;
-                check_name(request, &new)?;
-                new
-            }
-        };
-        let names_version = check_version(request, &new, old)?;
-        // A patch applies to the version that it is built from.
-        let unconditional = !names_version || matches!(source, Source::Patch(_));
-        let wrong = |error| match source {
-            Source::Put(_) => error,
-            Source::Patch(patch) => self.undecodable(request, patch, error),
-        };
-        keep_reset(&mut new);
-        defaults::set_defaults(kind, self.feature_gates(), &mut new);
-        self.normalize(kind, &mut new).map_err(wrong)?;
-        self.track(request, options, Some(old), &mut new)?;
-        let is_patched = matches!(source, Source::Patch(_));
-        let warning = warnings::of_owners(&new.value, true).filter(|_| is_patched);
-        self.complete(request, old, &mut new);
-        Ok(Changed {
-            new,
-            unconditional,
-            warning,
-        })
+/// Returns the requested object.
+fn changed(
+    reads: &Reads,
+    request: &ResourceRequest,
+    source: &Source,
+    old: &Draft,
+    options: &WriteOptions,
+) -> ApiResult<Changed> {
+    let kind = stored(&request.kind);
+    let mut new = match source {
+        Source::Put(draft) => {
+            let mut new = draft.clone();
+            events::to_stored(&request.kind, &mut new.value);
+            check_uid(request, options, &new, old)?;
+            new
+        }
+        Source::Patch(patch) => {
+            let mut served = old.clone();
+            events::to_served(&request.kind, &mut served.value);
+            let mut new = patch.apply(&request.kind, &served)?.draft;
+            events::to_stored(&request.kind, &mut new.value);
+            check_namespace(request, &new)?;
+            check_name(request, &new)?;
+            new
+        }
+    };
+    let names_version = check_version(request, &new, old)?;
+    // A patch applies to the version that it is built from.
+    let unconditional = !names_version || matches!(source, Source::Patch(_));
+    let wrong = |error| match source {
+        Source::Put(_) => error,
+        Source::Patch(patch) => write::undecodable(reads, request, patch, error),
+    };
+    keep_reset(&mut new);
+    defaults::set_defaults(kind, reads.behaviour().gates, &mut new);
+    write::normalize(reads.behaviour(), kind, &mut new).map_err(wrong)?;
+    write::track(reads.clock(), request, options, Some(old), &mut new)?;
+    let is_patched = matches!(source, Source::Patch(_));
+    let warning = warnings::of_owners(&new.value, true).filter(|_| is_patched);
+    complete(reads, request, old, &mut new);
+    Ok(Changed {
+        new,
+        unconditional,
+        warning,
+    })
+}
+
+/// Restores the fields that the request can't change.
+pub(crate) fn complete(reads: &Reads, request: &ResourceRequest, old: &Draft, new: &mut Draft) {
+    if new.metadata().uid().is_empty() {
+        let uid = json!(old.metadata().uid());
+        new.metadata_mut().insert("uid".to_owned(), uid);
     }
+    prepare_update(stored(&request.kind), request.target, new, old);
+    let kind = stored(&request.kind);
+    defaults::drop_disabled(kind, reads.behaviour().gates, new, Some(old));
+    defaults::admit_update(kind, request.target, old, new);
+    complete_signing_request(reads.clock(), request, old, new);
+    write::remove_empty(new.metadata_mut());
+    keep_times(old, new);
+}
 
-    /// Restores the fields that the request can't change.
-    pub(crate) fn complete(&self, request: &ResourceRequest, old: &Draft, new: &mut Draft) {
-        if new.metadata().uid().is_empty() {
-            let uid = json!(old.metadata().uid());
-            new.metadata_mut().insert("uid".to_owned(), uid);
-        }
-        prepare_update(stored(&request.kind), request.target, new, old);
-        let kind = stored(&request.kind);
-        defaults::drop_disabled(kind, self.feature_gates(), new, Some(old));
-        defaults::admit_update(kind, request.target, old, new);
-        self.complete_signing_request(request, old, new);
-        crate::write::remove_empty(new.metadata_mut());
-        keep_times(old, new);
+/// Stores an update, unless it changes nothing.
+pub(crate) fn commit_update(
+    writes: &Writes,
+    request: &ResourceRequest,
+    current: &Arc<Object>,
+    old: &Draft,
+    mut new: Draft,
+    options: &WriteOptions,
+) -> ApiResult<Outcome> {
+    let reads = &*writes.reads;
+    let behaviour = reads.behaviour();
+    let kind = stored(&request.kind);
+    let (hooks, dry_run) = (&writes.admission, options.dry_run);
+    if review_write(hooks, request, Some(old), &mut new, dry_run)? {
+        defaults::set_defaults(kind, behaviour.gates, &mut new);
+        write::normalize(behaviour, kind, &mut new)?;
+        complete(reads, request, old, &mut new);
     }
-
-    /// Stores an update, unless it changes nothing.
-    pub(crate) fn commit_update(
-        &self,
-        request: &ResourceRequest,
-        current: &Arc<Object>,
-        old: &Draft,
-        mut new: Draft,
-        options: &WriteOptions,
-    ) -> ApiResult<Outcome> {
-        let kind = stored(&request.kind);
-        if self.review_write(request, Some(old), &mut new, options.dry_run)? {
-            defaults::set_defaults(kind, self.feature_gates(), &mut new);
-            self.normalize(kind, &mut new)?;
-            self.complete(request, old, &mut new);
-        }
-        let allocated = match request.target {
-            Target::Object => {
-                defaults::complete_addresses(kind, &mut new, Some(old))
-                    .map_err(|errors| ApiError::invalid(kind, &request.name, &errors))?;
-                let allocated =
-                    self.allocate(kind, &current.key, &mut new, Some(old), options.dry_run)?;
-                defaults::drop_unneeded(kind, &mut new, old);
-                allocated
-            }
-            Target::Part(_) => None,
-        };
-        let subject = Subject {
-            kind,
-            served: &request.kind,
-            new: &new,
-            old: Some(old),
-            target: request.target,
-            gates: self.feature_gates(),
-        };
-        if new != *old {
-            self.check_escalation(request, &new, Some(old))?;
-            self.check_approval(request, old)?;
-        }
-        let Findings {
-            errors,
-            mut warnings,
-        } = findings(self.config(), subject);
-        if !errors.is_empty() {
-            return Err(ApiError::invalid_object(
+    let allocated = match request.target {
+        Target::Object => {
+            defaults::complete_addresses(kind, &mut new, Some(old))
+                .map_err(|errors| ApiError::invalid(kind, &request.name, &errors))?;
+            let allocated = allocate(
+                writes,
                 kind,
-                &new.value,
-                &request.name,
-                &errors,
-            ));
+                &current.key,
+                &mut new,
+                Some(old),
+                options.dry_run,
+            )?;
+            defaults::drop_unneeded(kind, &mut new, old);
+            allocated
         }
-        normalize::drop_empty_lists(kind, &mut new, self.emulated_version());
-        if new == *old {
-            let text = served_text(&request.kind, current)?;
-            let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);
-            return Ok(Outcome::updated(text, warnings));
-        }
-        if request.target == Target::Object {
-            self.admit_resize(kind, old, &new)?;
-            self.check_default_class(kind, &new)?;
-        }
-        if !matches!(
-            request.target,
-            Target::Part(Subresource::Status | Subresource::Finalize)
-        ) {
-            count_generation(kind, &mut new, old);
-        }
-        let more = warnings::of_update(kind, request.target, &new.value, &old.value);
-        warnings.extend(more);
-        self.note_phase(kind, &mut new, old);
-        if options.dry_run {
-            stored_form(kind, &mut new.clone())?;
-            let text = served_draft(&request.kind, new)?;
-            return Ok(Outcome::updated(text, warnings));
-        }
-        let version = current.resource_version;
-        if is_finalized(kind, &new, old) {
-            return Ok(
-                match self.store().delete(kind, current.key.clone(), version) {
-                    Ok(_) => Outcome::updated(served_draft(&request.kind, new)?, warnings),
-                    Err(_) => Outcome::Raced,
-                },
-            );
-        }
-        let key = current.key.clone();
-        check_stored_size(kind, &key, &new)?;
-        stored_form(kind, &mut new)?;
-        let stored = self.store().put(kind, key, Expect::Version(version), new);
-        drop(allocated);
-        Ok(match stored {
-            Ok(object) => Outcome::updated(served_text(&request.kind, &object)?, warnings),
-            Err(_) => Outcome::Raced,
-        })
+        Target::Part(_) => None,
+    };
+    let subject = Subject {
+        kind,
+        served: &request.kind,
+        new: &new,
+        old: Some(old),
+        target: request.target,
+        gates: behaviour.gates,
+    };
+    if new != *old {
+        access::check_escalation(&writes.access, request, &new, Some(old))?;
+        check_approval(&writes.access, request, old)?;
     }
+    let Findings {
+        errors,
+        mut warnings,
+    } = findings(writes.validates, subject);
+    if !errors.is_empty() {
+        return Err(ApiError::invalid_object(
+            kind,
+            &new.value,
+            &request.name,
+            &errors,
+        ));
+    }
+    normalize::drop_empty_lists(kind, &mut new, behaviour.version);
+    if new == *old {
+        let text = served_text(&request.kind, current)?;
+        let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);
+        return Ok(Outcome::updated(text, warnings));
+    }
+    if request.target == Target::Object {
+        admit_resize(reads, kind, old, &new)?;
+        check_default_class(reads, kind, &new)?;
+    }
+    if !matches!(
+        request.target,
+        Target::Part(Subresource::Status | Subresource::Finalize)
+    ) {
+        count_generation(kind, &mut new, old);
+    }
+    let more = warnings::of_update(kind, request.target, &new.value, &old.value);
+    warnings.extend(more);
+    write::note_phase(reads.clock(), kind, &mut new, old);
+    if options.dry_run {
+        stored_form(kind, &mut new.clone())?;
+        let text = served_draft(&request.kind, new)?;
+        return Ok(Outcome::updated(text, warnings));
+    }
+    let version = current.resource_version;
+    if is_finalized(kind, &new, old) {
+        return Ok(
+            match writes.store.delete(kind, current.key.clone(), version) {
+                Ok(_) => Outcome::updated(served_draft(&request.kind, new)?, warnings),
+                Err(_) => Outcome::Raced,
+            },
+        );
+    }
+    let key = current.key.clone();
+    check_stored_size(kind, &key, &new)?;
+    stored_form(kind, &mut new)?;
+    let stored = writes.store.put(kind, key, Expect::Version(version), new);
+    drop(allocated);
+    Ok(match stored {
+        Ok(object) => Outcome::updated(served_text(&request.kind, &object)?, warnings),
+        Err(_) => Outcome::Raced,
+    })
 }
 
 /// Reports whether an update removes the last finalizer of a deleted object.

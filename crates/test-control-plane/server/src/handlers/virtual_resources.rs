@@ -12,10 +12,13 @@ use kube_test_control_plane_api::options::{Write, WriteOptions};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
 
+use super::bind::bind;
+use crate::access;
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::{Reads, Writes, now_text};
+use crate::write;
 
 /// The priority of a built-in group.
 const GROUP_PRIORITY: i32 = 17_000;
@@ -26,130 +29,136 @@ const CUSTOM_GROUP_PRIORITY: i32 = 1000;
 /// The priority of a version in its group.
 const VERSION_PRIORITY: i32 = 15;
 
-impl ApiServer {
-    /// Answers a POST of a kind with
-    /// [`Trait::Virtual`](kube_test_control_plane_api::kinds::Trait::Virtual), or to the
-    /// subresource `token`.
-    pub(crate) fn post_virtual(
-        &self,
-        request: &ResourceRequest,
-        incoming: &Incoming,
-        options: &WriteOptions,
-    ) -> ApiResult<Reply> {
-        if request.kind.kind == "Binding" {
-            return self.post_binding(request, incoming);
-        }
-        let asked = ResourceRequest {
-            kind: match request.target {
-                Target::Part(Subresource::Token) => Arc::clone(&kinds::TOKEN_REQUEST),
-                _ => Arc::clone(&request.kind),
-            },
-            ..request.clone()
-        };
-        let (mut draft, warnings) = self.decode(&asked, incoming, options)?;
-        self.normalize(&asked.kind, &mut draft)?;
-        self.track(&asked, options, None, &mut draft)?;
-        let mut draft = Draft::from_value(
-            &asked.kind,
-            match request.target {
-                Target::Part(Subresource::Token) => self.request_token(request, draft)?,
-                _ => self.review(request, draft)?,
-            },
-        );
-        self.normalize(&asked.kind, &mut draft)?;
-        let reply = reply::json_text(StatusCode::CREATED, draft.encode());
-        reply::with_warnings(Ok(reply), &warnings)
+/// Answers a POST of a kind with
+/// [`Trait::Virtual`](kube_test_control_plane_api::kinds::Trait::Virtual), or to the
+/// subresource `token`.
+pub(crate) fn post_virtual(
+    writes: &Writes,
+    request: &ResourceRequest,
+    incoming: &Incoming,
+    options: &WriteOptions,
+) -> ApiResult<Reply> {
+    let reads = &*writes.reads;
+    let behaviour = reads.behaviour();
+    if request.kind.kind == "Binding" {
+        return post_binding(writes, request, incoming);
     }
-
-    /// Handles the legacy binding of a pod, with the pod's name in the body.
-    fn post_binding(&self, request: &ResourceRequest, incoming: &Incoming) -> ApiResult<Reply> {
-        let body = decode::value(incoming.format()?, &incoming.body)?;
-        let name = body.pointer("/metadata/name").and_then(Value::as_str);
-        let pods = kinds::by_resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
-        let request = ResourceRequest {
-            kind: Arc::clone(pods),
-            target: Target::Part(Subresource::Binding),
-            name: name.unwrap_or_default().to_owned(),
-            ..request.clone()
-        };
-        let agent = incoming.header(USER_AGENT);
-        let options = WriteOptions::parse(Write::Create, &incoming.query, agent)?;
-        self.bind(&request, &body, options.dry_run)
-    }
-
-    /// Reports whether a read returns objects that aren't stored.
-    pub(crate) fn is_virtual(&self, request: &ResourceRequest) -> bool {
-        let kind = &request.kind;
-        let is_stored = || {
-            let key = Key::of(&kind.storage, "", &request.name);
-            request.verb == Verb::Get && self.store().get(&key).is_some()
-        };
-        kind.has(Trait::Virtual) || kind.has(Trait::OwnRows) && !is_stored()
-    }
-
-    /// Answers a read of objects that aren't stored, in a list together with the stored ones.
-    ///
-    /// # Errors
-    ///
-    /// 404 for an unknown name.
-    pub(crate) fn read_virtual(&self, request: &ResourceRequest) -> ApiResult<Value> {
-        let kind = &request.kind;
-        let mut objects = match &*kind.storage {
-            "apiservices" => self.api_services(),
-            "componentstatuses" => component_statuses(),
-            _ => return Err(ApiError::method_not_allowed()),
-        };
-        if request.verb == Verb::List {
-            if kind.has(Trait::OwnRows) {
-                let (_, stored) = self.store().list(&kind.storage, "");
-                objects.extend(stored.iter().map(|object| object.value()));
-                objects.sort_by_cached_key(|it| text_at(it, "/metadata/name").to_owned());
+    let asked = ResourceRequest {
+        kind: match request.target {
+            Target::Part(Subresource::Token) => Arc::clone(&kinds::TOKEN_REQUEST),
+            _ => Arc::clone(&request.kind),
+        },
+        ..request.clone()
+    };
+    let (mut draft, warnings) = write::decode(behaviour, &asked, incoming, options)?;
+    write::normalize(behaviour, &asked.kind, &mut draft)?;
+    write::track(reads.clock(), &asked, options, None, &mut draft)?;
+    let mut draft = Draft::from_value(
+        &asked.kind,
+        match request.target {
+            Target::Part(Subresource::Token) => {
+                access::request_token(&writes.access, request, draft)?
             }
-            return Ok(json!({
-                "kind": kind.list_kind(),
-                "apiVersion": kind.api_version(),
-                "metadata": {"resourceVersion": ""},
-                "items": objects,
-            }));
-        }
-        let mut objects = objects.into_iter();
-        let found = objects.find(|object| text_at(object, "/metadata/name") == request.name);
-        let mut found = found.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
-        found["kind"] = json!(kind.kind);
-        found["apiVersion"] = json!(kind.api_version());
-        Ok(found)
-    }
+            _ => access::review(&writes.access, request, draft)?,
+        },
+    );
+    write::normalize(behaviour, &asked.kind, &mut draft)?;
+    let reply = reply::json_text(StatusCode::CREATED, draft.encode());
+    reply::with_warnings(Ok(reply), &warnings)
+}
 
-    /// Returns the servers of the group versions: this one for all.
-    fn api_services(&self) -> Vec<Value> {
-        let custom = self.custom_kinds();
-        let built_in = kinds::group_versions(&*KINDS);
-        let built_in = built_in.into_iter().map(|it| (it, GROUP_PRIORITY));
-        let custom = kinds::group_versions(custom.rows());
-        let custom = custom.into_iter().map(|it| (it, CUSTOM_GROUP_PRIORITY));
-        let service = |((group, version), priority): ((&str, &str), i32)| {
-            json!({
-                "metadata": {
-                    "name": format!("{version}.{group}"),
-                    "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"},
-                },
-                "spec": {
-                    "group": group,
-                    "version": version,
-                    "groupPriorityMinimum": priority,
-                    "versionPriority": VERSION_PRIORITY,
-                },
-                "status": {"conditions": [{
-                    "type": "Available",
-                    "status": "True",
-                    "reason": "Local",
-                    "message": "Local APIServices are always available",
-                    "lastTransitionTime": self.now_text(),
-                }]},
-            })
-        };
-        built_in.chain(custom).map(service).collect()
+/// Handles the legacy binding of a pod, with the pod's name in the body.
+fn post_binding(
+    writes: &Writes,
+    request: &ResourceRequest,
+    incoming: &Incoming,
+) -> ApiResult<Reply> {
+    let body = decode::value(incoming.format()?, &incoming.body)?;
+    let name = body.pointer("/metadata/name").and_then(Value::as_str);
+    let pods = kinds::by_resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
+    let request = ResourceRequest {
+        kind: Arc::clone(pods),
+        target: Target::Part(Subresource::Binding),
+        name: name.unwrap_or_default().to_owned(),
+        ..request.clone()
+    };
+    let agent = incoming.header(USER_AGENT);
+    let options = WriteOptions::parse(Write::Create, &incoming.query, agent)?;
+    bind(writes, &request, &body, options.dry_run)
+}
+
+/// Reports whether a read returns objects that aren't stored.
+pub(crate) fn is_virtual(reads: &Reads, request: &ResourceRequest) -> bool {
+    let kind = &request.kind;
+    let is_stored = || {
+        let key = Key::of(&kind.storage, "", &request.name);
+        request.verb == Verb::Get && reads.store.get(&key).is_some()
+    };
+    kind.has(Trait::Virtual) || kind.has(Trait::OwnRows) && !is_stored()
+}
+
+/// Answers a read of objects that aren't stored, in a list together with the stored ones.
+///
+/// # Errors
+///
+/// 404 for an unknown name.
+pub(crate) fn read_virtual(reads: &Reads, request: &ResourceRequest) -> ApiResult<Value> {
+    let kind = &request.kind;
+    let mut objects = match &*kind.storage {
+        "apiservices" => api_services(reads),
+        "componentstatuses" => component_statuses(),
+        _ => return Err(ApiError::method_not_allowed()),
+    };
+    if request.verb == Verb::List {
+        if kind.has(Trait::OwnRows) {
+            let (_, stored) = reads.store.list(&kind.storage, "");
+            objects.extend(stored.iter().map(|object| object.value()));
+            objects.sort_by_cached_key(|it| text_at(it, "/metadata/name").to_owned());
+        }
+        return Ok(json!({
+            "kind": kind.list_kind(),
+            "apiVersion": kind.api_version(),
+            "metadata": {"resourceVersion": ""},
+            "items": objects,
+        }));
     }
+    let mut objects = objects.into_iter();
+    let found = objects.find(|object| text_at(object, "/metadata/name") == request.name);
+    let mut found = found.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
+    found["kind"] = json!(kind.kind);
+    found["apiVersion"] = json!(kind.api_version());
+    Ok(found)
+}
+
+/// Returns the servers of the group versions: this one for all.
+fn api_services(reads: &Reads) -> Vec<Value> {
+    let custom = reads.custom_kinds();
+    let built_in = kinds::group_versions(&*KINDS);
+    let built_in = built_in.into_iter().map(|it| (it, GROUP_PRIORITY));
+    let custom = kinds::group_versions(custom.rows());
+    let custom = custom.into_iter().map(|it| (it, CUSTOM_GROUP_PRIORITY));
+    let service = |((group, version), priority): ((&str, &str), i32)| {
+        json!({
+            "metadata": {
+                "name": format!("{version}.{group}"),
+                "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"},
+            },
+            "spec": {
+                "group": group,
+                "version": version,
+                "groupPriorityMinimum": priority,
+                "versionPriority": VERSION_PRIORITY,
+            },
+            "status": {"conditions": [{
+                "type": "Available",
+                "status": "True",
+                "reason": "Local",
+                "message": "Local APIServices are always available",
+                "lastTransitionTime": now_text(reads.clock()),
+            }]},
+        })
+    };
+    built_in.chain(custom).map(service).collect()
 }
 
 /// Returns the statuses of the control plane's components: all of them are healthy.

@@ -12,121 +12,131 @@ use kube_test_control_plane_api::kinds::{Subresource, Target, Verb};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{validation, warnings};
 
-use crate::access::RequestIdentity;
+use super::writes::{handle_create, handle_update};
+use crate::access::{self, RequestIdentity};
+use crate::definitions;
 use crate::faults::{ReadView, RequestFacts};
+use crate::handlers;
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
 use crate::route::{ResourceRequest, Route, route};
-use crate::server::ApiServer;
+use crate::state::{Reads, ServerState};
+use crate::watch;
 
-impl ApiServer {
-    /// Answers an authenticated request.
-    pub(super) async fn dispatch(
-        &self,
-        identity: &RequestIdentity,
-        incoming: &Incoming,
-        facts: &Arc<RequestFacts>,
-    ) -> ApiResult<Reply> {
-        self.authorize_request(identity, incoming)?;
-        let custom = self.custom_kinds();
-        match route(&incoming.method, &incoming.path, &incoming.query, &custom)? {
-            Route::Resource(mut request) => {
-                if let Some(error) = &incoming.unreadable {
-                    return Err(error.clone());
-                }
-                request.user = Some(Arc::clone(&identity.user));
-                let read_view = self.faults().read_view(Arc::clone(facts));
-                let handled = self.handle(&request, incoming, read_view);
-                let reply = if self.is_deep(&request, incoming) {
-                    on_large_stack(handled).await
-                } else {
-                    handled.await
-                };
-                if reply.is_ok() && !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch) {
-                    self.follow_write(&request);
-                }
-                let warning = warnings::deprecation(&request.kind).map(str::to_owned);
-                reply::with_warnings(reply, warning.as_slice())
+/// Answers an authenticated request.
+pub(super) async fn dispatch(
+    state: &ServerState,
+    identity: &RequestIdentity,
+    incoming: &Incoming,
+    facts: &Arc<RequestFacts>,
+) -> ApiResult<Reply> {
+    access::authorize_request(&state.access, identity, incoming)?;
+    let custom = state.reads.custom_kinds();
+    match route(&incoming.method, &incoming.path, &incoming.query, &custom)? {
+        Route::Resource(mut request) => {
+            if let Some(error) = &incoming.unreadable {
+                return Err(error.clone());
             }
-            other => self.discover(&other, incoming),
+            request.user = Some(Arc::clone(&identity.user));
+            let (faults, facts) = (state.faults.clone(), Arc::clone(facts));
+            let read_view = ReadView { faults, facts };
+            let handled = handle(state, &request, incoming, read_view);
+            let reply = if needs_large_stack(&state.reads, &request, incoming) {
+                on_large_stack(handled).await
+            } else {
+                handled.await
+            };
+            if reply.is_ok() && !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch) {
+                definitions::follow_write(&state.writes, &request);
+            }
+            let warning = warnings::deprecation(&request.kind).map(str::to_owned);
+            reply::with_warnings(reply, warning.as_slice())
         }
+        other => handlers::discover(&state.access, &other, incoming),
     }
+}
 
-    /// Reports whether a request may involve deeply nested values that need a large stack.
-    fn is_deep(&self, request: &ResourceRequest, incoming: &Incoming) -> bool {
-        let is_write = !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch);
-        let body = std::str::from_utf8(&incoming.body);
-        let stored = || self.store().get(&Self::key(request));
-        is_write
-            && (body.is_ok_and(is_deep) || stored().is_some_and(|object| object.needs_go_rules()))
-    }
+/// Reports whether a request may involve deeply nested values that need a large stack.
+fn needs_large_stack(reads: &Reads, request: &ResourceRequest, incoming: &Incoming) -> bool {
+    let is_write = !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch);
+    let body = std::str::from_utf8(&incoming.body);
+    let stored = || reads.store.get(&request.key());
+    is_write && (body.is_ok_and(is_deep) || stored().is_some_and(|object| object.needs_go_rules()))
+}
 
-    async fn handle(
-        &self,
-        request: &ResourceRequest,
-        incoming: &Incoming,
-        read_view: ReadView,
-    ) -> ApiResult<Reply> {
-        check_name_fits(request)?;
-        let query = &incoming.query;
-        let accept = incoming.header(ACCEPT);
-        let wanted = if request.target == Target::Part(Subresource::Log) {
-            negotiate::logs(accept)?;
-            negotiate::plain(accept)
-        } else {
-            negotiate::objects(&request.kind, accept, request.verb, query)?
-        };
-        let representation = wanted.representation;
-        if request.verb != Verb::Watch {
-            query.timeout()?;
-        }
-        let reply = match (request.verb, request.target) {
-            (_, Target::Part(Subresource::Log)) => Box::pin(self.pod_log(request, query)).await,
-            (
-                _,
-                Target::Part(
-                    Subresource::Attach
-                    | Subresource::Exec
-                    | Subresource::PortForward
-                    | Subresource::Proxy,
-                ),
-            ) => Box::pin(self.connect(request, incoming)).await,
-            (Verb::Get | Verb::List, Target::Object) if self.is_virtual(request) => {
-                let found = self.read_virtual(request)?;
-                Ok(reply::json_value(StatusCode::OK, &found))
-            }
-            (Verb::Get, Target::Part(Subresource::Scale)) => {
-                Ok(reply::json_text(StatusCode::OK, self.get_scale(request)?))
-            }
-            (Verb::Get, _) => self.get(request, query, &read_view).await,
-            (Verb::List, _) => self.list(request, query, &read_view).await,
-            (Verb::Watch, _) => self.watch(request, query, representation, read_view).await,
-            (Verb::Create, _) => self.handle_create(request, incoming),
-            (Verb::Update | Verb::Patch, _) => self.handle_update(request, incoming),
-            (Verb::Delete, _) => {
-                let options = incoming.delete_options()?;
-                let warning = warnings::of_deletion(&request.kind, &options);
-                let warning = warning.map(str::to_owned);
-                reply::with_warnings(self.delete(request, &options), warning.as_slice())
-            }
-            (Verb::DeleteCollection, _) => {
-                let page = self.list_page(request, query, &read_view).await?;
-                self.delete_collection(request, page, &incoming.delete_options()?)
-            }
-        }?;
-        let mut reply = reply;
-        reply.extensions_mut().insert(wanted);
-        let is_whole = representation == Representation::Whole || request.verb == Verb::Watch;
-        if is_whole || !reply.status().is_success() {
-            return Ok(reply);
-        }
-        let (parts, body) = reply.into_parts();
-        // The body is complete, so collecting it can't fail.
-        let body = body.collect().await.map(Collected::to_bytes);
-        let body = body.unwrap_or_default();
-        let body = representation.body(&request.kind, body, self.clock().now())?;
-        Ok(reply::with_body(parts, body))
+async fn handle(
+    state: &ServerState,
+    request: &ResourceRequest,
+    incoming: &Incoming,
+    read_view: ReadView,
+) -> ApiResult<Reply> {
+    check_name_fits(request)?;
+    let query = &incoming.query;
+    let accept = incoming.header(ACCEPT);
+    let wanted = if request.target == Target::Part(Subresource::Log) {
+        negotiate::logs(accept)?;
+        negotiate::plain(accept)
+    } else {
+        negotiate::objects(&request.kind, accept, request.verb, query)?
+    };
+    let representation = wanted.representation;
+    if request.verb != Verb::Watch {
+        query.timeout()?;
     }
+    let reply = match (request.verb, request.target) {
+        (_, Target::Part(Subresource::Log)) => {
+            Box::pin(handlers::pod_log(&state.streams, request, query)).await
+        }
+        (
+            _,
+            Target::Part(
+                Subresource::Attach
+                | Subresource::Exec
+                | Subresource::PortForward
+                | Subresource::Proxy,
+            ),
+        ) => Box::pin(handlers::connect(&state.streams, request, incoming)).await,
+        (Verb::Get | Verb::List, Target::Object) if handlers::is_virtual(&state.reads, request) => {
+            let found = handlers::read_virtual(&state.reads, request)?;
+            Ok(reply::json_value(StatusCode::OK, &found))
+        }
+        (Verb::Get, Target::Part(Subresource::Scale)) => Ok(reply::json_text(
+            StatusCode::OK,
+            handlers::get_scale(&state.reads, request)?,
+        )),
+        (Verb::Get, _) => handlers::get(&state.reads, request, query, &read_view).await,
+        (Verb::List, _) => handlers::list(&state.reads, request, query, &read_view).await,
+        (Verb::Watch, _) => {
+            watch::watch(&state.reads, request, query, representation, read_view).await
+        }
+        (Verb::Create, _) => handle_create(&state.writes, request, incoming),
+        (Verb::Update | Verb::Patch, _) => handle_update(&state.writes, request, incoming),
+        (Verb::Delete, _) => {
+            let options = incoming.delete_options()?;
+            let warning = warnings::of_deletion(&request.kind, &options);
+            let warning = warning.map(str::to_owned);
+            reply::with_warnings(
+                handlers::delete(&state.writes, request, &options),
+                warning.as_slice(),
+            )
+        }
+        (Verb::DeleteCollection, _) => {
+            let page = handlers::list_page(&state.reads, request, query, &read_view).await?;
+            handlers::delete_collection(&state.writes, request, page, &incoming.delete_options()?)
+        }
+    }?;
+    let mut reply = reply;
+    reply.extensions_mut().insert(wanted);
+    let is_whole = representation == Representation::Whole || request.verb == Verb::Watch;
+    if is_whole || !reply.status().is_success() {
+        return Ok(reply);
+    }
+    let (parts, body) = reply.into_parts();
+    // The body is complete, so collecting it can't fail.
+    let body = body.collect().await.map(Collected::to_bytes);
+    let body = body.unwrap_or_default();
+    let body = representation.body(&request.kind, body, state.reads.clock().now())?;
+    Ok(reply::with_body(parts, body))
 }
 
 /// Rejects invalid names, which have another meaning in paths.

@@ -13,11 +13,11 @@ use crate::access::RequestIdentity;
 use crate::audit::AuditEntry;
 use crate::faults::RequestFacts;
 use crate::incoming::Incoming;
-use crate::server::ApiServer;
+use crate::state::ServerState;
 
 /// A request to be logged.
 pub(crate) struct Recording<'a> {
-    pub server: &'a ApiServer,
+    pub state: &'a ServerState,
     pub incoming: &'a Incoming,
     pub identity: &'a RequestIdentity,
     pub(crate) facts: &'a RequestFacts,
@@ -37,7 +37,7 @@ impl Recording<'_> {
         if !self.facts.is_resource() {
             return;
         }
-        let revision_after = self.server.store().revision();
+        let revision_after = self.state.reads.store.revision();
         let mut entry = AuditEntry::new(self.facts, Arc::clone(&self.identity.user), self.received);
         entry.impersonator.clone_from(&self.identity.impersonator);
         self.audit_id.clone_into(&mut entry.audit_id);
@@ -56,13 +56,13 @@ impl Recording<'_> {
         entry.fault.clone_from(&self.fault);
         entry.revision_before = revision_before;
         entry.revision_after = revision_after;
-        self.server.audit().push(entry);
+        self.state.audit.push(entry);
     }
 
     /// Logs the request as timed out, unless it was processed and only its response was late.
     pub(crate) fn give_up(&self) {
         if !self.is_in_log.load(Ordering::Relaxed) {
-            self.finish(self.server.store().revision(), 504, None);
+            self.finish(self.state.reads.store.revision(), 504, None);
         }
     }
 }

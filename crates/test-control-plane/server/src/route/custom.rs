@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use http::Method;
-use kube_test_control_plane_api::kinds::{Kind, Subresource};
+use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Verb};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
-use super::{ResourceRequest, Target, Verb};
-use crate::custom::CustomIndex;
+use super::request::ResourceRequest;
 use crate::resource_path::ResourcePath;
+use crate::state::CustomIndex;
 
 /// Returns the request for a custom resource. An unknown resource is an unknown path, unlike in
 /// built-in groups.

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use kube_test_control_plane_api::decode::{self, BodyFormat};
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::Draft;
-use kube_test_control_plane_api::options::FieldValidation;
+use kube_test_control_plane_api::options::{FieldValidation, WriteOptions};
 use kube_test_control_plane_api::patch::{Patch, Patched};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::strict::MemberCheck;
@@ -12,67 +13,91 @@ use kube_test_control_plane_api::{events, normalize};
 use serde_json::Value;
 
 use super::handled_form;
+use crate::incoming::Incoming;
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::{Behaviour, Reads};
 
-impl ApiServer {
-    /// Normalizes an object.
-    ///
-    /// # Errors
-    ///
-    /// 400 for a value of the wrong type.
-    pub(crate) fn normalize(&self, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
-        normalize::normalize(kind, draft, self.emulated_version(), self.unknown_fields())
+/// Normalizes an object.
+///
+/// # Errors
+///
+/// 400 for a value of the wrong type.
+pub(crate) fn normalize(behaviour: Behaviour, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+    normalize::normalize(kind, draft, behaviour.version, behaviour.unknown_fields)
+}
+
+/// Returns the check for unknown and repeated fields of a body.
+pub(crate) fn member_check(
+    behaviour: Behaviour,
+    kind: &Arc<Kind>,
+    validation: FieldValidation,
+) -> MemberCheck<'_> {
+    MemberCheck {
+        kind,
+        validation,
+        version: behaviour.version,
+        unknown_fields: behaviour.unknown_fields,
     }
+}
 
-    /// Returns the check for unknown and repeated fields of a body.
-    pub(crate) fn member_check<'a>(
-        &self,
-        kind: &'a Arc<Kind>,
-        validation: FieldValidation,
-    ) -> MemberCheck<'a> {
-        MemberCheck {
-            kind,
-            validation,
-            version: self.emulated_version(),
-            unknown_fields: self.unknown_fields(),
+/// Checks a patch for repeated and unknown fields.
+///
+/// # Errors
+///
+/// 422 with strict field validation.
+pub(crate) fn check_patch(
+    reads: &Reads,
+    request: &ResourceRequest,
+    patch: &Patch,
+    text: &[u8],
+    validation: FieldValidation,
+) -> ApiResult<Vec<String>> {
+    let check = member_check(reads.behaviour(), &request.kind, validation);
+    check.patch(patch, text, || patched(reads, request, patch))
+}
+
+/// Converts the decoding error of a PUT to that of a patch.
+pub(crate) fn undecodable(
+    reads: &Reads,
+    request: &ResourceRequest,
+    patch: &Patch,
+    error: ApiError,
+) -> ApiError {
+    let patched = patched(reads, request, patch);
+    patch.undecodable(&request.kind, error, patched.as_ref().map(|(_, new)| new))
+}
+
+/// Returns the object before the patch, and the result. Returns `None` if the object is missing
+/// or the patch does not apply; the update itself reports these.
+fn patched(reads: &Reads, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Patched)> {
+    let current = reads.store.get(&request.key())?;
+    let mut old = handled_form(&request.kind, &current).ok()?;
+    events::to_served(&request.kind, &mut old.value);
+    let patched = patch.apply(&request.kind, &old).ok()?;
+    Some((old.to_value(), patched))
+}
+
+/// Returns the object in a body and the warnings for the client.
+pub(crate) fn decode(
+    behaviour: Behaviour,
+    request: &ResourceRequest,
+    incoming: &Incoming,
+    options: &WriteOptions,
+) -> ApiResult<(Draft, Vec<String>)> {
+    let kind = &request.kind;
+    let format = incoming.format()?;
+    let draft = decode::object(kind, format, &incoming.sent)?;
+    let (text, in_yaml) = match format {
+        BodyFormat::Yaml => {
+            let sent = String::from_utf8_lossy(&incoming.body);
+            let text = draft.to_value().to_string();
+            (text.into(), decode::repeated_keys(&sent))
         }
-    }
-
-    /// Checks a patch for repeated and unknown fields.
-    ///
-    /// # Errors
-    ///
-    /// 422 with strict field validation.
-    pub(crate) fn check_patch(
-        &self,
-        request: &ResourceRequest,
-        patch: &Patch,
-        text: &[u8],
-        validation: FieldValidation,
-    ) -> ApiResult<Vec<String>> {
-        let check = self.member_check(&request.kind, validation);
-        check.patch(patch, text, || self.patched(request, patch))
-    }
-
-    /// Converts the decoding error of a PUT to that of a patch.
-    pub(crate) fn undecodable(
-        &self,
-        request: &ResourceRequest,
-        patch: &Patch,
-        error: ApiError,
-    ) -> ApiError {
-        let patched = self.patched(request, patch);
-        patch.undecodable(&request.kind, error, patched.as_ref().map(|(_, new)| new))
-    }
-
-    /// Returns the object before the patch, and the result. Returns `None` if the object is missing
-    /// or the patch does not apply; the update itself reports these.
-    fn patched(&self, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Patched)> {
-        let current = self.store().get(&Self::key(request))?;
-        let mut old = handled_form(&request.kind, &current).ok()?;
-        events::to_served(&request.kind, &mut old.value);
-        let patched = patch.apply(&request.kind, &old).ok()?;
-        Some((old.to_value(), patched))
-    }
+        BodyFormat::Json => (incoming.body.clone(), None),
+        // Unknown protobuf field numbers don't count as unknown fields.
+        BodyFormat::Protobuf => return Ok((draft, Vec::new())),
+    };
+    let check = member_check(behaviour, kind, options.field_validation);
+    let warnings = check.body(&text, in_yaml)?;
+    Ok((draft, warnings))
 }

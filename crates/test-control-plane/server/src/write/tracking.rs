@@ -9,49 +9,48 @@ use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::{Draft, raw_members};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_store::clock::Clock;
 use serde_json::{Map, Value, json};
 
 use crate::route::ResourceRequest;
-use crate::server::ApiServer;
+use crate::state::now_text;
 
-impl ApiServer {
-    /// Makes the client the manager of its changes. `new` is the requested object in the stored
-    /// form, before the server restores protected fields.
-    ///
-    /// # Errors
-    ///
-    /// Raw text holds a number outside the range of a double, on which the reference panics: the
-    /// connection is closed.
-    pub(crate) fn track(
-        &self,
-        request: &ResourceRequest,
-        options: &WriteOptions,
-        old: Option<&Draft>,
-        new: &mut Draft,
-    ) -> ApiResult<()> {
-        let Some(manager) = &options.field_manager else {
-            return Ok(());
-        };
-        if raw_members::has_huge_numbers(&request.kind, new) {
-            return Err(ApiError::connection_closed());
-        }
-        let is_wrong = |draft: &Draft| raw_members::has_wrong_fields(&request.kind, draft);
-        if is_wrong(new) || old.is_some_and(is_wrong) {
-            // The reference can't compare the objects and drops their managers.
-            new.metadata_mut().remove("managedFields");
-            return Ok(());
-        }
-        let writer = Writer {
-            kind: &request.kind,
-            subresource: request.target.subresource(),
-            manager,
-            now: &self.now_text(),
-        };
-        let live = old.map(|old| tracked_value(&request.kind, old));
-        let managed = writer.track(live.as_deref(), &tracked_value(&request.kind, new));
-        set_or_remove(new.metadata_mut(), "managedFields", Some(managed));
-        Ok(())
+/// Makes the client the manager of its changes. `new` is the requested object in the stored
+/// form, before the server restores protected fields.
+///
+/// # Errors
+///
+/// Raw text holds a number outside the range of a double, on which the reference panics: the
+/// connection is closed.
+pub(crate) fn track(
+    clock: &dyn Clock,
+    request: &ResourceRequest,
+    options: &WriteOptions,
+    old: Option<&Draft>,
+    new: &mut Draft,
+) -> ApiResult<()> {
+    let Some(manager) = &options.field_manager else {
+        return Ok(());
+    };
+    if raw_members::has_huge_numbers(&request.kind, new) {
+        return Err(ApiError::connection_closed());
     }
+    let is_wrong = |draft: &Draft| raw_members::has_wrong_fields(&request.kind, draft);
+    if is_wrong(new) || old.is_some_and(is_wrong) {
+        // The reference can't compare the objects and drops their managers.
+        new.metadata_mut().remove("managedFields");
+        return Ok(());
+    }
+    let writer = Writer {
+        kind: &request.kind,
+        subresource: request.target.subresource(),
+        manager,
+        now: &now_text(clock),
+    };
+    let live = old.map(|old| tracked_value(&request.kind, old));
+    let managed = writer.track(live.as_deref(), &tracked_value(&request.kind, new));
+    set_or_remove(new.metadata_mut(), "managedFields", Some(managed));
+    Ok(())
 }
 
 /// Returns a complete object in the form that `kind` serves; a custom resource has it already.

@@ -7,9 +7,10 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::access::authorize::decide;
 use crate::auth::attributes::{Attributes, Resource, Subject};
 use crate::auth::identity::Identity;
-use crate::server::ApiServer;
+use crate::state::Access;
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -78,75 +79,82 @@ impl Spec {
     }
 }
 
-impl ApiServer {
-    /// Reviews the sender's own access.
-    pub(super) fn review_own_access(&self, user: &Identity, draft: Draft) -> ApiResult<Value> {
-        let spec = Spec::of(&draft);
-        let mut errors = check_attributes(&draft, &spec);
-        check_metadata(&draft, "", &mut errors);
-        refuse(&errors)?;
-        Ok(self.answered(draft, user, &spec.attributes()))
-    }
+/// Reviews the sender's own access.
+pub(super) fn review_own_access(
+    access: &Access,
+    user: &Identity,
+    draft: Draft,
+) -> ApiResult<Value> {
+    let spec = Spec::of(&draft);
+    let mut errors = check_attributes(&draft, &spec);
+    check_metadata(&draft, "", &mut errors);
+    refuse(&errors)?;
+    Ok(answered(access, draft, user, &spec.attributes()))
+}
 
-    /// Reviews a user's access.
-    pub(super) fn review_access(&self, draft: Draft) -> ApiResult<Value> {
-        let spec = Spec::of(&draft);
-        let mut errors = check_attributes(&draft, &spec);
-        check_subject(&spec, &mut errors);
-        check_metadata(&draft, "", &mut errors);
-        refuse(&errors)?;
-        Ok(self.answered(draft, &spec.subject(), &spec.attributes()))
-    }
+/// Reviews a user's access.
+pub(super) fn review_access(access: &Access, draft: Draft) -> ApiResult<Value> {
+    let spec = Spec::of(&draft);
+    let mut errors = check_attributes(&draft, &spec);
+    check_subject(&spec, &mut errors);
+    check_metadata(&draft, "", &mut errors);
+    refuse(&errors)?;
+    Ok(answered(access, draft, &spec.subject(), &spec.attributes()))
+}
 
-    /// Like [`review_access`](Self::review_access), within a namespace.
-    pub(super) fn review_local_access(
-        &self,
-        namespace: &str,
-        mut draft: Draft,
-    ) -> ApiResult<Value> {
-        let named = draft.metadata().namespace();
-        if !named.is_empty() && named != namespace {
-            return Err(ApiError::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the \
-                 request",
-            ));
-        }
-        let metadata = draft.metadata_mut();
-        metadata.insert("namespace".to_owned(), json!(namespace));
-        let spec = Spec::of(&draft);
-        let mut errors = check_attributes(&draft, &spec);
-        check_subject(&spec, &mut errors);
-        check_metadata(&draft, "namespace", &mut errors);
-        if let Some(wanted) = &spec.resource_attributes
-            && wanted.namespace != namespace
-        {
-            errors.push(FieldError::invalid(
-                "spec.resourceAttributes.namespace",
-                &json!(wanted.namespace),
-                "must match metadata.namespace",
-            ));
-        }
-        if spec.non_resource_attributes.is_some() {
-            errors.push(FieldError::invalid(
-                "spec.nonResourceAttributes",
-                &draft.value["spec"]["nonResourceAttributes"],
-                "disallowed on this kind of request",
-            ));
-        }
-        refuse(&errors)?;
-        Ok(self.answered(draft, &spec.subject(), &spec.attributes()))
+/// Like [`review_access`](Self::review_access), within a namespace.
+pub(super) fn review_local_access(
+    access: &Access,
+    namespace: &str,
+    mut draft: Draft,
+) -> ApiResult<Value> {
+    let named = draft.metadata().namespace();
+    if !named.is_empty() && named != namespace {
+        return Err(ApiError::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the \
+             request",
+        ));
     }
+    let metadata = draft.metadata_mut();
+    metadata.insert("namespace".to_owned(), json!(namespace));
+    let spec = Spec::of(&draft);
+    let mut errors = check_attributes(&draft, &spec);
+    check_subject(&spec, &mut errors);
+    check_metadata(&draft, "namespace", &mut errors);
+    if let Some(wanted) = &spec.resource_attributes
+        && wanted.namespace != namespace
+    {
+        errors.push(FieldError::invalid(
+            "spec.resourceAttributes.namespace",
+            &json!(wanted.namespace),
+            "must match metadata.namespace",
+        ));
+    }
+    if spec.non_resource_attributes.is_some() {
+        errors.push(FieldError::invalid(
+            "spec.nonResourceAttributes",
+            &draft.value["spec"]["nonResourceAttributes"],
+            "disallowed on this kind of request",
+        ));
+    }
+    refuse(&errors)?;
+    Ok(answered(access, draft, &spec.subject(), &spec.attributes()))
+}
 
-    fn answered(&self, mut draft: Draft, user: &Identity, attributes: &Attributes<'_>) -> Value {
-        let decision = self.decide(user, attributes);
-        let mut status = Map::new();
-        status.insert("allowed".to_owned(), json!(decision.is_allowed()));
-        if !decision.reason().is_empty() {
-            status.insert("reason".to_owned(), json!(decision.reason()));
-        }
-        draft.value["status"] = status.into();
-        draft.value
+fn answered(
+    access: &Access,
+    mut draft: Draft,
+    user: &Identity,
+    attributes: &Attributes<'_>,
+) -> Value {
+    let decision = decide(access, user, attributes);
+    let mut status = Map::new();
+    status.insert("allowed".to_owned(), json!(decision.is_allowed()));
+    if !decision.reason().is_empty() {
+        status.insert("reason".to_owned(), json!(decision.reason()));
     }
+    draft.value["status"] = status.into();
+    draft.value
 }
 
 fn check_attributes(draft: &Draft, spec: &Spec) -> Vec<FieldError> {

@@ -1,17 +1,18 @@
 //! `SelfSubjectReview`: the authenticated user.
 
+use kube_test_control_plane_store::clock::Clock;
 use serde_json::{Value, json};
 
-use super::answer;
 use crate::auth::identity::Identity;
-use crate::server::ApiServer;
+use crate::state::now_text;
 
-impl ApiServer {
-    /// Returns the authenticated user.
-    pub(super) fn review_user(&self, user: &Identity) -> Value {
-        let metadata = json!({"creationTimestamp": self.now_text()});
-        let mut review = answer("SelfSubjectReview", "authentication.k8s.io", &metadata);
-        review["status"] = json!({"userInfo": user.to_user_info()});
-        review
-    }
+/// Returns the authenticated user.
+pub(super) fn review_user(clock: &dyn Clock, user: &Identity) -> Value {
+    let metadata = json!({"creationTimestamp": now_text(clock)});
+    json!({
+        "kind": "SelfSubjectReview",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": metadata,
+        "status": {"userInfo": user.to_user_info()},
+    })
 }

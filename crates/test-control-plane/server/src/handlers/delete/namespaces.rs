@@ -5,10 +5,12 @@ use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::options::{DeleteOptions, Propagation};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_store::clock::Clock;
 use serde_json::{Value, json};
 
-use super::{FOREGROUND, ORPHAN};
-use crate::server::ApiServer;
+use super::FOREGROUND;
+use super::ORPHAN;
+use crate::state::now_text;
 
 /// Reports whether a terminating namespace is empty.
 pub(super) fn is_empty(draft: &Draft) -> bool {
@@ -45,27 +47,25 @@ pub(super) fn check_preconditions(
     Ok(())
 }
 
-impl ApiServer {
-    /// Starts the termination of a namespace. It is removed later, when it is empty.
-    ///
-    /// Upstream: `REST.Delete` of namespaces.
-    pub(super) fn begin_termination(&self, draft: &mut Draft, options: &DeleteOptions) {
-        let now = json!(self.now_text());
-        let mut finalizers = draft.metadata().finalizers();
-        for (finalizer, propagation) in [
-            (FOREGROUND, Propagation::Foreground),
-            (ORPHAN, Propagation::Orphan),
-        ] {
-            match options.of_namespace.map(|wanted| wanted == propagation) {
-                Some(true) if !finalizers.contains(&finalizer) => finalizers.push(finalizer),
-                Some(false) => finalizers.retain(|known| *known != finalizer),
-                _ => {}
-            }
+/// Starts the termination of a namespace. It is removed later, when it is empty.
+///
+/// Upstream: `REST.Delete` of namespaces.
+pub(super) fn begin_termination(clock: &dyn Clock, draft: &mut Draft, options: &DeleteOptions) {
+    let now = json!(now_text(clock));
+    let mut finalizers = draft.metadata().finalizers();
+    for (finalizer, propagation) in [
+        (FOREGROUND, Propagation::Foreground),
+        (ORPHAN, Propagation::Orphan),
+    ] {
+        match options.of_namespace.map(|wanted| wanted == propagation) {
+            Some(true) if !finalizers.contains(&finalizer) => finalizers.push(finalizer),
+            Some(false) => finalizers.retain(|known| *known != finalizer),
+            _ => {}
         }
-        let finalizers = Some(json!(finalizers)).filter(|_| !finalizers.is_empty());
-        let metadata = draft.metadata_mut();
-        set_or_remove(metadata, "finalizers", finalizers);
-        metadata.insert("deletionTimestamp".to_owned(), now);
-        object_mut(&mut draft.value, "status").insert("phase".to_owned(), json!("Terminating"));
     }
+    let finalizers = Some(json!(finalizers)).filter(|_| !finalizers.is_empty());
+    let metadata = draft.metadata_mut();
+    set_or_remove(metadata, "finalizers", finalizers);
+    metadata.insert("deletionTimestamp".to_owned(), now);
+    object_mut(&mut draft.value, "status").insert("phase".to_owned(), json!("Terminating"));
 }

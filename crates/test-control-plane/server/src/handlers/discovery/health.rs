@@ -3,9 +3,7 @@
 use http::StatusCode;
 use kube_test_control_plane_api::query::Query;
 
-use super::unknown_path;
 use crate::reply::{self, Reply};
-use crate::server::ApiServer;
 
 /// The probes and their checks.
 const PROBES: [(&str, &[&str]); 3] = [
@@ -20,42 +18,40 @@ const PROBES: [(&str, &[&str]); 3] = [
 /// The check that fails while the server stops.
 const SHUTDOWN: &str = "shutdown";
 
-impl ApiServer {
-    /// Answers a probe, or one of its checks.
-    pub(super) fn health(&self, path: &str, query: &Query) -> Reply {
-        let path = path.trim_matches('/');
-        let (probe, only) = path.split_once('/').unwrap_or((path, ""));
-        let Some((probe, checks)) = PROBES.iter().find(|(name, _)| *name == probe) else {
-            return unknown_path();
+/// Answers a probe, or one of its checks.
+pub(super) fn health(is_stopping: bool, path: &str, query: &Query) -> Reply {
+    let path = path.trim_matches('/');
+    let (probe, only) = path.split_once('/').unwrap_or((path, ""));
+    let Some((probe, checks)) = PROBES.iter().find(|(name, _)| *name == probe) else {
+        return reply::unknown_path();
+    };
+    let fails = |check: &str| check == SHUTDOWN && is_stopping;
+    if !only.is_empty() {
+        return match checks.iter().find(|check| **check == only) {
+            None => reply::unknown_path(),
+            Some(check) if fails(check) => reply::plain(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal server error: the server is stopping\n",
+            ),
+            Some(_) => reply::plain(StatusCode::OK, "ok"),
         };
-        let fails = |check: &str| check == SHUTDOWN && self.stopping().is_cancelled();
-        if !only.is_empty() {
-            return match checks.iter().find(|check| **check == only) {
-                None => unknown_path(),
-                Some(check) if fails(check) => reply::plain(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "internal server error: the server is stopping\n",
-                ),
-                Some(_) => reply::plain(StatusCode::OK, "ok"),
-            };
-        }
-        let is_failed = |check: &str| fails(check) && query.get("exclude") != Some(check);
-        let line = |check: &&str| match (query.get("exclude") == Some(*check), fails(check)) {
-            (true, _) => format!("[+]{check} excluded: ok\n"),
-            (false, true) => format!("[-]{check} failed: reason withheld\n"),
-            (false, false) => format!("[+]{check} ok\n"),
-        };
-        let lines = || checks.iter().map(line).collect::<Vec<_>>().concat();
-        if checks.iter().any(|check| is_failed(check)) {
-            let text = format!("{}{probe} check failed\n", lines());
-            return reply::plain(StatusCode::INTERNAL_SERVER_ERROR, text);
-        }
-        if query.has("verbose") {
-            let text = format!("{}{probe} check passed\n", lines());
-            return reply::plain(StatusCode::OK, text);
-        }
-        reply::plain(StatusCode::OK, "ok")
     }
+    let is_failed = |check: &str| fails(check) && query.get("exclude") != Some(check);
+    let line = |check: &&str| match (query.get("exclude") == Some(*check), fails(check)) {
+        (true, _) => format!("[+]{check} excluded: ok\n"),
+        (false, true) => format!("[-]{check} failed: reason withheld\n"),
+        (false, false) => format!("[+]{check} ok\n"),
+    };
+    let lines = || checks.iter().map(line).collect::<Vec<_>>().concat();
+    if checks.iter().any(|check| is_failed(check)) {
+        let text = format!("{}{probe} check failed\n", lines());
+        return reply::plain(StatusCode::INTERNAL_SERVER_ERROR, text);
+    }
+    if query.has("verbose") {
+        let text = format!("{}{probe} check passed\n", lines());
+        return reply::plain(StatusCode::OK, text);
+    }
+    reply::plain(StatusCode::OK, "ok")
 }
 
 /// Returns all health paths.

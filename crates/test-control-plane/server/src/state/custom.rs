@@ -6,7 +6,7 @@ use kube_test_control_plane_api::custom::{DEFINITIONS, Definition};
 use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::object::Object;
 use kube_test_control_plane_api::open_api::Documents;
-use kube_test_control_plane_store::store::Store;
+use kube_test_control_plane_store::store::StoreReader;
 use serde_json::Value;
 
 use crate::config::EmulatedVersion;
@@ -34,7 +34,7 @@ pub(crate) struct Indexed {
 
 impl CustomKinds {
     /// Returns the index of the stored definitions.
-    pub(crate) fn index(&self, store: &Store) -> Arc<CustomIndex> {
+    pub(crate) fn index(&self, store: &StoreReader) -> Arc<CustomIndex> {
         let changes = store.definitions_revision();
         let index = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
         if index.revision == changes {
@@ -47,7 +47,7 @@ impl CustomKinds {
 }
 
 impl CustomIndex {
-    fn rebuilt(&self, store: &Store, revision: u64) -> Self {
+    fn rebuilt(&self, store: &StoreReader, revision: u64) -> Self {
         let (_, objects) = store.list(DEFINITIONS, "");
         let indexed = objects.iter().map(|object| self.indexed(object));
         let definitions: Vec<Indexed> = indexed.collect();

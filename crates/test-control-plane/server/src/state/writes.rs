@@ -1,0 +1,32 @@
+//! State for writes: the store, and the parts that admit and complete an object.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use kube_test_control_plane_store::store::Store;
+
+use super::access::Access;
+use super::allocations::Allocations;
+use super::random::Random;
+use super::reads::Reads;
+use crate::admission::AdmissionHooks;
+
+/// The stored objects, to be changed.
+#[derive(Debug)]
+pub(crate) struct Writes {
+    pub(crate) store: Store,
+    pub(crate) reads: Arc<Reads>,
+    pub(crate) access: Arc<Access>,
+    pub(crate) random: Arc<Random>,
+    pub(crate) admission: AdmissionHooks,
+    /// False if writes are stored without validation.
+    pub(crate) validates: bool,
+    pub(super) allocations: Mutex<Allocations>,
+}
+
+impl Writes {
+    /// Locks the allocations of services.
+    pub(crate) fn lock_allocations(&self) -> MutexGuard<'_, Allocations> {
+        let allocations = self.allocations.lock();
+        allocations.unwrap_or_else(PoisonError::into_inner)
+    }
+}
