@@ -57,7 +57,12 @@ impl SetPodControl<'_> {
     ) -> impl Iterator<Item = Result<Arc<Claim>, (String, ApiError)>> {
         let set = self.set;
         set.spec.claim_templates.iter().filter_map(move |template| {
-            let name = claim_name(set, template, slot);
+            let name = claim_name(
+                set,
+                template,
+                slot.ordinal(),
+                slot.existing().map(Arc::as_ref),
+            );
             let cached = self.control.objects.get_claim(set.namespace(), &name);
             cached
                 .map_err(|error| (name.into_owned(), error))

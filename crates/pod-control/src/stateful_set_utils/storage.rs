@@ -11,7 +11,6 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimTemplate, StatefulSet};
 
 use super::identity::{Ordinal, membership, persistent_volume_claim_name};
-use super::slot::PodSlot;
 
 #[cfg(test)]
 mod tests;
@@ -83,20 +82,21 @@ pub fn persistent_volume_claims(
     })
 }
 
-/// Returns the name of the claim from a template for a slot. A pod's volume normally has it already.
+/// Returns the name of the claim from a template for an ordinal. The volume of its pod, if that exists,
+/// normally has it already.
 pub(crate) fn claim_name<'a>(
     set: &StatefulSet,
     template: &ClaimTemplate,
-    slot: &'a PodSlot,
+    ordinal: Ordinal,
+    existing: Option<&'a Pod>,
 ) -> Cow<'a, str> {
-    let pod = slot
-        .existing()
+    let pod = existing
         .filter(|pod| pod.claim_volumes.len() <= FEW && membership(set, pod) == Membership::Member);
     let mounted = pod.and_then(|pod| {
         let mut claims = pod.claim_volumes.iter().map(|volume| &*volume.claim_name);
         claims.find(|claim| is_claim_of(pod, template, claim))
     });
-    let built = || persistent_volume_claim_name(set, &template.name, slot.ordinal());
+    let built = || persistent_volume_claim_name(set, &template.name, ordinal);
     mounted.map_or_else(|| built().into(), Cow::Borrowed)
 }
 

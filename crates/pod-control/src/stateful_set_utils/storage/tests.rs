@@ -185,7 +185,9 @@ fn claim_names_depend_on_set_and_ordinal_alone() {
     ] {
         let text = pod.text();
         let slot = existing(&pod);
-        let name = claim_name(&set, &set.spec.claim_templates[0], &slot);
+        let template = &set.spec.claim_templates[0];
+        let pod = slot.existing().map(AsRef::as_ref);
+        let name = claim_name(&set, template, slot.ordinal(), pod);
         assert_eq!(name, "data-web-2", "{text}");
         assert_eq!(matches!(name, Cow::Borrowed(_)), is_borrowed, "{text}");
     }
