@@ -30,6 +30,7 @@ mod lock;
 mod metrics;
 mod record;
 mod run;
+mod shared;
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use super::health::LeaderHealth;
 use super::lock::LeaseLock;
 use super::metrics::LeaderElectionMetrics;
 use super::record::{LeaderElectionRecord, whole_micros};
+use super::shared::{Observed, Shared};
 use crate::backoff::Jitter;
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::Error;
@@ -43,30 +44,6 @@ pub struct LeaderElector {
     shared: Arc<Shared>,
     /// The current failure, logged once.
     failure: FaultLog<String>,
-}
-
-/// State shared by the elector and its [`LeaderHealth`].
-pub(super) struct Shared {
-    pub(super) name: String,
-    pub(super) identity: String,
-    pub(super) lease_duration: Duration,
-    pub(super) clock: Arc<dyn MonotonicClock>,
-    observed: Mutex<Observed>,
-}
-
-/// The last known state of the lease.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Observed {
-    pub(super) record: LeaderElectionRecord,
-    /// Monotonic clock time of the last seen change.
-    pub(super) at: Duration,
-}
-
-impl Shared {
-    pub(super) fn observed(&self) -> Observed {
-        let observed = self.observed.lock();
-        observed.unwrap_or_else(PoisonError::into_inner).clone()
-    }
 }
 
 /// The result of an attempt.

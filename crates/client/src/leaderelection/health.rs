@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::elector::Shared;
+use super::shared::Shared;
 
 /// Time after the lease's expiry for which a leader still counts as healthy. Upstream: the timeout
 /// that kube-controller-manager passes to `NewLeaderHealthzAdaptor`.
