@@ -12,9 +12,9 @@ use statefulset_client::rest::api_health::ApiHealthLog;
 use statefulset_client::rest::metrics::ClientMetrics;
 use statefulset_client::transport::{ServiceAccountName, ServiceAccountToken};
 
-use crate::PROGRAM;
 use crate::leader_election;
 use crate::options::Options;
+use crate::program::PROGRAM;
 
 /// Name of the controller and of its service account.
 pub(crate) const CONTROLLER: &str = "statefulset-controller";

@@ -33,7 +33,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use statefulset_client::feature_gates::KubeVersion;
 use statefulset_client::feature_gates::known_gates;
 
-use crate::PROGRAM;
+use crate::program::PROGRAM;
 pub(crate) use generate::{Text, generate};
 pub(crate) use help::help;
 pub(crate) use shown::shown;

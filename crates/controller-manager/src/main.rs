@@ -31,6 +31,7 @@ mod leader_election;
 mod logging;
 mod metrics;
 mod options;
+mod program;
 mod run;
 #[cfg(test)]
 mod scripted;
@@ -51,11 +52,10 @@ use statefulset_client::config::ProxyConfig;
 use crate::flags::Invocation;
 use crate::leader_election::ElectionSeeds;
 use crate::options::Options;
+use crate::program::PROGRAM;
 use crate::run::Seeds;
 use crate::secure_port::DebugState;
 
-/// Name of the program.
-const PROGRAM: &str = env!("CARGO_PKG_NAME");
 /// The runtime's own variable for its number of threads. One is the default: further threads cost
 /// memory and wake-ups, and a sync waits more than it computes. The runtime adds a thread for
 /// each large sync in any case.

@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::PROGRAM;
 use crate::configz::configz;
 use crate::logging::SetVerbosity;
 use crate::metrics::Metrics;
 use crate::options::Options;
+use crate::program::PROGRAM;
 use crate::serving::endpoints::{Endpoints, ShadowReport};
 use crate::serving::health::{Health, HealthCheck};
 use crate::serving::readiness::{Phase, Ping, Readiness};

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 
 use super::help::{sections, shown_default};
 use super::{argv, command, foreign_flags, values};
-use crate::PROGRAM;
+use crate::program::PROGRAM;
 
 /// Kind of generated text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::{Arg, Command};
 
 use super::{argv, command, values};
-use crate::PROGRAM;
+use crate::program::PROGRAM;
 
 /// Maximum line length, in characters.
 const WIDTH: usize = 90;

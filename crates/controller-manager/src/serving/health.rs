@@ -121,7 +121,7 @@ impl Health {
                 continue;
             }
             let result = check.check();
-            self.slis.observe(name, endpoint, result.is_ok());
+            self.slis.observe(name, endpoint.name(), result.is_ok());
             match result {
                 Ok(()) => line(&mut lines, format_args!("[+]{name} ok")),
                 // The endpoint is public, so the reason is for the log only.

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
-use super::health::Endpoint;
-
 /// Results of one check at one endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
@@ -22,9 +20,9 @@ pub(crate) struct Slis(Mutex<BTreeMap<(String, &'static str), Seen>>);
 
 impl Slis {
     /// Counts a result. Upstream: `ObserveHealthcheck`.
-    pub(crate) fn observe(&self, name: &str, endpoint: Endpoint, works: bool) {
+    pub(crate) fn observe(&self, name: &str, endpoint: &'static str, works: bool) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (name.to_owned(), endpoint.name());
+        let key = (name.to_owned(), endpoint);
         let seen = all.entry(key).or_default();
         seen.last = works;
         if works {
@@ -84,10 +82,10 @@ mod tests {
     fn results_are_counted_by_check_endpoint_and_outcome() {
         let slis = Slis::default();
         assert_eq!(slis.gather(), "");
-        slis.observe("leaderElection", Endpoint::Healthz, true);
-        slis.observe("leaderElection", Endpoint::Healthz, true);
-        slis.observe("leaderElection", Endpoint::Healthz, false);
-        slis.observe("informer-sync", Endpoint::Readyz, true);
+        slis.observe("leaderElection", "healthz", true);
+        slis.observe("leaderElection", "healthz", true);
+        slis.observe("leaderElection", "healthz", false);
+        slis.observe("informer-sync", "readyz", true);
         assert_eq!(
             slis.gather(),
             "# HELP kubernetes_healthcheck [STABLE] This metric records the result of a single healthcheck.\n\
