@@ -6,6 +6,7 @@ mod indexes;
 mod new_pod;
 mod pods;
 mod status;
+mod view;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use super::client::ActorClient;
 use super::dependents::{Dependents, controller};
 use super::runner::{Actor, Agenda, Work};
 use pods::{JobPod, TRACKING};
-use status::View;
+use view::View;
 
 const JOBS: &str = "jobs";
 

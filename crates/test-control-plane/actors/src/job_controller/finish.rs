@@ -7,7 +7,7 @@ use kube_apimachinery::time;
 use kube_test_control_plane_api::members::{list_at, text, text_at};
 
 use super::pods::JobPod;
-use super::status::View;
+use super::view::View;
 
 /// The cause of a job's end.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use kube_test_control_plane_api::object::Object;
 use serde_json::{Value, json};
 
 use super::pods::{INDEX, TRACKING};
-use super::status::View;
+use super::view::View;
 use crate::dependents::{pod_of, reference};
 
 /// The variable with a pod's index.
