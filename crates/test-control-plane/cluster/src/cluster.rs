@@ -32,7 +32,9 @@ mod existing;
 mod namespaces;
 mod process;
 mod real;
+mod request;
 mod simulated;
+mod variables;
 
 use std::path::Path;
 

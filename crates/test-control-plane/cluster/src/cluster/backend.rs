@@ -8,9 +8,8 @@ use kube_test_control_plane_actors::parse_duration;
 
 use super::binaries::Assets;
 use super::error::ClusterError;
+use super::variables::{ASSETS, EXISTING};
 
-pub(super) const ASSETS: &str = "KUBEBUILDER_ASSETS";
-pub(super) const EXISTING: &str = "USE_EXISTING_CLUSTER";
 const START_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_START_TIMEOUT";
 const STOP_TIMEOUT: &str = "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT";
 

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use kube_test_control_plane_actors::ActorsConfig;
 use kube_test_control_plane_server::certificates::TlsMaterial;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::error::{ClusterError, in_one_line};
 use super::process::Process;
-use super::real::{Origin, RealControlPlane, ask};
+use super::request::ask;
 use crate::kubeconfig::{Credential, kubeconfig};
 use folder::Folder;
 
@@ -149,17 +148,11 @@ impl Binaries {
 }
 
 /// Starts both and waits until the API server is ready.
-pub(super) async fn start(
-    assets: &Assets,
-    actors: ActorsConfig,
-) -> Result<RealControlPlane, ClusterError> {
+pub(super) async fn start(assets: &Assets) -> Result<(Config, Binaries), ClusterError> {
     let mut attempt = 1;
     loop {
         match try_start(assets).await? {
-            Ok((config, binaries)) => {
-                let origin = Origin::Binaries(Box::new(binaries));
-                return RealControlPlane::start(config, origin, actors).await;
-            }
+            Ok(started) => return Ok(started),
             Err(failure) if failure.port_taken && attempt < ATTEMPTS_MAX => {
                 tracing::info!(
                     attempt,

@@ -5,6 +5,7 @@ use kube_test_control_plane_actors::ActorsConfig;
 use super::backend::Backend;
 use super::binaries::{self, Assets};
 use super::error::ClusterError;
+use super::real::{Origin, RealControlPlane};
 use super::{TestCluster, existing};
 use crate::control_plane::{TestControlPlane, TestControlPlaneBuilder};
 
@@ -79,7 +80,10 @@ impl TestClusterBuilder {
             }
             Backend::Binaries(assets) => {
                 let assets: Assets = assets.kube_apiserver_flags(flags);
-                let real = Box::pin(binaries::start(&assets, actors.unwrap_or_default())).await?;
+                let (config, binaries) = Box::pin(binaries::start(&assets)).await?;
+                let origin = Origin::Binaries(Box::new(binaries));
+                let real = RealControlPlane::start(config, origin, actors.unwrap_or_default());
+                let real = Box::pin(real).await?;
                 Ok(TestCluster::Real(Box::new(real)))
             }
             Backend::Existing => {

@@ -1,16 +1,12 @@
 //! Use of an existing cluster.
 
-use std::time::Duration;
-
 use kube::{Client, Config};
 use kube_test_control_plane_actors::ActorsConfig;
 use tokio::time::timeout;
 
 use super::error::{ClusterError, in_one_line};
-use super::real::{Origin, RealControlPlane, ask};
-
-/// The timeout of the cluster's responses.
-pub(super) const ANSWER_MAX: Duration = Duration::from_secs(10);
+use super::real::{Origin, RealControlPlane};
+use super::request::{ANSWER_MAX, ask};
 
 /// Finds the cluster as kube-rs does and checks that it responds.
 pub(super) async fn find(actors: ActorsConfig) -> Result<RealControlPlane, ClusterError> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::error::ClusterError;
-use super::existing::ANSWER_MAX;
+use super::request::ANSWER_MAX;
 
 /// Creates a namespace and returns its name.
 pub(super) async fn create(client: &Client, prefix: &str) -> Result<String, ClusterError> {

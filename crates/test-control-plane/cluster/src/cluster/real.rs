@@ -4,17 +4,16 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http::Request;
 use kube::{Client, Config};
 use kube_test_control_plane_actors::{ActorsConfig, Namespaces, Nodes, Pods, Scope};
 use kube_test_control_plane_server::auth::Identity;
 use serde_json::{Value, json};
 
-use super::backend::{ASSETS, EXISTING};
 use super::binaries::Binaries;
 use super::error::{ClusterError, NotEmbedded};
 use super::namespaces;
 use super::simulated::{NoActors, Simulated};
+use super::variables::{ASSETS, EXISTING};
 
 /// The origin of a real API server.
 #[derive(Debug)]
@@ -273,12 +272,4 @@ fn certificate_pem(der: &[u8]) -> String {
     }
     pem.push_str("-----END CERTIFICATE-----\n");
     pem
-}
-
-/// Sends a GET request for a path.
-pub(super) async fn ask(client: &Client, path: &str) -> kube::Result<String> {
-    let request = Request::get(path).body(Vec::new());
-    client
-        .request_text(request.map_err(kube::Error::HttpError)?)
-        .await
 }

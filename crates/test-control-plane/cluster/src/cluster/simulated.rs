@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::error::{ClusterError, in_one_line};
-use super::real::ask;
+use super::request::ask;
 
 /// Minimum delay between a write and the reaction of the garbage collector and the namespace
 /// controller. They compare kinds, and watches of different kinds are not ordered with each other.
