@@ -8,6 +8,7 @@
 mod check;
 mod cost;
 mod display;
+mod environment;
 mod library;
 mod literals;
 mod lower;

@@ -7,6 +7,8 @@ mod names;
 mod priority;
 mod resource;
 #[cfg(feature = "cel")]
+mod rule;
+#[cfg(feature = "cel")]
 mod rules;
 mod scale;
 mod schema;
@@ -16,7 +18,9 @@ pub use definition::{Definition, note_stored_version, set_defaults};
 pub use priority::by_priority;
 pub use resource::{Column, ConversionError, CustomResource};
 #[cfg(feature = "cel")]
-pub(crate) use rules::{Rule, field_path, read_value, shape};
+pub(crate) use rule::Rule;
+#[cfg(feature = "cel")]
+pub(crate) use rules::{field_path, read_value, shape};
 pub use scale::Scale;
 pub(crate) use scale::found;
 pub(crate) use schema::{AdditionalProperties, ListType, Schema, SchemaType, flag, texts};

@@ -12,6 +12,7 @@ mod ingresses;
 mod jobs;
 mod network;
 mod pods;
+mod texts;
 mod workloads;
 
 use bytes::Bytes;

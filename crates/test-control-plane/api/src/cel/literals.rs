@@ -6,7 +6,7 @@
 use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 
 use super::check::{Fault, Types};
-use super::program::has_value;
+use super::environment::has_value;
 use super::types::{Type, is_wider};
 use crate::go::pattern;
 

@@ -1,20 +1,20 @@
 //! Compiled expressions.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use cel::common::ast::IdedExpr;
 use cel::common::types::{CelBool, CelString};
-use cel::common::value::CowVal;
-use cel::{Context, Env, ExecutionError, extensions};
+use cel::{Context, ExecutionError};
 
 use super::check::{self, Fault};
 use super::display::{self, Location};
+use super::environment::ENVIRONMENT;
 pub(crate) use super::library::meter::LIMIT_EXCEEDED;
 use super::library::meter::{METER, Meter};
 use super::shape::Shape;
 use super::types::Type;
 use super::values::Value;
-use super::{cost, library, literals, lower};
+use super::{cost, literals, lower};
 
 /// The variable of the value before an update.
 const OLD: &str = "oldSelf";
@@ -38,17 +38,6 @@ const DEEP_STACK: usize = 32 << 20;
 
 /// Nesting depth above which an expression needs `DEEP_STACK`.
 const DEEP: usize = 24;
-
-/// The functions of rules.
-static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
-    let mut environment = Env::stdlib();
-    let added = environment
-        .add_extension(extensions::strings)
-        .and_then(|()| environment.add_extension(extensions::lists))
-        .and_then(|()| library::add(&mut environment));
-    debug_assert_eq!(added, Ok(()), "functions have different names");
-    Arc::new(environment)
-});
 
 /// The type of an expression's result, as far as rules need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,20 +250,6 @@ fn depth(part: &IdedExpr) -> usize {
     let mut deepest = 0;
     literals::each_inner(part, &mut |inner| deepest = deepest.max(depth(inner)));
     deepest + 1
-}
-
-/// Returns true if an expression without variables has a value.
-pub(super) fn has_value(part: &IdedExpr) -> bool {
-    let context = Context::with_env(Arc::clone(&ENVIRONMENT));
-    cel::Value::resolve_val(part, &context).is_ok()
-}
-
-/// Returns a text as a value of another type, by the function of this name.
-pub(super) fn converted(function: &str, text: &str) -> Option<Value> {
-    let arguments = vec![CowVal::owned(CelString::from(text.to_owned()))];
-    let convert = ENVIRONMENT.find_overload(function, &arguments)?;
-    let found = convert(arguments).ok()?;
-    Some(found.clone_as_boxed())
 }
 
 /// Returns the reference's text for an error.

@@ -10,7 +10,7 @@ use cel::common::types::{
 };
 use cel::common::value::{BuiltinRef, CowVal, Val};
 
-use super::program::converted;
+use super::environment::converted;
 
 /// A value.
 pub(crate) type Value = Box<dyn Val>;

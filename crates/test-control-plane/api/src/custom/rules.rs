@@ -3,10 +3,8 @@
 mod declared;
 mod names;
 mod path;
-mod rule;
 mod values;
 
 pub(crate) use declared::shape;
 pub(crate) use path::field_path;
-pub(crate) use rule::Rule;
 pub(crate) use values::read as read_value;

@@ -8,7 +8,7 @@ use regex::Regex;
 use serde_json::Value;
 
 #[cfg(feature = "cel")]
-use super::rules::Rule;
+use super::rule::Rule;
 use crate::go::pattern;
 use crate::members::text;
 

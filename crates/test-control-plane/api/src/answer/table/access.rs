@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cells::{list, text};
+use super::texts::{list, text};
 
 pub(super) fn role(binding: &Value) -> String {
     let [kind, name] = ["/roleRef/kind", "/roleRef/name"].map(|member| text(binding, member));

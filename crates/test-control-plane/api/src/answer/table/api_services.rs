@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cells::{list, text};
+use super::texts::{list, text};
 
 pub(super) fn service(service: &Value) -> String {
     let of = |member: &str| text(service, &format!("/spec/service/{member}"));

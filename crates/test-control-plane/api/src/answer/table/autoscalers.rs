@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cells::{list, number, text};
+use super::texts::{list, number, text};
 
 /// Maximum number of metrics in a cell.
 const METRICS_MAX: usize = 2;

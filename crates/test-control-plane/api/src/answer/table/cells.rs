@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::{age, human_duration};
+use super::texts::{joined, labels, list, number, or, or_none, text};
 use super::{
     access, api_services, autoscalers, certificate_signing_requests, ingresses, jobs, network,
     pods, workloads,
 };
 use crate::defaults;
-pub(super) use crate::members::{list_at as list, number_at as number, text_at as text};
 
 /// Returns a cell of an object.
 pub(super) type Source = fn(&Value, args: &[&str], now: Timestamp) -> Value;
@@ -188,26 +188,6 @@ fn class_name(class: &Value) -> String {
     }
 }
 
-/// Joins the labels at a pointer; empty if there are none.
-pub(super) fn labels(value: &Value, pointer: &str) -> String {
-    let map = value.pointer(pointer).and_then(Value::as_object);
-    let labels: Vec<String> = map
-        .into_iter()
-        .flatten()
-        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
-        .collect();
-    labels.join(",")
-}
-
-/// Returns the text, or `<none>` if it is empty.
-pub(super) fn or_none(text: &str) -> &str {
-    or(text, "<none>")
-}
-
-fn or<'a>(text: &'a str, otherwise: &'a str) -> &'a str {
-    if text.is_empty() { otherwise } else { text }
-}
-
 /// Formats a flag as Python does; `<unset>` if it is missing.
 ///
 /// Upstream: `printBoolPtr`
@@ -217,10 +197,6 @@ fn capital<'a>(object: &Value, pointer: &str) -> &'a str {
         Some(Value::Bool(false)) => "False",
         _ => "<unset>",
     }
-}
-
-pub(super) fn joined<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    texts.collect::<Vec<_>>().join(",")
 }
 
 fn data_count(object: &Value) -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cells::{list, text};
+use super::texts::{list, text};
 
 /// Upstream: `extractCSRStatus`
 pub(super) fn status(request: &Value) -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cells::{list, or_none, text};
+use super::texts::{list, or_none, text};
 
 /// Maximum number of hosts in a cell.
 const HOSTS_MAX: usize = 3;

@@ -5,7 +5,7 @@ use kube_apimachinery::time;
 use serde_json::Value;
 
 use super::age::{age, human_duration};
-use super::cells::{list, number, text};
+use super::texts::{list, number, text};
 
 /// The conditions that name a job's status, in the order of their precedence.
 const STATUSES: [&str; 3] = ["Suspended", "FailureTarget", "SuccessCriteriaMet"];

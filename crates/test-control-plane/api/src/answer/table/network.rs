@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cells::{joined, list, number, or_none, text};
+use super::texts::{joined, list, number, or_none, text};
 
 /// Maximum number of endpoints or ports in a cell.
 const ENDPOINTS_MAX: usize = 3;

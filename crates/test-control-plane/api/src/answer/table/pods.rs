@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::age;
-use super::cells::{list, text};
+use super::texts::{list, text};
 use crate::kinds::Kind;
 
 pub(super) fn ready(pod: &Value) -> String {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cells::{labels, or_none};
+use super::texts::{labels, or_none};
 
 /// Formats a selector, either with expressions or as a label map, as kubectl does.
 pub(super) fn selector(object: &Value, pointer: &str) -> String {
