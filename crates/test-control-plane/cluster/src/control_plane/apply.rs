@@ -1,31 +1,13 @@
 //! Server-side apply of manifests.
 
-use std::path::Path;
-
 use http::Method;
 use kube_test_control_plane_server::server::ApiServer;
 use serde_json::Value;
 
-use super::TestControlPlane;
-use crate::manifests::{self, Manifest, ManifestError};
+use crate::manifests::{Manifest, ManifestError};
 
 /// The field manager of applied objects, and their user agent.
 const MANAGER: &str = "test-control-plane";
-
-impl TestControlPlane {
-    /// Applies the objects of a YAML or JSON file, or of all such files of a folder, as
-    /// `kubectl apply --server-side --force-conflicts` does: definitions first, then namespaces,
-    /// then the others in the order of their files. An object without a namespace goes to
-    /// `default`.
-    ///
-    /// # Errors
-    ///
-    /// A file can't be read, a document is no object, or the server refuses one. The objects before
-    /// it are applied.
-    pub async fn apply(&self, path: impl AsRef<Path>) -> Result<(), ManifestError> {
-        apply_all(self.server(), manifests::read(path.as_ref())?).await
-    }
-}
 
 /// Applies objects: definitions first, then namespaces, then the others.
 pub(super) async fn apply_all(
