@@ -14,7 +14,9 @@ mod scale;
 mod schema;
 mod settle;
 
+pub(crate) use complete::prune;
 pub use definition::{Definition, note_stored_version, set_defaults};
+pub(crate) use embedded::each_metadata;
 pub use priority::by_priority;
 pub use resource::{Column, ConversionError, CustomResource};
 #[cfg(feature = "cel")]

@@ -9,85 +9,83 @@ use super::schema::{AdditionalProperties, Schema};
 /// Members of an object with metadata, which no schema has to specify.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-impl Schema {
-    /// Sets the defaults of absent members, from the top down.
-    ///
-    /// Upstream: `Default` with `PruneNonNullableDefaults`
-    pub(crate) fn set_defaults(&self, value: &mut Value) {
-        match value {
-            Value::Object(members) => {
-                for (name, schema) in &self.properties {
-                    let Some(default) = &schema.default else {
-                        continue;
-                    };
-                    // A null default of a member that can't be null counts as none.
-                    if default.is_null() && !schema.nullable {
-                        continue;
-                    }
-                    let is_set = match members.get(name) {
-                        None => false,
-                        Some(Value::Null) => schema.nullable,
-                        Some(_) => true,
-                    };
-                    if !is_set {
-                        members.insert(name.clone(), default.clone());
-                    }
+/// Sets the defaults of absent members, from the top down.
+///
+/// Upstream: `Default` with `PruneNonNullableDefaults`
+pub(crate) fn set_defaults(schema: &Schema, value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, schema) in &schema.properties {
+                let Some(default) = &schema.default else {
+                    continue;
+                };
+                // A null default of a member that can't be null counts as none.
+                if default.is_null() && !schema.nullable {
+                    continue;
                 }
-                for (name, value) in members {
-                    if let Some(schema) = self.member(name) {
-                        schema.set_defaults(value);
-                    }
+                let is_set = match members.get(name) {
+                    None => false,
+                    Some(Value::Null) => schema.nullable,
+                    Some(_) => true,
+                };
+                if !is_set {
+                    members.insert(name.clone(), default.clone());
                 }
             }
-            Value::Array(items) => {
-                if let Some(schema) = &self.items {
-                    for item in items {
-                        schema.set_defaults(item);
-                    }
+            for (name, value) in members {
+                if let Some(schema) = schema.member(name) {
+                    set_defaults(schema, value);
                 }
             }
-            _ => {}
         }
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                for item in items {
+                    set_defaults(schema, item);
+                }
+            }
+        }
+        _ => {}
     }
+}
 
-    /// Removes nulls that are neither allowed nor replaced by a default.
-    ///
-    /// Upstream: `PruneNonNullableNullsWithoutDefaults`
-    pub(crate) fn drop_nulls(&self, value: &mut Value) {
-        match value {
-            Value::Object(members) => {
-                members.retain(|name, value| {
-                    let Some(schema) = self.member(name) else {
-                        return true;
-                    };
-                    if value.is_null() {
-                        return schema.nullable || schema.default.is_some();
-                    }
-                    schema.drop_nulls(value);
-                    true
-                });
-            }
-            Value::Array(items) => {
-                if let Some(schema) = &self.items {
-                    for item in items {
-                        schema.drop_nulls(item);
-                    }
+/// Removes nulls that are neither allowed nor replaced by a default.
+///
+/// Upstream: `PruneNonNullableNullsWithoutDefaults`
+pub(crate) fn drop_nulls(schema: &Schema, value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, value| {
+                let Some(schema) = schema.member(name) else {
+                    return true;
+                };
+                if value.is_null() {
+                    return schema.nullable || schema.default.is_some();
+                }
+                drop_nulls(schema, value);
+                true
+            });
+        }
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                for item in items {
+                    drop_nulls(schema, item);
                 }
             }
-            _ => {}
         }
+        _ => {}
     }
+}
 
-    /// Removes the members that the schema doesn't specify and returns their paths.
-    pub(crate) fn prune(&self, value: &mut Value) -> Vec<String> {
-        let mut pruned = Vec::new();
-        Pruning {
-            pruned: &mut pruned,
-        }
-        .value(Some(self), value, "", true);
-        pruned.sort();
-        pruned
+/// Removes the members that the schema doesn't specify and returns their paths.
+pub(crate) fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
+    let mut pruned = Vec::new();
+    Pruning {
+        pruned: &mut pruned,
     }
+    .value(Some(schema), value, "", true);
+    pruned.sort();
+    pruned
 }
 
 struct Pruning<'a> {
@@ -175,10 +173,10 @@ mod tests {
     #[test]
     fn defaults_need_their_parents() {
         let mut value = json!({});
-        schema().set_defaults(&mut value);
+        set_defaults(&schema(), &mut value);
         assert_eq!(value, json!({"p": {"q": 3}}));
         let mut value = json!({"o": {}, "p": {"q": null}});
-        schema().set_defaults(&mut value);
+        set_defaults(&schema(), &mut value);
         assert_eq!(value, json!({"o": {"d": "x"}, "p": {"q": 3}}));
     }
 
@@ -189,7 +187,7 @@ mod tests {
             "keep": {"a": {"b": 1}, "known": {"c": 1}},
             "names": {"a": {"b": 1}},
         });
-        let pruned = schema().prune(&mut value);
+        let pruned = prune(&schema(), &mut value);
         let wanted = json!({
             "metadata": {"any": 1}, "o": {}, "keep": {"a": {"b": 1}, "known": {}},
             "names": {"a": {}},
@@ -201,7 +199,7 @@ mod tests {
     #[test]
     fn nulls_stay_only_where_they_are_allowed() {
         let mut value = json!({"null": null, "text": null, "o": {"d": null}});
-        schema().drop_nulls(&mut value);
+        drop_nulls(&schema(), &mut value);
         assert_eq!(value, json!({"null": null, "o": {"d": null}}));
     }
 }

@@ -6,44 +6,42 @@ use serde_json::Value;
 
 use super::schema::Schema;
 
-impl Schema {
-    /// Calls `visit` with the metadata of each embedded resource below `path`, and its path. The
-    /// object at the empty path isn't embedded.
-    ///
-    /// # Errors
-    ///
-    /// The first one of `visit`.
-    pub(crate) fn each_metadata<E>(
-        &self,
-        value: &mut Value,
-        path: &str,
-        visit: &mut dyn FnMut(&mut Value, &str) -> Result<(), E>,
-    ) -> Result<(), E> {
-        match value {
-            Value::Object(members) => {
-                for (name, value) in members {
-                    let at = if path.is_empty() {
-                        name.clone()
-                    } else {
-                        format!("{path}.{name}")
-                    };
-                    let is_metadata = self.embedded && !path.is_empty() && name == "metadata";
-                    if is_metadata && !value.is_null() {
-                        visit(value, &at)?;
-                    } else if let Some(inner) = self.member(name) {
-                        inner.each_metadata(value, &at, visit)?;
-                    }
+/// Calls `visit` with the metadata of each embedded resource below `path`, and its path. The
+/// object at the empty path isn't embedded.
+///
+/// # Errors
+///
+/// The first one of `visit`.
+pub(crate) fn each_metadata<E>(
+    schema: &Schema,
+    value: &mut Value,
+    path: &str,
+    visit: &mut dyn FnMut(&mut Value, &str) -> Result<(), E>,
+) -> Result<(), E> {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let at = if path.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{path}.{name}")
+                };
+                let is_metadata = schema.embedded && !path.is_empty() && name == "metadata";
+                if is_metadata && !value.is_null() {
+                    visit(value, &at)?;
+                } else if let Some(inner) = schema.member(name) {
+                    each_metadata(inner, value, &at, visit)?;
                 }
             }
-            Value::Array(items) => {
-                if let Some(inner) = &self.items {
-                    for (index, item) in items.iter_mut().enumerate() {
-                        inner.each_metadata(item, &format!("{path}[{index}]"), visit)?;
-                    }
-                }
-            }
-            _ => {}
         }
-        Ok(())
+        Value::Array(items) => {
+            if let Some(inner) = &schema.items {
+                for (index, item) in items.iter_mut().enumerate() {
+                    each_metadata(inner, item, &format!("{path}[{index}]"), visit)?;
+                }
+            }
+        }
+        _ => {}
     }
+    Ok(())
 }

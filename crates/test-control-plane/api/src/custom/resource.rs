@@ -5,7 +5,9 @@ use std::convert::Infallible;
 use kube_apimachinery::schema;
 use serde_json::{Map, Value, json};
 
+use super::complete;
 use super::definition::Definition;
+use super::embedded::each_metadata;
 use super::scale::Scale;
 use super::schema::{Schema, flag};
 use crate::members::{text, text_at};
@@ -141,9 +143,9 @@ impl CustomResource {
 
     /// Sets defaults and removes what the schema doesn't specify.
     pub(crate) fn apply_schema(&self, value: &mut Value) {
-        self.schema.set_defaults(value);
-        self.schema.prune(value);
-        self.schema.drop_nulls(value);
+        complete::set_defaults(&self.schema, value);
+        complete::prune(&self.schema, value);
+        complete::drop_nulls(&self.schema, value);
     }
 
     /// Returns true if both are versions of the same definition, which has not changed its spec or
@@ -174,8 +176,8 @@ impl CustomResource {
     pub fn to_stored(&self, value: &mut Value) -> Result<(), ConversionError> {
         self.check_conversion(value, &self.stored_version)?;
         if let Some(schema) = &self.stored_schema {
-            schema.prune(value);
-            schema.set_defaults(value);
+            complete::prune(schema, value);
+            complete::set_defaults(schema, value);
         }
         value["apiVersion"] = json!(self.stored_version);
         Ok(())
@@ -216,8 +218,8 @@ impl CustomResource {
                 .map(|(path, _)| format!("metadata.{path}"))
                 .collect();
         }
-        unknown.extend(schema.prune(&mut found));
-        let visited = schema.each_metadata(&mut found, "", &mut |metadata, path| {
+        unknown.extend(complete::prune(schema, &mut found));
+        let visited = each_metadata(schema, &mut found, "", &mut |metadata, path| {
             if metadata.is_object() {
                 let members = schema::unknown_members("ObjectMeta", metadata).into_iter();
                 unknown.extend(members.map(|(member, _)| format!("{path}.{member}")));

@@ -3,7 +3,7 @@
 use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
 use serde_json::Value;
 
-use crate::custom::CustomResource;
+use crate::custom::{CustomResource, each_metadata};
 use crate::kinds::Kind;
 use crate::object::Draft;
 use crate::status::{ApiError, ApiResult};
@@ -25,13 +25,10 @@ pub(super) fn complete(custom: &CustomResource, kind: &Kind, draft: &mut Draft) 
         coerce(metadata).map_err(|err| refused(&err.to_string()))?;
     }
     custom.apply_schema(value);
-    custom
-        .schema
-        .each_metadata(value, "", &mut |metadata, path| {
-            let sent = metadata.to_string();
-            coerce(metadata)
-                .map_err(|err| refused(&format!("{path}: Invalid value: {sent}: {err}")))
-        })
+    each_metadata(&custom.schema, value, "", &mut |metadata, path| {
+        let sent = metadata.to_string();
+        coerce(metadata).map_err(|err| refused(&format!("{path}: Invalid value: {sent}: {err}")))
+    })
 }
 
 /// Drops unknown members of metadata, and the null creation time that its type writes.

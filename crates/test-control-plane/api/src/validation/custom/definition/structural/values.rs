@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::each_inner;
-use crate::custom::Schema;
+use crate::custom::{Schema, prune};
 use crate::go::pattern;
 use crate::members::text;
 use crate::status::FieldError;
@@ -35,7 +35,7 @@ pub(super) fn check_defaults(schema: &Value, at: &str, errors: &mut Vec<FieldErr
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
         let field = format!("{at}.default");
         let read = Schema::read(schema);
-        if read.prune(&mut default.clone()).is_empty() {
+        if prune(&read, &mut default.clone()).is_empty() {
             errors.extend(errors_of_default(&read, default, &field));
         } else {
             let detail = "must not have unknown fields";
