@@ -1,310 +1,158 @@
-//! The modules of a crate and the paths by which they name each other, test code aside.
+//! The edges between the modules of a crate, from the paths and methods that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use super::scan::{Crate, MAYBE_OUTSIDE};
+use super::tokens::Segments;
 
-use crate::reachable;
-
-/// The top-level modules that each top-level module names, with a file that does.
+/// The modules that each module of a level depends on, with a file that does.
 pub(super) type Graph = BTreeMap<String, BTreeMap<String, String>>;
 
-/// The first words of items and statements, after the visibility. An item ends with `;` or a block.
-const ITEMS: [&str; 13] = [
-    "mod", "use", "fn", "struct", "enum", "impl", "trait", "const", "static", "type", "async",
-    "let", "extern",
-];
+/// Limit of aliases that lead to another alias.
+const ALIASES_MAX: usize = 8;
 
-/// The segments of a path, `["crate", "rest", "watch"]`.
-type Segments = Vec<String>;
+/// A type with its module.
+type Type = (Segments, String);
 
-/// One crate as its source says it.
-#[derive(Debug, Default)]
-pub(super) struct Crate {
-    /// The modules of each level, by the path of the module that declares them.
-    pub(super) levels: BTreeMap<String, BTreeSet<String>>,
-    /// Files that are no Rust.
-    pub(super) unreadable: Vec<String>,
-    /// Every path that a module names, from the root: module, file, path.
-    named: Vec<(Segments, String, Segments)>,
+/// The dependencies of a crate's modules.
+pub(super) struct Edges<'a> {
+    found: &'a Crate,
+    /// Module, file, target.
+    edges: BTreeSet<(Segments, String, Segments)>,
 }
 
-/// A file that is still to be read: its path, whether it is the root, and its module.
-struct Pending {
-    path: String,
-    is_root: bool,
-    module: Segments,
+/// An inherent impl block outside of its type's file.
+pub(super) struct Stray {
+    pub(super) file: String,
+    pub(super) of: String,
+    /// The file of the type.
+    pub(super) home: String,
 }
 
-impl Crate {
-    /// Reads the crate with this root file. Modules behind `cfg(test)` or a `testing` feature are
-    /// left out, and so is other code behind them.
-    pub(super) fn read<'a>(root: &str, read: &dyn Fn(&str) -> Option<&'a str>) -> Self {
-        let mut found = Self::default();
-        let mut open = vec![Pending {
-            path: root.to_owned(),
-            is_root: true,
-            module: Segments::new(),
-        }];
-        while let Some(file) = open.pop() {
-            let Some(text) = read(&file.path) else {
+impl<'a> Edges<'a> {
+    pub(super) fn of(found: &'a Crate) -> Self {
+        let mut edges = Self {
+            found,
+            edges: BTreeSet::new(),
+        };
+        let mut named: BTreeMap<&Segments, BTreeSet<Type>> = BTreeMap::new();
+        for path in &found.paths {
+            let Some((target, item)) = resolve(found, &path.path, ALIASES_MAX) else {
                 continue;
             };
-            let Ok(tokens) = text.parse::<TokenStream>() else {
-                found.unreadable.push(file.path);
-                continue;
-            };
-            let mut scan = Scan {
-                found: &mut found,
-                file: &file,
-                declared: Vec::new(),
-            };
-            let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-            scan.walk(&tokens, &file.module);
-            open.extend(scan.declared.into_iter().flat_map(|(module, path)| {
-                let inner = &module[file.module.len()..];
-                let paths =
-                    reachable::module_files(&file.path, file.is_root, inner, path.as_deref());
-                paths.into_iter().map(move |path| Pending {
-                    path,
-                    is_root: false,
-                    module: module.clone(),
-                })
-            }));
+            let is_own = path.is_export && target.starts_with(&path.module);
+            if !is_own {
+                edges.add(&path.module, &target);
+            }
+            named
+                .entry(&path.module)
+                .or_default()
+                .extend(item.map(|item| (target, item)));
         }
-        found
+        edges.add_calls(&named);
+        edges
     }
 
-    /// The imports between the modules of the top level. A name that the root re-exports stands for
-    /// the module that it comes from.
-    pub(super) fn graph(&self) -> Graph {
-        let none = BTreeSet::new();
-        let top = self.levels.get("").unwrap_or(&none);
-        let exports: BTreeMap<&str, &str> = self
-            .named
-            .iter()
-            .filter(|(module, _, path)| module.is_empty() && path.len() > 1)
-            .filter_map(|(_, _, path)| Some((path.last()?.as_str(), path.first()?.as_str())))
-            .filter(|(_, module)| top.contains(*module))
+    /// Adds the calls of methods that stand outside of their type's module.
+    fn add_calls(&mut self, named: &BTreeMap<&Segments, BTreeSet<Type>>) {
+        let found = self.found;
+        let blocks: Vec<(Type, &super::scan::Impl)> = (found.impls.iter())
+            .filter_map(|block| Some((type_of(found, &block.of)?, block)))
             .collect();
-        let mut graph = Graph::new();
-        for (module, file, path) in &self.named {
-            let (Some(from), Some(first)) = (module.first(), path.first()) else {
+        for (of, block) in &blocks {
+            if !block.is_inherent || of.0 == block.module {
                 continue;
+            }
+            for (module, calls) in &found.calls {
+                let knows = named.get(module).is_some_and(|named| named.contains(of))
+                    || of.0 == *module
+                    || blocks
+                        .iter()
+                        .any(|(other, it)| other == of && it.module == *module);
+                if knows && block.methods.iter().any(|method| calls.contains(method)) {
+                    self.add(module, &block.module);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, from: &Segments, to: &Segments) {
+        if from != to
+            && let Some(file) = self.found.modules.get(from)
+        {
+            self.edges.insert((from.clone(), file.clone(), to.clone()));
+        }
+    }
+
+    /// Returns the graph of the modules directly in a module. Its own file is one of them, with the
+    /// name `self`.
+    pub(super) fn level(&self, level: &[String]) -> Graph {
+        let mut graph = Graph::new();
+        for (from, file, to) in &self.edges {
+            if !from.starts_with(level) || !to.starts_with(level) {
+                continue;
+            }
+            let node = |module: &Segments| {
+                let name = module.get(level.len()).cloned();
+                name.unwrap_or_else(|| "self".to_owned())
             };
-            let target = match exports.get(first.as_str()) {
-                _ if top.contains(first) => first.as_str(),
-                Some(module) => *module,
-                None => continue,
-            };
-            if target != from {
-                let targets = graph.entry(from.clone()).or_default();
-                targets
-                    .entry(target.to_owned())
-                    .or_insert_with(|| file.clone());
+            let (from, to) = (node(from), node(to));
+            if from != to {
+                let targets = graph.entry(from).or_default();
+                targets.entry(to).or_insert_with(|| file.clone());
             }
         }
         graph
     }
 }
 
-/// The walk through one file.
-struct Scan<'a> {
-    found: &'a mut Crate,
-    file: &'a Pending,
-    /// Modules in separate files, with the path of their attribute.
-    declared: Vec<(Segments, Option<String>)>,
-}
-
-impl Scan<'_> {
-    fn walk(&mut self, tokens: &[TokenTree], module: &[String]) {
-        let mut at = 0;
-        let mut path = None;
-        while let Some(token) = tokens.get(at) {
-            if let Some((attribute, length, is_inner)) = attribute(&tokens[at..]) {
-                at += length;
-                if !is_test_gate(&attribute) {
-                    path = path.or_else(|| path_attribute(&attribute));
-                } else if is_inner {
-                    return;
-                } else {
-                    at += item_length(&tokens[at..]);
-                }
-                continue;
-            }
-            let rest = &tokens[at + 1..];
-            match token {
-                TokenTree::Ident(word) if word == "mod" => {
-                    at += self.module(rest, module, path.take());
-                }
-                TokenTree::Ident(word) if word == "use" => {
-                    let end = rest.iter().position(|token| is_punct(Some(token), ';'));
-                    let tree = &rest[..end.unwrap_or(rest.len())];
-                    for imported in use_paths(tree) {
-                        self.name(module, &imported, true);
-                    }
-                    at += tree.len();
-                }
-                TokenTree::Ident(word) if word == "crate" || word == "super" => {
-                    let (named, length) = simple_path(&tokens[at..]);
-                    self.name(module, &named, false);
-                    at += length - 1;
-                }
-                TokenTree::Group(group) => self.walk(&trees(group.stream()), module),
-                TokenTree::Punct(_) | TokenTree::Literal(_) | TokenTree::Ident(_) => {}
-            }
-            at += 1;
-        }
-    }
-
-    /// Takes note of the module that these tokens name, and returns how many of them it is.
-    fn module(&mut self, rest: &[TokenTree], around: &[String], path: Option<String>) -> usize {
-        let Some(TokenTree::Ident(name)) = rest.first() else {
-            return 0;
-        };
-        let name = name.to_string();
-        let module: Segments = around.iter().chain([&name]).cloned().collect();
-        match rest.get(1) {
-            Some(TokenTree::Group(body)) => self.walk(&trees(body.stream()), &module),
-            Some(token) if is_punct(Some(token), ';') => self.declared.push((module, path)),
-            _ => return 0,
-        }
-        let level = self.found.levels.entry(around.join("::")).or_default();
-        level.insert(name);
-        2
-    }
-
-    /// Takes note of a path, if it leads into this crate.
-    fn name(&mut self, module: &[String], path: &[String], is_import: bool) {
-        let supers = path
-            .iter()
-            .take_while(|segment| *segment == "super")
-            .count();
-        let (base, rest): (&[String], &[String]) = match path.first().map(String::as_str) {
-            Some("crate") => (&[], &path[1..]),
-            Some("self") => (module, &path[1..]),
-            Some("super") if supers <= module.len() => {
-                (&module[..module.len() - supers], &path[supers..])
-            }
-            // In the root, `use` may name a module as it is.
-            Some(_) if is_import && module.is_empty() => (&[], path),
-            _ => return,
-        };
-        let absolute = base.iter().chain(rest).cloned().collect();
-        self.found
-            .named
-            .push((module.to_vec(), self.file.path.clone(), absolute));
-    }
-}
-
-/// The attribute at the start of these tokens: the tokens in its brackets, its length in tokens,
-/// and whether it is one of the whole module.
-fn attribute(tokens: &[TokenTree]) -> Option<(Vec<TokenTree>, usize, bool)> {
-    if !is_punct(tokens.first(), '#') {
-        return None;
-    }
-    let is_inner = is_punct(tokens.get(1), '!');
-    let at = 1 + usize::from(is_inner);
-    match tokens.get(at)? {
-        TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket => {
-            Some((trees(group.stream()), at + 1, is_inner))
-        }
-        _ => None,
-    }
-}
-
-/// `cfg(test)`, `cfg(any(test, feature = "testing"))`.
-fn is_test_gate(attribute: &[TokenTree]) -> bool {
-    let [TokenTree::Ident(name), TokenTree::Group(condition)] = attribute else {
-        return false;
-    };
-    let words = condition.to_string();
-    let mut words = words.split(|c: char| !c.is_alphanumeric());
-    name == "cfg"
-        && words
-            .clone()
-            .any(|word| word == "test" || word == "testing")
-        && !words.any(|word| word == "not")
-}
-
-/// The file that `#[path = "x.rs"]` names.
-fn path_attribute(attribute: &[TokenTree]) -> Option<String> {
-    match attribute {
-        [TokenTree::Ident(name), _, TokenTree::Literal(file)] if name == "path" => {
-            Some(file.to_string().trim_matches('"').to_owned())
-        }
-        _ => None,
-    }
-}
-
-/// The length in tokens of the first item, statement, field or arm.
-fn item_length(tokens: &[TokenTree]) -> usize {
-    let attributes = std::iter::successors(Some(0), |at| {
-        attribute(&tokens[*at..]).map(|(_, length, _)| at + length)
+/// Returns the inherent impl blocks outside of their type's file.
+pub(super) fn strays(found: &Crate) -> Vec<Stray> {
+    let inherent = found.impls.iter().filter(|block| block.is_inherent);
+    let strays = inherent.filter_map(|block| {
+        let (home, of) = type_of(found, &block.of)?;
+        let (file, home) = (found.modules.get(&block.module)?, found.modules.get(&home)?);
+        (file != home).then(|| Stray {
+            file: file.clone(),
+            of,
+            home: home.clone(),
+        })
     });
-    let start = attributes.last().unwrap_or_default();
-    let tokens = &tokens[start..];
-    let is_item = tokens.iter().take(3).any(
-        |token| matches!(token, TokenTree::Ident(word) if ITEMS.iter().any(|item| word == item)),
-    );
-    let ends = |token: &TokenTree| match token {
-        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
-        token => is_punct(Some(token), ';') || (!is_item && is_punct(Some(token), ',')),
-    };
-    let end = tokens.iter().position(ends);
-    start + end.map_or(tokens.len(), |end| end + 1)
+    strays.collect()
 }
 
-/// The path of plain segments at the beginning of these tokens, and how many tokens it is.
-fn simple_path(tokens: &[TokenTree]) -> (Segments, usize) {
-    let mut path = Segments::new();
-    let mut at = 0;
-    while let Some(TokenTree::Ident(segment)) = tokens.get(at) {
-        path.push(segment.to_string());
-        at += 1;
-        if !(is_punct(tokens.get(at), ':') && is_punct(tokens.get(at + 1), ':')) {
-            break;
+fn type_of(found: &Crate, path: &[String]) -> Option<Type> {
+    let (module, name) = resolve(found, path, ALIASES_MAX)?;
+    Some((module, name?))
+}
+
+/// Returns the module that a path leads to, and the item in it. `None` if it leads out of the crate.
+fn resolve(found: &Crate, path: &[String], aliases: usize) -> Option<(Segments, Option<String>)> {
+    let mut module = Segments::new();
+    for (at, segment) in path.iter().enumerate() {
+        let alias = |name: &String| found.aliases.get(&(module.clone(), name.clone()));
+        if segment == MAYBE_OUTSIDE {
+            let next = path.get(at + 1)?;
+            let inner: Segments = module.iter().chain([next]).cloned().collect();
+            if !found.modules.contains_key(&inner) && alias(next).is_none() {
+                return None;
+            }
+            continue;
         }
-        if !matches!(tokens.get(at + 2), Some(TokenTree::Ident(_))) {
-            break;
+        let inner: Segments = module.iter().chain([segment]).cloned().collect();
+        if found.modules.contains_key(&inner) {
+            module = inner;
+            continue;
         }
-        at += 2;
+        return match alias(segment) {
+            Some(alias) => {
+                let path: Segments = alias.iter().chain(&path[at + 1..]).cloned().collect();
+                resolve(found, &path, aliases.checked_sub(1)?)
+            }
+            None => Some((module, Some(segment.clone()))),
+        };
     }
-    (path, at)
-}
-
-/// Every path that a `use` tree imports; a rename takes the place of the last segment.
-fn use_paths(tree: &[TokenTree]) -> Vec<Segments> {
-    let tree = match tree {
-        [TokenTree::Punct(first), TokenTree::Punct(_), rest @ ..] if first.as_char() == ':' => rest,
-        tree => tree,
-    };
-    let (mut prefix, length) = simple_path(tree);
-    let tail = tree.get(length..).unwrap_or_default();
-    match tail.last() {
-        Some(TokenTree::Group(group)) => {
-            let inner = trees(group.stream());
-            let parts = inner.split(|token| is_punct(Some(token), ','));
-            parts
-                .filter(|part| !part.is_empty())
-                .flat_map(use_paths)
-                .map(|path| prefix.iter().cloned().chain(path).collect())
-                .collect()
-        }
-        Some(TokenTree::Ident(alias)) if tail.len() == 2 => {
-            prefix.push(alias.to_string());
-            vec![prefix]
-        }
-        _ => vec![prefix],
-    }
-}
-
-fn is_punct(token: Option<&TokenTree>, expected: char) -> bool {
-    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == expected)
-}
-
-fn trees(stream: TokenStream) -> Vec<TokenTree> {
-    stream.into_iter().collect()
+    Some((module, None))
 }
 
 #[cfg(test)]
@@ -317,7 +165,8 @@ mod tests {
             let file = files.iter().find(|(name, _)| format!("src/{name}") == path);
             file.map(|(_, text)| *text)
         };
-        let graph = Crate::read("src/lib.rs", &read).graph();
+        let found = Crate::read("src/lib.rs", &read);
+        let graph = Edges::of(&found).level(&[]);
         let edges = graph.iter().flat_map(|(from, targets)| {
             targets
                 .keys()
@@ -376,6 +225,12 @@ mod tests {
     fn comments_strings_and_other_crates_are_no_imports() {
         let a = "//! See [`crate::b`].\n// crate::b::x\nconst X: &str = \"crate::b::x\";\n\
                  use std::fmt;\nuse other::b::c;\n";
+        assert_eq!(edges(&[ROOT, ("a.rs", a)]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn visibilities_are_no_imports() {
+        let a = "pub(in crate::b) struct X;\npub(super) struct Y;\n";
         assert_eq!(edges(&[ROOT, ("a.rs", a)]), Vec::<String>::new());
     }
 
