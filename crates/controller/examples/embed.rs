@@ -17,9 +17,7 @@ use statefulset_controller::{LeaderElection, StatefulSetController};
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("embed".to_owned());
-    let mut config = kube::Config::infer().await?;
-    config.default_retry = false; // the controller has its own retries, behind its fence
-    let client = kube::Client::try_from(config)?;
+    let config = kube::Config::infer().await?;
     let lease = LeaseName {
         namespace: "default".to_owned(),
         name,
@@ -31,7 +29,7 @@ async fn main() -> anyhow::Result<()> {
         burst: 100,
         ..ClientOptions::default()
     };
-    let controller = StatefulSetController::builder(client)
+    let controller = StatefulSetController::builder(config)
         .client_options(options)
         .leader_election(LeaderElection::new(lease, identity))
         .build()?;

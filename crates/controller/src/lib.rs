@@ -4,11 +4,9 @@
 //!
 //! ```no_run
 //! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut config = kube::Config::infer().await?;
-//! config.default_retry = false; // the controller has its own retries, behind its fence
-//! let client = kube::Client::try_from(config)?;
+//! let config = kube::Config::infer().await?;
 //! let shutdown = async { drop(tokio::signal::ctrl_c().await) };
-//! let controller = statefulset_controller::StatefulSetController::builder(client).build()?;
+//! let controller = statefulset_controller::StatefulSetController::builder(config).build()?;
 //! controller.run(shutdown).await?;
 //! # Ok(())
 //! # }

@@ -72,6 +72,7 @@ pub struct StatefulSetController {
     informers: Option<Informers>,
     events: Option<Events>,
     elector: Option<LeaderElector>,
+    election_events: Option<Events>,
     shutdown_timeout: Option<Duration>,
     relisters: [Relister; 4],
     synced: HasSynced,
@@ -81,30 +82,40 @@ pub struct StatefulSetController {
 }
 
 impl StatefulSetController {
-    /// Returns a builder with upstream's defaults for the cluster of this client:
+    /// Returns a builder with upstream's defaults for the cluster of this configuration:
     ///
     /// ```no_run
     /// # use statefulset_controller::StatefulSetController;
     /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    /// let mut config = kube::Config::infer().await?;
-    /// config.default_retry = false;
-    /// let client = kube::Client::try_from(config)?;
+    /// let config = kube::Config::infer().await?;
     /// let shutdown = async { drop(tokio::signal::ctrl_c().await) };
-    /// StatefulSetController::builder(client).build()?.run(shutdown).await?;
+    /// StatefulSetController::builder(config).build()?.run(shutdown).await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// # Caveats
-    ///
-    /// Disable the retries of kube's client (`default_retry`): they come after the controller's
-    /// fence, and would repeat a write after the lease is lost.
-    pub fn builder(client: kube::Client) -> Builder {
-        Builder::new(client)
+    /// Informers, writes and the lease have separate connections: HTTP/2 with pings, renewed
+    /// credentials, no retries besides the controller's, and a fence that also checks the bytes of a
+    /// request that already waits for its connection.
+    pub fn builder(config: kube::Config) -> Builder {
+        Builder::new(config)
     }
 
-    /// Returns a builder for existing clients: one lists and watches, one reads live and writes.
-    /// Limits, metrics and fence are the clients' own settings.
+    /// Returns a builder for a kube client with its own transport, such as that of a test server in
+    /// this process. Prefer [`Self::builder`].
+    ///
+    /// # Caveats
+    ///
+    /// The fence checks a request only before it is sent. Disable the retries of a client that kube
+    /// makes (`default_retry`): they come after the fence, and would repeat a write after the lease is
+    /// lost.
+    pub fn builder_with_kube_client(client: kube::Client) -> Builder {
+        Builder::with_kube_client(client)
+    }
+
+    /// Returns a builder for ready-made clients: one lists and watches, one reads live and writes.
+    /// Limits, metrics and fence are the clients' own settings, so [`Builder::build`] refuses
+    /// [`Builder::client_options`] and [`Builder::leader_election`].
     pub fn builder_with_clients(informers: RestClient, writes: RestClient) -> Builder {
         Builder::with_clients(informers, writes)
     }
@@ -131,6 +142,7 @@ impl StatefulSetController {
             informers: None,
             events: None,
             elector: None,
+            election_events: None,
             shutdown_timeout: None,
             relisters: informers.relisters(),
             synced: informers.has_synced(),
@@ -166,13 +178,23 @@ impl StatefulSetController {
     pub async fn run(mut self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let stop = CancellationToken::new();
         let elector = self.elector.take();
+        let (mut sinks, stop_events) = (JoinSet::new(), CancellationToken::new());
+        if let Some(Events { sink, client, seed }) = self.election_events.take() {
+            sinks.spawn(sink.run(client, seed, stop_events.clone()));
+        }
         let work = Box::pin(self.run_with_events(stop.clone()));
         let led = async {
             let Some(elector) = elector else {
                 return work.await;
             };
             match Box::pin(elector.run(&stop, work)).await {
-                Ended::Finished(result) => result,
+                Ended::Finished(result) => {
+                    // The elector held the recorder, so the sink stops once its queue is empty.
+                    if timeout(EVENT_FLUSH_MAX, sinks.join_next()).await.is_err() {
+                        stop_events.cancel();
+                    }
+                    result
+                }
                 Ended::NeverLed => Ok(()),
                 Ended::Lost(lost) => Err(RunError::LeaseLost(lost)),
             }

@@ -9,10 +9,8 @@ use statefulset_controller::StatefulSetController;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut config = kube::Config::infer().await?;
-    config.default_retry = false; // the controller has its own retries, behind its fence
-    let client = kube::Client::try_from(config)?;
+    let config = kube::Config::infer().await?;
     let shutdown = async { drop(tokio::signal::ctrl_c().await) };
-    let controller = StatefulSetController::builder(client).build()?;
+    let controller = StatefulSetController::builder(config).build()?;
     Ok(controller.run(shutdown).await?)
 }

@@ -99,7 +99,7 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         ..ClientOptions::default()
     };
     let client = kube::Client::new(network, "default");
-    let builder = StatefulSetController::builder(client.clone())
+    let builder = StatefulSetController::builder_with_kube_client(client.clone())
         .client_options(options.clone())
         .clock(Arc::new(clock))
         .feature_gates(FeatureGates {

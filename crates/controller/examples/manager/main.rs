@@ -94,7 +94,7 @@ impl Manager {
             client: config::fenced(self.client.clone(), &fence),
             created: services_created,
         };
-        let stateful_sets = StatefulSetController::builder(self.client)
+        let stateful_sets = StatefulSetController::builder_with_kube_client(self.client)
             .client_options(ClientOptions {
                 fence: Some(fence),
                 ..client_options

@@ -9,11 +9,12 @@ use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::{BootClock, Clock, MonotonicClock, SystemClock};
 use statefulset_client::config::{self, ClientOptions};
 use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{
     ConfigError, ElectorParts, LeaderElectionConfig, LeaderElectionMetrics, LeaderElector,
     LeaseLock, LeaseName, NoopLeaderElectionMetrics,
 };
-use statefulset_client::recorder::{BroadcastRecorder, EventRecorder, NoopRecorder};
+use statefulset_client::recorder::{BroadcastRecorder, EventRecorder};
 use statefulset_client::rest::RestClient;
 use statefulset_client::shard::Shard;
 use statefulset_client::workqueue::{RateLimiter, WorkQueue};
@@ -69,20 +70,31 @@ pub enum BuildError {
     /// The durations or the identity of the election are invalid.
     #[error("invalid leader election: {0}")]
     LeaderElection(#[from] ConfigError),
-    /// Existing clients can't be fenced.
+    /// The configuration doesn't give a client.
+    #[error("{0}")]
+    Client(#[from] config::ConfigError),
+    /// Ready-made clients can't be fenced.
     #[error(
-        "leader election needs a kube client that it can fence; for your own election, \
-         fence the client that writes"
+        "leader election can't fence ready-made clients; build the controller from a kube::Config, \
+         or fence the client that writes with your own election"
     )]
-    ElectionWithoutKubeClient,
+    ElectionOfReadyClients,
+    /// Ready-made clients have their own options.
+    #[error(
+        "client options don't apply to ready-made clients; set them where the clients are made, or \
+         build the controller from a kube::Config"
+    )]
+    OptionsOfReadyClients,
 }
 
 /// Connection to the API server.
 enum Connection {
-    /// One client for all requests. Informers, writes and the lease each have these limits.
-    Kube(kube::Client, Box<ClientOptions>),
-    /// Existing clients.
-    Rest {
+    /// Informers, writes and the lease each get a client with its own connections and limits.
+    Config(Box<kube::Config>),
+    /// The three share the connections of one client, each with its own limits.
+    Kube(kube::Client),
+    /// Ready-made clients.
+    Ready {
         informers: RestClient,
         writes: RestClient,
     },
@@ -92,6 +104,7 @@ enum Connection {
 #[must_use = "nothing runs before the controller is built"]
 pub struct Builder {
     connection: Connection,
+    client_options: Option<Box<ClientOptions>>,
     recorder: Option<Arc<dyn EventRecorder>>,
     metrics: ControllerMetrics,
     election: Option<LeaderElection>,
@@ -106,17 +119,22 @@ pub struct Builder {
 }
 
 impl Builder {
-    pub(crate) fn new(client: kube::Client) -> Self {
-        Self::connected(Connection::Kube(client, Box::default()))
+    pub(crate) fn new(config: kube::Config) -> Self {
+        Self::connected(Connection::Config(Box::new(config)))
+    }
+
+    pub(crate) fn with_kube_client(client: kube::Client) -> Self {
+        Self::connected(Connection::Kube(client))
     }
 
     pub(crate) fn with_clients(informers: RestClient, writes: RestClient) -> Self {
-        Self::connected(Connection::Rest { informers, writes })
+        Self::connected(Connection::Ready { informers, writes })
     }
 
     fn connected(connection: Connection) -> Self {
         Self {
             connection,
+            client_options: None,
             recorder: None,
             metrics: ControllerMetrics::default(),
             election: None,
@@ -132,15 +150,14 @@ impl Builder {
     }
 
     /// Sets the limits, metrics and fence of the requests. The fence belongs to your own election.
-    /// No effect on existing clients.
     pub fn client_options(mut self, options: ClientOptions) -> Self {
-        if let Connection::Kube(_, current) = &mut self.connection {
-            **current = options;
-        }
+        self.client_options = Some(Box::new(options));
         self
     }
 
-    /// Sends the events to this recorder instead of the API server. [`NoopRecorder`] discards them.
+    /// Sends the events to this recorder instead of the API server;
+    /// [`NoopRecorder`](statefulset_client::recorder::NoopRecorder) discards them. Those of the
+    /// election go to the API server.
     pub fn recorder(mut self, recorder: Arc<dyn EventRecorder>) -> Self {
         self.recorder = Some(recorder);
         self
@@ -214,26 +231,35 @@ impl Builder {
 
     /// Creates informers for the controller and others in the process. Add handlers and keep
     /// indexers, pass them to [`Self::build_with_informers`], and run them.
-    pub fn make_informers(&self) -> Informers {
+    ///
+    /// # Errors
+    ///
+    /// The configuration gives no client.
+    pub fn make_informers(&self) -> Result<Informers, BuildError> {
+        let client = match &self.connection {
+            Connection::Ready { informers, .. } => informers.clone(),
+            _ => self.client(None)?,
+        };
         let settings = InformerSettings {
             namespace: &self.namespace,
             shard: self.shard,
             resync_period: self.resync_period,
             seed: self.seed,
         };
-        Informers::new(&self.informer_client(), settings, &self.metrics)
+        Ok(Informers::new(&client, settings, &self.metrics))
     }
 
-    fn informer_client(&self) -> RestClient {
+    /// Creates a client with the options and this fence.
+    fn client(&self, fence: Option<Fence>) -> Result<RestClient, BuildError> {
+        let options = self.client_options.as_deref().cloned();
+        let options = ClientOptions {
+            fence,
+            ..options.unwrap_or_default()
+        };
         match &self.connection {
-            Connection::Kube(client, options) => {
-                let options = ClientOptions {
-                    fence: None,
-                    ..ClientOptions::clone(options)
-                };
-                config::around(client.clone(), &options)
-            }
-            Connection::Rest { informers, .. } => informers.clone(),
+            Connection::Config(config) => Ok(config::client(config, &options)?),
+            Connection::Kube(client) => Ok(config::around(client.clone(), &options)),
+            Connection::Ready { writes, .. } => Ok(writes.clone()),
         }
     }
 
@@ -242,11 +268,12 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// The leader election is invalid, or has no kube client to fence.
+    /// The configuration or the leader election is invalid, or ready-made clients can't do what the
+    /// builder should do.
     ///
     /// Upstream: `NewStatefulSetController`, after the choices of the builder.
     pub fn build(self) -> Result<StatefulSetController, BuildError> {
-        let mut informers = self.make_informers();
+        let mut informers = self.make_informers()?;
         let controller = self.build_with_informers(&mut informers)?;
         Ok(StatefulSetController {
             informers: Some(informers),
@@ -266,19 +293,19 @@ impl Builder {
         self,
         informers: &mut Informers,
     ) -> Result<StatefulSetController, BuildError> {
-        let election = self.election.as_ref();
-        let elector = election.map(|it| self.elector(it)).transpose()?;
-        let client = match &self.connection {
-            Connection::Kube(client, options) => {
-                let fence = elector.as_ref().map(LeaderElector::fence);
-                let options = ClientOptions {
-                    fence: fence.or_else(|| options.fence.clone()),
-                    ..ClientOptions::clone(options)
-                };
-                config::around(client.clone(), &options)
+        if matches!(self.connection, Connection::Ready { .. }) {
+            if self.election.is_some() {
+                return Err(BuildError::ElectionOfReadyClients);
             }
-            Connection::Rest { writes, .. } => writes.clone(),
-        };
+            if self.client_options.is_some() {
+                return Err(BuildError::OptionsOfReadyClients);
+            }
+        }
+        let election = self.election.as_ref();
+        let (elector, election_events) = election.map(|it| self.elector(it)).transpose()?.unzip();
+        let fence = elector.as_ref().map(LeaderElector::fence);
+        let own_fence = self.client_options.as_ref().and_then(|it| it.fence.clone());
+        let client = self.client(fence.or(own_fence))?;
         let (recorder, events) = if let Some(recorder) = self.recorder {
             (recorder, None)
         } else {
@@ -305,19 +332,14 @@ impl Builder {
         Ok(StatefulSetController {
             events,
             elector,
+            election_events,
             shutdown_timeout: self.shutdown_timeout,
             ..controller
         })
     }
 
-    fn elector(&self, election: &LeaderElection) -> Result<LeaderElector, BuildError> {
-        let Connection::Kube(client, options) = &self.connection else {
-            return Err(BuildError::ElectionWithoutKubeClient);
-        };
-        let options = ClientOptions {
-            fence: None,
-            ..ClientOptions::clone(options)
-        };
+    /// Prepares the election, and the delivery of its events.
+    fn elector(&self, election: &LeaderElection) -> Result<(LeaderElector, Events), BuildError> {
         let LeaderElection {
             lease,
             identity,
@@ -326,14 +348,22 @@ impl Builder {
             metrics,
         } = election.clone();
         // The lease has a client with separate limits, so its renewals wait for no other request.
-        let client = config::around(client.clone(), &options);
+        let client = self
+            .client(None)?
+            .with_body_timeout(config.request_timeout());
+        let (recorder, sink) = BroadcastRecorder::new(COMPONENT, Arc::clone(&self.clock));
+        let events = Events {
+            sink,
+            client: client.clone(),
+            seed: self.seed.wrapping_add(7),
+        };
         let parts = ElectorParts {
-            lock: LeaseLock::new(client, lease, identity, Arc::new(NoopRecorder)),
+            lock: LeaseLock::new(client, lease, identity, Arc::new(recorder)),
             clock: Arc::clone(&self.clock),
             monotonic,
             jitter: Arc::new(SeededJitter::new(self.seed.wrapping_add(6))),
             metrics,
         };
-        Ok(LeaderElector::new(config, parts)?)
+        Ok((LeaderElector::new(config, parts)?, events))
     }
 }

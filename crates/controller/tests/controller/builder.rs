@@ -33,7 +33,7 @@ fn election() -> LeaderElection {
 async fn default_controller_creates_pods_and_sends_events() {
     let mut world = World::new().await;
     world.create_set("web", 1).await;
-    let controller = StatefulSetController::builder(world.plane.client());
+    let controller = StatefulSetController::builder_with_kube_client(world.plane.client());
     world.run_this(controller.build().unwrap());
     world.rest().await;
     world.end().await;
@@ -50,7 +50,7 @@ async fn with_held_events() -> (World, Gate) {
     world.create_set("web", 2).await;
     let events = RequestMatcher::any().resource("events");
     let gate = world.plane.server().faults().gate(events);
-    let controller = StatefulSetController::builder(world.plane.client());
+    let controller = StatefulSetController::builder_with_kube_client(world.plane.client());
     world.run_this(controller.build().unwrap());
     world.rest().await;
     assert_eq!(gate.waiting().len(), 1);
@@ -80,7 +80,7 @@ async fn unanswered_events_delay_shutdown_by_three_seconds() {
 async fn elected_controller_ends_when_it_loses_its_lease() {
     let world = World::new().await;
     world.create_set("web", 1).await;
-    let controller = StatefulSetController::builder(world.plane.client())
+    let controller = StatefulSetController::builder_with_kube_client(world.plane.client())
         .leader_election(election())
         .build()
         .unwrap();
@@ -93,6 +93,13 @@ async fn elected_controller_ends_when_it_loses_its_lease() {
         assert_eq!(lease["spec"]["holderIdentity"], "me");
         lease["spec"]["holderIdentity"] = "another".into();
         world.ask(Method::PUT, LEASE, &lease).await;
+        let events = world.ask(Method::GET, EVENTS, &Value::Null).await;
+        let reasons: Vec<&Value> = events["items"].as_array().unwrap().iter().collect();
+        assert!(
+            reasons
+                .iter()
+                .any(|event| event["reason"] == "LeaderElection")
+        );
     };
     let (ended, ()) = tokio::join!(controller.run(std::future::pending()), taking);
     let lost = r#"the lease is lost: "another" has taken it"#;
@@ -108,7 +115,7 @@ async fn election_replaces_the_fence_of_the_options() {
         fence: Some(Fence::new(Arc::new(TokioClock::new()))),
         ..ClientOptions::default()
     };
-    let controller = StatefulSetController::builder(world.plane.client())
+    let controller = StatefulSetController::builder_with_kube_client(world.plane.client())
         .client_options(closed)
         .leader_election(election())
         .build()
@@ -149,7 +156,7 @@ async fn shutdown_timeout_aborts_a_hanging_sync() {
 #[tokio::test]
 async fn builder_rejects_invalid_elections() {
     let world = World::new().await;
-    let builder = StatefulSetController::builder(world.plane.client());
+    let builder = StatefulSetController::builder_with_kube_client(world.plane.client());
     let invalid = LeaderElection {
         config: LeaderElectionConfig {
             lease_duration: Duration::ZERO,
@@ -162,7 +169,16 @@ async fn builder_rejects_invalid_elections() {
 
     let error = world.builder().leader_election(election()).build();
     let error = error.err().unwrap();
-    assert!(matches!(error, BuildError::ElectionWithoutKubeClient));
+    assert!(matches!(error, BuildError::ElectionOfReadyClients));
+    let options = ClientOptions::default();
+    let error = world.builder().client_options(options).build();
+    let error = error.err().unwrap();
+    assert!(matches!(error, BuildError::OptionsOfReadyClients));
+    let mut config = kube::Config::new("https://127.0.0.1:1".parse().unwrap());
+    config.auth_info.client_certificate_data = Some("no certificate".to_owned());
+    let error = StatefulSetController::builder(config).build();
+    let error = error.err().unwrap();
+    assert!(matches!(error, BuildError::Client(_)), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -78,7 +78,7 @@ async fn panic_in_a_handler_stops_the_informers() {
         "spec": {"containers": [{"name": "c", "image": "i"}]},
     });
     world.ask(Method::POST, PODS, &pod).await;
-    let mut informers = world.builder().make_informers();
+    let mut informers = world.builder().make_informers().unwrap();
     informers.pods.add_handler(Arc::new(Panics));
     let ended = informers.run(CancellationToken::new()).await;
     let expected = "a task of the controller panicked: no pods; report this as a bug";

@@ -53,7 +53,7 @@ struct Shared {
 impl Shared {
     fn new(world: &World) -> Self {
         let builder = world.builder();
-        let mut informers = builder.make_informers();
+        let mut informers = builder.make_informers().unwrap();
         let seen = Arc::new(Seen::default());
         informers.pods.add_handler(Arc::<Seen>::clone(&seen));
         let pods = informers.pods.indexer();
@@ -176,7 +176,7 @@ async fn set_and_revision_share_a_large_template() {
     };
     let run = |world: &mut World| {
         let builder = world.builder();
-        let mut informers = builder.make_informers();
+        let mut informers = builder.make_informers().unwrap();
         let caches = informers.caches();
         let controller = builder.build_with_informers(&mut informers).unwrap();
         let cancelled = world.cancelled.clone();

@@ -66,13 +66,14 @@ fn start(world: &World, shard: Shard, name: &str) -> JoinSet<()> {
     };
     let mut election = LeaderElection::new(lease, user);
     election.monotonic = Arc::new(TokioClock::new());
-    let controller = StatefulSetController::builder(world.plane.client_as(identity))
-        .recorder(Arc::new(NoopRecorder))
-        .resync_period(None)
-        .leader_election(election)
-        .shard(Some(shard))
-        .build()
-        .expect("the election is valid");
+    let controller =
+        StatefulSetController::builder_with_kube_client(world.plane.client_as(identity))
+            .recorder(Arc::new(NoopRecorder))
+            .resync_period(None)
+            .leader_election(election)
+            .shard(Some(shard))
+            .build()
+            .expect("the election is valid");
     run(controller)
 }
 

@@ -65,7 +65,7 @@ async fn lead_again_and_again(client: kube::Client, seed: u64) {
             namespace: NAMESPACE.to_owned(),
             name: "lease".to_owned(),
         };
-        let controller = StatefulSetController::builder(client.clone())
+        let controller = StatefulSetController::builder_with_kube_client(client.clone())
             .leader_election(LeaderElection::new(lease, format!("instance-{round}")))
             .seed(seed.wrapping_add(round))
             .build();
