@@ -21,6 +21,7 @@
 mod error;
 #[cfg(any(test, feature = "testing"))]
 pub mod fake;
+mod kept_claims;
 mod outcome;
 mod recreate;
 mod replicas;

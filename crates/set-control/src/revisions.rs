@@ -1,9 +1,11 @@
-//! Current and update revision of a set.
+//! Current and update revision of a set, and deletion of unused revisions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
+use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_history::{
     History, NewRevision, RevisionData, find_equal_revisions, next_revision,
@@ -100,4 +102,37 @@ pub(crate) async fn get_stateful_set_revisions(
         update,
         collision_count,
     })
+}
+
+/// Deletes the oldest revisions beyond the limit that neither the status nor a pod uses; a
+/// negative limit keeps all. `revisions` is sorted from the oldest to the newest. Stops at the
+/// first failure.
+///
+/// # Errors
+///
+/// A revision can't be deleted.
+///
+/// Upstream: `truncateHistory`.
+pub(crate) async fn truncate_history(
+    history: &dyn History,
+    set: &StatefulSet,
+    pods: &[Arc<Pod>],
+    revisions: &[Arc<ControllerRevision>],
+    used: Option<&CurrentAndUpdate>,
+) -> Result<(), Error> {
+    let limit = usize::try_from(set.spec.revision_history_limit).unwrap_or(usize::MAX);
+    if revisions.len() <= limit {
+        return Ok(());
+    }
+    let mut live: BTreeSet<&str> = pods.iter().map(|pod| pod.revision()).collect();
+    if let Some(used) = used {
+        live.extend([&*used.current.name, &*used.update.name]);
+    }
+    let mut unused: Vec<&Arc<ControllerRevision>> = revisions.iter().collect();
+    unused.retain(|revision| !live.contains(&*revision.name));
+    unused.truncate(unused.len().saturating_sub(limit));
+    for revision in unused {
+        history.delete_controller_revision(revision).await?;
+    }
+    Ok(())
 }

@@ -2,29 +2,31 @@
 //!
 //! Upstream: `stateful_set_control.go`.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use kube_apimachinery::pod::PodPhase;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::error::Aggregate;
 use statefulset_controller_util::pod::Pod;
-use statefulset_controller_util::stateful_set::{
-    Conditions, RecreateProgress, StatefulSet, StatefulSetStatus,
-};
+use statefulset_controller_util::stateful_set::{RecreateProgress, StatefulSet, StatefulSetStatus};
 use statefulset_history::{History, sort_controller_revisions};
-use statefulset_pod_control::StatefulPodControl;
+use statefulset_pod_control::stateful_set_utils::{identity_matches, storage_matches};
+use statefulset_pod_control::{PodSlot, SetPodControl, StatefulPodControl};
 
 use crate::error::Error;
+use crate::kept_claims::release_kept_claims;
 use crate::outcome::SyncOutcome;
-use crate::replicas::{Replicas, SetRevision, SetSync};
-use crate::revisions::{CurrentAndUpdate, get_stateful_set_revisions};
+use crate::recreate::{recreate, refuse_recreate};
+use crate::replicas::{Replicas, SetRevision};
+use crate::revisions::{CurrentAndUpdate, get_stateful_set_revisions, truncate_history};
 use crate::rolling_update::{delete_outdated_pods, get_stateful_set_max_unavailable, plan};
-use crate::run_for_all::Step;
+use crate::run_for_all::{Step, run_for_all};
 use crate::stateful_set_status_updater::StatusUpdater;
-use crate::status::{complete_update, inconsistent_status, update_status};
+use crate::status::{complete_update, inconsistent_status, initial_status, update_status};
 use crate::waiting::Waiting;
 
 #[cfg(test)]
@@ -98,7 +100,7 @@ impl StatefulSetControl for DefaultStatefulSetControl {
             Ok(used) => (self.perform_update(set, &used, pods, now).await, Some(used)),
             Err(error) => (error.into(), None),
         };
-        let truncated = self.truncate_history(set, pods, &revisions, used.as_ref());
+        let truncated = truncate_history(&*self.history, set, pods, &revisions, used.as_ref());
         if let Err(error) = truncated.await {
             let errors = outcome.error.into_iter().chain([error]).collect();
             outcome.error = Aggregate::join(errors).err();
@@ -153,8 +155,13 @@ impl DefaultStatefulSetControl {
         pods: &[Arc<Pod>],
         now: Timestamp,
     ) -> SyncOutcome {
-        let updated = self.update_stateful_set(set, revisions, pods, now).await;
-        let (mut status, mut outcome) = match updated {
+        let sync = SetSync {
+            set,
+            pod_control: self.pod_control.for_sync(set),
+            gates: self.gates,
+            now,
+        };
+        let (mut status, mut outcome) = match sync.update_stateful_set(revisions, pods).await {
             Ok(updated) => updated,
             Err(error) => return error.into(),
         };
@@ -166,86 +173,6 @@ impl DefaultStatefulSetControl {
         outcome.status = Some(status);
         outcome.error = outcome.error.or(recorded.err());
         outcome
-    }
-
-    /// Deletes the oldest revisions beyond the limit that neither the status nor a pod uses; a
-    /// negative limit keeps all. `revisions` is sorted from the oldest to the newest. Stops at the
-    /// first failure.
-    ///
-    /// Upstream: `truncateHistory`.
-    async fn truncate_history(
-        &self,
-        set: &StatefulSet,
-        pods: &[Arc<Pod>],
-        revisions: &[Arc<ControllerRevision>],
-        used: Option<&CurrentAndUpdate>,
-    ) -> Result<(), Error> {
-        let limit = usize::try_from(set.spec.revision_history_limit).unwrap_or(usize::MAX);
-        if revisions.len() <= limit {
-            return Ok(());
-        }
-        let mut live: BTreeSet<&str> = pods.iter().map(|pod| pod.revision()).collect();
-        if let Some(used) = used {
-            live.extend([&*used.current.name, &*used.update.name]);
-        }
-        let mut unused: Vec<&Arc<ControllerRevision>> = revisions.iter().collect();
-        unused.retain(|revision| !live.contains(&*revision.name));
-        unused.truncate(unused.len().saturating_sub(limit));
-        for revision in unused {
-            self.history.delete_controller_revision(revision).await?;
-        }
-        Ok(())
-    }
-
-    /// Brings the pods one step closer to the desired state. Returns the status with the outcome.
-    ///
-    /// # Errors
-    ///
-    /// A revision can't be applied to the set, or its strategy is disabled. No status was computed
-    /// and no pod changed. Other failures are in the outcome, with a valid status.
-    ///
-    /// Upstream: `updateStatefulSet`.
-    async fn update_stateful_set(
-        &self,
-        set: &StatefulSet,
-        revisions: &CurrentAndUpdate,
-        pods: &[Arc<Pod>],
-        now: Timestamp,
-    ) -> Result<(StatefulSetStatus, SyncOutcome), Error> {
-        let sync = SetSync {
-            set,
-            pod_control: self.pod_control.for_sync(set),
-            gates: self.gates,
-            now,
-        };
-        // Missing pods get the template of one of the two revisions.
-        let current = SetRevision::new(set, &revisions.current)?;
-        let update = SetRevision::new(set, &revisions.update)?;
-        if set.spec.recreates() && self.gates.rejects_recreate() {
-            return Err(sync.refuse_recreate());
-        }
-        let mut status = initial_status(set, revisions, self.gates);
-        let replicas = Replicas::new(set, &current, &update, pods, now)?;
-        let mut outcome = SyncOutcome::default();
-        // The garbage collector deletes the pods of a deleted set: no pod is created or deleted here.
-        if set.is_deleting() {
-            update_status(&mut status, set, pods.iter().map(|pod| &**pod), now);
-            outcome.waiting = Some(Waiting::SetDeleted);
-            return Ok((status, outcome));
-        }
-        // Pods without an ordinal don't count. Pods that this sync creates or deletes count in the
-        // next sync, whose caches show the change.
-        update_status(&mut status, set, replicas.pods(), now);
-        let phases = sync.run_phases(&replicas, &mut status, &mut outcome);
-        match phases.await {
-            Ok(waiting) => outcome.waiting = waiting,
-            Err(error) => outcome.error = Some(error),
-        }
-        let is_settled = outcome.waiting.is_none() && outcome.error.is_none();
-        if is_settled && Arc::ptr_eq(&revisions.current, &revisions.update) {
-            set.spec.template.memo().forget_applied();
-        }
-        Ok((status, outcome))
     }
 
     /// Completes the update if it is due, and writes the status if it differs from the recorded one.
@@ -278,29 +205,59 @@ impl DefaultStatefulSetControl {
     }
 }
 
-/// Returns a status of these revisions that counts no pod.
-fn initial_status(
-    set: &StatefulSet,
-    revisions: &CurrentAndUpdate,
+/// One sync of a set: creates, repairs and deletes its pods.
+struct SetSync<'a> {
+    set: &'a StatefulSet,
+    pod_control: SetPodControl<'a>,
     gates: FeatureGates,
-) -> StatefulSetStatus {
-    let recorded = set.status.conditions.as_ref();
-    StatefulSetStatus {
-        observed_generation: set.metadata.generation,
-        current_revision: revisions.current.name.clone(),
-        update_revision: revisions.update.name.clone(),
-        collision_count: Some(revisions.collision_count),
-        // Other writers own the other conditions.
-        conditions: if gates.keeps_recreate_conditions() {
-            recorded.cloned()
-        } else {
-            Conditions::without_progress(recorded)
-        },
-        ..StatefulSetStatus::default()
-    }
+    now: Timestamp,
 }
 
 impl SetSync<'_> {
+    /// Brings the pods one step closer to the desired state. Returns the status with the outcome.
+    ///
+    /// # Errors
+    ///
+    /// A revision can't be applied to the set, or its strategy is disabled. No status was computed
+    /// and no pod changed. Other failures are in the outcome, with a valid status.
+    ///
+    /// Upstream: `updateStatefulSet`.
+    async fn update_stateful_set(
+        &self,
+        revisions: &CurrentAndUpdate,
+        pods: &[Arc<Pod>],
+    ) -> Result<(StatefulSetStatus, SyncOutcome), Error> {
+        let (set, gates, now) = (self.set, self.gates, self.now);
+        // Missing pods get the template of one of the two revisions.
+        let current = SetRevision::new(set, &revisions.current)?;
+        let update = SetRevision::new(set, &revisions.update)?;
+        if set.spec.recreates() && gates.rejects_recreate() {
+            return Err(refuse_recreate(set, &self.pod_control));
+        }
+        let mut status = initial_status(set, revisions, gates);
+        let replicas = Replicas::new(set, &current, &update, pods, now)?;
+        let mut outcome = SyncOutcome::default();
+        // The garbage collector deletes the pods of a deleted set: no pod is created or deleted here.
+        if set.is_deleting() {
+            update_status(&mut status, set, pods.iter().map(|pod| &**pod), now);
+            outcome.waiting = Some(Waiting::SetDeleted);
+            return Ok((status, outcome));
+        }
+        // Pods without an ordinal don't count. Pods that this sync creates or deletes count in the
+        // next sync, whose caches show the change.
+        update_status(&mut status, set, replicas.pods(), now);
+        let phases = self.run_phases(&replicas, &mut status, &mut outcome);
+        match phases.await {
+            Ok(waiting) => outcome.waiting = waiting,
+            Err(error) => outcome.error = Some(error),
+        }
+        let is_settled = outcome.waiting.is_none() && outcome.error.is_none();
+        if is_settled && Arc::ptr_eq(&revisions.current, &revisions.update) {
+            set.spec.template.memo().forget_applied();
+        }
+        Ok((status, outcome))
+    }
+
     /// Processes the pods, phase by phase: wanted and condemned ones first, the update last, so that
     /// scaling precedes updates. Returns the first reason to wait. `outcome` gets the number of
     /// unavailable pods, if counted.
@@ -316,7 +273,7 @@ impl SetSync<'_> {
         outcome: &mut SyncOutcome,
     ) -> Step {
         if self.set.spec.recreates() && self.gates.stateful_set_recreate_strategy {
-            let waiting = self.recreate(replicas, status).await?;
+            let waiting = recreate(self.set, &self.pod_control, replicas, status, self.now).await?;
             if waiting.is_some() {
                 return Ok(waiting);
             }
@@ -340,5 +297,188 @@ impl SetSync<'_> {
         outcome.unavailable_replicas = plan.unavailable;
         delete_outdated_pods(&self.pod_control, &plan.delete, status).await?;
         Ok(waiting.or(plan.waiting))
+    }
+
+    /// True if the pods are processed in order, each only if its predecessors are healthy.
+    fn is_monotonic(&self) -> bool {
+        !self.set.spec.allows_burst()
+    }
+
+    /// Processes the replicas, then the claims of condemned pods, then the condemned pods; in the
+    /// preview of 1.38 a burst sync processes the condemned pods first, so that a full quota does
+    /// not block the scale-down that would relieve it. A monotonic sync stops at the first reason
+    /// to wait; a burst sync processes all pods and returns the first reason.
+    ///
+    /// # Errors
+    ///
+    /// A pod or a claim can't be read or written. Later pods aren't processed.
+    async fn process(&self, replicas: &Replicas) -> Step {
+        let (wanted, condemned) = (&replicas.wanted[..], &replicas.condemned[..]);
+        let monotonic = self.is_monotonic();
+        let scales_down_first = self.gates.preview_parallel_scale_down_first && !monotonic;
+        let mut removed = Ok(None);
+        if scales_down_first {
+            removed = self.remove_condemned(replicas).await;
+            if removed.is_err() {
+                return self.end_early(removed, wanted, condemned).await;
+            }
+        }
+        let started = AtomicUsize::new(0);
+        let process_replica = |slot| {
+            started.fetch_add(1, Ordering::Relaxed);
+            self.process_replica(slot)
+        };
+        let processed = run_for_all(wanted, monotonic, process_replica).await;
+        if processed.is_err() || matches!(processed, Ok(Some(_)) if monotonic) {
+            let not_started = wanted.get(started.into_inner()..).unwrap_or_default();
+            // The claims of condemned pods that were processed first have the policy's owners.
+            let condemned = if scales_down_first { &[] } else { condemned };
+            return self.end_early(processed, not_started, condemned).await;
+        }
+        // In a monotonic sync, all replicas are available now. Scaling down precedes the update.
+        if !scales_down_first {
+            removed = self.remove_condemned(replicas).await;
+        }
+        Ok(processed?.or(removed?))
+    }
+
+    /// Processes the claims of condemned pods, then the condemned pods.
+    async fn remove_condemned(&self, replicas: &Replicas) -> Step {
+        let monotonic = self.is_monotonic();
+        // The claims need their owners before the pods are deleted.
+        let fix_pod_claim = |slot| self.fix_pod_claim(slot);
+        run_for_all(&replicas.condemned, monotonic, fix_pod_claim).await?;
+        // In a monotonic sync, one at a time, from the largest ordinal down.
+        let first_unavailable = replicas.first_unavailable.as_deref();
+        let process_condemned = |slot| self.process_condemned(slot, first_unavailable);
+        run_for_all(&replicas.condemned, monotonic, process_condemned).await
+    }
+
+    /// Ends a sync that has not processed these pods: releases the claims that the set keeps.
+    async fn end_early(&self, processed: Step, wanted: &[PodSlot], condemned: &[PodSlot]) -> Step {
+        let released = release_kept_claims(self.set, &self.pod_control, wanted, condemned).await;
+        let waiting = processed?;
+        released.map(|()| waiting)
+    }
+
+    /// Creates or repairs a wanted pod.
+    ///
+    /// Upstream: `processReplica`.
+    async fn process_replica(&self, slot: &PodSlot) -> Step {
+        let control = &self.pod_control;
+        let Some(pod) = slot.existing() else {
+            return self.create_replica(slot).await;
+        };
+        // A pod that has ended is replaced for any exit code: the phase of an evicted pod depends on
+        // its containers, not on the eviction. The replacement has the same name, so it is created
+        // after the removal.
+        if pod.is_terminal() {
+            // An owner from an earlier scale-down must not delete the next pod's volume.
+            control.release_claims(slot).await?;
+            if !pod.is_terminating() {
+                control.delete_stateful_pod(pod).await?;
+            }
+            return Ok(Some(Waiting::PodRemoval((&pod.name).into())));
+        }
+        // A pod may be pending because one of its claims was deleted.
+        if pod.phase == PodPhase::Pending {
+            control
+                .create_missing_persistent_volume_claims(slot)
+                .await?;
+        }
+        // In a monotonic sync, a pod is left unchanged until its predecessors are healthy.
+        if self.is_monotonic()
+            && let Some(waiting) = self.unhealthy(pod)
+        {
+            // A pending pod's claims already have the wanted owners.
+            if pod.phase != PodPhase::Pending {
+                control.release_claims(slot).await?;
+            }
+            return Ok(Some(waiting));
+        }
+        self.repair(slot).await
+    }
+
+    async fn create_replica(&self, slot: &PodSlot) -> Step {
+        // The garbage collector would delete a stale claim while the new pod uses it.
+        if let Some(claim) = self.pod_control.pod_claim_is_stale(slot)? {
+            let (pod, claim) = (slot.name().into(), claim.name.clone());
+            return Ok(Some(Waiting::StaleClaim { pod, claim }));
+        }
+        self.pod_control.create_stateful_pod(slot).await?;
+        if self.is_monotonic() {
+            return Ok(Some(Waiting::PodCreated(slot.name().into())));
+        }
+        self.repair(slot).await
+    }
+
+    /// Returns the reason for a monotonic sync to wait for this pod, if any: the next pod is created
+    /// only after all its predecessors are running, ready and available.
+    fn unhealthy(&self, pod: &Pod) -> Option<Waiting> {
+        if pod.is_terminating() {
+            return Some(Waiting::PodTerminating((&pod.name).into()));
+        }
+        if !pod.is_running_and_ready() {
+            return Some(Waiting::PodNotReady((&pod.name).into()));
+        }
+        let is_available = pod.is_available(self.set.spec.min_ready_seconds, self.now);
+        (!is_available).then(|| Waiting::PodNotAvailable((&pod.name).into()))
+    }
+
+    /// Repairs a pod's identity, volumes and claim owners.
+    async fn repair(&self, slot: &PodSlot) -> Step {
+        // A failed lookup counts as a match, so that it causes no write.
+        let retained = self.pod_control.claims_match_retention_policy(slot);
+        let matches = slot
+            .existing()
+            .is_none_or(|pod| identity_matches(self.set, pod) && storage_matches(self.set, pod));
+        if !retained.unwrap_or(true) || !matches {
+            self.pod_control.update_stateful_pod(slot).await?;
+        }
+        Ok(None)
+    }
+
+    /// Sets the owners of a condemned pod's claims, so that the claims are deleted with the pod if
+    /// the policy says so.
+    ///
+    /// Upstream: `fixPodClaim`.
+    async fn fix_pod_claim(&self, slot: &PodSlot) -> Step {
+        let control = &self.pod_control;
+        if !control.claims_match_retention_policy(slot)? {
+            control.update_pod_claim_for_retention_policy(slot).await?;
+        }
+        Ok(None)
+    }
+
+    /// Deletes a condemned pod.
+    ///
+    /// Upstream: `processCondemned`.
+    async fn process_condemned(&self, slot: &PodSlot, first_unavailable: Option<&str>) -> Step {
+        let Some(pod) = slot.existing() else {
+            return Ok(None);
+        };
+        let name = Box::<str>::from(&pod.name);
+        if pod.is_terminating() {
+            // In a monotonic sync, the next pod is deleted after this one is gone.
+            let waiting = Waiting::PodTerminating(name);
+            return Ok(self.is_monotonic().then_some(waiting));
+        }
+        // In a monotonic sync, an unhealthy pod is deleted only if it is the first unhealthy one:
+        // deleting another one would make two pods unavailable.
+        if self.is_monotonic()
+            && first_unavailable != Some(&*name)
+            && let Some(unhealthy) = self.unhealthy(pod)
+        {
+            return Ok(Some(match first_unavailable {
+                Some(first) => Waiting::ScaleDownBlocked {
+                    pod: name,
+                    unavailable: first.into(),
+                },
+                // Every pod is available, but this one isn't running.
+                None => unhealthy,
+            }));
+        }
+        self.pod_control.delete_condemned_pod(pod).await?;
+        Ok(Some(Waiting::ScaledDown(name)))
     }
 }

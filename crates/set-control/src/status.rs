@@ -1,13 +1,38 @@
 //! Computed status: counters, completion of a rollout, and the need for a write.
 
 use jiff::Timestamp;
+use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
     Conditions, StatefulSet, StatefulSetStatus, UpdateStrategyType,
 };
 
+use crate::revisions::CurrentAndUpdate;
+
 #[cfg(test)]
 mod tests;
+
+/// Returns a status of these revisions that counts no pod.
+pub(crate) fn initial_status(
+    set: &StatefulSet,
+    revisions: &CurrentAndUpdate,
+    gates: FeatureGates,
+) -> StatefulSetStatus {
+    let recorded = set.status.conditions.as_ref();
+    StatefulSetStatus {
+        observed_generation: set.metadata.generation,
+        current_revision: revisions.current.name.clone(),
+        update_revision: revisions.update.name.clone(),
+        collision_count: Some(revisions.collision_count),
+        // Other writers own the other conditions.
+        conditions: if gates.keeps_recreate_conditions() {
+            recorded.cloned()
+        } else {
+            Conditions::without_progress(recorded)
+        },
+        ..StatefulSetStatus::default()
+    }
+}
 
 /// Counts `pods` into `status`, starting at zero. Terminating pods count as existing, ready and
 /// available, but for no revision.

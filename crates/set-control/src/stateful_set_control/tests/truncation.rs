@@ -15,9 +15,8 @@ async fn left(limit: i32) -> Vec<String> {
         update: Arc::clone(&revisions[4]),
         collision_count: 0,
     };
-    let truncated = world
-        .control
-        .truncate_history(&set, &pods, &revisions, Some(&used));
+    let history = &*world.control.history;
+    let truncated = truncate_history(history, &set, &pods, &revisions, Some(&used));
     truncated.await.unwrap();
     world.revision_names()
 }
