@@ -188,7 +188,7 @@ repeat: ## Run the ported upstream tests REPEATS (20) times at 1, 2 and 8 thread
 			echo "$$threads threads, run $$run of $(REPEATS)"; \
 			$(CARGO) nextest run --locked --test-threads $$threads --status-level fail \
 				--show-progress none $(addprefix -p ,$(REPEATED)) \
-				--filterset 'binary(upstream) | test(/^upstream::/)'; \
+				--filterset 'binary(upstream) | test(/^tests::upstream::/)'; \
 		done; \
 	done
 

@@ -174,7 +174,7 @@ simulate() {
 sample() {
 	local size=${1:-150} listed chosen=() options=("${packages[@]/#/--package=}")
 	# Test code.
-	for path in fake.rs 'fake/**' 'testing/**' 'upstream/**'; do
+	for path in fake.rs 'fake/**' 'testing/**' 'tests/**'; do
 		options+=(--exclude "**/$path")
 	done
 	listed=$("$cargo" mutants --list "${options[@]}")

@@ -39,7 +39,7 @@ mod stateful_set;
 mod sync_log;
 mod tasks;
 #[cfg(test)]
-mod upstream;
+mod tests;
 
 pub use error::{Error, RunError};
 pub use informers::{HasSynced, Informers};

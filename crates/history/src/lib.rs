@@ -28,7 +28,7 @@ pub mod fake;
 mod name;
 mod new_revision;
 #[cfg(test)]
-mod upstream;
+mod tests;
 
 pub use apply_revision::apply_revision;
 pub use compare::{find_equal_revisions, stateful_set_matches_revision};

@@ -24,9 +24,7 @@ pub mod fake;
 mod stateful_pod_control;
 pub mod stateful_set_utils;
 #[cfg(test)]
-mod test_world;
-#[cfg(test)]
-mod upstream;
+mod tests;
 
 pub use error::Error;
 pub use stateful_pod_control::{

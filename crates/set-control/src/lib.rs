@@ -34,7 +34,7 @@ mod status;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
-mod upstream;
+mod tests;
 mod waiting;
 
 pub use error::Error;

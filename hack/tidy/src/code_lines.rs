@@ -53,7 +53,7 @@ pub fn count(name: &str, files: &[SourceFile]) -> usize {
 
 /// Returns true for tests, test doubles and fixtures.
 pub fn is_for_tests(path: &str) -> bool {
-    let parts = ["/tests", "/upstream", "/testing", "/fake", "/test_world"];
+    let parts = ["/tests", "/testing", "/fake"];
     parts.iter().any(|part| path.contains(part))
 }
 
@@ -125,7 +125,7 @@ mod inner {
             file("crates/history/src/a.rs"),
             file("crates/history/src/b/c.rs"),
             file("crates/history/src/fake.rs"),
-            file("crates/history/src/upstream/a.rs"),
+            file("crates/history/src/tests/upstream/a.rs"),
             file("crates/history/src/a/tests.rs"),
             file("crates/history/tests/a.rs"),
             file("crates/client/src/a.rs"),

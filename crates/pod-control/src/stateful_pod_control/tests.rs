@@ -7,7 +7,7 @@ use statefulset_controller_util::testing::builders::{self, Builder, owner_refere
 
 use super::*;
 use crate::stateful_set_utils::{NewPod, Ordinal};
-use crate::test_world::{ApiWorld, CLAIMS, World, existing};
+use crate::tests::world::{ApiWorld, CLAIMS, World, existing};
 
 mod create;
 mod delete;

@@ -75,7 +75,7 @@ mod tests {
     use statefulset_controller_util::testing::builders;
 
     use super::*;
-    use crate::test_world::existing;
+    use crate::tests::world::existing;
 
     #[test]
     fn slot_reports_existing_and_missing_pods() {

@@ -124,7 +124,7 @@ fn test_names_are_read_unless_ported() {
     let text = "//! Tests.\n\n#[test]\nfn what_is_no_set_is_refused() {}\n\n#[test]\nfn \
                 test_what() {}\n";
     assert_eq!(found("x/src/x.rs", text), ["what"]);
-    assert_eq!(found("x/src/upstream/x.rs", text), [""; 0]);
+    assert_eq!(found("x/src/tests/upstream/x.rs", text), [""; 0]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn long_test_names_are_rejected() {
         let text = format!("//! Tests.\n\n#[tokio::test]\nasync fn {name}() {{}}\n");
         let findings = Rules::new().check(&SourceFile::new("x/src/x.rs", &text));
         assert_eq!(findings.len(), count, "{findings:?}");
-        let ported = SourceFile::new("x/src/upstream/x.rs", &text);
+        let ported = SourceFile::new("x/src/tests/upstream/x.rs", &text);
         assert!(Rules::new().check(&ported).is_empty());
     }
 }

@@ -59,7 +59,7 @@ fn list(program: &Path, which: Option<&str>) -> anyhow::Result<Vec<String>> {
     Ok(names.map(str::to_owned).collect())
 }
 
-/// The tests of a program, by their paths: `upstream::list::test_x::selects_all`.
+/// The tests of a program, by their paths: `tests::upstream::list::test_x::selects_all`.
 #[derive(Default)]
 struct Tests {
     all: Vec<String>,
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn homes_without_the_comparison_are_found() {
         let rows = parse(TABLE).expect("the table is valid");
-        let file = |text: &str| SourceFile::new("crates/a/src/upstream.rs", text);
+        let file = |text: &str| SourceFile::new("crates/a/src/tests/upstream.rs", text);
         let call = "fn every_row_has_a_test() { assert_rows(\"A\"); }";
         assert_eq!(check_homes(&rows, &[file(call)]), Findings::new());
         assert_eq!(

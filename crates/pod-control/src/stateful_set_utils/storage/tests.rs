@@ -4,7 +4,7 @@ use serde_json::json;
 use statefulset_controller_util::testing::builders::{self, Builder};
 
 use super::*;
-use crate::test_world::existing;
+use crate::tests::world::existing;
 
 fn web() -> Builder<StatefulSet> {
     builders::set("web")

@@ -15,7 +15,7 @@ use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{claim, misnamed_pod, new_pod, pod};
 use crate::PodSlot;
-use crate::test_world::{ApiWorld, existing};
+use crate::tests::world::{ApiWorld, existing};
 
 /// A pod control and its consistency store, with one tracked cache.
 struct Tracked {

@@ -94,7 +94,7 @@ macro_rules! in_both_modes {
             use statefulset_controller_util::testing::upstream::set;
 
             use crate::testing::invariants;
-            use crate::upstream::walks::policies;
+            use crate::tests::upstream::walks::policies;
 
             #[tokio::test]
             async fn monotonic() {

@@ -6,7 +6,7 @@ use statefulset_controller_util::testing::Call;
 use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{CLAIM, claim, new_pod, pod};
-use crate::test_world::{ApiWorld, CLAIMS, World};
+use crate::tests::world::{ApiWorld, CLAIMS, World};
 use crate::{Error, PodSlot, StatefulPodControl};
 
 const CREATED: &str = "Normal SuccessfulCreate Create Pod foo-0 in StatefulSet foo successful";

@@ -9,7 +9,7 @@ use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::pod;
 use crate::Error;
-use crate::test_world::ApiWorld;
+use crate::tests::world::ApiWorld;
 
 const DELETED: &str = "Normal SuccessfulDelete Delete Pod foo-0 in StatefulSet foo successful";
 

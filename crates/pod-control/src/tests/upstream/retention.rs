@@ -9,7 +9,7 @@ use statefulset_controller_util::testing::upstream::{NAMESPACE, set};
 
 use super::fixtures::{CLAIM, claim, new_pod, pod};
 use crate::stateful_set_utils::PodSlot;
-use crate::test_world::{ApiWorld, CLAIMS, existing};
+use crate::tests::world::{ApiWorld, CLAIMS, existing};
 
 const UPDATED: &str = "Normal SuccessfulUpdate Update Pod foo-0 in StatefulSet foo successful";
 

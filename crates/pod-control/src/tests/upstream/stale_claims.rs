@@ -6,7 +6,7 @@ use statefulset_controller_util::testing::upstream::set;
 
 use super::fixtures::{POD, owned, reference, slot};
 use crate::stateful_set_utils::Owner;
-use crate::test_world::ApiWorld;
+use crate::tests::world::ApiWorld;
 
 /// State of a claim.
 #[derive(Clone, Copy)]

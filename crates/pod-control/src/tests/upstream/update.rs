@@ -13,7 +13,7 @@ use statefulset_controller_util::testing::upstream::set;
 use super::fixtures::{CLAIM, claim, misnamed_pod, pod};
 use crate::Error;
 use crate::stateful_set_utils::{identity_matches, storage_matches};
-use crate::test_world::{ApiWorld, CLAIMS, existing};
+use crate::tests::world::{ApiWorld, CLAIMS, existing};
 
 const UPDATED: &str = "Normal SuccessfulUpdate Update Pod foo-0 in StatefulSet foo successful";
 

@@ -1,0 +1,3 @@
+//! Tests of this crate as a whole; a module has its own next to it.
+
+mod upstream;
