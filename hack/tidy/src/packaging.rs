@@ -1,10 +1,13 @@
-//! Completeness of publishable packages.
+//! Completeness of publishable packages, and absence of tests in them.
 
 use std::path::Path;
 
 use crate::metadata::{Metadata, Package};
 use crate::repository::Repository;
 use crate::{Findings, docs};
+
+/// Line of a manifest that leaves the tests out of the package.
+const EXCLUDE: &str = "exclude.workspace = true";
 
 /// Checks every package of the workspace that may be published.
 pub fn check(metadata: &Metadata, repository: &Repository) -> Findings {
@@ -20,6 +23,12 @@ pub fn check(metadata: &Metadata, repository: &Repository) -> Findings {
         if !repository.paths.contains(&format!("{folder}/LICENSE")) {
             findings.push(format!(
                 "{folder}: LICENSE is missing, link to that of the repository"
+            ));
+        }
+        let manifest = repository.file(&format!("{folder}/Cargo.toml"));
+        if !manifest.is_some_and(|file| file.text.lines().any(|line| line == EXCLUDE)) {
+            findings.push(format!(
+                "{folder}/Cargo.toml: add `{EXCLUDE}`: packages contain no tests"
             ));
         }
         let pages = repository.with_extension("md").into_iter();
@@ -84,6 +93,7 @@ mod tests {
         let files = vec![
             SourceFile::new("crates/a/README.md", readme),
             SourceFile::new("crates/a/LICENSE", ""),
+            SourceFile::new("crates/a/Cargo.toml", EXCLUDE),
         ];
         let repository = Repository {
             root: PathBuf::from("/r"),
@@ -100,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_members_and_outward_links_are_found() {
+    fn missing_members_tests_and_outward_links_are_found() {
         let package = Package {
             readme: None,
             keywords: Vec::new(),
@@ -113,6 +123,7 @@ mod tests {
                 "crates/b/Cargo.toml: readme is missing",
                 "crates/b/Cargo.toml: keywords is missing",
                 "crates/b: LICENSE is missing, link to that of the repository",
+                "crates/b/Cargo.toml: add `exclude.workspace = true`: packages contain no tests",
             ]
         );
         let private = Package {
