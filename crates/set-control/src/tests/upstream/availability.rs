@@ -2,11 +2,8 @@
 
 use jiff::SignedDuration;
 use statefulset_controller_util::stateful_set::StatefulSet;
-use statefulset_controller_util::testing::builders::Builder;
-use statefulset_controller_util::testing::upstream::set;
 
-use super::walks::{NGINX_REVISION, walks};
-use crate::testing::{World, invariants, stateful_set_pod};
+use super::walks::{Builder, NGINX_REVISION, World, invariants, set, stateful_set_pod, walks};
 use crate::waiting::Waiting;
 
 /// Returns the available count of a set with one pod that has been ready for some minutes and needs

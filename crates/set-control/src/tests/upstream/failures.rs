@@ -1,11 +1,8 @@
 //! Failed syncs: their completed steps, and the error that they return.
 
 use statefulset_client::error::Error as ApiError;
-use statefulset_controller_util::testing::Call;
-use statefulset_controller_util::testing::upstream::set;
 
-use super::walks::{assert_injected, policies, walks};
-use crate::testing::invariants;
+use super::walks::{Call, assert_injected, invariants, policies, set, walks};
 
 /// The second deletion fails.
 #[tokio::test]

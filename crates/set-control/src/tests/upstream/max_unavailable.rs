@@ -8,15 +8,14 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{
     StatefulSet, StatefulSetStatus, UpdateStrategyType,
 };
-use statefulset_controller_util::testing::builders::Builder;
-use statefulset_controller_util::testing::upstream::set;
 
-use super::walks::{FOO_REVISION, NGINX_REVISION, ordinal_of, walks_with};
+use super::walks::{
+    Builder, FOO_REVISION, NGINX_REVISION, World, invariants, ordinal_of, set, walks_with,
+};
 use crate::rolling_update::{
     delete_outdated_pods, get_stateful_set_max_unavailable,
     update_stateful_set_after_invariant_established,
 };
-use crate::testing::{World, invariants};
 
 /// Returns worlds with the gate `MaxUnavailableStatefulSet`.
 fn gated(set: Builder<StatefulSet>) -> impl Iterator<Item = World> {

@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use rand::seq::SliceRandom as _;
 use statefulset_controller_util::controller_revision::ControllerRevision;
-use statefulset_controller_util::testing::upstream::set;
 
-use super::walks::{ordinal_of, walks};
+use super::walks::{invariants, ordinal_of, set, stateful_set_pod, walks};
 use crate::replicas::{Replicas, SetRevision};
-use crate::testing::{invariants, stateful_set_pod};
 
 mod test_stateful_set_control_with_start_ordinal {
     use super::*;

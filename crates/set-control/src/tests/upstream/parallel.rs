@@ -1,10 +1,6 @@
 //! Creation and deletion of parallel sets' pods in doubling batches.
 
-use statefulset_controller_util::testing::Call;
-use statefulset_controller_util::testing::upstream::set;
-
-use super::walks::walks;
-use crate::testing::invariants;
+use super::walks::{Call, invariants, set, walks};
 
 /// Number of calls of a kind, and the maximum in parallel.
 type Calls = (usize, usize);

@@ -7,11 +7,9 @@ use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::stateful_set::StatefulSet;
-use statefulset_controller_util::testing::builders::Builder;
-use statefulset_controller_util::testing::upstream::set;
 use statefulset_history::{History as _, NewRevision, RevisionData, apply_revision};
 
-use super::walks::{NGINX_REVISION, policies};
+use super::walks::{Builder, NGINX_REVISION, policies, set};
 use crate::revisions::get_stateful_set_revisions;
 
 fn new_revision(set: &StatefulSet, number: i64) -> NewRevision {

@@ -4,11 +4,8 @@
 use kube_apimachinery::pod::PodPhase;
 use rand::RngExt as _;
 use statefulset_controller_util::pod::POD_INDEX_LABEL;
-use statefulset_controller_util::testing::Call;
 
-use super::walks::{assert_injected, in_both_modes, ordinal_of};
-use crate::testing::invariants::Invariants;
-use crate::testing::{INJECTED, World};
+use super::walks::{Call, INJECTED, Invariants, World, assert_injected, in_both_modes, ordinal_of};
 
 mod test_stateful_set_control {
     super::in_both_modes! {

@@ -2,11 +2,9 @@
 
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_controller_util::stateful_set::StatefulSetStatus;
-use statefulset_controller_util::testing::upstream::set;
 
-use super::walks::{ordinal_of, walks_with};
+use super::walks::{World, ordinal_of, set, stateful_set_pod, walks_with};
 use crate::rolling_update::{delete_outdated_pods, plan};
-use crate::testing::{World, stateful_set_pod};
 
 /// Seconds until a ready pod counts as available.
 const MIN_READY_SECONDS: i32 = 30;

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use kube_apimachinery::pod::PodPhase;
 use statefulset_controller_util::pod::PodName;
 use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
-use statefulset_controller_util::testing::Call;
-use statefulset_controller_util::testing::builders::Builder;
-use statefulset_controller_util::testing::upstream::{claim_pod_name, set};
 use statefulset_history::apply_revision;
 use statefulset_pod_control::stateful_set_utils::ordinal;
 
-use super::walks::{FOO_REVISION, assert_injected, policies, walks};
-use crate::testing::World;
-use crate::testing::invariants::{self, Invariants};
+use super::walks::{
+    Builder, Call, FOO_REVISION, Invariants, World, assert_injected, claim_pod_name, invariants,
+    policies, set, walks,
+};
 
 /// Returns the invariants of the set that hold in every state.
 fn invariants_of(set: &StatefulSet) -> Invariants {

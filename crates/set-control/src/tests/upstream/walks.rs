@@ -1,6 +1,19 @@
 //! Walks of a set from one state to another, for every retention policy and several seeds: pods
 //! become ready in random order, one step between two syncs, and the invariants are checked after
 //! each step.
+//!
+//! Reexports the names that a case needs from other files:
+//!
+//! - [`World`] and its verbs, in `crates/set-control/src/testing/world.rs`;
+//! - [`set`], upstream's set, and [`claim_pod_name`], in
+//!   `crates/controller-util/src/testing/upstream.rs`;
+//! - [`Builder`], whose methods change such a set before it is built, in `builders.rs` of the same
+//!   folder; [`stateful_set_pod`] builds a pod of a set;
+//! - [`invariants`], checked after each step: `monotonic` for ordered sets, in which no pod runs
+//!   before its predecessor and no ordinal is missing; `burst` for parallel sets; `update` during an
+//!   update. All three check the identity, volumes and claims of each pod;
+//! - [`Call`], named after the request that fails: `world.fail(Call::DeletePod, 1)` lets one deletion
+//!   pass and fails the next with [`INJECTED`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,14 +27,16 @@ use statefulset_controller_util::pod::{Pod, PodName};
 use statefulset_controller_util::stateful_set::{
     ClaimRetentionPolicyType, StatefulSet, UpdateStrategyType,
 };
-use statefulset_controller_util::testing::builders::Builder;
-use statefulset_controller_util::testing::upstream::claim_pod_name;
 use statefulset_pod_control::PodSlot;
 use statefulset_pod_control::stateful_set_utils::ordinal;
 
 use crate::outcome::SyncOutcome;
-use crate::testing::invariants::{self, Invariants};
-use crate::testing::{INJECTED, World};
+
+pub(super) use crate::testing::invariants::{self, Invariants};
+pub(super) use crate::testing::{INJECTED, World, stateful_set_pod};
+pub(super) use statefulset_controller_util::testing::Call;
+pub(super) use statefulset_controller_util::testing::builders::Builder;
+pub(super) use statefulset_controller_util::testing::upstream::{claim_pod_name, set};
 
 /// Name that the reference gives the revision of upstream's set.
 pub(super) const NGINX_REVISION: &str = "foo-674c887789";
@@ -91,10 +106,7 @@ pub(super) fn walks_with(
 macro_rules! in_both_modes {
     ($($row:ident: $body:ident($replicas:literal $(, $argument:expr)*);)*) => {$(
         mod $row {
-            use statefulset_controller_util::testing::upstream::set;
-
-            use crate::testing::invariants;
-            use crate::tests::upstream::walks::policies;
+            use crate::tests::upstream::walks::{invariants, policies, set};
 
             #[tokio::test]
             async fn monotonic() {
