@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
+use generic::status_of_response;
 pub use no_token::NoToken;
 pub use status::Status;
 
@@ -75,6 +76,20 @@ impl Error {
     /// Creates a failure response, for fakes and tests.
     pub fn api(code: u16, reason: &str, message: impl Into<String>) -> Self {
         Self::Api(Box::new(Status::failure(code, reason, message)))
+    }
+
+    /// Returns the error of a failure response: the server's `Status`, or one derived from the code.
+    ///
+    /// `verb` is the HTTP method; `name` may be empty.
+    pub(crate) fn from_response(
+        code: u16,
+        body: &[u8],
+        verb: &str,
+        resource: GroupResource,
+        name: &str,
+    ) -> Self {
+        let status = status_of_response(code, body, verb, resource, name);
+        Self::Api(Box::new(status))
     }
 
     /// Returns the error of a write that conflicts with the stored object.

@@ -5,8 +5,8 @@
 
 mod answers;
 mod objects;
+mod write;
 
-use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::rest::RestClient;
-use statefulset_controller_util::consistency::{Caches, TrackedResource};
+use statefulset_controller_util::consistency::Caches;
 use statefulset_set_control::SyncOutcome;
 use tower::service_fn;
 
@@ -24,6 +24,7 @@ use crate::error::Error;
 use crate::stateful_set::{SetSyncer, SyncerParts};
 use answers::Answers;
 pub(crate) use objects::texts;
+pub use write::{DryVerb, DryWrite};
 
 /// The result of a dry sync.
 #[derive(Debug)]
@@ -34,53 +35,6 @@ pub struct DrySync {
     pub status: Option<String>,
     /// The sync's own result.
     pub outcome: Result<SyncOutcome, Error>,
-}
-
-/// A write that was not sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DryWrite {
-    /// Its verb.
-    pub verb: DryVerb,
-    /// Resource of the object.
-    pub resource: TrackedResource,
-    /// Name of the object.
-    pub name: String,
-    /// Body of the request.
-    pub body: String,
-    /// True if the caches contradict it: the object to create exists, or the object to change
-    /// doesn't.
-    pub is_refused: bool,
-}
-
-/// The verb of a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DryVerb {
-    /// POST.
-    Create,
-    /// PUT.
-    Update,
-    /// PATCH.
-    Patch,
-    /// DELETE.
-    Delete,
-}
-
-impl DryVerb {
-    /// The verb as RBAC rules and audit logs spell it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-        }
-    }
-}
-
-impl fmt::Display for DryVerb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// A constant time.

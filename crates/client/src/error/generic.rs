@@ -2,43 +2,39 @@
 
 use kube_apimachinery::protobuf::{self, Envelope};
 
-use super::{Error, Status};
+use super::status::Status;
 use crate::resource::GroupResource;
 
 /// Maximum length of a body quoted in a message, in bytes.
 const QUOTED_BODY_BYTES_MAX: usize = 2048;
 
-impl Error {
-    /// Returns the server's `Status`, or one derived from the code.
-    ///
-    /// `verb` is the HTTP method; `name` may be empty.
-    /// Upstream: `newUnstructuredResponseError`, `NewGenericServerResponse`.
-    pub(crate) fn from_response(
-        code: u16,
-        body: &[u8],
-        verb: &str,
-        resource: GroupResource,
-        name: &str,
-    ) -> Self {
-        if let Some(status) = status(body)
-            && status.status != "Success"
-        {
-            return Self::Api(Box::new(Status {
-                code: nonzero_or(status.code, code),
-                ..status
-            }));
-        }
-        let quoted = body.get(..QUOTED_BODY_BYTES_MAX).unwrap_or(body);
-        let body_text = String::from_utf8_lossy(quoted);
-        let (reason, sentence) = sentence(code, verb, body_text.trim());
-        let verb = verb.to_ascii_lowercase();
-        let separator = if name.is_empty() { "" } else { " " };
-        Self::api(
-            code,
-            reason,
-            format!("{sentence} ({verb} {resource}{separator}{name})"),
-        )
+/// Returns the server's `Status`, or one derived from the code.
+///
+/// `verb` is the HTTP method; `name` may be empty.
+///
+/// Upstream: `newUnstructuredResponseError`, `NewGenericServerResponse`.
+pub(super) fn status_of_response(
+    code: u16,
+    body: &[u8],
+    verb: &str,
+    resource: GroupResource,
+    name: &str,
+) -> Status {
+    if let Some(status) = status(body)
+        && status.status != "Success"
+    {
+        return Status {
+            code: nonzero_or(status.code, code),
+            ..status
+        };
     }
+    let quoted = body.get(..QUOTED_BODY_BYTES_MAX).unwrap_or(body);
+    let body_text = String::from_utf8_lossy(quoted);
+    let (reason, sentence) = sentence(code, verb, body_text.trim());
+    let verb = verb.to_ascii_lowercase();
+    let separator = if name.is_empty() { "" } else { " " };
+    let message = format!("{sentence} ({verb} {resource}{separator}{name})");
+    Status::failure(code, reason, message)
 }
 
 /// Reads a `Status`, in JSON or protobuf.

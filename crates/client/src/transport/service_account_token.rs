@@ -16,8 +16,10 @@ use crate::error::{Error, NoToken};
 use crate::fault_log::FaultLog;
 use crate::fence::NotLeading;
 use crate::rest::RestClient;
+pub use name::ServiceAccountName;
 use request::{Token, request_token};
 
+mod name;
 mod request;
 
 /// Attempts to get a token before a request fails.
@@ -38,28 +40,6 @@ const LIFETIME_MIN: Duration = Duration::from_secs(600);
 const RENEWAL_PAUSE: Duration = Duration::from_secs(10);
 /// Time that a request waits for a new token if there is a current one.
 const RENEWAL_MAX: Duration = Duration::from_secs(5);
-
-/// A service account. Formats as `namespace/name`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServiceAccountName {
-    /// The namespace.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-impl ServiceAccountName {
-    /// Returns its user name at the API server. Upstream: `serviceaccount.MakeUsername`.
-    pub fn user(&self) -> String {
-        format!("system:serviceaccount:{}:{}", self.namespace, self.name)
-    }
-}
-
-impl fmt::Display for ServiceAccountName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
 
 /// A service account's token, cached until it is due for renewal. A missing account is created, and
 /// so is its namespace.

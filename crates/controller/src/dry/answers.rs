@@ -12,7 +12,7 @@ use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use tower::BoxError;
 
 use super::objects;
-use super::{DryVerb, DryWrite};
+use super::write::{DryVerb, DryWrite};
 
 /// The resources that a sync reads and writes.
 const RESOURCES: [TrackedResource; 4] = [

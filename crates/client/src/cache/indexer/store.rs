@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use foldhash::quality::RandomState;
 
-use super::{CachedObject, IndexKey};
+use super::cached_object::CachedObject;
+use super::key::IndexKey;
 
 /// Objects by name, buckets of objects by index, and the last stored version.
 pub(super) struct Store<K> {

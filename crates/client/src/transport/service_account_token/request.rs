@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::Error as _;
 use serde_json::json;
 
-use super::ServiceAccountName;
+use super::name::ServiceAccountName;
 use crate::error::Error;
 use crate::resource::{NAMESPACES, SERVICE_ACCOUNTS};
 use crate::rest::RestClient;
