@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout_at};
 
-pub use metrics::{NoopQueueMetrics, QueueMetrics};
+pub use metrics::{NoopQueueMetrics, QueueMetrics, Unfinished};
 pub use rate_limiter::RateLimiter;
 
 use state::State;
@@ -29,15 +29,6 @@ struct Shared<K> {
     /// Wakes waiting workers after a change.
     changed: Notify,
     metrics: Arc<dyn QueueMetrics>,
-}
-
-/// The processing time of the keys that workers currently process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Unfinished {
-    /// The sum over all keys.
-    pub total: Duration,
-    /// The longest processing time.
-    pub longest: Duration,
 }
 
 impl<K> Clone for WorkQueue<K> {

@@ -2,7 +2,14 @@
 
 use std::time::Duration;
 
-use super::Unfinished;
+/// The processing time of the keys that workers currently process.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The sum over all keys.
+    pub total: Duration,
+    /// The longest processing time.
+    pub longest: Duration,
+}
 
 /// Receives a queue's metrics. Every method does nothing by default.
 ///

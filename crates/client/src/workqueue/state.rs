@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{QueueMetrics, RateLimiter, Unfinished};
+use super::metrics::{QueueMetrics, Unfinished};
+use super::rate_limiter::RateLimiter;
 
 /// Maximum delay; it only prevents overflow of time arithmetic.
 const DELAY_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
