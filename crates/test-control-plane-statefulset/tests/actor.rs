@@ -1,4 +1,4 @@
-//! StatefulSets beside all actors.
+//! StatefulSets with all actors.
 
 #![expect(
     clippy::unwrap_used,

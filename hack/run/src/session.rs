@@ -151,7 +151,7 @@ impl<'a> Session<'a> {
             format!("--start-delay={delay}"),
             format!("--ready-delay={delay}"),
             "--actor-events".to_owned(),
-            // The session runs the controller as a process of its own.
+            // The session runs the controller as a separate process.
             "--actors=*,-statefulset-controller".to_owned(),
         ];
         let program = std::path::absolute(&options.control_plane)?;

@@ -81,7 +81,7 @@ pub(crate) struct Args {
     /// pod-garbage-collector, disruption-controller, deployment-controller, replicaset-controller,
     /// statefulset-controller, endpointslice-controller, job-controller, volume-binder,
     /// garbage-collector and namespace-controller. Exclude statefulset-controller if you run a
-    /// StatefulSet controller of your own.
+    /// separate StatefulSet controller.
     #[arg(long, value_name = "LIST", default_value = ALL_ACTORS, allow_hyphen_values = true)]
     pub(crate) actors: String,
 

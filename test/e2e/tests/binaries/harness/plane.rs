@@ -38,7 +38,7 @@ impl Plane {
         let kubeconfig = folder.path().join("kubeconfig");
         let mut command = Command::new(&programs.control_plane);
         if !flags.iter().any(|flag| flag.starts_with("--actors")) {
-            // The tests run controllers as processes of their own.
+            // The tests run controllers as separate processes.
             command.arg("--actors=*,-statefulset-controller");
         }
         command

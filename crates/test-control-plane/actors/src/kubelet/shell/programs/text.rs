@@ -95,7 +95,7 @@ pub(super) async fn wc(shell: &mut Shell, arguments: &[&str]) {
     }
 }
 
-/// Prints the lines that match a pattern. Its status tells whether there are any.
+/// Prints the lines that match a pattern. Its status is 0 if there are any.
 pub(super) async fn grep(shell: &mut Shell, arguments: &[&str]) {
     let options = Options::read(arguments, "em");
     let mut rest = options.rest.as_slice();

@@ -84,7 +84,7 @@ pub(super) fn split(versions: &[&Value]) -> (Vec<&'static Part>, Vec<&'static Pa
 /// and `apart` is the error of selectable fields without the schema among these parts.
 ///
 /// The reference rejects selectable fields that differ between versions with one schema, and the
-/// same fields of versions with different schemas, because it looks for the schema beside them.
+/// same fields of versions with different schemas, because it looks for the schema in the same place.
 pub(super) fn check(
     parts: &[&Part],
     version: &Value,
