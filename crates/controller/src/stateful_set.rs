@@ -72,7 +72,6 @@ pub struct StatefulSetController {
     informers: Option<Informers>,
     events: Option<Events>,
     elector: Option<LeaderElector>,
-    election_events: Option<Events>,
     shutdown_timeout: Option<Duration>,
     relisters: [Relister; 4],
     synced: HasSynced,
@@ -142,7 +141,6 @@ impl StatefulSetController {
             informers: None,
             events: None,
             elector: None,
-            election_events: None,
             shutdown_timeout: None,
             relisters: informers.relisters(),
             synced: informers.has_synced(),
@@ -178,23 +176,13 @@ impl StatefulSetController {
     pub async fn run(mut self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let stop = CancellationToken::new();
         let elector = self.elector.take();
-        let (mut sinks, stop_events) = (JoinSet::new(), CancellationToken::new());
-        if let Some(Events { sink, client, seed }) = self.election_events.take() {
-            sinks.spawn(sink.run(client, seed, stop_events.clone()));
-        }
         let work = Box::pin(self.run_with_events(stop.clone()));
         let led = async {
             let Some(elector) = elector else {
                 return work.await;
             };
             match Box::pin(elector.run(&stop, work)).await {
-                Ended::Finished(result) => {
-                    // The elector held the recorder, so the sink stops once its queue is empty.
-                    if timeout(EVENT_FLUSH_MAX, sinks.join_next()).await.is_err() {
-                        stop_events.cancel();
-                    }
-                    result
-                }
+                Ended::Finished(result) => result,
                 Ended::NeverLed => Ok(()),
                 Ended::Lost(lost) => Err(RunError::LeaseLost(lost)),
             }

@@ -14,7 +14,7 @@ use statefulset_client::leaderelection::{
     ConfigError, ElectorParts, LeaderElectionConfig, LeaderElectionMetrics, LeaderElector,
     LeaseLock, LeaseName, NoopLeaderElectionMetrics,
 };
-use statefulset_client::recorder::{BroadcastRecorder, EventRecorder};
+use statefulset_client::recorder::{BroadcastRecorder, EventRecorder, NoopRecorder};
 use statefulset_client::rest::RestClient;
 use statefulset_client::shard::Shard;
 use statefulset_client::workqueue::{RateLimiter, WorkQueue};
@@ -155,9 +155,7 @@ impl Builder {
         self
     }
 
-    /// Sends the events to this recorder instead of the API server;
-    /// [`NoopRecorder`](statefulset_client::recorder::NoopRecorder) discards them. Those of the
-    /// election go to the API server.
+    /// Sends the events to this recorder instead of the API server. [`NoopRecorder`] discards them.
     pub fn recorder(mut self, recorder: Arc<dyn EventRecorder>) -> Self {
         self.recorder = Some(recorder);
         self
@@ -302,7 +300,7 @@ impl Builder {
             }
         }
         let election = self.election.as_ref();
-        let (elector, election_events) = election.map(|it| self.elector(it)).transpose()?.unzip();
+        let elector = election.map(|it| self.elector(it)).transpose()?;
         let fence = elector.as_ref().map(LeaderElector::fence);
         let own_fence = self.client_options.as_ref().and_then(|it| it.fence.clone());
         let client = self.client(fence.or(own_fence))?;
@@ -332,14 +330,12 @@ impl Builder {
         Ok(StatefulSetController {
             events,
             elector,
-            election_events,
             shutdown_timeout: self.shutdown_timeout,
             ..controller
         })
     }
 
-    /// Prepares the election, and the delivery of its events.
-    fn elector(&self, election: &LeaderElection) -> Result<(LeaderElector, Events), BuildError> {
+    fn elector(&self, election: &LeaderElection) -> Result<LeaderElector, BuildError> {
         let LeaderElection {
             lease,
             identity,
@@ -348,22 +344,14 @@ impl Builder {
             metrics,
         } = election.clone();
         // The lease has a client with separate limits, so its renewals wait for no other request.
-        let client = self
-            .client(None)?
-            .with_body_timeout(config.request_timeout());
-        let (recorder, sink) = BroadcastRecorder::new(COMPONENT, Arc::clone(&self.clock));
-        let events = Events {
-            sink,
-            client: client.clone(),
-            seed: self.seed.wrapping_add(7),
-        };
+        let client = self.client(None)?;
         let parts = ElectorParts {
-            lock: LeaseLock::new(client, lease, identity, Arc::new(recorder)),
+            lock: LeaseLock::new(client, lease, identity, Arc::new(NoopRecorder)),
             clock: Arc::clone(&self.clock),
             monotonic,
             jitter: Arc::new(SeededJitter::new(self.seed.wrapping_add(6))),
             metrics,
         };
-        Ok((LeaderElector::new(config, parts)?, events))
+        Ok(LeaderElector::new(config, parts)?)
     }
 }
