@@ -93,8 +93,9 @@ impl Network {
             return Err(Reset.into());
         }
         if fate.ending == Ending::LeaveUnprocessed {
-            self.recorder.left_unprocessed(id);
             sleep(fate.there + fate.back).await;
+            // A sender that has given up by now doesn't know.
+            self.recorder.left_unprocessed(id);
             return Err(NotProcessed.into());
         }
         if let Some(error) = fate.error {
