@@ -437,11 +437,11 @@ impl Actor for Kubelet {
         if starts && port_is_taken {
             run.end_as(Ending::port_conflict(), now);
         }
-        run.retry_config(now);
+        references::retry_config(run, now);
         if missing.is_empty() {
             run.run_due(address, now);
         } else {
-            run.wait_for_volumes(missing);
+            references::wait_for_volumes(run, missing);
             run.run_due_but_start(now);
         }
         run.attach(&pod, now);

@@ -1,16 +1,14 @@
-//! In-process requests: as a service for one user's clients, and for actors.
+//! In-process requests, as a service for one user's clients.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::USER_AGENT;
-use http::{HeaderValue, Request};
+use http::Request;
 use tower::Service;
 
 use crate::auth::Identity;
-use crate::faults::ACTOR_AGENT_PREFIX;
 use crate::reply::{BoxError, Reply};
 use crate::server::{ApiServer, ConnectionDropped};
 
@@ -43,42 +41,6 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         request.extensions_mut().insert(self.identity.clone());
-        self.server.call(request)
-    }
-}
-
-/// The API server as a service for one user agent of the administrator.
-#[derive(Clone, Debug)]
-pub struct ServiceWithAgent {
-    server: ApiServer,
-    agent: HeaderValue,
-}
-
-impl ServiceWithAgent {
-    /// Wraps `server` to send all requests with this user agent, unless it isn't a valid header.
-    pub fn new(server: ApiServer, agent: &str) -> Self {
-        let agent = HeaderValue::from_str(agent);
-        let agent = agent.unwrap_or(HeaderValue::from_static(ACTOR_AGENT_PREFIX));
-        Self { server, agent }
-    }
-}
-
-impl<B> Service<Request<B>> for ServiceWithAgent
-where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
-    type Response = Reply;
-    type Error = ConnectionDropped;
-    type Future = Pin<Box<dyn Future<Output = Result<Reply, ConnectionDropped>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let agent = self.agent.clone();
-        request.headers_mut().insert(USER_AGENT, agent);
         self.server.call(request)
     }
 }

@@ -250,57 +250,55 @@ fn lacks_object(container: &Container) -> bool {
     matches!(container.state, State::Waiting { reason, .. } if reason == CONFIG_ERROR)
 }
 
-impl PodRun {
-    /// Makes the pod wait for its volumes.
-    pub(super) fn wait_for_volumes(&mut self, missing: Vec<Missing>) {
-        for Missing { object, message } in missing {
-            self.awaited.insert(object);
-            if self.failed_mounts.insert(message.clone()) {
-                self.tell(true, "FailedMount", message, None);
-            }
+/// Makes the pod wait for its volumes.
+pub(super) fn wait_for_volumes(run: &mut PodRun, missing: Vec<Missing>) {
+    for Missing { object, message } in missing {
+        run.awaited.insert(object);
+        if run.failed_mounts.insert(message.clone()) {
+            run.tell(true, "FailedMount", message, None);
         }
     }
+}
 
-    /// Reports whether a container can't be created because an object is missing; the container
-    /// then waits.
-    pub(super) fn config_fails(&mut self, i: usize, now: Now<'_>) -> bool {
-        let Some(client) = now.references else {
-            return false;
-        };
-        let container = &self.containers[i];
-        let Err(missing) = environment(client, &container.spec, &self.key.namespace) else {
-            return false;
-        };
-        let Missing { object, message } = missing;
-        self.awaited.insert(object);
-        let state = State::Waiting {
-            reason: CONFIG_ERROR,
-            message: Some(message.clone()),
-        };
-        if container.state != state {
-            self.tell_pulled(i);
-            self.tell(true, "Failed", format!("Error: {message}"), Some(i));
-            self.containers[i].state = state;
-        }
-        true
+/// Reports whether a container can't be created because an object is missing; the container
+/// then waits.
+pub(super) fn config_fails(run: &mut PodRun, i: usize, now: Now<'_>) -> bool {
+    let Some(client) = now.references else {
+        return false;
+    };
+    let container = &run.containers[i];
+    let Err(missing) = environment(client, &container.spec, &run.key.namespace) else {
+        return false;
+    };
+    let Missing { object, message } = missing;
+    run.awaited.insert(object);
+    let state = State::Waiting {
+        reason: CONFIG_ERROR,
+        message: Some(message.clone()),
+    };
+    if container.state != state {
+        run.tell_pulled(i);
+        run.tell(true, "Failed", format!("Error: {message}"), Some(i));
+        run.containers[i].state = state;
     }
+    true
+}
 
-    /// Tries again to create the containers that lack an object.
-    pub(super) fn retry_config(&mut self, now: Now<'_>) {
-        if self.stage != Stage::Running {
-            return;
+/// Tries again to create the containers that lack an object.
+pub(super) fn retry_config(run: &mut PodRun, now: Now<'_>) {
+    if run.stage != Stage::Running {
+        return;
+    }
+    for i in 0..run.containers.len() {
+        let container = &run.containers[i];
+        if !lacks_object(container) {
+            continue;
         }
-        for i in 0..self.containers.len() {
-            let container = &self.containers[i];
-            if !lacks_object(container) {
-                continue;
-            }
-            if container.role != Role::Main && container.runs == 0 {
-                // Init containers start in order.
-                self.start_next(now);
-            } else {
-                self.start(i, now);
-            }
+        if container.role != Role::Main && container.runs == 0 {
+            // Init containers start in order.
+            run.start_next(now);
+        } else {
+            run.start(i, now);
         }
     }
 }

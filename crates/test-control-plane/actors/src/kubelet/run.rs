@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::behaviour::{BackOff, Outcome, PodBehaviour};
 use super::container::{Container, Role, State};
 use super::ending::Ending;
+use super::references;
 use crate::client::ActorClient;
 use crate::delay::{Delay, SeededRng};
 use crate::events::EventRef;
@@ -280,7 +281,7 @@ impl PodRun {
 
     /// Starts a container, unless its image can't be pulled or an object is missing.
     pub(super) fn start(&mut self, i: usize, now: Now<'_>) {
-        if self.pull_fails(i, now) || self.config_fails(i, now) {
+        if self.pull_fails(i, now) || references::config_fails(self, i, now) {
             return;
         }
         self.tell_started(i);

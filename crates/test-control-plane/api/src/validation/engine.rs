@@ -1,7 +1,7 @@
 //! The engine of validation: values with their paths, rules as data, and texts of values in errors.
 //!
 //! It knows no kind. The rules are the files in `tables/`, the functions that they call are passed
-//! in, see [`Rules::parse`](rules::Rules::parse).
+//! in, see [`parse`](parse::parse).
 
 mod checks;
 mod line_diff;
@@ -11,5 +11,6 @@ pub(super) mod print;
 pub(super) mod rules;
 
 pub(super) use checks::number_or_name;
+pub(super) use parse::parse;
 pub(super) use place::{Context, Errors, Place, Pod};
 pub(super) use rules::{Check, Functions, Hook, Rules};

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::engine::{Check, Context, Functions, Hook, Rules};
+use super::engine::{self, Check, Context, Functions, Hook, Rules};
 use super::pods::{
     annotations, containers, env, projections, resources, scheduling, security, spec, status,
     update, volumes,
@@ -230,7 +230,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
         hooks: HOOKS,
         checks: CHECKS,
     };
-    Rules::parse(&SOURCES, functions)
+    engine::parse(&SOURCES, functions)
 });
 
 /// Returns the surroundings of an object that is no pod and not stored.

@@ -5,12 +5,15 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use http::header::USER_AGENT;
+use http::{HeaderValue, Request};
+use kube::client::Body;
 use kube_test_control_plane_server::config::ServerConfig;
 use kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
-use kube_test_control_plane_server::in_process::ServiceWithAgent;
 use kube_test_control_plane_server::server::ApiServer;
 use kube_test_control_plane_store::clock::Clock;
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
 /// The surroundings of an actor from another crate.
 #[derive(Clone)]
@@ -76,8 +79,14 @@ impl ForeignActor {
 
     /// Runs the actor on a server until it stops.
     pub(super) fn run(&self, server: &ApiServer, events: bool) -> Running {
-        let agent = format!("{ACTOR_AGENT_PREFIX}{}", self.name);
-        let service = ServiceWithAgent::new(server.clone(), &agent);
+        let agent = HeaderValue::from_str(&format!("{ACTOR_AGENT_PREFIX}{}", self.name));
+        let agent = agent.unwrap_or(HeaderValue::from_static(ACTOR_AGENT_PREFIX));
+        let service = server
+            .clone()
+            .map_request(move |mut request: Request<Body>| {
+                request.headers_mut().insert(USER_AGENT, agent.clone());
+                request
+            });
         (self.run)(ActorContext {
             client: kube::Client::new(service, "default"),
             clock: Arc::clone(server.clock()),

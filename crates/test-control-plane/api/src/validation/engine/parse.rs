@@ -4,24 +4,22 @@ use super::checks;
 use super::place::Shown;
 use super::rules::{Clause, Functions, Row, Rules, Words};
 
-impl Rules {
-    /// Parses the rules in `sources`, which call `functions` by name.
-    pub(in crate::validation) fn parse(sources: &[&'static str], functions: Functions) -> Self {
-        let mut rules = Self::default();
-        let lines = sources.iter().flat_map(|source| source.lines());
-        let mut block = "";
-        for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let Some(row) = line.strip_prefix("  ") else {
-                block = line;
-                continue;
-            };
-            match parse_row(row, functions) {
-                Some(row) => rules.blocks.entry(block).or_default().push(row),
-                None => rules.unread.push(line),
-            }
+/// Parses the rules in `sources`, which call `functions` by name.
+pub(in crate::validation) fn parse(sources: &[&'static str], functions: Functions) -> Rules {
+    let mut rules = Rules::default();
+    let lines = sources.iter().flat_map(|source| source.lines());
+    let mut block = "";
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let Some(row) = line.strip_prefix("  ") else {
+            block = line;
+            continue;
+        };
+        match parse_row(row, functions) {
+            Some(row) => rules.blocks.entry(block).or_default().push(row),
+            None => rules.unread.push(line),
         }
-        rules
     }
+    rules
 }
 
 fn parse_row(row: &'static str, functions: Functions) -> Option<Row> {
