@@ -203,12 +203,12 @@ impl SetPodControl<'_> {
         Ok(self.control.objects.update_pod(set, live).await?)
     }
 
-    /// Deletes a wanted pod, for its replacement. Its claims outlive it.
+    /// Deletes a pod whose claims outlive it.
     ///
     /// # Errors
     ///
     /// A claim can't be read or written; or an error of [`Self::delete_stateful_pod`].
-    pub async fn delete_wanted_pod(&self, pod: &Arc<Pod>) -> Result<(), Error> {
+    pub async fn delete_pod_keeping_claims(&self, pod: &Arc<Pod>) -> Result<(), Error> {
         if let Some(ordinal) = ordinal(&pod.name) {
             let slot = PodSlot::Existing(ordinal, Arc::clone(pod));
             self.release_unseen_claims(&slot).await?;
@@ -247,12 +247,12 @@ impl SetPodControl<'_> {
     ///
     /// # Errors
     ///
-    /// The set changed or can't be read; or an error of [`Self::delete_stateful_pod`].
-    pub async fn delete_condemned_pod(&self, pod: &Pod) -> Result<(), Error> {
+    /// The set changed or can't be read; or an error of [`Self::delete_pod_keeping_claims`].
+    pub async fn delete_condemned_pod(&self, pod: &Arc<Pod>) -> Result<(), Error> {
         let spec = &self.set.spec;
         let deletes = spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete;
         if !deletes || spec.claim_templates.is_empty() {
-            return self.delete_stateful_pod(pod).await;
+            return self.delete_pod_keeping_claims(pod).await;
         }
         let action = || format!("delete pod {} and its claims", pod.name);
         let delete = || {

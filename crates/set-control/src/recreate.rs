@@ -78,7 +78,7 @@ async fn delete_old_pod(set: &StatefulSet, control: &SetPodControl<'_>, slot: &P
     };
     if !pod.is_terminating() {
         if slot.ordinal().index_in(set).is_some() {
-            control.delete_wanted_pod(pod).await?;
+            control.delete_pod_keeping_claims(pod).await?;
         } else {
             control.delete_condemned_pod(pod).await?;
         }

@@ -180,7 +180,7 @@ pub(crate) async fn delete_outdated_pods(
     status: &mut StatefulSetStatus,
 ) -> Result<(), Error> {
     for pod in outdated {
-        pod_control.delete_wanted_pod(pod).await?;
+        pod_control.delete_pod_keeping_claims(pod).await?;
         // A deleted pod may have a third revision, so the count could fall below zero.
         status.current_replicas = (status.current_replicas - 1).max(0);
     }

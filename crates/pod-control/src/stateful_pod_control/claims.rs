@@ -1,5 +1,6 @@
 //! Creation of a pod's claims, and updates of their owners.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use statefulset_client::error::Error as ApiError;
@@ -51,23 +52,22 @@ impl SetPodControl<'_> {
 
     /// Returns the pod's cached claims, in the order of their templates. A failed lookup has the
     /// claim's name.
-    fn cached_claims(
-        &self,
-        slot: &PodSlot,
-    ) -> impl Iterator<Item = Result<Arc<Claim>, (String, ApiError)>> {
-        let set = self.set;
-        set.spec.claim_templates.iter().filter_map(move |template| {
-            let name = claim_name(
-                set,
-                template,
-                slot.ordinal(),
-                slot.existing().map(Arc::as_ref),
-            );
-            let cached = self.control.objects.get_claim(set.namespace(), &name);
-            cached
-                .map_err(|error| (name.into_owned(), error))
-                .transpose()
+    fn cached_claims<'a>(
+        &'a self,
+        slot: &'a PodSlot,
+    ) -> impl Iterator<Item = Result<Arc<Claim>, (String, ApiError)>> + 'a {
+        self.claim_names(slot).filter_map(|name| {
+            let cached = self.control.objects.get_claim(self.set.namespace(), &name);
+            let failed = |error| (name.into_owned(), error);
+            Some(cached.transpose()?.map_err(failed))
         })
+    }
+
+    /// Returns the names of the pod's claims, in the order of their templates.
+    fn claim_names<'a>(&'a self, slot: &'a PodSlot) -> impl Iterator<Item = Cow<'a, str>> {
+        let (ordinal, pod) = (slot.ordinal(), slot.existing().map(Arc::as_ref));
+        let templates = self.set.spec.claim_templates.iter();
+        templates.map(move |template| claim_name(self.set, template, ordinal, pod))
     }
 
     /// True if the pod's cached claims have the owners that the retention policy requires. Ignores
@@ -150,39 +150,41 @@ impl SetPodControl<'_> {
     ///
     /// Error of the first claim that can't be read or written.
     pub async fn release_claims(&self, slot: &PodSlot) -> Result<(), Error> {
-        let is_deleted_next = slot.existing().is_some_and(|pod| pod.is_terminal());
-        let reads_all = is_deleted_next && !self.retains_when_scaled();
-        self.release(slot, |is_owner| is_owner || reads_all).await
+        let is_ended = slot.existing().is_some_and(|pod| pod.is_terminal());
+        self.release(slot, |is_owner| is_owner || is_ended).await
     }
 
     /// Completes [`Self::release_claims`] for a pod that is deleted next: the cache may lack an owner
-    /// if the response of its write was lost.
+    /// that a user restored, or whose write lost its response.
     pub(super) async fn release_unseen_claims(&self, slot: &PodSlot) -> Result<(), Error> {
-        let reads_all = !self.retains_when_scaled();
-        self.release(slot, |is_owner| !is_owner && reads_all).await
-    }
-
-    fn retains_when_scaled(&self) -> bool {
-        let policy = self.set.spec.claim_retention_policy;
-        policy.when_scaled == ClaimRetentionPolicyType::Retain
+        self.release(slot, |is_owner| !is_owner).await
     }
 
     /// Removes the pod from the owners of the claims that `reads` selects. Its argument is true if the
     /// cache shows the pod as owner.
     async fn release(&self, slot: &PodSlot, reads: impl Fn(bool) -> bool) -> Result<(), Error> {
-        for claim in self.cached_claims(slot) {
-            let released = match claim {
-                Ok(claim) if !reads(Owner::pod(slot).has_owner_ref(&claim)) => Ok(()),
-                Ok(claim) => self.release_claim(slot, &claim).await,
-                Err(failed) => Err(lookup_failed(slot, failed)),
+        let pod = Owner::pod(slot);
+        for name in self.claim_names(slot) {
+            let cached = self.control.objects.get_claim(self.set.namespace(), &name);
+            let released = match cached {
+                Ok(claim) if reads(claim.iter().any(|claim| pod.has_owner_ref(claim))) => {
+                    self.release_claim(slot, &name).await
+                }
+                Ok(_) => Ok(()),
+                Err(error) => Err(lookup_failed(slot, (name.into_owned(), error))),
             };
             released.map_err(|error| self.failed(UPDATE, slot.name(), error))?;
         }
         Ok(())
     }
 
-    async fn release_claim(&self, slot: &PodSlot, claim: &Claim) -> Result<(), Error> {
-        let mut live = self.read_same_claim(claim).await?;
+    /// Removes the pod from the owners of a claim, if it is one. A missing claim needs nothing.
+    async fn release_claim(&self, slot: &PodSlot, name: &str) -> Result<(), Error> {
+        let live = self.control.objects.read_claim(self.set.namespace(), name);
+        let mut live = match live.await {
+            Err(error) if error.is_not_found() => return Ok(()),
+            live => live.map_err(|error| update_failed(name, error))?,
+        };
         if Owner::pod(slot).has_owner_ref(&live.object) {
             remove_pod_refs(&mut live, self.set, slot);
             self.write_claim(live).await?;
@@ -215,7 +217,8 @@ impl SetPodControl<'_> {
     ///
     /// Upstream: `PodClaimIsStale`.
     pub fn pod_claim_is_stale(&self, slot: &PodSlot) -> Result<Option<Arc<Claim>>, Error> {
-        if self.retains_when_scaled() {
+        let policy = self.set.spec.claim_retention_policy;
+        if policy.when_scaled == ClaimRetentionPolicyType::Retain {
             return Ok(None);
         }
         for claim in self.cached_claims(slot) {

@@ -154,14 +154,12 @@ impl Sync {
     /// so the claims of an ended pod, which is deleted next, are read in the API.
     pub(super) fn take_claims_from(&mut self, pod: &Value) -> Result<(), Failure> {
         let is_deleted = matches!(phase(pod), "Failed" | "Succeeded");
-        let reads_all = is_deleted && self.set.when_scaled != "Retain";
-        self.take_claims(pod, |is_owner| is_owner || reads_all)
+        self.take_claims(pod, |is_owner| is_owner || is_deleted)
     }
 
     /// Does the same before the deletion of another pod, for the owners that the cache lacks.
     pub(super) fn take_unseen_claims_from(&mut self, pod: &Value) -> Result<(), Failure> {
-        let reads_all = self.set.when_scaled != "Retain";
-        self.take_claims(pod, |is_owner| !is_owner && reads_all)
+        self.take_claims(pod, |is_owner| !is_owner)
     }
 
     fn take_claims(&mut self, pod: &Value, reads: impl Fn(bool) -> bool) -> Result<(), Failure> {
@@ -169,22 +167,29 @@ impl Sync {
             return Ok(());
         }
         for (claim, _) in self.claims_of(pod) {
-            let Some(cached) = self.claims.get(&claim).cloned() else {
-                continue;
-            };
-            if reads(is_of_pod(&cached, pod)) {
-                self.take_claim(&claim, &cached, pod)?;
+            let cached = self.claims.get(&claim).cloned();
+            if reads(cached.as_ref().is_some_and(|it| is_of_pod(it, pod))) {
+                self.take_claim(&claim, cached.as_ref(), pod)?;
             }
         }
         Ok(())
     }
 
     /// The fake API returns the claim as it was before the sync.
-    fn take_claim(&mut self, claim: &str, cached: &Value, pod: &Value) -> Result<(), Failure> {
-        let looked = self.api.look(Kind::Claim, claim);
+    fn take_claim(
+        &mut self,
+        claim: &str,
+        cached: Option<&Value>,
+        pod: &Value,
+    ) -> Result<(), Failure> {
+        let looked = match self.api.look(Kind::Claim, claim) {
+            Err(failure) if failure.is_not_found() => return Ok(()),
+            looked => looked,
+        };
         let set = Rc::clone(&self.set);
         let stale_of = self.rules.release_stale_owners.then_some(&*set);
-        let put = looked.and_then(|()| match without_owner(cached, pod, stale_of) {
+        let changed = cached.and_then(|cached| without_owner(cached, pod, stale_of));
+        let put = looked.and_then(|()| match changed {
             Some(changed) => self.api.put(Kind::Claim, "", changed),
             None => Ok(()),
         });

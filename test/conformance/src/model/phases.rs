@@ -267,6 +267,8 @@ impl Sync {
     pub(super) fn delete_condemned(&mut self, pod: &Value) -> Result<(), Failure> {
         if self.set.when_scaled == "Delete" && !self.set.claim_templates.is_empty() {
             self.check_live_set(&format!("will not delete pod {} and its claims", name(pod)))?;
+        } else {
+            self.take_unseen_claims_from(pod)?;
         }
         self.delete_pod(pod)
     }

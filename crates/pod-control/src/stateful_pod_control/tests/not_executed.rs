@@ -23,7 +23,10 @@ async fn deletion_of_a_condemned_pod_waits_and_reads_the_set_again() {
     world.fail_with(Call::DeletePod, 0, too_many_requests);
     let begun = Instant::now();
     let control = world.control.for_sync(&set);
-    control.delete_condemned_pod(&pod.build()).await.unwrap();
+    control
+        .delete_condemned_pod(&Arc::new(pod.build()))
+        .await
+        .unwrap();
     assert_eq!(begun.elapsed().as_secs(), 2);
     let requests = [Call::ReadSet, Call::DeletePod].map(|call| world.requests(call));
     assert_eq!(requests, [2, 2]);
@@ -51,6 +54,7 @@ async fn change_of_the_set_during_the_wait_stops_the_deletion() {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         world.put_set(&web().generation(7).build());
     };
+    let condemned = Arc::new(condemned);
     let (deleted, ()) = tokio::join!(control.delete_condemned_pod(&condemned), scale_up);
     let error = deleted.unwrap_err().to_string();
     assert!(error.contains("changed: generation 7"), "{error}");
@@ -84,7 +88,10 @@ async fn set_without_claim_templates_is_not_read_before_a_deletion() {
     let pod = builders::pod(&set, 5);
     world.put_pod(&pod);
     let control = world.control.for_sync(&set);
-    control.delete_condemned_pod(&pod.build()).await.unwrap();
+    control
+        .delete_condemned_pod(&Arc::new(pod.build()))
+        .await
+        .unwrap();
     let requests = [Call::ReadSet, Call::DeletePod].map(|call| world.requests(call));
     assert_eq!(requests, [0, 1]);
 }

@@ -204,7 +204,7 @@ async fn a_failed_live_read_deletes_no_condemned_pod() {
         let set = builder.build();
         let pod = builders::pod(&set, 5);
         world.put_pod(&pod);
-        let pod = pod.build();
+        let pod = Arc::new(pod.build());
         let deleted = world
             .control
             .for_sync(&set)
@@ -221,24 +221,30 @@ async fn a_failed_live_read_deletes_no_condemned_pod() {
 }
 
 #[tokio::test]
-async fn deletion_reads_the_live_set_unless_scaling_retains() {
-    for (when_scaled, looks) in [("Delete", 1), ("Retain", 0), ("Later", 0)] {
+async fn condemned_pods_deletion_begins_with_a_live_read() {
+    let (set, claim) = (
+        "get statefulsets web",
+        "get persistentvolumeclaims data-web-5",
+    );
+    for (when_scaled, read) in [("Delete", set), ("Retain", claim), ("Later", claim)] {
         let world = ApiWorld::new();
         let builder = web().retention(when_scaled, "Delete");
         world.put_set(&builder.build());
         let set = builder.build();
         let pod = builders::pod(&set, 5);
         world.put_pod(&pod);
-        let pod = pod.build();
+        let pod = Arc::new(pod.build());
         let deleted = world
             .control
             .for_sync(&set)
             .delete_condemned_pod(&pod)
             .await;
         deleted.unwrap();
-        let mut expected = vec!["get statefulsets web"; looks];
-        expected.push("delete pods web-5");
-        assert_eq!(world.requests(), expected, "{when_scaled}");
+        assert_eq!(
+            world.requests(),
+            [read, "delete pods web-5"],
+            "{when_scaled}"
+        );
     }
 }
 
@@ -354,54 +360,73 @@ async fn release_keeps_claims_that_the_pod_does_not_own() {
 
 #[tokio::test]
 async fn release_reads_a_terminal_pods_claims_live() {
-    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
-    for (when_scaled, phase, requests) in [
-        ("Delete", "Failed", 2),
-        ("Delete", "Running", 0),
-        ("Retain", "Failed", 0),
+    for (when_scaled, phase, released) in [
+        ("Delete", "Failed", true),
+        ("Delete", "Running", false),
+        ("Retain", "Failed", true),
     ] {
         let set = web().retention(when_scaled, "Retain").build();
-        let world = ApiWorld::new();
-        // The cache lacks the owner.
-        let claim = builders::claim(&set, "data", 5);
-        world.put_claim(&claim);
-        let live = claim.owner(pod.clone());
-        world.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
+        let world = world_with_unseen_owner(&set);
         let ended = builders::pod(&set, 5).phase(phase).build();
         let slot = PodSlot::Existing(Ordinal::from(5), Arc::new(ended));
-        world
-            .control
-            .for_sync(&set)
-            .release_claims(&slot)
-            .await
-            .unwrap();
-        assert_eq!(world.requests().len(), requests, "{when_scaled} {phase}");
+        let control = world.control.for_sync(&set);
+        control.release_claims(&slot).await.unwrap();
+        let expected = if released { &RELEASED[..] } else { &[] };
+        assert_eq!(world.requests(), expected, "{when_scaled} {phase}");
     }
 }
 
 #[tokio::test]
-async fn deleted_wanted_pods_claims_are_released_live() {
-    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
-    for (when_scaled, released) in [("Delete", true), ("Retain", false)] {
-        let set = web().retention(when_scaled, "Retain").build();
-        let world = ApiWorld::new();
-        // The cache lacks the owner.
-        let claim = builders::claim(&set, "data", 5);
-        world.put_claim(&claim);
-        let live = claim.owner(pod.clone());
-        world.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
-        let outdated = builders::pod(&set, 5);
-        world.put_pod(&outdated);
-        let control = world.control.for_sync(&set);
-        let outdated = Arc::new(outdated.build());
-        control.delete_wanted_pod(&outdated).await.unwrap();
-        let mut expected = vec!["delete pods web-5"];
-        if released {
-            expected.insert(0, "update persistentvolumeclaims data-web-5");
-            expected.insert(0, "get persistentvolumeclaims data-web-5");
+async fn deleted_pods_claims_are_released_live() {
+    // The pod is condemned, too.
+    let condemning = |set: Builder<StatefulSet>| set.with("spec.replicas", 5);
+    for (set, is_condemned) in [
+        (web().retention("Delete", "Retain"), false),
+        (web(), false),
+        (condemning(web()), true),
+    ] {
+        let set = set.build();
+        let world = world_with_unseen_owner(&set);
+        let pod = builders::pod(&set, 5);
+        world.put_pod(&pod);
+        let (control, pod) = (world.control.for_sync(&set), Arc::new(pod.build()));
+        if is_condemned {
+            control.delete_condemned_pod(&pod).await.unwrap();
+        } else {
+            control.delete_pod_keeping_claims(&pod).await.unwrap();
         }
-        assert_eq!(world.requests(), expected, "{when_scaled}");
+        let expected = [&RELEASED[..], &["delete pods web-5"]].concat();
+        assert_eq!(world.requests(), expected);
     }
+}
+
+const RELEASED: [&str; 2] = [
+    "get persistentvolumeclaims data-web-5",
+    "update persistentvolumeclaims data-web-5",
+];
+
+/// Returns a world whose cache lacks the pod among the owners of its claim.
+fn world_with_unseen_owner(set: &StatefulSet) -> ApiWorld {
+    let pod = owner_reference(("v1", "Pod"), "web-5", "web-5-uid", Some(true));
+    let world = ApiWorld::new();
+    let claim = builders::claim(set, "data", 5);
+    world.put_claim(&claim);
+    let live = claim.owner(pod);
+    world.api.load(&PERSISTENT_VOLUME_CLAIMS, live.text());
+    world
+}
+
+#[tokio::test]
+async fn deleted_pods_missing_claim_needs_no_release() {
+    let set = web().build();
+    let world = ApiWorld::new();
+    let pod = builders::pod(&set, 5);
+    world.put_pod(&pod);
+    let control = world.control.for_sync(&set);
+    let pod = Arc::new(pod.build());
+    control.delete_pod_keeping_claims(&pod).await.unwrap();
+    let expected = ["get persistentvolumeclaims data-web-5", "delete pods web-5"];
+    assert_eq!(world.requests(), expected);
 }
 
 #[tokio::test]
@@ -412,7 +437,10 @@ async fn failed_release_keeps_the_wanted_pod() {
     world.fail(Call::GetClaim, 0);
     let outdated = Arc::new(builders::pod(&set, 5).build());
     let control = world.control.for_sync(&set);
-    control.delete_wanted_pod(&outdated).await.unwrap_err();
+    control
+        .delete_pod_keeping_claims(&outdated)
+        .await
+        .unwrap_err();
     assert_eq!(world.requests(Call::DeletePod), 0);
 }
 
@@ -588,7 +616,10 @@ async fn checked_writes_follow_the_live_read_at_once() {
 
     world.api.clear_actions();
     let control = world.control.for_sync(&set);
-    control.delete_condemned_pod(&pod.build()).await.unwrap();
+    control
+        .delete_condemned_pod(&Arc::new(pod.build()))
+        .await
+        .unwrap();
     let deleted = ["get statefulsets web", "delete pods web-5"];
     assert_eq!(world.requests(), deleted);
     assert_eq!(start.elapsed().as_secs(), 30, "the tokens are owed");
