@@ -10,7 +10,7 @@ use super::ownership::COLLECTOR;
 use super::status::comes_to_status;
 use super::volumes::ClaimDeletionCause;
 use super::{Case, Verdict};
-use crate::record::{Commit, Request, SetKey};
+use crate::record::{Commit, Request, SetKey, Sync};
 use crate::views::{Claim, Owner, Pod, Set};
 
 /// V-5: the garbage collector removes a claim because its owners are gone. When each of them was
@@ -122,7 +122,10 @@ pub(super) fn judge_kept_claims(case: &Case<'_>, verdict: &mut Verdict) {
         let mut failed = requests
             .iter()
             .filter(|it| it.status.is_none_or(|status| status >= 300));
-        if failed.next().is_some() || !comes_to_status(case, sync, &requests) {
+        let ends_well = failed.next().is_none()
+            && comes_to_status(case, sync, &requests)
+            && !finds_another_set(case, sync, view.set, &requests);
+        if !ends_well {
             continue;
         }
         let (set, namespace) = (view.set, &sync.set.0);
@@ -146,6 +149,22 @@ pub(super) fn judge_kept_claims(case: &Case<'_>, verdict: &mut Verdict) {
             }
         }
     }
+}
+
+/// Reports whether a live read of the set showed another set or spec than the sync's: the sync refuses
+/// its write and ends with an error.
+fn finds_another_set(case: &Case<'_>, sync: &Sync, known: &Set, requests: &[&Request]) -> bool {
+    let mut looks = requests
+        .iter()
+        .filter(|it| it.verb == Some(Verb::Get) && it.resource == "statefulsets");
+    looks.any(|look| {
+        let shown = look
+            .processed
+            .and_then(|it| case.history.sets.at(&sync.set, it.before));
+        shown.is_none_or(|it| {
+            it.uid != known.uid || it.generation != known.generation || it.terminating
+        })
+    })
 }
 
 /// Reports whether there are claims, and all of them are so.

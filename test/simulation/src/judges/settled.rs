@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::case::{Case, belongs, update_revision};
 use crate::agent::Process;
 use crate::record::{Seen, SetKey, Sync};
-use crate::views::{Claim, Pod, Revision, Set, Status};
+use crate::views::{Claim, Owner, Pod, Revision, Set, Status};
 
 /// A set and its objects at the versions of some caches.
 pub(super) struct Scene<'a> {
@@ -203,8 +203,9 @@ impl<'a> Scene<'a> {
             let wrong = self.wrong_claim(&name, claim);
             // The last sync left this to do as well.
             let noticed = || {
-                self.wrong_claim(&name, self.claim_at_last_sync(&name))
-                    .is_some()
+                let claim = self.claim_at_last_sync(&name);
+                self.wrong_claim(&name, claim).is_some()
+                    && !claim.is_some_and(|it| self.is_left_to_collector(it))
             };
             tasks.extend(wrong.filter(|_| !self.is_at_end() || noticed()));
         }
@@ -233,6 +234,23 @@ impl<'a> Scene<'a> {
         let as_controller = owners().all(|it| it.uid != set.uid || it.controller);
         let pods = owners().any(|it| it.kind == "Pod");
         owned == (set.deletes_claims_with_set() && !foreign) && as_controller && !pods
+    }
+
+    /// Reports whether a sync leaves a wanted pod's claim alone because the garbage collector is to
+    /// remove a former set or pod from its owners first, as in the reference. With a living owner that
+    /// the policy doesn't want, the claim would go, so a sync repairs it.
+    fn is_left_to_collector(&self, claim: &Claim) -> bool {
+        let set = self.set;
+        let ordinal = set.ordinal_of_claim(&claim.name);
+        let mut pods = self.members.iter();
+        let Some(pod) = pods.find(|it| it.ordinal(&set.name) == ordinal) else {
+            return false;
+        };
+        let ours = claim.owners.iter().filter(|it| it.is_named_as(pod, set));
+        let (living, former): (Vec<_>, Vec<_>) =
+            ours.partition(|it| it.uid == set.uid || it.uid == pod.uid);
+        let is_wanted = |owner: &Owner| owner.uid == set.uid && set.deletes_claims_with_set();
+        !former.is_empty() && living.into_iter().all(is_wanted)
     }
 
     /// Reports whether a claim is missing at the end and the last sync knew it.
