@@ -21,7 +21,7 @@ const HEAD: &str = "\
 # Upstream map
 
 Use this page to find the Rust counterpart of a Go symbol of Kubernetes v1.36.2, and its file.
-Ported functions keep upstream's names in snake case, without a leading `get_` or `new_` where Rust has none; a note gives the reason for another name.
+A ported function keeps upstream's name in snake case, where it may drop a leading `get_` or `new_`; a note gives the reason for any other name.
 `make fmt` writes the page from the `Upstream:` lines of the items' documentation.
 ";
 
