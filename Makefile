@@ -197,7 +197,7 @@ mutants: ## Inject bugs and list those that the tests do not catch
 	@CARGO='$(CARGO)' hack/mutants.sh handwritten
 	@CARGO='$(CARGO)' hack/mutants.sh sample
 
-fmt: ## Format the code; rewrite the README's status line, the upstream map and the flags
+fmt: ## Format the code; rewrite the README's status line, the upstream map, the mutants and the flags
 	@$(CARGO) fmt --all
 	@$(CARGO) run --locked --quiet -p tidy
 	@$(CARGO) run --locked --quiet -p statefulset-controller-manager -- --generate=markdown \

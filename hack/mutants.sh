@@ -124,7 +124,7 @@ broken() {
 }
 
 simulate() {
-	local patches=() names=("$@") survivors=0 status
+	local patches=() names=("$@") survivors=0 status found=()
 	if [ $# -eq 0 ]; then
 		patches=("$root"/hack/mutants/simulated/*.patch)
 		mapfile -t -O "${#patches[@]}" patches < <(grep -l '^Simulated: yes$' "$root"/hack/mutants/*.patch)
@@ -159,6 +159,7 @@ simulate() {
 		fi
 		if [ "$status" -eq 0 ]; then
 			echo "killed   $name ($seed)"
+			found+=("$name | ${seed/; / | }")
 		else
 			survivors=$((survivors + 1))
 			echo "SURVIVED $name${seed:+ ($seed)}"
@@ -166,7 +167,20 @@ simulate() {
 		patch --quiet --strip=1 --reverse <"$patch"
 	done
 	echo "$((${#patches[@]} - survivors)) of ${#patches[@]} killed"
+	if [ $# -eq 0 ]; then
+		record "${found[@]}"
+	fi
 	[ "$survivors" -eq 0 ]
+}
+
+# Writes the rules and seeds that `make fmt` puts into docs/mutants.md, below the file's comment.
+record() {
+	local file=$root/hack/mutants/first_seeds.txt
+	{
+		grep '^#' "$file"
+		printf '%s\n' "$@" | LC_ALL=C sort
+	} >"$work/first_seeds.txt"
+	mv "$work/first_seeds.txt" "$file"
 }
 
 # Orders the mutants by a hash of the name under the seed, so that a new or removed one leaves the

@@ -1,9 +1,9 @@
-//! Rewrites the generated lines of pages, and the upstream map.
+//! Rewrites the generated lines of pages, the upstream map, and the list of mutants.
 
 use anyhow::Context as _;
 use tidy::repository::Repository;
 use tidy::upstream::{map, rows, status};
-use tidy::{code_lines, generated};
+use tidy::{code_lines, generated, mutants::page as mutants};
 
 fn main() -> anyhow::Result<()> {
     let repository = Repository::collect()?;
@@ -13,7 +13,11 @@ fn main() -> anyhow::Result<()> {
     let line = code_lines::line(&sources);
     write_line(&repository, code_lines::PAGE, code_lines::MARKER, &line)?;
     let functions = map::parse(map::UPSTREAM_FUNCTIONS)?;
-    write(&repository, map::PAGE, &map::page(&functions, &sources))
+    write(&repository, map::PAGE, &map::page(&functions, &sources))?;
+    let seeds = repository.file(mutants::FIRST_SEEDS);
+    let seeds = seeds.with_context(|| format!("find {}", mutants::FIRST_SEEDS))?;
+    let page = mutants::page(&repository.with_extension("patch"), &seeds.text)?;
+    write(&repository, mutants::PAGE, &page)
 }
 
 /// Writes the line after a page's marker.

@@ -1,5 +1,7 @@
 //! Applicability of the patches in `hack/mutants`.
 
+pub mod page;
+
 use crate::{Findings, repository::Repository};
 
 const FOLDER: &str = "hack/mutants/";

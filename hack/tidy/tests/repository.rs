@@ -72,6 +72,21 @@ fn mutant_patches_apply() {
 }
 
 #[test]
+fn list_of_mutants_is_current() {
+    let repository = repository();
+    let seeds = repository.file(mutants::page::FIRST_SEEDS);
+    let seeds = &seeds.expect("the first seeds exist").text;
+    let current = mutants::page::page(&repository.with_extension("patch"), seeds);
+    let current = current.expect("each simulated mutant has a first seed");
+    let page = repository.file(mutants::page::PAGE);
+    assert!(
+        page.is_some_and(|page| page.text == current),
+        "run `make fmt`; {} is out of date",
+        mutants::page::PAGE
+    );
+}
+
+#[test]
 fn licences_are_allowed() {
     let repository = repository();
     let deny = repository.file(".deny.toml").expect(".deny.toml exists");
