@@ -5,6 +5,10 @@
 #[doc = include_str!("../GUIDE.md")]
 mod guide {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../REFERENCE.md")]
+mod reference {}
+
 pub use kube_test_control_plane_actors as actors;
 pub use kube_test_control_plane_api::{kinds, object, status};
 #[cfg(feature = "client")]

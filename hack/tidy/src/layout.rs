@@ -64,12 +64,13 @@ pub const CRATES: [(&str, &str); 16] = [
 const CONTROL_PLANE: &str = "crates/test-control-plane/";
 
 /// Files and folders of the facade itself.
-const FACADE: [&str; 8] = [
+const FACADE: [&str; 9] = [
     "CHANGELOG.md",
     "Cargo.toml",
     "GUIDE.md",
     "LICENSE",
     "README.md",
+    "REFERENCE.md",
     "examples",
     "src",
     "tests",
