@@ -1,5 +1,7 @@
 //! Rust names in the documents: the tests and rules of the deviations.
 
+use std::collections::BTreeSet;
+
 use crate::{Findings, layout::CRATES, repository::SourceFile};
 
 /// Keywords before a symbol's name.
@@ -15,36 +17,67 @@ const ITEMS: [&str; 9] = [
     "macro_rules! ",
 ];
 
+/// Header of the column that names a row.
+const FIRST: &str = "#";
+
 /// File with the rules, as pairs of a name and its effect.
 const RULES: &str = "test/conformance/src/deviations.rs";
 
-/// Checks column `column` (from 0) of every table row of a page. Each name in backquotes must be an
-/// item of its crate prefix, or without a prefix of any crate; a name with a dash must be a rule of
-/// the conformance runners.
-pub fn check(page: &SourceFile, column: usize, files: &[SourceFile]) -> Findings {
+/// Checks the columns with the headers `columns` in the tables of a page. Each name in backquotes must
+/// be an item of its crate prefix, or without a prefix of any crate; a name with a dash must be a rule
+/// of the conformance runners. A header without a column is a finding.
+pub fn check(page: &SourceFile, columns: &[&str], files: &[SourceFile]) -> Findings {
     let mut findings = Findings::new();
-    for (index, line) in page.text.lines().enumerate() {
-        for symbol in symbols(line, column) {
-            if !exists(symbol, files) {
-                findings.push(format!(
-                    "{}:{}: {symbol} does not exist",
-                    page.path,
-                    index + 1
-                ));
+    for header in columns {
+        let cells: Vec<(usize, &str)> = cells(&page.text, header).collect();
+        if cells.is_empty() {
+            findings.push(format!("{}: no table has a column {header}", page.path));
+        }
+        for (line, cell) in cells {
+            let names = cell.split('`').skip(1).step_by(2);
+            for symbol in names.filter(|symbol| !exists(symbol, files)) {
+                findings.push(format!("{}:{line}: {symbol} does not exist", page.path));
             }
         }
     }
     findings
 }
 
-/// Backquoted names in one cell of a table row.
-fn symbols(line: &str, column: usize) -> impl Iterator<Item = &str> {
-    let cell = line
-        .strip_prefix('|')
-        .and_then(|row| row.split('|').nth(column))
-        .filter(|cell| !cell.trim_start().starts_with("---"))
-        .unwrap_or_default();
-    cell.split('`').skip(1).step_by(2)
+/// Compares the first cells of the tables with the columns `left` and `right`: a row of one needs a row
+/// of the other.
+pub fn check_rows(page: &SourceFile, left: &str, right: &str) -> Findings {
+    let ids = |header| -> BTreeSet<&str> {
+        let lines: BTreeSet<usize> = cells(&page.text, header).map(|(line, _)| line).collect();
+        let rows = cells(&page.text, FIRST).filter(|(line, _)| lines.contains(line));
+        rows.map(|(_, id)| id).collect()
+    };
+    let (left_ids, right_ids) = (ids(left), ids(right));
+    let lost = left_ids.symmetric_difference(&right_ids);
+    lost.map(|id| {
+        format!(
+            "{}: row {id} is in one of the tables with the columns {left} and {right}",
+            page.path
+        )
+    })
+    .collect()
+}
+
+/// The cells of the columns with a header, in all tables of a page, with their line numbers.
+fn cells<'a>(page: &'a str, header: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
+    let mut column = None;
+    let mut inside = false;
+    page.lines().enumerate().filter_map(move |(index, line)| {
+        let row = line.strip_prefix('|');
+        let starts = row.is_some() && !inside;
+        inside = row.is_some();
+        let mut cells = row?.split('|').map(str::trim);
+        if starts {
+            column = cells.position(|cell| cell == header);
+            return None;
+        }
+        let cell = cells.nth(column?)?;
+        (!cell.starts_with("---")).then_some((index + 1, cell))
+    })
 }
 
 /// Returns true if the crate has an item, variant or field of that name.
@@ -117,7 +150,7 @@ mod tests {
     fn page(rows: &str) -> SourceFile {
         SourceFile::new(
             "docs/deviations.md",
-            &format!("| Go | Rust |\n|---|---|\n{rows}"),
+            &format!("| `Go` | tests |\n|---|---|\n{rows}"),
         )
     }
 
@@ -126,9 +159,9 @@ mod tests {
         let page = page(
             "| `HashX` | `statefulset_history::hash_controller_revision` |\n\
              | `queue` | `WorkQueue`, `statefulset_client::queue::WorkQueue` |\n| `x` | none |\n\
-             | `y` | rule `a-rule` |\n",
+             | `y` | rule `a-rule` |\n\n| tests of nothing |\n|---|\n| `ghost` |\n",
         );
-        assert_eq!(check(&page, 1, &files()), Findings::new());
+        assert_eq!(check(&page, &["tests"], &files()), Findings::new());
     }
 
     #[test]
@@ -138,13 +171,30 @@ mod tests {
              | `C` | `hash_controller` |\n| `D` | `no-rule` |\n",
         );
         assert_eq!(
-            check(&page, 1, &files()),
+            check(&page, &["tests", "rule"], &files()),
             [
                 "docs/deviations.md:3: ghost does not exist",
                 "docs/deviations.md:4: statefulset_client::hash_controller_revision does not exist",
                 "docs/deviations.md:5: hash_controller does not exist",
                 "docs/deviations.md:6: no-rule does not exist",
+                "docs/deviations.md: no table has a column rule",
             ]
         );
+    }
+
+    #[test]
+    fn rows_without_a_row_in_the_other_table_are_found() {
+        let text = "| # | reason |\n|---|---|\n| 1 | r |\n| 2 | r |\n\n\
+                    | # | tests |\n|---|---|\n| 1 | t |\n| 3 | t |\n";
+        let page = SourceFile::new("a.md", text);
+        assert_eq!(
+            check_rows(&page, "reason", "tests"),
+            [
+                "a.md: row 2 is in one of the tables with the columns reason and tests",
+                "a.md: row 3 is in one of the tables with the columns reason and tests",
+            ]
+        );
+        let complete = SourceFile::new("a.md", &text.replace("| 3 |", "| 2 |"));
+        assert_eq!(check_rows(&complete, "reason", "tests"), Findings::new());
     }
 }

@@ -259,5 +259,21 @@ fn tests_of_the_deviations_exist() {
     let page = repository
         .file("docs/deviations.md")
         .expect("docs/deviations.md exists");
-    assert_clean(&symbols::check(page, 3, &repository.with_extension("rs")));
+    let files = repository.with_extension("rs");
+    assert_clean(&symbols::check(
+        page,
+        &["conformance rule", "tests"],
+        &files,
+    ));
+    assert_clean(&symbols::check_rows(page, "reason", "tests"));
+}
+
+#[test]
+fn tests_of_the_emulated_versions_exist() {
+    let repository = repository();
+    let page = repository
+        .file("docs/versions.md")
+        .expect("docs/versions.md exists");
+    let files = repository.with_extension("rs");
+    assert_clean(&symbols::check(page, &["tests"], &files));
 }
