@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::Method;
 use kube_test_control_plane::audit::{AuditEntry, AuditFinding, AuditLevel, AuditMark, Settle};
-use kube_test_control_plane::faults::{FaultAction, RequestMatcher};
+use kube_test_control_plane::faults::{FaultAction, FaultError, RequestMatcher};
 use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::{ServerConfig, TestControlPlane};
 use serde_json::{Value, json};
@@ -330,5 +330,64 @@ async fn log_has_impersonators_and_invalid_credentials() {
         told,
         [("bob", Some("kubernetes-admin"), 403), ("", None, 401)]
     );
+    plane.stop().await;
+}
+
+/// Creates an invalid map every two seconds, as an operator that retries.
+async fn fail_forever(plane: &Plane) {
+    loop {
+        plane.call(Method::POST, MAPS, &map("Not A Name")).await;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn client_that_fails_again_and_again_does_not_settle_without_errors() {
+    let plane = plane().await;
+    let audit = plane.0.server().audit();
+    let mark = audit.mark();
+    let settle = Settle::quiet_for(Duration::from_secs(10)).within(Duration::from_secs(60));
+    tokio::select! {
+        () = fail_forever(&plane) => {}
+        settled = audit.settle(&settle) => settled.unwrap(),
+    }
+    let settle = settle.without_errors();
+    let not_settled = tokio::select! {
+        () = fail_forever(&plane) => unreachable!("it retries forever"),
+        settled = audit.settle(&settle) => settled.unwrap_err(),
+    };
+    let last = not_settled.changes.last().map(String::as_str);
+    assert_eq!(last, Some("create configmaps default/Not A Name 422"));
+    let finding = audit.expect_no_errors(mark).unwrap_err();
+    let AuditFinding::Failed { found } = &finding else {
+        panic!("{finding}");
+    };
+    let start =
+        "create configmaps default/Not A Name 422 Invalid: ConfigMap \"Not A Name\" is invalid";
+    assert!(found[0].starts_with(start), "{finding}");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn absent_objects_and_injected_faults_are_no_errors() {
+    let plane = plane().await;
+    let audit = plane.0.server().audit();
+    let mark = audit.mark();
+    let path = format!("{MAPS}/nope");
+    plane.code(&path).await;
+    plane.call(Method::DELETE, &path, &Value::Null).await;
+    let faults = plane.0.server().faults();
+    faults.inject(
+        any().resource("configmaps"),
+        1,
+        FaultAction::respond(FaultError::Conflict),
+    );
+    plane.call(Method::POST, MAPS, &map("a")).await;
+    audit.expect_no_errors(mark).unwrap();
+    let labels = json!({"metadata": {"labels": {"x": "y"}}});
+    plane.call(Method::PATCH, &path, &labels).await;
+    let errors = audit.errors_since(mark, &any()).unwrap();
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0].summary(), "patch configmaps default/nope 404");
     plane.stop().await;
 }

@@ -20,6 +20,12 @@ pub enum AuditFinding {
         /// Their summaries.
         found: Vec<String>,
     },
+    /// Requests failed.
+    #[error("{} requests failed:{}", found.len(), lines(found))]
+    Failed {
+        /// Their summaries, with the reason and the text of the error.
+        found: Vec<String>,
+    },
     /// The log is incomplete.
     #[error(transparent)]
     Forgotten(#[from] Forgotten),
@@ -33,6 +39,20 @@ fn lines(found: &[String]) -> String {
 
 pub(super) fn summaries(entries: &[AuditEntry]) -> Vec<String> {
     entries.iter().map(AuditEntry::summary).collect()
+}
+
+/// Asserts that there are no failed requests.
+pub(super) fn none_failed(found: &[AuditEntry]) -> Result<(), AuditFinding> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let line = |entry: &AuditEntry| {
+        let (summary, reason, message) = (entry.summary(), &entry.reason, &entry.message);
+        format!("{summary} {reason}: {message}")
+    };
+    Err(AuditFinding::Failed {
+        found: found.iter().map(line).collect(),
+    })
 }
 
 /// Asserts that there are at most `max` entries.

@@ -120,6 +120,13 @@ impl AuditEntry {
         (200..300).contains(&self.code) && !unchanged && self.is_write()
     }
 
+    /// Reports whether the server refused the request or failed to process it. Responses of fault rules
+    /// don't count, and neither does the absence of an object that a client reads or deletes.
+    pub fn is_error(&self) -> bool {
+        let is_absent = self.code == 404 && matches!(self.verb, Verb::Get | Verb::Delete);
+        self.code >= 400 && self.fault.is_empty() && !is_absent
+    }
+
     /// Reports whether the request was a dry run.
     pub fn is_dry_run(&self) -> bool {
         Query::parse(&self.query).get("dryRun").is_some()

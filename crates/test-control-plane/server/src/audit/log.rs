@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use super::check::{AuditFinding, at_most, summaries};
+use super::check::{AuditFinding, at_most, none_failed, summaries};
 use super::entry::AuditEntry;
 use super::event::{AuditLevel, event};
 use super::mark::{AuditMark, Forgotten};
@@ -30,7 +30,7 @@ pub struct AuditLog {
     inner: Mutex<Inner>,
     limit: usize,
     bodies_max: usize,
-    /// Changes with every write request.
+    /// Changes with every write request and every error.
     written: watch::Sender<u64>,
     sink: Mutex<Option<Sink>>,
 }
@@ -117,9 +117,9 @@ impl AuditLog {
 
     pub(crate) fn push(&self, entry: AuditEntry) {
         self.write_line(&entry);
-        let is_write = entry.is_write();
+        let counts = entry.is_write() || entry.is_error();
         self.lock().push(entry, self.limit, self.bodies_max);
-        if is_write {
+        if counts {
             self.written.send_modify(|count| *count += 1);
         }
     }
@@ -214,6 +214,32 @@ impl AuditLog {
     ) -> Result<(), AuditFinding> {
         let found = self.writes_since(mark, matcher)?;
         at_most(0, &found)
+    }
+
+    /// Returns the matching requests after a mark that [failed](AuditEntry::is_error). Requests of the
+    /// control plane's own actors match only if included.
+    ///
+    /// # Errors
+    ///
+    /// The log no longer has all requests after the mark.
+    pub fn errors_since(
+        &self,
+        mark: AuditMark,
+        matcher: &RequestMatcher,
+    ) -> Result<Vec<AuditEntry>, Forgotten> {
+        self.since(mark, |e| {
+            e.is_error() && matcher.matches(&e.facts(), &e.body)
+        })
+    }
+
+    /// Asserts that no request of a client has [failed](AuditEntry::is_error) since a mark. An operator
+    /// whose reconciliation fails again and again changes nothing, so it settles.
+    ///
+    /// # Errors
+    ///
+    /// Requests failed, or the log is incomplete.
+    pub fn expect_no_errors(&self, mark: AuditMark) -> Result<(), AuditFinding> {
+        none_failed(&self.errors_since(mark, &RequestMatcher::any())?)
     }
 
     /// Asserts that there are at most `max` requests after a mark, including reads unless the

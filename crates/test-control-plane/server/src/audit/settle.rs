@@ -12,17 +12,20 @@ pub struct Settle {
     pub quiet: Duration,
     /// Time limit.
     pub limit: Duration,
-    /// Ignored changes. By default those of leases, which are renewed indefinitely.
+    /// Ignored changes and errors. By default those of leases, which are renewed indefinitely.
     pub ignore: Vec<RequestMatcher>,
+    /// Whether a failed request counts like a change, so that a client that fails again and again
+    /// doesn't settle.
+    pub counts_errors: bool,
 }
 
 /// The cluster did not settle in time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the cluster did not settle within {limit:?}; the newest changes:{}", lines(.changes))]
+#[error("the cluster did not settle within {limit:?}; the newest changes and errors:{}", lines(.changes))]
 pub struct NotSettled {
     /// The time limit.
     pub limit: Duration,
-    /// The summaries of the latest changes, oldest first.
+    /// The summaries of the latest changes, and of failed requests if they count; oldest first.
     pub changes: Vec<String>,
 }
 
@@ -39,6 +42,7 @@ impl Settle {
             quiet,
             limit: Duration::from_secs(3600),
             ignore: vec![RequestMatcher::any().resource("leases").include_actors()],
+            counts_errors: false,
         }
     }
 
@@ -46,6 +50,13 @@ impl Settle {
     #[must_use]
     pub fn within(mut self, limit: Duration) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// Also requires the quiet time to be free of [errors](AuditEntry::is_error).
+    #[must_use]
+    pub fn without_errors(mut self) -> Self {
+        self.counts_errors = true;
         self
     }
 
@@ -57,7 +68,7 @@ impl Settle {
     }
 
     pub(super) fn counts(&self, entry: &AuditEntry) -> bool {
-        entry.is_change() && {
+        (entry.is_change() || self.counts_errors && entry.is_error()) && {
             let facts = entry.facts();
             !self.ignore.iter().any(|m| m.matches(&facts, &entry.body))
         }
