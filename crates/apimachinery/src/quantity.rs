@@ -8,7 +8,6 @@ mod parse;
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::str::FromStr;
 
 use self::digits::Digits;
 
@@ -253,17 +252,6 @@ impl Default for Quantity {
             format: Format::DecimalExponent,
             text: None,
         }
-    }
-}
-
-impl FromStr for Quantity {
-    type Err = QuantityError;
-
-    /// Parses a quantity without surrounding space.
-    ///
-    /// Upstream: `resource.ParseQuantity`.
-    fn from_str(text: &str) -> Result<Self, QuantityError> {
-        parse::parse_quantity(text)
     }
 }
 

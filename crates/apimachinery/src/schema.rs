@@ -12,10 +12,11 @@ mod decode;
 mod empty_lists;
 mod error;
 mod go_time;
-mod parse;
 mod path;
+mod sources;
 mod table;
 mod unknown;
+mod words;
 
 use serde_json::Value;
 
@@ -27,11 +28,6 @@ pub use self::path::PathStep;
 pub use self::path::get_path;
 pub use self::table::Field;
 pub use self::table::Kind;
-pub use self::table::ListKey;
-pub use self::table::PatchStrategy;
-pub use self::table::Shape;
-pub use self::table::Tag;
-pub use self::table::Topology;
 pub use self::table::Type;
 pub use self::table::TypeName;
 pub use self::table::Version;
@@ -39,18 +35,15 @@ pub use self::table::fields;
 pub use self::table::find_type;
 pub use self::table::is_known;
 pub use self::table::type_of_kind;
+pub use self::unknown::UnknownMembers;
 pub use self::unknown::drop_unknown_members;
 pub use self::unknown::unknown_members;
 pub use self::unknown::unknown_members_agree;
-
-/// Treatment of members that the schema doesn't know.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnknownMembers {
-    /// Drop them, as Go's decoder does.
-    Drop,
-    /// Keep them unchanged, at every level.
-    Keep,
-}
+pub use self::words::ListKey;
+pub use self::words::PatchStrategy;
+pub use self::words::Shape;
+pub use self::words::Tag;
+pub use self::words::Topology;
 
 /// Returns the result of decoding `value` in Go into the type `of` (of v1.36.2, if only a name is
 /// given) and encoding it again. Names match case-sensitively.

@@ -1,5 +1,7 @@
 //! Parser of quantities, with the limits and shortcuts of the Go implementation.
 
+use std::str::FromStr;
+
 use super::BINARY_SUFFIXES;
 use super::DECIMAL_SUFFIXES;
 use super::Format;
@@ -34,38 +36,44 @@ enum Scale {
     Binary(u32),
 }
 
-/// Parses a quantity.
-pub(super) fn parse_quantity(text: &str) -> Result<Quantity, QuantityError> {
-    if text.is_empty() {
-        return Err(QuantityError::Format);
+impl FromStr for Quantity {
+    type Err = QuantityError;
+
+    /// Parses a quantity without surrounding space.
+    ///
+    /// Upstream: `resource.ParseQuantity`.
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        if text.is_empty() {
+            return Err(QuantityError::Format);
+        }
+        let parts = split(text)?;
+        let scale = interpret(parts.suffix)?;
+        let digits = Digits::new(parts.whole.bytes().chain(parts.fraction.bytes()));
+        let fraction_digits = i64::try_from(parts.fraction.len()).unwrap_or(i64::MAX);
+        let short = is_short(&parts, scale);
+        if !short && !parts.has_digits {
+            return Err(QuantityError::Number);
+        }
+        let mut quantity = match scale {
+            Scale::Decimal(power, format) => Quantity {
+                negative: parts.negative,
+                digits,
+                exponent: power.saturating_sub(fraction_digits),
+                format,
+                text: None,
+            },
+            Scale::Binary(power) => binary(parts.negative, digits, fraction_digits, power),
+        };
+        if short && prints_unchanged(&parts, scale) {
+            quantity.text = Some(text.to_owned());
+        }
+        if quantity.is_zero() {
+            quantity.exponent = 0;
+        } else {
+            quantity.round_up(NANO);
+        }
+        Ok(quantity)
     }
-    let parts = split(text)?;
-    let scale = interpret(parts.suffix)?;
-    let digits = Digits::new(parts.whole.bytes().chain(parts.fraction.bytes()));
-    let fraction_digits = i64::try_from(parts.fraction.len()).unwrap_or(i64::MAX);
-    let short = is_short(&parts, scale);
-    if !short && !parts.has_digits {
-        return Err(QuantityError::Number);
-    }
-    let mut quantity = match scale {
-        Scale::Decimal(power, format) => Quantity {
-            negative: parts.negative,
-            digits,
-            exponent: power.saturating_sub(fraction_digits),
-            format,
-            text: None,
-        },
-        Scale::Binary(power) => binary(parts.negative, digits, fraction_digits, power),
-    };
-    if short && prints_unchanged(&parts, scale) {
-        quantity.text = Some(text.to_owned());
-    }
-    if quantity.is_zero() {
-        quantity.exponent = 0;
-    } else {
-        quantity.round_up(NANO);
-    }
-    Ok(quantity)
 }
 
 /// Splits the text into sign, number and suffix.

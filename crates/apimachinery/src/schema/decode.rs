@@ -8,15 +8,15 @@ use serde_json::Map;
 use serde_json::Number;
 use serde_json::Value;
 
-use super::UnknownMembers;
 use super::base64;
 use super::error::DecodeError;
 use super::go_time;
 use super::table::Field;
 use super::table::Kind;
-use super::table::Shape;
 use super::table::TypeName;
 use super::table::go_name;
+use super::unknown::UnknownMembers;
+use super::words::Shape;
 use crate::json::go_number;
 use crate::quantity::Quantity;
 use crate::quantity::QuantityError;

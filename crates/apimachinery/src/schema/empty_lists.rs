@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::table::{Shape, Type, TypeName};
+use super::table::{Type, TypeName};
+use super::words::Shape;
 
 /// Turns each empty list of an object into null: Go writes an object in protobuf and reads it again,
 /// as an API server does to store it.

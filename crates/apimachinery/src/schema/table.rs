@@ -1,10 +1,11 @@
 //! The table of types: their members, and each member's type, zero-value rule, merge strategy and
-//! protobuf number.
+//! protobuf number. Its text is in [`sources`].
 
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
 
-use super::parse;
+use super::sources;
+use super::words::{ListKey, PatchStrategy, Shape, Tag, Topology};
 
 /// The tables, one per version.
 static REFERENCE: LazyLock<Table> = LazyLock::new(|| Table::new(Version::V1_36));
@@ -105,8 +106,8 @@ pub(super) struct Entry {
 impl Table {
     fn new(version: Version) -> Self {
         let (mut types, mut kinds) = (BTreeMap::new(), BTreeMap::new());
-        for block in parse::blocks() {
-            let Some(head) = parse::head(block, version) else {
+        for block in sources::blocks() {
+            let Some(head) = parse_head(block, version) else {
                 continue;
             };
             if let Some(api_version) = head.api_version {
@@ -124,7 +125,7 @@ impl Entry {
     fn find(&self, version: Version) -> Option<&Type> {
         let parsed = self
             .parsed
-            .get_or_init(|| parse::block(self.block, version).ok().map(Box::new));
+            .get_or_init(|| parse_block(self.block, version).ok().map(Box::new));
         parsed.as_deref()
     }
 }
@@ -168,28 +169,6 @@ pub struct Field {
     pub retain_keys: bool,
 }
 
-/// Protobuf number of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Tag {
-    /// Number of the embedded message that contains the member, if Go embeds a struct.
-    pub outer: Option<u32>,
-    /// Number of the member itself.
-    pub number: u32,
-}
-
-/// Wrapper of a member's values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
-    /// Nothing: absent and zero are the same.
-    Plain,
-    /// A pointer: null or absent differs from zero.
-    Pointer,
-    /// A list.
-    List,
-    /// A map with string keys.
-    Map,
-}
-
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -219,39 +198,6 @@ pub enum Kind {
     Strings,
     /// An object of the type with this name.
     Struct(TypeName<'static>),
-}
-
-/// Server-side apply's merge rule of a member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Topology {
-    /// As one value, owned and replaced as a whole; also for scalars.
-    Atomic,
-    /// As an object or a map whose members are owned separately.
-    Granular,
-    /// As a list of distinct values, owned separately.
-    Set,
-    /// As a list of objects, identified by these members.
-    Keyed(Vec<ListKey>),
-}
-
-/// A member that identifies the elements of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListKey {
-    /// The member's name.
-    pub name: &'static str,
-    /// Default for elements that lack it.
-    pub default: Option<&'static str>,
-}
-
-/// Strategic merge patch's rule for a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchStrategy {
-    /// The patch's value replaces the old one.
-    Replace,
-    /// Objects and maps merge member by member, lists of plain values as sets.
-    Merge,
-    /// List elements merge if this member is equal.
-    MergeBy(&'static str),
 }
 
 impl Type {
@@ -335,4 +281,110 @@ pub fn is_known(type_name: &str, member: &str) -> bool {
 /// Returns the Go struct's name of a type.
 pub(super) fn go_name(type_name: &'static str) -> &'static str {
     type_name.rsplit('/').next().unwrap_or(type_name)
+}
+
+/// Parses a block's first line: a type without its members.
+fn parse_head(block: &'static str, version: Version) -> Option<Type> {
+    let mut words = block.lines().next()?.split(' ');
+    let mut head = Type {
+        name: words.next()?,
+        version,
+        api_version: None,
+        atomic: false,
+        fields: Vec::new(),
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("kind", api_version)) => head.api_version = Some(api_version),
+            None if word == "atomic" => head.atomic = true,
+            _ => return None,
+        }
+    }
+    Some(head)
+}
+
+/// Parses a block.
+///
+/// # Errors
+/// Fails with a line that is neither a type nor a member.
+pub(super) fn parse_block(block: &'static str, version: Version) -> Result<Type, &'static str> {
+    let mut parsed = parse_head(block, version).ok_or(block)?;
+    for line in block.lines().skip(1) {
+        let member = line.strip_prefix("  ").ok_or(line)?;
+        let (member, since) = parse_since(member).ok_or(line)?;
+        let field = parse_field(member, version).ok_or(line)?;
+        if since <= version {
+            parsed.fields.push(field);
+        }
+    }
+    parsed.fields.shrink_to_fit();
+    Ok(parsed)
+}
+
+/// Splits a member's line into the rest and the version in which the member appeared; `None` if
+/// there is no such version.
+fn parse_since(member: &'static str) -> Option<(&'static str, Version)> {
+    match member.rsplit_once(" since=") {
+        None => Some((member, Version::V1_36)),
+        Some((member, "1.37")) => Some((member, Version::V1_37)),
+        Some(_) => None,
+    }
+}
+
+fn parse_field(member: &'static str, version: Version) -> Option<Field> {
+    let (left, right) = member.split_once(": ")?;
+    let (tag, name) = left.split_once(' ')?;
+    let (name, embedded) = match name.split_once('@') {
+        Some((name, embedded)) => (name, Some(embedded)),
+        None => (name, None),
+    };
+    let mut words = right.split(' ');
+    let (shape, kind) = Shape::split(words.next()?);
+    let mut field = Field {
+        name: name.trim_end_matches('!'),
+        always: name.ends_with('!'),
+        embedded,
+        tag: if tag == "-" {
+            None
+        } else {
+            Some(Tag::parse(tag)?)
+        },
+        shape,
+        kind: parse_kind(kind, version),
+        topology: None,
+        patch: None,
+        retain_keys: false,
+    };
+    for word in words {
+        match word.split_once('=') {
+            Some(("by", keys)) => field.topology = Some(Topology::Keyed(ListKey::parse_list(keys))),
+            Some(("patch", "replace")) => field.patch = Some(PatchStrategy::Replace),
+            Some(("patch", key)) => field.patch = Some(PatchStrategy::MergeBy(key)),
+            None if word == "atomic" => field.topology = Some(Topology::Atomic),
+            None if word == "granular" => field.topology = Some(Topology::Granular),
+            None if word == "set" => field.topology = Some(Topology::Set),
+            None if word == "retainKeys" => field.retain_keys = true,
+            _ => return None,
+        }
+    }
+    Some(field)
+}
+
+fn parse_kind(kind: &'static str, version: Version) -> Kind {
+    match kind {
+        "str" => Kind::String("string"),
+        "i32" => Kind::Int32,
+        "i64" => Kind::Int64,
+        "bool" => Kind::Bool,
+        "bytes" => Kind::Bytes,
+        "Quantity" => Kind::Quantity,
+        "IntOrString" => Kind::IntOrString,
+        "Time" => Kind::Time,
+        "MicroTime" => Kind::MicroTime,
+        "RawObject" => Kind::Raw,
+        "JSON" => Kind::Json,
+        "[]str" => Kind::Strings,
+        named if named.contains('.') => Kind::String(named),
+        name => Kind::Struct(TypeName { name, version }),
+    }
 }

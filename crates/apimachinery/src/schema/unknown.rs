@@ -5,8 +5,17 @@ use serde_json::Value;
 use super::path::Path;
 use super::path::PathStep;
 use super::table::Kind;
-use super::table::Shape;
 use super::table::TypeName;
+use super::words::Shape;
+
+/// Treatment of members that the schema doesn't know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnknownMembers {
+    /// Drop them, as Go's decoder does.
+    Drop,
+    /// Keep them unchanged, at every level.
+    Keep,
+}
 
 /// Returns the members of `value`, an object of the type `of`, that the type and its nested
 /// types don't know, with their paths, sorted by path. The contents of an unknown member are not

@@ -1,6 +1,7 @@
 //! The query-string form of selectors: `key`, `!key`, `=`, `==`, `!=`, `in`, `notin`, `>`, `<`.
 
-use super::{Operator, Requirement, SelectorError, validate_label_key};
+use super::requirement::{Operator, Requirement, SelectorError};
+use super::validation::validate_label_key;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Token {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::schema::table::parse_block;
 
 const VERSIONS: [Version; 2] = [Version::V1_36, Version::V1_37];
 
@@ -22,9 +23,9 @@ fn members() -> impl Iterator<Item = (&'static Type, &'static Field)> {
 #[test]
 fn every_line_parses_and_every_type_exists() {
     for version in VERSIONS {
-        assert_eq!(version.table().types.len(), parse::blocks().count());
-        for block in parse::blocks() {
-            assert_eq!(parse::block(block, version).err(), None);
+        assert_eq!(version.table().types.len(), sources::blocks().count());
+        for block in sources::blocks() {
+            assert_eq!(parse_block(block, version).err(), None);
         }
     }
     for (holder, field) in members() {

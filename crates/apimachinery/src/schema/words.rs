@@ -1,0 +1,103 @@
+//! The words of a member's line in the table of types: protobuf number, wrapper, merge rule.
+
+/// Protobuf number of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tag {
+    /// Number of the embedded message that contains the member, if Go embeds a struct.
+    pub outer: Option<u32>,
+    /// Number of the member itself.
+    pub number: u32,
+}
+
+/// Wrapper of a member's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Nothing: absent and zero are the same.
+    Plain,
+    /// A pointer: null or absent differs from zero.
+    Pointer,
+    /// A list.
+    List,
+    /// A map with string keys.
+    Map,
+}
+
+/// Server-side apply's merge rule of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// As one value, owned and replaced as a whole; also for scalars.
+    Atomic,
+    /// As an object or a map whose members are owned separately.
+    Granular,
+    /// As a list of distinct values, owned separately.
+    Set,
+    /// As a list of objects, identified by these members.
+    Keyed(Vec<ListKey>),
+}
+
+/// A member that identifies the elements of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListKey {
+    /// The member's name.
+    pub name: &'static str,
+    /// Default for elements that lack it.
+    pub default: Option<&'static str>,
+}
+
+/// Strategic merge patch's rule for a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchStrategy {
+    /// The patch's value replaces the old one.
+    Replace,
+    /// Objects and maps merge member by member, lists of plain values as sets.
+    Merge,
+    /// List elements merge if this member is equal.
+    MergeBy(&'static str),
+}
+
+impl Tag {
+    /// Reads `3`, or `1.3` for a member of an embedded struct.
+    pub(super) fn parse(tag: &str) -> Option<Self> {
+        let (outer, number) = match tag.split_once('.') {
+            Some((outer, number)) => (Some(outer.parse().ok()?), number),
+            None => (None, tag),
+        };
+        Some(Self {
+            outer,
+            number: number.parse().ok()?,
+        })
+    }
+}
+
+impl Shape {
+    /// Splits a declared type into its wrapper and the type in it.
+    pub(super) fn split(declared: &'static str) -> (Self, &'static str) {
+        let of_map = || declared.strip_prefix("map<")?.strip_suffix('>');
+        if let Some(of) = declared.strip_prefix('*') {
+            (Self::Pointer, of)
+        } else if let Some(of) = declared.strip_prefix("[]") {
+            (Self::List, of)
+        } else if let Some(of) = of_map() {
+            (Self::Map, of)
+        } else {
+            (Self::Plain, declared)
+        }
+    }
+}
+
+impl ListKey {
+    /// Reads `containerPort,protocol:TCP`.
+    pub(super) fn parse_list(keys: &'static str) -> Vec<Self> {
+        let key = |key: &'static str| match key.split_once(':') {
+            Some((name, default)) => Self {
+                name,
+                default: Some(default),
+            },
+            None => Self {
+                name: key,
+                default: None,
+            },
+        };
+        keys.split(',').map(key).collect()
+    }
+}
