@@ -8,12 +8,11 @@ use bytes::Bytes;
 use http::uri::Scheme;
 use http::{HeaderValue, Request, Response, Uri, header};
 use kube::client::Body;
+use kube::config::AuthInfo;
 pub use kube::config::Config;
-use kube::config::{AuthInfo, InClusterError};
 use tower::util::option_layer;
 use tower::{BoxError, Layer, Service, ServiceExt as _, service_fn};
 
-use crate::error::Error;
 use crate::fence::Fence;
 use crate::rest::api_health::ApiHealthLog;
 use crate::rest::flowcontrol::RateLimitLayer;
@@ -24,8 +23,10 @@ use crate::rest::unprocessed::ResendLayer;
 use crate::rest::{MediaType, ReadOnlyLayer, RestClient, service_of};
 use crate::transport::{ServiceAccountToken, Transport};
 
+pub use error::ConfigError;
 pub use proxy::ProxyConfig;
 
+mod error;
 mod kubeconfig;
 mod proxy;
 
@@ -81,93 +82,6 @@ impl Default for ClientOptions {
             api_health: Arc::default(),
         }
     }
-}
-
-/// The reason that a client can't be built.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The kubeconfig is missing or unreadable.
-    #[error("cannot read the kubeconfig {}: {source}; check --kubeconfig", .path.display())]
-    ReadFile {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        #[source]
-        source: std::io::Error,
-    },
-    /// The kubeconfig is invalid.
-    #[error("cannot use the kubeconfig {}: {problem}", .path.display())]
-    BadFile {
-        /// The file.
-        path: PathBuf,
-        /// The problem, in one line without credentials.
-        problem: String,
-    },
-    /// The address is not a URL.
-    #[error("--master {master:?} is not a URL: {problem}")]
-    BadMaster {
-        /// The given address.
-        master: String,
-        /// The problem.
-        problem: String,
-    },
-    /// The environment names an invalid proxy.
-    #[error("cannot use the proxy of the environment: {problem}; check HTTPS_PROXY")]
-    BadProxy {
-        /// The problem, in one line without the password.
-        problem: String,
-    },
-    /// There is neither a kubeconfig nor a service account.
-    #[error(
-        "no --kubeconfig, no --master, and not in a cluster: {}; give one of the flags",
-        one_line(.source)
-    )]
-    NotInCluster {
-        /// The missing file or variable.
-        #[source]
-        source: Box<InClusterError>,
-    },
-    /// The user agent contains characters that a header can't.
-    #[error("the user agent {0:?} cannot be sent in a header")]
-    BadUserAgent(String),
-    /// The credentials or certificates are invalid.
-    #[error("cannot set up the connection to {server}: {}", one_line(.source.as_ref()))]
-    Connection {
-        /// The address of the API server.
-        server: Uri,
-        /// The problem.
-        #[source]
-        source: BoxError,
-    },
-    /// The server did not respond.
-    #[error("cannot reach the API server at {server}: {source}")]
-    Unreachable {
-        /// The address of the API server.
-        server: Uri,
-        /// The failed request's error.
-        #[source]
-        source: Box<Error>,
-    },
-    /// The server rejected the credentials.
-    #[error(
-        "the API server at {server} rejects the credentials: {source}; \
-         check the token or client certificate"
-    )]
-    Unauthorized {
-        /// The address of the API server.
-        server: Uri,
-        /// The server's response.
-        #[source]
-        source: Box<Error>,
-    },
-}
-
-/// Returns an error in one line; some parsers quote the text around a mistake.
-fn one_line(err: &dyn std::error::Error) -> String {
-    err.to_string()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 /// Reads the server's address and the credentials. Credentials are sent only to https servers.
@@ -227,26 +141,10 @@ fn without_credentials(info: AuthInfo) -> AuthInfo {
 }
 
 fn parse_master(master: &str) -> Result<Uri, ConfigError> {
-    server_url(master, &Scheme::HTTP).map_err(|problem| ConfigError::BadMaster {
+    kubeconfig::server_url(master, &Scheme::HTTP).map_err(|problem| ConfigError::BadMaster {
         master: master.to_owned(),
         problem,
     })
-}
-
-/// Parses a server's URL, with a default scheme.
-fn server_url(text: &str, scheme_default: &Scheme) -> Result<Uri, String> {
-    let url: Result<Uri, _> = if text.contains("://") {
-        text.parse()
-    } else {
-        format!("{scheme_default}://{text}").parse()
-    };
-    let url = url.map_err(|err| err.to_string())?;
-    let is_known = url.scheme() == Some(&Scheme::HTTPS) || url.scheme() == Some(&Scheme::HTTP);
-    if is_known && url.host().is_some_and(|host| !host.is_empty()) {
-        Ok(url)
-    } else {
-        Err("neither http:// nor https:// with a host".to_owned())
-    }
 }
 
 /// Creates a client with its own connections and rate limit. Needs a running tokio runtime.

@@ -139,8 +139,8 @@ impl FeatureGates {
             watch_list_client: false,
         };
         for gate in &GATES {
-            if let Some(field) = gate.field {
-                *field(&mut gates) = gate.at(version).default;
+            if let Some(value) = gates.field(gate.name) {
+                *value = gate.at(version).default;
             }
         }
         gates
@@ -157,8 +157,8 @@ impl FeatureGates {
         for (group, stage) in [("AllAlpha", Stage::Alpha), ("AllBeta", Stage::Beta)] {
             if let Some(value) = values.remove(group) {
                 for gate in GATES.iter().filter(|gate| gate.at(version).stage == stage) {
-                    if let Some(field) = gate.field {
-                        *field(&mut gates) = value;
+                    if let Some(field) = gates.field(gate.name) {
+                        *field = value;
                     }
                 }
             }
@@ -192,8 +192,8 @@ impl FeatureGates {
                 version,
             });
         }
-        if let Some(field) = gate.field {
-            *field(self) = value;
+        if let Some(field) = self.field(name) {
+            *field = value;
         }
         Ok(())
     }
@@ -205,7 +205,7 @@ impl FeatureGates {
         GATES
             .iter()
             .filter(|gate| gate.is_known_at(version))
-            .filter_map(|gate| Some((gate.name, *gate.field?(&mut self))))
+            .filter_map(|gate| Some((gate.name, *self.field(gate.name)?)))
             .collect()
     }
 
@@ -218,7 +218,7 @@ impl FeatureGates {
             .filter(|gate| gate.is_known_at(version))
             .map(|gate| {
                 let spec = gate.at(version);
-                let value = gate.field.map_or(spec.default, |field| *field(&mut self));
+                let value = self.field(gate.name).map_or(spec.default, |field| *field);
                 (gate.name, spec.stage.name(), value)
             })
             .collect()
@@ -263,6 +263,27 @@ impl FeatureGates {
     /// outside the budget. In earlier versions they use up the budget.
     pub fn replaces_unavailable_pods_outside_budget(self) -> bool {
         self.emulation_version >= V1_37
+    }
+
+    /// Returns the value of a gate; none for a gate locked in every version.
+    fn field(&mut self, name: &str) -> Option<&mut bool> {
+        Some(match name {
+            ATOMIC_FIFO => &mut self.atomic_fifo,
+            "ComponentFlagz" => &mut self.component_flagz,
+            "ComponentStatusz" => &mut self.component_statusz,
+            "ControllerManagerReleaseLeaderElectionLockOnExit" => {
+                &mut self.controller_manager_release_leader_election_lock_on_exit
+            }
+            "MaxUnavailableStatefulSet" => &mut self.max_unavailable_stateful_set,
+            "PreviewParallelScaleDownFirst" => &mut self.preview_parallel_scale_down_first,
+            STALE_CONSISTENCY => &mut self.stale_controller_consistency_stateful_set,
+            "StatefulSetRecreateStrategy" => &mut self.stateful_set_recreate_strategy,
+            "StatefulSetSemanticRevisionComparison" => {
+                &mut self.stateful_set_semantic_revision_comparison
+            }
+            "WatchListClient" => &mut self.watch_list_client,
+            _ => return None,
+        })
     }
 
     fn check(self) -> Result<(), FeatureGateError> {

@@ -16,20 +16,19 @@ pub use config::{
     ConfigError, JITTER_FACTOR, LEASE_DURATION_DEFAULT, LeaderElectionConfig,
     RENEW_DEADLINE_DEFAULT, RETRY_PERIOD_DEFAULT,
 };
-pub use elector::{ElectorParts, LeaderElector};
+pub use elector::{ElectorParts, Ended, LeaderElector, Lost};
 pub use health::LeaderHealth;
 pub use lock::{LeaseLock, LeaseName};
 pub use metrics::{LeaderElectionMetrics, NoopLeaderElectionMetrics};
 pub use record::LeaderElectionRecord;
-pub use run::{Ended, Lost};
 
+mod candidate;
 mod config;
 mod elector;
 mod health;
 mod lock;
 mod metrics;
 mod record;
-mod run;
 mod shared;
 
 #[cfg(test)]

@@ -9,10 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt as _;
-use http_body_util::combinators::UnsyncBoxBody;
 use kube::client::Body;
 use kube_apimachinery::json::Document;
-use tower::{BoxError, Service, ServiceExt as _, util::BoxCloneSyncService};
+use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::error::Error;
 use crate::fence::Fence;
@@ -20,11 +19,14 @@ use crate::not_processed::ResponseCut;
 use crate::resource::Resource;
 use api_health::{ApiHealthLog, Right};
 use call::{AtOnce, Call, object_target, transport_error};
+use reports::Reports;
 
 pub use list::{ListMetadata, ListStream};
 pub use options::{ListOptions, MediaType, PatchType, WatchOptions};
 pub use read_only::OnlyReads;
 pub(crate) use read_only::ReadOnlyLayer;
+pub use service::AnswerBody;
+pub(crate) use service::{RequestService, boxed_service, service_of};
 pub use watch::{JsonObject, WatchEvent, WatchObject, WatchStream};
 
 pub mod api_health;
@@ -34,7 +36,9 @@ mod list;
 pub mod metrics;
 mod options;
 mod read_only;
+mod reports;
 pub mod retry;
+mod service;
 pub mod timeout;
 pub mod unprocessed;
 mod watch;
@@ -42,6 +46,10 @@ mod watch;
 /// Default time limit from a response's first byte to its last. [`crate::rest::timeout`] limits the
 /// time until the first byte, and watches have their own limit.
 pub const BODY_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
+
+/// Time after which a pending request, retries included, is logged as unanswered. Shorter than the
+/// default response timeout, so a hanging server is logged before its first attempt times out.
+const UNANSWERED_MAX: Duration = Duration::from_secs(60);
 
 /// Sends requests for [`Resource`]s through a [`kube::Client`].
 ///
@@ -52,9 +60,7 @@ pub struct RestClient {
     service: RequestService,
     body_timeout: Duration,
     media_type: MediaType,
-    health: Arc<ApiHealthLog>,
-    fence: Option<Fence>,
-    at_once: Option<AtOnce>,
+    reports: Reports,
 }
 
 impl RestClient {
@@ -77,9 +83,7 @@ impl RestClient {
             service: boxed_service(service),
             body_timeout: BODY_TIMEOUT_DEFAULT,
             media_type: MediaType::Protobuf,
-            health: Arc::default(),
-            fence: None,
-            at_once: None,
+            reports: Reports::default(),
         }
     }
 
@@ -88,16 +92,15 @@ impl RestClient {
     /// sent again: the caller repeats the read first ([`Resends`](retry::Resends)).
     #[must_use]
     pub fn at_once(&self) -> Self {
-        Self {
-            at_once: Some(AtOnce),
-            ..self.clone()
-        }
+        let mut client = self.clone();
+        client.reports.at_once = Some(AtOnce);
+        client
     }
 
     /// Reports to this health log. By default a client shares a log only with its clones.
     #[must_use]
     pub fn with_api_health(mut self, health: Arc<ApiHealthLog>) -> Self {
-        self.health = health;
+        self.reports.health = health;
         self
     }
 
@@ -116,7 +119,7 @@ impl RestClient {
     /// Sets the fence inside the client's retry layer.
     #[must_use]
     pub(crate) fn with_fence(mut self, fence: Option<Fence>) -> Self {
-        self.fence = fence;
+        self.reports.fence = fence;
         self
     }
 
@@ -270,7 +273,8 @@ impl RestClient {
         let (response, action, right) = self.read_shard(&options.shard_selector, call).await?;
         Ok(ListStream::new(
             response.into_body(),
-            self.clone(),
+            self.body_timeout,
+            self.reports.clone(),
             action,
             right,
         ))
@@ -300,11 +304,13 @@ impl RestClient {
         shard_selector: &str,
         call: impl Fn(&str) -> Call<'a>,
     ) -> Result<(Response<AnswerBody>, String, Right), Error> {
-        if !shard_selector.is_empty() && !self.health.shards_are_rejected() {
+        if !shard_selector.is_empty() && !self.reports.health.shards_are_rejected() {
             let selected = call(shard_selector);
             let (action, right) = (selected.action(), selected.right());
             match self.send(selected, &action, &right).await {
-                Err(err) if err.rejects_shard_selector() => self.health.shards_rejected(&err),
+                Err(err) if err.rejects_shard_selector() => {
+                    self.reports.health.shards_rejected(&err);
+                }
                 sent => return sent.map(|response| (response, action, right)),
             }
         }
@@ -334,7 +340,7 @@ impl RestClient {
         let (action, right) = (call.action(), call.right());
         let response = self.send(call, &action, &right).await?;
         let body = self.read_body(response, &action).await;
-        let body = body.inspect_err(|err| self.failed(&right, err))?;
+        let body = body.inspect_err(|err| self.reports.failed(&right, err))?;
         Ok(Document::new(body.into()))
     }
 
@@ -366,27 +372,14 @@ impl RestClient {
         let sent = if let Ok(sent) = answered {
             sent
         } else {
-            self.health.unanswered(right, UNANSWERED_MAX);
+            self.reports.health.unanswered(right, UNANSWERED_MAX);
             sending.await
         };
         match &sent {
-            Ok(_) => self.health.succeeded(right),
-            Err(err) => self.failed(right, err),
+            Ok(_) => self.reports.health.succeeded(right),
+            Err(err) => self.reports.failed(right, err),
         }
         sent
-    }
-
-    /// Reports a failure to the health log, unless the request is sent again, or the fence may have
-    /// cut the connection: HTTP/2 hides the cause.
-    fn failed(&self, right: &Right, err: &Error) {
-        if err.rejects_shard_selector() {
-            return;
-        }
-        let is_closed = self.fence.as_ref().is_some_and(|it| it.check().is_err());
-        let is_sent_again = self.at_once.is_some() && err.resend_after().is_some();
-        if !(is_closed && err.is_transport() || is_sent_again) {
-            self.health.failed(right, err);
-        }
     }
 
     async fn send_unreported(
@@ -396,7 +389,7 @@ impl RestClient {
     ) -> Result<Response<AnswerBody>, Error> {
         let (method, resource, name) = (call.method.clone(), call.resource, call.name);
         let mut request = call.into_request(action)?;
-        if let Some(mark) = self.at_once {
+        if let Some(mark) = self.reports.at_once {
             request.extensions_mut().insert(mark);
         }
         let sent = self.service.clone().oneshot(request).await;
@@ -411,48 +404,6 @@ impl RestClient {
         let error = Error::from_response(code, &body, method.as_str(), group_resource, name);
         Err(error.with_retry_after(retry_after))
     }
-}
-
-/// Time after which a pending request, retries included, is logged as unanswered. Shorter than the
-/// default response timeout, so a hanging server is logged before its first attempt times out.
-const UNANSWERED_MAX: Duration = Duration::from_secs(60);
-
-/// The body of any response.
-pub type AnswerBody = UnsyncBoxBody<Bytes, BoxError>;
-
-/// A service that sends requests in the task of the caller, unlike a
-/// [`kube::Client`].
-pub(crate) type RequestService = BoxCloneSyncService<Request<Body>, Response<AnswerBody>, BoxError>;
-
-/// Hides the types of a service and of its responses' bodies.
-pub(crate) fn boxed_service<S, B>(service: S) -> RequestService
-where
-    S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
-    S: Clone + Send + Sync + 'static,
-    S::Future: Send + 'static,
-    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
-{
-    let boxed =
-        |response: Response<B>| response.map(|body| body.map_err(Into::into).boxed_unsync());
-    BoxCloneSyncService::new(service.map_response(boxed))
-}
-
-/// Returns a kube client as a service with the errors of its own service.
-pub(crate) fn service_of(
-    client: kube::Client,
-) -> impl Service<Request<Body>, Response = Response<Body>, Error = BoxError, Future: Send>
-+ Clone
-+ Send
-+ Sync {
-    tower::service_fn(move |request| {
-        let client = client.clone();
-        async move {
-            client.send(request).await.map_err(|err| match err {
-                kube::Error::Service(source) => source,
-                other => Box::new(other),
-            })
-        }
-    })
 }
 
 #[cfg(test)]

@@ -16,25 +16,30 @@ use crate::resource::Resource;
 use crate::rest::{MediaType, RestClient, WatchOptions, WatchStream};
 use crate::shard::Shard;
 
+pub use handler::EventHandler;
 pub use metrics::{
     InformerMetrics, InformerMetricsProvider, NoopInformerMetrics, NoopInformerMetricsProvider,
 };
 
 pub use relist::Relister;
 
+use apply::{Applier, Ended};
 use backoff::ListBackoff;
-use list::{Decoding, list_all};
+use list::list_all;
 use relist::Lists;
 use report::Reporter;
 use scope::Scope;
+use turn::Turn;
 
 mod apply;
 mod backoff;
+mod handler;
 mod list;
 mod metrics;
 mod relist;
 mod report;
 mod scope;
+mod turn;
 
 /// Minimum time that a server keeps a watch open, in seconds; each watch adds a random part.
 const WATCH_SECONDS_MIN: u32 = 290;
@@ -47,23 +52,6 @@ const WATCH_SILENCE_MAX: Duration = Duration::from_secs(120);
 const RESYNC_PERIOD_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 /// A watch that ends sooner than this without an event is reopened only after a delay.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
-
-/// Receives a cache's changes after they are stored. Calls are sequential and must not block.
-///
-/// Upstream: `cache.ResourceEventHandler`.
-pub trait EventHandler<K>: Send + Sync {
-    /// Called for a new object. `in_initial_list` is true for objects of the first list.
-    fn on_add(&self, object: &Arc<K>, in_initial_list: bool);
-    /// Called for a changed object, or for a resync (then both states are the same).
-    fn on_update(&self, old: &Arc<K>, new: &Arc<K>);
-    /// Called for a deleted object. If `final_state_unknown`, the watch missed the deletion, and
-    /// this is the last state seen. Later changes, and other objects of the same name, may have
-    /// been missed.
-    fn on_delete(&self, object: &Arc<K>, final_state_unknown: bool);
-    /// Called after a list other than the first, and after its changes: an object may have come and
-    /// gone without any other call. By default it does nothing.
-    fn on_relisted(&self) {}
-}
 
 /// Settings of an informer.
 #[derive(Debug, Clone)]
@@ -105,40 +93,23 @@ impl Default for InformerConfig {
 pub struct Informer<K> {
     client: RestClient,
     resource: Resource,
-    scope: Scope,
     page_size: u32,
     /// Preferred format of watches.
     preferred: MediaType,
     /// Format of the next watch.
     media_type: MediaType,
     resync: Option<Resync>,
-    indexer: Arc<Indexer<K>>,
-    shared_parts: Arc<SharedParts>,
-    handlers: Vec<Arc<dyn EventHandler<K>>>,
+    applier: Applier<K>,
     synced: watch::Sender<bool>,
     lists: Lists,
     rng: StdRng,
     backoff: ListBackoff,
-    reporter: Reporter,
-    metrics: Arc<dyn InformerMetrics>,
 }
 
 /// Schedule of resyncs.
 struct Resync {
     period: Duration,
     next: Instant,
-}
-
-/// The way a watch ended.
-enum Ended {
-    /// Closed normally. A watch without events may be broken.
-    Closed { events: usize },
-    /// Closed by the informer because of its silence.
-    Silent,
-    /// Failed; the watch can continue from the last version seen.
-    Broken(Error),
-    /// Failed; the last version seen has expired.
-    Lost(Error),
 }
 
 impl<K: CachedObject> Informer<K> {
@@ -163,39 +134,42 @@ impl<K: CachedObject> Informer<K> {
             resource,
             preferred,
             media_type: preferred,
-            scope: Scope {
-                namespace: config.namespace.clone(),
-                shard: config.shard,
-            },
             page_size: config.page_size,
             resync,
-            indexer: Arc::new(Indexer::new()),
-            shared_parts: Arc::clone(&config.shared_parts),
-            handlers: Vec::new(),
+            applier: Applier {
+                resource,
+                scope: Scope {
+                    namespace: config.namespace.clone(),
+                    shard: config.shard,
+                },
+                indexer: Arc::new(Indexer::new()),
+                shared_parts: Arc::clone(&config.shared_parts),
+                handlers: Vec::new(),
+                reporter: Reporter::new(resource.group_resource(), &config.namespace),
+                metrics: Arc::new(NoopInformerMetrics),
+            },
             synced: watch::Sender::new(false),
             lists: Lists::default(),
             rng,
             backoff: ListBackoff::default(),
-            reporter: Reporter::new(resource.group_resource(), &config.namespace),
-            metrics: Arc::new(NoopInformerMetrics),
         }
     }
 
     /// Reports to `metrics`.
     #[must_use]
     pub fn with_metrics(mut self, metrics: Arc<dyn InformerMetrics>) -> Self {
-        self.metrics = metrics;
+        self.applier.metrics = metrics;
         self
     }
 
     /// Returns the informer's cache.
     pub fn indexer(&self) -> Arc<Indexer<K>> {
-        Arc::clone(&self.indexer)
+        Arc::clone(&self.applier.indexer)
     }
 
     /// Adds a handler, called after those added before it.
     pub fn add_handler(&mut self, handler: Arc<dyn EventHandler<K>>) {
-        self.handlers.push(handler);
+        self.applier.handlers.push(handler);
     }
 
     /// Becomes true, permanently, when the handlers have seen the whole initial list.
@@ -219,14 +193,14 @@ impl<K: CachedObject> Informer<K> {
         loop {
             match self.list().await {
                 Ok(resource_version) => {
-                    self.reporter.recovered();
+                    self.applier.reporter.recovered();
                     let lists = self.lists.clone();
                     let watch = self.watch(resource_version);
                     if lists.run_until_wanted(watch).await.is_none() {
                         continue;
                     }
                 }
-                Err(err) => self.reporter.failed("list", &err),
+                Err(err) => self.applier.reporter.failed("list", &err),
             }
             self.pause().await;
         }
@@ -244,43 +218,18 @@ impl<K: CachedObject> Informer<K> {
         let list = list_all::<K>(
             &self.client,
             &self.resource,
-            &self.scope,
+            &self.applier.scope,
             self.page_size,
-            &self.decoding(),
+            &self.applier.decoding(),
         )
         .await?;
-        let start = Instant::now();
         let initial = !*self.synced.borrow();
-        let replaced =
-            self.indexer
-                .replace_all(list.objects, list.set_aside, &list.resource_version);
-        self.reporter
-            .set_aside_in_list(&self.indexer.all_set_aside());
-        self.count_set_aside();
-        let mut turn = Turn::default();
-        for (old, new) in &replaced.present {
-            let begun = Instant::now();
-            self.notify(|handler| match old {
-                Some(old) => handler.on_update(old, new),
-                None => handler.on_add(new, initial),
-            });
-            turn.record(begun).await;
-        }
-        for gone in &replaced.gone {
-            let begun = Instant::now();
-            self.notify(|handler| handler.on_delete(gone, true));
-            turn.record(begun).await;
-        }
-        self.processed(start, &list.resource_version);
+        let version = self.applier.apply_list(list, initial).await;
         if initial {
-            let objects = replaced.present.len();
-            tracing::debug!(resource = %self.resource.group_resource(), objects, "cache is filled");
             self.synced.send_replace(true);
-        } else {
-            self.notify(|handler| handler.on_relisted());
         }
         self.lists.made(wanted);
-        Ok(list.resource_version)
+        Ok(version)
     }
 
     /// Watches from a version until a new list is necessary.
@@ -296,7 +245,7 @@ impl<K: CachedObject> Informer<K> {
             };
             match ended {
                 Ended::Closed { events } => {
-                    self.reporter.recovered();
+                    self.applier.reporter.recovered();
                     if events > 0 || opened.elapsed() >= SHORT_WATCH {
                         continue;
                     }
@@ -310,13 +259,13 @@ impl<K: CachedObject> Informer<K> {
                     tracing::debug!(%resource, "a watch was silent for too long, reopening it");
                     continue;
                 }
-                Ended::Broken(err) => self.reporter.failed("watch", &err),
+                Ended::Broken(err) => self.applier.reporter.failed("watch", &err),
                 Ended::Lost(err) => {
                     if err.is_expired() {
                         let resource = self.resource.group_resource();
                         tracing::info!(%resource, error = %err, "listing again");
                     } else {
-                        self.reporter.failed("watch", &err);
+                        self.applier.reporter.failed("watch", &err);
                     }
                     return;
                 }
@@ -328,17 +277,17 @@ impl<K: CachedObject> Informer<K> {
     async fn watch_once(&mut self, resource_version: &mut String) -> Ended {
         let timeout_seconds = WATCH_SECONDS_MIN + self.rng.random_range(0..WATCH_SECONDS_SPREAD);
         let options = WatchOptions {
-            namespace: self.scope.namespace.clone(),
+            namespace: self.applier.scope.namespace.clone(),
             resource_version: resource_version.clone(),
             timeout_seconds,
             allow_bookmarks: true,
-            shard_selector: self.scope.shard_selector(),
+            shard_selector: self.applier.scope.shard_selector(),
             media_type: self.media_type,
         };
         let opening = self.client.watch(&self.resource, &options);
         match timeout(WATCH_SILENCE_MAX, opening).await {
             Ok(Ok(stream)) => {
-                self.metrics.in_step();
+                self.applier.metrics.in_step();
                 self.follow(stream, resource_version).await
             }
             Ok(Err(err)) if err.is_transport() || err.is_too_many_requests() => Ended::Broken(err),
@@ -361,7 +310,10 @@ impl<K: CachedObject> Informer<K> {
                 biased;
                 event = stream.next() => event,
                 () = until(next_resync) => {
-                    self.show_all_again().await;
+                    if let Some(resync) = &mut self.resync {
+                        resync.next = Instant::now() + resync.period;
+                    }
+                    self.applier.show_all_again().await;
                     continue;
                 }
                 () = sleep_until(heard + WATCH_SILENCE_MAX) => return Ended::Silent,
@@ -373,73 +325,12 @@ impl<K: CachedObject> Informer<K> {
             };
             let begun = Instant::now();
             heard = begun;
-            match self.apply_event(event, resource_version) {
+            match self.applier.apply_event(event, resource_version) {
                 ControlFlow::Continue(()) => events += 1,
                 ControlFlow::Break(ended) => return ended,
             }
-            self.reporter.recovered();
+            self.applier.reporter.recovered();
             turn.record(begun).await;
-        }
-    }
-
-    fn decoding(&self) -> Decoding<'_, K> {
-        Decoding {
-            parts: &self.shared_parts,
-            indexer: &self.indexer,
-        }
-    }
-
-    fn count_set_aside(&self) {
-        self.metrics.set_aside(self.indexer.set_aside_len());
-    }
-
-    fn processed(&self, start: Instant, version: &str) {
-        self.metrics.in_step();
-        self.metrics.processed(start.elapsed());
-        self.metrics.store_version(version);
-    }
-
-    /// Sends every object to the handlers as an update to itself.
-    async fn show_all_again(&mut self) {
-        if let Some(resync) = &mut self.resync {
-            resync.next = Instant::now() + resync.period;
-        }
-        let mut turn = Turn::default();
-        for object in self.indexer.list() {
-            let begun = Instant::now();
-            self.notify(|handler| handler.on_update(&object, &object));
-            turn.record(begun).await;
-        }
-    }
-
-    fn notify(&self, call: impl Fn(&dyn EventHandler<K>)) {
-        for handler in &self.handlers {
-            call(&**handler);
-        }
-    }
-}
-
-/// The informer's turn on its thread. An orphan's event searches all sets of its namespace, and
-/// other caches and workers must not wait for many of them.
-#[derive(Default)]
-struct Turn {
-    busy: Duration,
-    objects: usize,
-}
-
-impl Turn {
-    /// Maximum number of objects of a turn.
-    const OBJECTS_MAX: usize = 64;
-    /// Maximum time of work in a turn.
-    const BUSY_MAX: Duration = Duration::from_millis(1);
-
-    /// Counts an object and the work on it. Yields to other tasks at the end of the turn.
-    async fn record(&mut self, begun: Instant) {
-        self.objects += 1;
-        self.busy += begun.elapsed();
-        if self.objects >= Self::OBJECTS_MAX || self.busy >= Self::BUSY_MAX {
-            *self = Self::default();
-            tokio::task::yield_now().await;
         }
     }
 }

@@ -10,7 +10,8 @@ use kube::config::{
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::{ConfigError, one_line, proxy, server_url};
+use super::error::{ConfigError, one_line};
+use super::proxy;
 
 /// Reads the kubeconfig. A valid `master` overrides the file's address.
 pub(super) fn read(path: &Path, master: Option<&str>) -> Result<Config, ConfigError> {
@@ -160,4 +161,20 @@ fn authority_file(cluster: &Cluster) -> Option<PathBuf> {
     let file = cluster.certificate_authority.as_ref();
     file.filter(|file| !is_inline && !file.is_empty())
         .map(PathBuf::from)
+}
+
+/// Parses a server's URL, with a default scheme.
+pub(super) fn server_url(text: &str, scheme_default: &Scheme) -> Result<Uri, String> {
+    let url: Result<Uri, _> = if text.contains("://") {
+        text.parse()
+    } else {
+        format!("{scheme_default}://{text}").parse()
+    };
+    let url = url.map_err(|err| err.to_string())?;
+    let is_known = url.scheme() == Some(&Scheme::HTTPS) || url.scheme() == Some(&Scheme::HTTP);
+    if is_known && url.host().is_some_and(|host| !host.is_empty()) {
+        Ok(url)
+    } else {
+        Err("neither http:// nor https:// with a host".to_owned())
+    }
 }

@@ -8,6 +8,7 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::clock::FakeClock;
+use crate::error::Error;
 use crate::fake::CapturedLog;
 use crate::rest::WatchOptions;
 use crate::transport::ServiceAccountName;

@@ -1,7 +1,6 @@
 //! The known gates, version by version.
 
-use super::FeatureGates;
-use super::KubeVersion;
+use super::version::KubeVersion;
 
 /// Maturity of a gate; `AllAlpha` and `AllBeta` select by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +42,6 @@ pub(super) struct Gate {
     pub(super) name: &'static str,
     /// Sorted by version, oldest first.
     specs: &'static [Spec],
-    /// The field with its value; none for a gate locked in every version.
-    pub(super) field: Option<fn(&mut FeatureGates) -> &mut bool>,
 }
 
 impl Gate {
@@ -100,7 +97,6 @@ pub(super) const GATES: [Gate; 13] = [
     Gate {
         name: ATOMIC_FIFO,
         specs: &[Spec::new(36, Stage::Beta, true)],
-        field: Some(|gates| &mut gates.atomic_fifo),
     },
     Gate {
         name: "ComponentFlagz",
@@ -108,7 +104,6 @@ pub(super) const GATES: [Gate; 13] = [
             Spec::new(32, Stage::Alpha, false),
             Spec::new(36, Stage::Beta, true),
         ],
-        field: Some(|gates| &mut gates.component_flagz),
     },
     Gate {
         name: "ComponentStatusz",
@@ -116,12 +111,10 @@ pub(super) const GATES: [Gate; 13] = [
             Spec::new(32, Stage::Alpha, false),
             Spec::new(36, Stage::Beta, true),
         ],
-        field: Some(|gates| &mut gates.component_statusz),
     },
     Gate {
         name: "ControllerManagerReleaseLeaderElectionLockOnExit",
         specs: &[Spec::new(36, Stage::Alpha, false)],
-        field: Some(|gates| &mut gates.controller_manager_release_leader_election_lock_on_exit),
     },
     // This controller writes no lease candidates, so no other component may wait for them.
     Gate {
@@ -130,18 +123,15 @@ pub(super) const GATES: [Gate; 13] = [
             Spec::refused(31, Stage::Alpha),
             Spec::refused(33, Stage::Beta),
         ],
-        field: None,
     },
     // The informers always behave as these two gates require, in every emulated version.
     Gate {
         name: "InOrderInformers",
         specs: &[Spec::graduated(30)],
-        field: None,
     },
     Gate {
         name: "InformerResourceVersion",
         specs: &[Spec::graduated(30)],
-        field: None,
     },
     Gate {
         name: "MaxUnavailableStatefulSet",
@@ -150,28 +140,23 @@ pub(super) const GATES: [Gate; 13] = [
             Spec::new(35, Stage::Beta, false),
             Spec::new(37, Stage::Beta, true),
         ],
-        field: Some(|gates| &mut gates.max_unavailable_stateful_set),
     },
     Gate {
         name: "PreviewParallelScaleDownFirst",
         specs: &[Spec::new(37, Stage::Preview, false)],
-        field: Some(|gates| &mut gates.preview_parallel_scale_down_first),
     },
     Gate {
         name: STALE_CONSISTENCY,
         specs: &[Spec::new(36, Stage::Beta, true)],
-        field: Some(|gates| &mut gates.stale_controller_consistency_stateful_set),
     },
     Gate {
         name: "StatefulSetRecreateStrategy",
         specs: &[Spec::new(37, Stage::Alpha, false)],
-        field: Some(|gates| &mut gates.stateful_set_recreate_strategy),
     },
     // Upstream backdates it to 1.0, so that it is on in every emulated version.
     Gate {
         name: "StatefulSetSemanticRevisionComparison",
         specs: &[Spec::new(0, Stage::Beta, true)],
-        field: Some(|gates| &mut gates.stateful_set_semantic_revision_comparison),
     },
     Gate {
         name: "WatchListClient",
@@ -179,7 +164,6 @@ pub(super) const GATES: [Gate; 13] = [
             Spec::new(30, Stage::Beta, false),
             Spec::new(35, Stage::Beta, true),
         ],
-        field: Some(|gates| &mut gates.watch_list_client),
     },
 ];
 

@@ -1,19 +1,20 @@
-//! A single attempt to acquire or renew the lease.
+//! The election, from the first attempt to the end of the work.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
 
-use super::config::{ConfigError, LeaderElectionConfig};
+use super::candidate::{Candidate, Try};
+use super::config::{ConfigError, JITTER_FACTOR, LeaderElectionConfig};
 use super::health::LeaderHealth;
 use super::lock::LeaseLock;
 use super::metrics::LeaderElectionMetrics;
-use super::record::{LeaderElectionRecord, whole_micros};
-use super::shared::{Observed, Shared};
+use super::shared::Shared;
 use crate::backoff::Jitter;
 use crate::clock::{Clock, MonotonicClock};
-use crate::error::Error;
 use crate::fault_log::FaultLog;
 use crate::fence::Fence;
 
@@ -35,29 +36,46 @@ pub struct ElectorParts {
 ///
 /// Upstream: `LeaderElector`.
 pub struct LeaderElector {
-    pub(super) config: LeaderElectionConfig,
-    pub(super) lock: LeaseLock,
-    pub(super) jitter: Arc<dyn Jitter>,
-    pub(super) metrics: Arc<dyn LeaderElectionMetrics>,
-    pub(super) fence: Fence,
-    clock: Arc<dyn Clock>,
-    shared: Arc<Shared>,
-    /// The current failure, logged once.
-    failure: FaultLog<String>,
+    candidate: Candidate,
+    jitter: Arc<dyn Jitter>,
 }
 
-/// The result of an attempt.
+/// The result of an election.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Try {
-    /// This process now holds the lease.
-    Held,
-    /// The attempt failed, or its result is unknown.
-    Failed,
-    /// This process lost the lease to another holder.
+pub enum Ended<T> {
+    /// Cancelled before this process led.
+    NeverLed,
+    /// The lease was lost, and the work was dropped immediately.
+    Lost(Lost),
+    /// The work has ended with this result.
+    Finished(T),
+}
+
+/// The way the lease was lost. Formats as part of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lost {
+    /// The lease could not be renewed in time.
+    NotRenewed {
+        /// The time limit.
+        within: Duration,
+    },
+    /// Another process has taken the lease.
     Taken {
         /// The current holder; empty if it has released the lease.
         holder: String,
     },
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRenewed { within } => write!(f, "it could not be renewed within {within:?}"),
+            Self::Taken { holder } if holder.is_empty() => {
+                f.write_str("another process took and then released it")
+            }
+            Self::Taken { holder } => write!(f, "{holder:?} has taken it"),
+        }
+    }
 }
 
 impl LeaderElector {
@@ -86,199 +104,155 @@ impl LeaderElector {
             clock: Arc::clone(&monotonic),
             observed: Mutex::default(),
         };
-        Ok(Self {
+        let candidate = Candidate {
             config,
             lock,
-            jitter,
             metrics,
             fence: Fence::new(monotonic).with_transit_max(config.transit_max()),
             clock,
             shared: Arc::new(shared),
             failure: FaultLog::default(),
-        })
+        };
+        Ok(Self { candidate, jitter })
     }
 
     /// Returns the fence that allows writes while this elector leads.
     pub fn fence(&self) -> Fence {
-        self.fence.clone()
+        self.candidate.fence.clone()
     }
 
     /// Returns the health check of this elector.
     pub fn health(&self) -> LeaderHealth {
         LeaderHealth {
-            shared: Arc::clone(&self.shared),
+            shared: Arc::clone(&self.candidate.shared),
         }
     }
 
-    /// Makes one attempt to acquire or renew the lease.
+    /// Acquires the lease, then runs the work while it holds the lease. Losing the lease drops the
+    /// work, so every task that it spawns must end with it. After `cancelled` the work should end
+    /// by itself; the lease is kept until then.
     ///
-    /// Upstream: `tryAcquireOrRenew`.
-    pub(super) async fn try_acquire_or_renew(&mut self, leads: bool) -> Try {
-        let now = whole_micros(self.clock.now());
-        let mut record = LeaderElectionRecord {
-            holder_identity: self.lock.identity().to_owned(),
-            lease_duration_seconds: self.config.lease_duration_seconds(),
-            acquire_time: Some(now),
-            renew_time: Some(now),
-            leader_transitions: 0,
+    /// After a lost lease the process should exit: its caches may have missed the next leader's
+    /// writes.
+    ///
+    /// Upstream: `LeaderElector.Run`.
+    pub async fn run<T>(
+        mut self,
+        cancelled: &CancellationToken,
+        work: impl Future<Output = T>,
+    ) -> Ended<T> {
+        let lock = self.candidate.lock.at().clone();
+        let name = lock.name.clone();
+        tracing::info!(%lock, identity = self.candidate.lock.identity(), "attempting to acquire the leader lease");
+        if cancelled
+            .run_until_cancelled(self.acquire())
+            .await
+            .is_none()
+        {
+            return Ended::NeverLed;
+        }
+        self.candidate.lock.record_event("became leader");
+        self.candidate.metrics.master_status(&name, true);
+        tracing::info!(%lock, "successfully acquired the lease");
+        let fence = self.fence();
+        let ended = {
+            tokio::pin!(work);
+            tokio::select! {
+                biased;
+                lost = self.renew() => Ended::Lost(lost),
+                output = work => Ended::Finished(output),
+            }
         };
-
-        // A holder has seen the lease's current version, unless another client changed it.
-        let observed = self.shared.observed();
-        if self.is_ours(&observed) && self.is_valid(&observed) {
-            record.acquire_time = observed.record.acquire_time;
-            record.leader_transitions = observed.record.leader_transitions;
-            match self.update(&record).await {
-                Ok(()) => return Try::Held,
-                Err(error) => self.report("cannot renew the lease without reading it", &error),
+        fence.close();
+        self.candidate.metrics.master_status(&name, false);
+        match &ended {
+            Ended::Lost(lost) => tracing::error!(%lock, "failed to renew the lease: {lost}"),
+            Ended::Finished(_) if self.candidate.config.release_on_cancel => {
+                self.release_if_quiet().await;
             }
+            _ => {}
         }
-
-        let found = match self.lock.get().await {
-            Ok(found) => found,
-            Err(error) if error.is_not_found() => return self.create(&record).await,
-            Err(error) => {
-                self.report("error retrieving the lease", &error);
-                return Try::Failed;
-            }
-        };
-        let ours_until_now = leads.then_some(observed.record);
-        if found != self.shared.observed().record {
-            self.observe(found.clone());
-        }
-        let observed = self.shared.observed();
-        if self.is_ours(&observed) {
-            record.acquire_time = found.acquire_time;
-            record.leader_transitions = found.leader_transitions;
-            self.metrics.slowpath_exercised(&self.shared.name);
-        } else {
-            if let Some(ours) = ours_until_now
-                && (!found.holder_identity.is_empty()
-                    || found.leader_transitions != ours.leader_transitions)
-            {
-                let holder = found.holder_identity;
-                return Try::Taken { holder };
-            }
-            if !found.holder_identity.is_empty() && self.is_valid(&observed) {
-                self.failure.end();
-                tracing::debug!(lock = %self.lock.at(), holder = found.holder_identity,
-                    "lease is held and has not yet expired");
-                return Try::Failed;
-            }
-            record.leader_transitions = found.leader_transitions.saturating_add(1);
-        }
-        match self.update(&record).await {
-            Ok(()) => Try::Held,
-            Err(error) => {
-                self.report("failed to update the lease", &error);
-                Try::Failed
-            }
-        }
+        self.candidate.lock.record_event("stopped leading");
+        ended
     }
 
-    async fn create(&mut self, record: &LeaderElectionRecord) -> Try {
-        let begin = self.shared.clock.elapsed();
-        match self.lock.create(record).await {
-            Ok(()) => {
-                self.hold(record, begin);
-                Try::Held
-            }
-            Err(error) => {
-                self.report("error initially creating the lease", &error);
-                Try::Failed
-            }
-        }
-    }
-
-    async fn update(&mut self, record: &LeaderElectionRecord) -> Result<(), Error> {
-        let begin = self.shared.clock.elapsed();
-        self.lock.update(record).await?;
-        self.hold(record, begin);
-        Ok(())
-    }
-
-    /// Records that the server has stored this process's record. `begin` is the start of the
-    /// request.
-    fn hold(&mut self, record: &LeaderElectionRecord, begin: Duration) {
-        self.observe(record.clone());
-        self.fence.open_until(begin + self.config.write_window());
-        if self.failure.end().is_some() {
-            tracing::info!(lock = %self.lock.at(), "the lease can be written again");
-        }
-    }
-
-    /// Stores the record with the monotonic clock time at which it was seen.
+    /// Retries until this process holds the lease.
     ///
-    /// Upstream: `setObservedRecord`.
-    fn observe(&self, record: LeaderElectionRecord) {
-        let observed = &mut *self
-            .shared
-            .observed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let holder = &record.holder_identity;
-        if *holder != observed.record.holder_identity && *holder != self.shared.identity {
-            tracing::info!(lock = %self.lock.at(), holder, "the lease has another holder");
+    /// Upstream: `acquire`.
+    async fn acquire(&mut self) {
+        while self.candidate.try_acquire_or_renew(false).await != Try::Held {
+            let share = JITTER_FACTOR * self.jitter.fraction();
+            sleep(self.candidate.config.retry_period.mul_f64(1.0 + share)).await;
         }
-        observed.record = record;
-        observed.at = self.shared.clock.elapsed();
     }
 
-    fn is_ours(&self, observed: &Observed) -> bool {
-        observed.record.holder_identity == self.shared.identity
-    }
-
-    /// Returns true if the lease has not expired since its last seen change.
+    /// Renews the lease until it is lost.
     ///
-    /// Upstream: `isLeaseValid`.
-    fn is_valid(&self, observed: &Observed) -> bool {
-        let seconds = u64::try_from(observed.record.lease_duration_seconds).unwrap_or(0);
-        observed.at.saturating_add(Duration::from_secs(seconds)) > self.shared.clock.elapsed()
-    }
-
-    /// Logs a failure, as a warning if it differs from the last one. Skips failures that the API
-    /// health log has logged.
-    fn report(&mut self, what: &str, error: &Error) {
-        let text = format!("{what}: {error}");
-        // The timeout is the election's own, not the server's fault.
-        let is_logged = error.is_server_wide() && !matches!(error, Error::Timeout { .. });
-        // Conflicts are normal between rivals.
-        if error.is_conflict() || is_logged || !self.failure.begin(text.clone()) {
-            tracing::debug!(lock = %self.lock.at(), "{text}");
-            return;
-        }
-        tracing::warn!(lock = %self.lock.at(), "{text}");
-    }
-
-    /// Releases the lease, so that others need not wait until it expires. After a conflict, it reads
-    /// the lease again and retries every retry period: the last renewal may still have been on its
-    /// way. The caller limits the time.
-    ///
-    /// Upstream: `release`, of v1.37.
-    pub(super) async fn release(&mut self) -> Result<(), Error> {
+    /// Upstream: `renew`.
+    async fn renew(&mut self) -> Lost {
         loop {
-            match self.release_once().await {
-                Err(error) if error.is_conflict() => sleep(self.config.retry_period).await,
-                result => return result,
+            let within = self.candidate.config.renew_deadline;
+            let deadline = Instant::now() + within;
+            // Poll the deadline first: a renewal that completes at the deadline is too late.
+            let lost = tokio::select! {
+                biased;
+                () = sleep_until(deadline) => Some(Lost::NotRenewed { within }),
+                lost = self.renew_once() => lost,
+            };
+            if let Some(lost) = lost {
+                return lost;
+            }
+            tracing::trace!(lock = %self.candidate.lock.at(), "successfully renewed the lease");
+            sleep(self.candidate.config.retry_period).await;
+        }
+    }
+
+    /// Attempts immediately and then every retry period, until the lease is renewed or taken by a
+    /// rival.
+    async fn renew_once(&mut self) -> Option<Lost> {
+        let mut ticks = interval(self.candidate.config.retry_period);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            ticks.tick().await;
+            match self.candidate.try_acquire_or_renew(true).await {
+                Try::Held => return None,
+                Try::Failed => {}
+                Try::Taken { holder } => return Some(Lost::Taken { holder }),
             }
         }
     }
 
-    async fn release_once(&mut self) -> Result<(), Error> {
-        let found = self.lock.get().await?;
-        if found.holder_identity != self.shared.identity {
-            return Ok(());
+    /// Releases the lease, unless a write of this process may still take effect. In that case the
+    /// lease must expire, as after a crash during that write.
+    async fn release_if_quiet(&mut self) {
+        if self
+            .candidate
+            .fence
+            .is_quiet_for(self.candidate.config.lease_duration)
+        {
+            self.release_in_time().await;
+        } else {
+            tracing::info!(lock = %self.candidate.lock.at(), "letting the lease expire, because a write without a response, or with a 5xx, may still take effect");
         }
-        let now = whole_micros(self.clock.now());
-        let record = LeaderElectionRecord {
-            holder_identity: String::new(),
-            lease_duration_seconds: 1,
-            acquire_time: Some(now),
-            renew_time: Some(now),
-            leader_transitions: found.leader_transitions,
-        };
-        self.lock.update(&record).await?;
-        self.observe(record);
-        Ok(())
+    }
+
+    async fn release_in_time(&mut self) {
+        let within = self.candidate.config.renew_deadline;
+        match timeout(within, self.candidate.release()).await {
+            Ok(Ok(())) => tracing::info!(lock = %self.candidate.lock.at(), "released the lease"),
+            Ok(Err(error)) => {
+                tracing::warn!(lock = %self.candidate.lock.at(), "failed to release the lease: {error}");
+            }
+            Err(_) => {
+                tracing::warn!(lock = %self.candidate.lock.at(), "failed to release the lease within {within:?}");
+            }
+        }
+    }
+}
+
+impl Drop for LeaderElector {
+    /// A dropped election, with its work, no longer leads.
+    fn drop(&mut self) {
+        self.candidate.fence.close();
     }
 }

@@ -2,6 +2,8 @@
 
 mod items;
 
+use std::time::Duration;
+
 use http_body_util::BodyExt as _;
 use kube_apimachinery::json::Document;
 use serde::Deserialize;
@@ -10,7 +12,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::api_health::Right;
 use super::call::transport_error;
-use super::{AnswerBody, RestClient};
+use super::reports::Reports;
+use super::service::AnswerBody;
 use crate::error::Error;
 use items::Items;
 
@@ -21,7 +24,8 @@ pub struct ListStream {
     items: Items,
     bytes: usize,
     deadline: Instant,
-    client: RestClient,
+    body_timeout: Duration,
+    reports: Reports,
     action: String,
     right: Right,
 }
@@ -53,13 +57,20 @@ struct Metadata {
 }
 
 impl ListStream {
-    pub(super) fn new(body: AnswerBody, client: RestClient, action: String, right: Right) -> Self {
+    pub(super) fn new(
+        body: AnswerBody,
+        body_timeout: Duration,
+        reports: Reports,
+        action: String,
+        right: Right,
+    ) -> Self {
         Self {
             body,
             items: Items::default(),
             bytes: 0,
-            deadline: Instant::now() + client.body_timeout,
-            client,
+            deadline: Instant::now() + body_timeout,
+            body_timeout,
+            reports,
             action,
             right,
         }
@@ -81,10 +92,10 @@ impl ListStream {
                 Ok(Some(frame)) => frame.map_err(|err| transport_error(&self.action, err)),
                 Err(_) => Err(Error::Timeout {
                     action: self.action.clone(),
-                    after: self.client.body_timeout,
+                    after: self.body_timeout,
                 }),
             };
-            let frame = frame.inspect_err(|err| self.client.failed(&self.right, err))?;
+            let frame = frame.inspect_err(|err| self.reports.failed(&self.right, err))?;
             if let Ok(data) = frame.into_data() {
                 self.bytes += data.len();
                 self.items.push(data);

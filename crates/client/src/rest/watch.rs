@@ -16,7 +16,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::call::transport_error;
-use super::{AnswerBody, MediaType};
+use super::options::MediaType;
+use super::service::AnswerBody;
 use crate::error::{Error, Status};
 
 /// Maximum length of an event, in bytes. API servers store objects of up to 1.5 MiB by default. The

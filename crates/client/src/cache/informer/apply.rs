@@ -1,4 +1,4 @@
-//! Applies watch events to the cache and calls the handlers.
+//! Applies lists and watch events to the cache, and calls the handlers.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -7,10 +7,28 @@ use kube_apimachinery::protobuf::WireError;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::{Ended, Informer, list};
-use crate::cache::indexer::{CachedObject, SetAside};
+use super::handler::EventHandler;
+use super::list::{self, Decoding, List};
+use super::metrics::InformerMetrics;
+use super::report::Reporter;
+use super::scope::Scope;
+use super::turn::Turn;
+use crate::cache::indexer::{CachedObject, Indexer, SetAside, SharedParts};
 use crate::error::Error;
+use crate::resource::Resource;
 use crate::rest::{JsonObject, WatchEvent, WatchObject};
+
+/// The way a watch ended.
+pub(super) enum Ended {
+    /// Closed normally. A watch without events may be broken.
+    Closed { events: usize },
+    /// Closed by the informer because of its silence.
+    Silent,
+    /// Failed; the watch can continue from the last version seen.
+    Broken(Error),
+    /// Failed; the last version seen has expired.
+    Lost(Error),
+}
 
 /// The object of a watch event.
 enum Read<K> {
@@ -21,7 +39,84 @@ enum Read<K> {
     Nameless,
 }
 
-impl<K: CachedObject> Informer<K> {
+/// The cache of an informer, with its handlers.
+pub(super) struct Applier<K> {
+    pub(super) resource: Resource,
+    pub(super) scope: Scope,
+    pub(super) indexer: Arc<Indexer<K>>,
+    pub(super) shared_parts: Arc<SharedParts>,
+    pub(super) handlers: Vec<Arc<dyn EventHandler<K>>>,
+    pub(super) reporter: Reporter,
+    pub(super) metrics: Arc<dyn InformerMetrics>,
+}
+
+impl<K: CachedObject> Applier<K> {
+    /// Replaces the cache's content and calls the handlers. Returns the list's version.
+    pub(super) async fn apply_list(&mut self, list: List<K>, initial: bool) -> String {
+        let start = Instant::now();
+        let replaced =
+            self.indexer
+                .replace_all(list.objects, list.set_aside, &list.resource_version);
+        self.reporter
+            .set_aside_in_list(&self.indexer.all_set_aside());
+        self.count_set_aside();
+        let mut turn = Turn::default();
+        for (old, new) in &replaced.present {
+            let begun = Instant::now();
+            self.notify(|handler| match old {
+                Some(old) => handler.on_update(old, new),
+                None => handler.on_add(new, initial),
+            });
+            turn.record(begun).await;
+        }
+        for gone in &replaced.gone {
+            let begun = Instant::now();
+            self.notify(|handler| handler.on_delete(gone, true));
+            turn.record(begun).await;
+        }
+        self.processed(start, &list.resource_version);
+        if initial {
+            let objects = replaced.present.len();
+            tracing::debug!(resource = %self.resource.group_resource(), objects, "cache is filled");
+        } else {
+            self.notify(|handler| handler.on_relisted());
+        }
+        list.resource_version
+    }
+
+    /// Sends every object to the handlers as an update to itself.
+    pub(super) async fn show_all_again(&self) {
+        let mut turn = Turn::default();
+        for object in self.indexer.list() {
+            let begun = Instant::now();
+            self.notify(|handler| handler.on_update(&object, &object));
+            turn.record(begun).await;
+        }
+    }
+
+    fn notify(&self, call: impl Fn(&dyn EventHandler<K>)) {
+        for handler in &self.handlers {
+            call(&**handler);
+        }
+    }
+
+    pub(super) fn decoding(&self) -> Decoding<'_, K> {
+        Decoding {
+            parts: &self.shared_parts,
+            indexer: &self.indexer,
+        }
+    }
+
+    fn count_set_aside(&self) {
+        self.metrics.set_aside(self.indexer.set_aside_len());
+    }
+
+    fn processed(&self, start: Instant, version: &str) {
+        self.metrics.in_step();
+        self.metrics.processed(start.elapsed());
+        self.metrics.store_version(version);
+    }
+
     /// Applies one event to the cache, calls the handlers, and moves the watch position to its
     /// version.
     pub(super) fn apply_event(

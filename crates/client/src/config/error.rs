@@ -1,0 +1,96 @@
+//! The reasons that a client can't be built.
+
+use std::path::PathBuf;
+
+use http::Uri;
+use kube::config::InClusterError;
+use tower::BoxError;
+
+use crate::error::Error;
+
+/// The reason that a client can't be built.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The kubeconfig is missing or unreadable.
+    #[error("cannot read the kubeconfig {}: {source}; check --kubeconfig", .path.display())]
+    ReadFile {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The kubeconfig is invalid.
+    #[error("cannot use the kubeconfig {}: {problem}", .path.display())]
+    BadFile {
+        /// The file.
+        path: PathBuf,
+        /// The problem, in one line without credentials.
+        problem: String,
+    },
+    /// The address is not a URL.
+    #[error("--master {master:?} is not a URL: {problem}")]
+    BadMaster {
+        /// The given address.
+        master: String,
+        /// The problem.
+        problem: String,
+    },
+    /// The environment names an invalid proxy.
+    #[error("cannot use the proxy of the environment: {problem}; check HTTPS_PROXY")]
+    BadProxy {
+        /// The problem, in one line without the password.
+        problem: String,
+    },
+    /// There is neither a kubeconfig nor a service account.
+    #[error(
+        "no --kubeconfig, no --master, and not in a cluster: {}; give one of the flags",
+        one_line(.source)
+    )]
+    NotInCluster {
+        /// The missing file or variable.
+        #[source]
+        source: Box<InClusterError>,
+    },
+    /// The user agent contains characters that a header can't.
+    #[error("the user agent {0:?} cannot be sent in a header")]
+    BadUserAgent(String),
+    /// The credentials or certificates are invalid.
+    #[error("cannot set up the connection to {server}: {}", one_line(.source.as_ref()))]
+    Connection {
+        /// The address of the API server.
+        server: Uri,
+        /// The problem.
+        #[source]
+        source: BoxError,
+    },
+    /// The server did not respond.
+    #[error("cannot reach the API server at {server}: {source}")]
+    Unreachable {
+        /// The address of the API server.
+        server: Uri,
+        /// The failed request's error.
+        #[source]
+        source: Box<Error>,
+    },
+    /// The server rejected the credentials.
+    #[error(
+        "the API server at {server} rejects the credentials: {source}; \
+         check the token or client certificate"
+    )]
+    Unauthorized {
+        /// The address of the API server.
+        server: Uri,
+        /// The server's response.
+        #[source]
+        source: Box<Error>,
+    },
+}
+
+/// Returns an error in one line; some parsers quote the text around a mistake.
+pub(super) fn one_line(err: &dyn std::error::Error) -> String {
+    err.to_string()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
