@@ -5,14 +5,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kube_apimachinery::labels::Labels;
 use kube_apimachinery::object_key::ObjectKey;
-use kube_apimachinery::owner_reference::{OwnerReference, controller_of};
+use kube_apimachinery::owner_reference::OwnerReference;
 use kube_apimachinery::pod::{PodPhase, Readiness};
-use serde::Deserialize;
-use statefulset_client::cache::indexer::{CachedObject, FromProtobuf, IndexKey, SharedParts};
 
-use crate::decode::{RawMeta, null_managed_fields, or_default, time};
-use crate::index::{controller_index_key, orphan_pods_index_key};
-
+mod cached;
+mod json;
 mod name;
 mod protobuf;
 
@@ -118,128 +115,10 @@ impl Pod {
     }
 }
 
-#[derive(Deserialize)]
-struct RawPod {
-    metadata: RawMeta,
-    #[serde(default, deserialize_with = "or_default")]
-    spec: RawSpec,
-    #[serde(default, deserialize_with = "or_default")]
-    status: RawStatus,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct RawSpec {
-    #[serde(deserialize_with = "or_default")]
-    volumes: Vec<RawVolume>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct RawVolume {
-    name: Box<str>,
-    persistent_volume_claim: Option<RawClaimSource>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct RawClaimSource {
-    claim_name: Box<str>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct RawStatus {
-    phase: PodPhase,
-    #[serde(deserialize_with = "or_default")]
-    conditions: Vec<RawCondition>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct RawCondition {
-    #[serde(rename = "type")]
-    condition_type: String,
-    status: String,
-    #[serde(deserialize_with = "time")]
-    last_transition_time: Option<Timestamp>,
-}
-
-impl From<RawPod> for Pod {
-    fn from(raw: RawPod) -> Self {
-        let ready = raw
-            .status
-            .conditions
-            .iter()
-            .find(|c| c.condition_type == "Ready");
-        let claim_volumes = raw.spec.volumes.into_iter().filter_map(|volume| {
-            let claim_name = volume.persistent_volume_claim?.claim_name;
-            Some(ClaimVolume {
-                name: volume.name,
-                claim_name,
-            })
-        });
-        Self {
-            controller: controller_of(&raw.metadata.owner_references)
-                .cloned()
-                .map(Arc::new),
-            name: raw.metadata.name.into(),
-            namespace: raw.metadata.namespace,
-            uid: raw.metadata.uid,
-            resource_version: raw.metadata.resource_version,
-            labels: raw.metadata.labels,
-            deletion_timestamp: raw.metadata.deletion_timestamp,
-            claim_volumes: claim_volumes.collect(),
-            phase: raw.status.phase,
-            readiness: ready.map_or_else(Readiness::default, |condition| Readiness {
-                ready: condition.status == "True",
-                last_transition_time: condition.last_transition_time,
-            }),
-        }
-    }
-}
-
-impl CachedObject for Pod {
-    fn namespace(&self) -> &str {
-        &self.namespace
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn uid(&self) -> &str {
-        &self.uid
-    }
-
-    fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-
-    const FROM_PROTOBUF: Option<FromProtobuf<Self>> = Some(protobuf::decode);
-
-    fn decode(json: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str::<RawPod>(&null_managed_fields(json)).map(Self::from)
-    }
-
-    fn share_parts(&mut self, parts: &SharedParts) {
-        if let Some(owner) = &mut self.controller {
-            parts.owners.share(owner);
-        }
-    }
-
-    fn index_values(&self, out: &mut Vec<IndexKey>) {
-        // By its controller, or else by the name of the set that could adopt it.
-        let set = self.name.parent_name_and_ordinal();
-        out.extend(match self.controller.as_deref() {
-            Some(owner) => Some(controller_index_key(&self.namespace, Some(owner))),
-            None => set.map(|(set, _)| orphan_pods_index_key(&self.namespace, set)),
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use statefulset_client::cache::indexer::CachedObject as _;
+
     use super::*;
     use crate::testing::builders;
 

@@ -1,8 +1,9 @@
 //! StatefulSets as cached: a typed view and the server's text.
 
+mod claim_template;
 mod conditions;
 mod convert;
-mod memo;
+mod members;
 mod part;
 mod selector;
 mod spec;
@@ -26,15 +27,16 @@ use statefulset_client::recorder::ObjectReference;
 
 use crate::decode::{RawMeta, null_managed_fields, or_default, without_managed_fields};
 
+pub use claim_template::ClaimTemplate;
 pub use conditions::{Condition, Conditions, RecreateProgress};
-pub use memo::{AppliedRevision, TemplateMemo};
+pub use members::TemplateMembers;
 pub use selector::SetSelector;
 pub use spec::{
     ClaimRetentionPolicy, ClaimRetentionPolicyType, PodManagementPolicy, RollingUpdate,
     StatefulSetSpec, UpdateStrategy, UpdateStrategyType,
 };
 pub use status::StatefulSetStatus;
-pub use template::{ClaimTemplate, PodTemplate, TemplateMembers};
+pub use template::{AppliedRevision, PodTemplate, TemplateMemo};
 
 /// The controller's kind.
 pub const KIND: &str = "StatefulSet";
@@ -152,6 +154,20 @@ impl StatefulSet {
     pub fn with_template(&self, template: PodTemplate) -> Self {
         let mut set = self.clone();
         set.spec.template = template;
+        set
+    }
+
+    /// Returns the set with a revision's parts.
+    #[must_use]
+    pub fn with_revision(&self, applied: &AppliedRevision) -> Self {
+        let Some(template) = &applied.template else {
+            return self.clone();
+        };
+        let mut set = self.with_template(template.clone());
+        if applied.replaces_strategy {
+            // The revision keeps no update strategy, so no sync creates its pods.
+            set.spec.update_strategy = UpdateStrategy::default();
+        }
         set
     }
 }

@@ -32,7 +32,7 @@ pub fn apply_revision(
 ) -> Result<StatefulSet, Error> {
     let memo = set.spec.template.memo();
     let applied = memo.applied(revision, || applied_revision(set, revision))?;
-    Ok(applied.on(set))
+    Ok(set.with_revision(&applied))
 }
 
 /// Returns the parts of the set that the revision replaces. They depend on the set's template alone.

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use statefulset_client::cache::indexer::SharedText;
 
+use super::claim_template::ClaimTemplate;
 use super::selector::SetSelector;
-use super::template::{ClaimTemplate, PodTemplate};
+use super::template::PodTemplate;
 use crate::decode::or_default;
 
 /// Replicas of a set without the member; API defaulting normally sets it.
