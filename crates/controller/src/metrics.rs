@@ -1,39 +1,14 @@
 //! Metrics of the controller and its sets.
 
-use std::sync::Arc;
-
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_client::cache::informer::{InformerMetricsProvider, NoopInformerMetricsProvider};
-use statefulset_client::workqueue::{NoopQueueMetrics, QueueMetrics};
 use statefulset_controller_util::consistency::{Caches, StaleCache, TrackedResource};
 use statefulset_controller_util::stateful_set::PodManagementPolicy;
 
 #[cfg(feature = "prometheus")]
 pub mod prometheus;
+mod receivers;
 
-/// Receivers of a controller's measurements. The default discards them.
-#[derive(Clone)]
-pub struct ControllerMetrics {
-    /// Metrics of the queue, which is named [`QUEUE_NAME`].
-    pub queue: Arc<dyn QueueMetrics>,
-    /// Metrics of the four caches.
-    pub informers: Arc<dyn InformerMetricsProvider>,
-    /// Metrics of the sets.
-    pub sets: Arc<dyn SetMetrics>,
-}
-
-/// Name of the controller's queue, as in upstream's metrics.
-pub const QUEUE_NAME: &str = "statefulset";
-
-impl Default for ControllerMetrics {
-    fn default() -> Self {
-        Self {
-            queue: Arc::new(NoopQueueMetrics),
-            informers: Arc::new(NoopInformerMetricsProvider),
-            sets: Arc::new(NoopSetMetrics),
-        }
-    }
-}
+pub use receivers::{ControllerMetrics, QUEUE_NAME};
 
 /// Receives the measurements of sets. By default every method does nothing.
 ///

@@ -4,6 +4,7 @@
 
 mod builder;
 mod claim_waits;
+mod connection;
 mod handlers;
 mod resolve;
 mod sync;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::cache::informer::Relister;
-use statefulset_client::leaderelection::{Ended, LeaderElector, LeaderHealth};
+use statefulset_client::leaderelection::{Ended, LeaderElector};
 use statefulset_client::recorder::EventSink;
 use statefulset_client::rest::RestClient;
 use statefulset_client::workqueue::WorkQueue;
@@ -28,10 +29,10 @@ use crate::error::{Error, RunError};
 use crate::informers::{HasSynced, Informers};
 use crate::tasks::{join_all, unless_panicked};
 pub use builder::{
-    BuildError, Builder, CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, LeaderElection,
-    RESYNC_PERIOD_DEFAULT,
+    Builder, CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, RESYNC_PERIOD_DEFAULT, StatefulSetController,
 };
 use claim_waits::{ClaimsBeingDeleted, awaited_claims};
+pub use connection::{BuildError, LeaderElection};
 pub use handlers::PodHandler;
 pub(crate) use handlers::{ClaimHandler, SetHandler};
 #[cfg(test)]
@@ -60,14 +61,8 @@ struct Events {
     seed: u64,
 }
 
-/// The StatefulSet controller. Created by [`Self::builder`].
-///
-/// # Caveats
-///
-/// Two controllers on one cluster conflict: run one, or elect a leader.
-///
-/// Upstream: `StatefulSetController`.
-pub struct StatefulSetController {
+/// The parts of a controller, which run together.
+struct ControllerParts {
     /// The informers that stop with the controller; `None` if the caller runs them.
     informers: Option<Informers>,
     events: Option<Events>,
@@ -80,45 +75,7 @@ pub struct StatefulSetController {
     concurrent_syncs: NonZeroUsize,
 }
 
-impl StatefulSetController {
-    /// Returns a builder with upstream's defaults for the cluster of this configuration:
-    ///
-    /// ```no_run
-    /// # use statefulset_controller::StatefulSetController;
-    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-    /// let config = kube::Config::infer().await?;
-    /// let shutdown = async { drop(tokio::signal::ctrl_c().await) };
-    /// StatefulSetController::builder(config).build()?.run(shutdown).await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Informers, writes and the lease have separate connections: HTTP/2 with pings, renewed
-    /// credentials, no retries besides the controller's, and a fence that also checks the bytes of a
-    /// request that already waits for its connection.
-    pub fn builder(config: kube::Config) -> Builder {
-        Builder::new(config)
-    }
-
-    /// Returns a builder for a kube client with its own transport, such as that of a test server in
-    /// this process. Prefer [`Self::builder`].
-    ///
-    /// # Caveats
-    ///
-    /// The fence checks a request only before it is sent. Disable the retries of a client that kube
-    /// makes (`default_retry`): they come after the fence, and would repeat a write after the lease is
-    /// lost.
-    pub fn builder_with_kube_client(client: kube::Client) -> Builder {
-        Builder::with_kube_client(client)
-    }
-
-    /// Returns a builder for ready-made clients: one lists and watches, one reads live and writes.
-    /// Limits, metrics and fence are the clients' own settings, so [`Builder::build`] refuses
-    /// [`Builder::client_options`] and [`Builder::leader_election`].
-    pub fn builder_with_clients(informers: RestClient, writes: RestClient) -> Builder {
-        Builder::with_clients(informers, writes)
-    }
-
+impl ControllerParts {
     fn new(
         parts: SyncerParts,
         queue: WorkQueue<ObjectKey>,
@@ -150,30 +107,8 @@ impl StatefulSetController {
         }
     }
 
-    /// Returns a check for filled caches, also valid while the controller runs.
-    pub fn has_synced(&self) -> HasSynced {
-        self.synced.clone()
-    }
-
-    /// Returns a check that this process leads and renews its lease; `None` without an election.
-    pub fn leader_health(&self) -> Option<LeaderHealth> {
-        self.elector.as_ref().map(LeaderElector::health)
-    }
-
-    /// Runs until `shutdown` completes: waits for the lease, fills the caches, then syncs. At
-    /// shutdown it finishes the running syncs, sends queued events for at most three seconds, drops
-    /// queued sets, and keeps the lease meanwhile.
-    ///
-    /// Lists again for caches that are already filled, so that no sync decides on a cache older than
-    /// an earlier leader's writes. Dropping the future stops everything at the next await point.
-    ///
-    /// # Errors
-    ///
-    /// The lease was lost, shared informers stopped, the shutdown timed out, or a task panicked. A
-    /// panic in a sync is only that set's error.
-    ///
-    /// Upstream: `Run`.
-    pub async fn run(mut self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
+    /// Runs until `shutdown` completes.
+    async fn run(mut self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let stop = CancellationToken::new();
         let elector = self.elector.take();
         let work = Box::pin(self.run_with_events(stop.clone()));

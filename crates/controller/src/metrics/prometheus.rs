@@ -7,11 +7,11 @@ use kube_apimachinery::object_key::ObjectKey;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Gauge, LabelPair, Metric, MetricFamily, MetricType};
 use prometheus::{Error, IntCounter, IntCounterVec, Opts, Registry};
-use statefulset_client::metrics::{InformerFamilies, WorkqueueFamilies, register};
+use statefulset_client::metrics::register;
 use statefulset_controller_util::consistency::TrackedResource;
 use statefulset_controller_util::stateful_set::PodManagementPolicy;
 
-use super::{ControllerMetrics, QUEUE_NAME, SetMetrics, ShadowMetrics, Unavailability, Verdict};
+use super::{SetMetrics, ShadowMetrics, Unavailability, Verdict};
 
 #[cfg(test)]
 mod tests;
@@ -47,43 +47,6 @@ impl Default for Options {
             program: "kube-controller-manager".to_owned(),
             stale_sync_skips: false,
         }
-    }
-}
-
-impl ControllerMetrics {
-    /// Adds the metric families of sets, queue and caches to a registry and returns the metrics.
-    ///
-    /// # Errors
-    ///
-    /// The registry already has one of the families, which the error names. If the queues or
-    /// informers of other controllers use the same family names, share their families: build this
-    /// type from the values that [`WorkqueueFamilies`], [`InformerFamilies`] and [`SetFamilies`]
-    /// return.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use statefulset_controller::metrics::{ControllerMetrics, prometheus::Options};
-    ///
-    /// let registry = prometheus::Registry::new();
-    /// let options = Options {
-    ///     program: "my-manager".to_owned(),
-    ///     ..Options::default()
-    /// };
-    /// let metrics = ControllerMetrics::register(&registry, &options)?;
-    /// // Passed to `Builder::metrics`.
-    /// # drop(metrics);
-    /// # Ok::<(), prometheus::Error>(())
-    /// ```
-    pub fn register(registry: &Registry, options: &Options) -> Result<Self, Error> {
-        let queues = WorkqueueFamilies::register(registry)?;
-        let informers = InformerFamilies::register(registry, &options.program)?;
-        let sets = SetFamilies::register(registry, options.stale_sync_skips)?;
-        Ok(Self {
-            queue: queues.queue(QUEUE_NAME),
-            informers: Arc::new(informers),
-            sets: Arc::new(sets),
-        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Construction of a controller, with upstream's defaults.
+//! The controller as its users see it, and its construction with upstream's defaults.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::num::NonZeroUsize;
@@ -6,21 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use statefulset_client::backoff::SeededJitter;
-use statefulset_client::clock::{BootClock, Clock, MonotonicClock, SystemClock};
-use statefulset_client::config::{self, ClientOptions};
+use statefulset_client::clock::{Clock, SystemClock};
+use statefulset_client::config::ClientOptions;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::fence::Fence;
-use statefulset_client::leaderelection::{
-    ConfigError, ElectorParts, LeaderElectionConfig, LeaderElectionMetrics, LeaderElector,
-    LeaseLock, LeaseName, NoopLeaderElectionMetrics,
-};
+use statefulset_client::leaderelection::{ElectorParts, LeaderElector, LeaderHealth, LeaseLock};
 use statefulset_client::recorder::{BroadcastRecorder, EventRecorder, NoopRecorder};
 use statefulset_client::rest::RestClient;
 use statefulset_client::shard::Shard;
 use statefulset_client::workqueue::{RateLimiter, WorkQueue};
 
-use super::{Events, StatefulSetController, SyncerParts};
-use crate::informers::{InformerSettings, Informers};
+use super::connection::{BuildError, Connection, LeaderElection};
+use super::{ControllerParts, Events, SyncerParts};
+use crate::error::RunError;
+use crate::informers::{HasSynced, InformerSettings, Informers};
 use crate::metrics::ControllerMetrics;
 
 /// Default number of sets that are synced in parallel.
@@ -36,68 +35,83 @@ pub const RESYNC_PERIOD_DEFAULT: Duration = Duration::from_secs(12 * 60 * 60);
 /// Component name in the built-in controller's events.
 const COMPONENT: &str = "statefulset-controller";
 
-/// A leader election for the controller only. The process must exit when the lease is lost.
-#[derive(Clone)]
-pub struct LeaderElection {
-    /// The lease.
-    pub lease: LeaseName,
-    /// Unique name of this process among the candidates.
-    pub identity: String,
-    /// Durations of the election.
-    pub config: LeaderElectionConfig,
-    /// Clock for the lease's expiry and the fence's deadline.
-    pub monotonic: Arc<dyn MonotonicClock>,
-    /// Receives the election's measurements.
-    pub metrics: Arc<dyn LeaderElectionMetrics>,
-}
+/// The StatefulSet controller. Created by [`Self::builder`].
+///
+/// # Caveats
+///
+/// Two controllers on one cluster conflict: run one, or elect a leader.
+///
+/// Upstream: `StatefulSetController`.
+pub struct StatefulSetController(ControllerParts);
 
-impl LeaderElection {
-    /// Creates an election with upstream's durations and without metrics.
-    pub fn new(lease: LeaseName, identity: impl Into<String>) -> Self {
-        Self {
-            lease,
-            identity: identity.into(),
-            config: LeaderElectionConfig::default(),
-            monotonic: Arc::new(BootClock),
-            metrics: Arc::new(NoopLeaderElectionMetrics),
-        }
+impl StatefulSetController {
+    /// Returns a builder with upstream's defaults for the cluster of this configuration:
+    ///
+    /// ```no_run
+    /// # use statefulset_controller::StatefulSetController;
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// let config = kube::Config::infer().await?;
+    /// let shutdown = async { drop(tokio::signal::ctrl_c().await) };
+    /// StatefulSetController::builder(config).build()?.run(shutdown).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Informers, writes and the lease have separate connections: HTTP/2 with pings, renewed
+    /// credentials, no retries besides the controller's, and a fence that also checks the bytes of a
+    /// request that already waits for its connection.
+    pub fn builder(config: kube::Config) -> Builder {
+        Builder::new(config)
     }
-}
 
-/// An invalid setting of a [`Builder`].
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// The durations or the identity of the election are invalid.
-    #[error("invalid leader election: {0}")]
-    LeaderElection(#[from] ConfigError),
-    /// The configuration doesn't give a client.
-    #[error("{0}")]
-    Client(#[from] config::ConfigError),
-    /// Ready-made clients can't be fenced.
-    #[error(
-        "leader election can't fence ready-made clients; build the controller from a kube::Config, \
-         or fence the client that writes with your own election"
-    )]
-    ElectionOfReadyClients,
-    /// Ready-made clients have their own options.
-    #[error(
-        "client options don't apply to ready-made clients; set them where the clients are made, or \
-         build the controller from a kube::Config"
-    )]
-    OptionsOfReadyClients,
-}
+    /// Returns a builder for a kube client with its own transport, such as that of a test server in
+    /// this process. Prefer [`Self::builder`].
+    ///
+    /// # Caveats
+    ///
+    /// The fence checks a request only before it is sent. Disable the retries of a client that kube
+    /// makes (`default_retry`): they come after the fence, and would repeat a write after the lease is
+    /// lost.
+    pub fn builder_with_kube_client(client: kube::Client) -> Builder {
+        Builder::with_kube_client(client)
+    }
 
-/// Connection to the API server.
-enum Connection {
-    /// Informers, writes and the lease each get a client with its own connections and limits.
-    Config(Box<kube::Config>),
-    /// The three share the connections of one client, each with its own limits.
-    Kube(kube::Client),
-    /// Ready-made clients.
-    Ready {
-        informers: RestClient,
-        writes: RestClient,
-    },
+    /// Returns a builder for ready-made clients: one lists and watches, one reads live and writes.
+    /// Limits, metrics and fence are the clients' own settings, so [`Builder::build`] refuses
+    /// [`Builder::client_options`] and [`Builder::leader_election`].
+    pub fn builder_with_clients(informers: RestClient, writes: RestClient) -> Builder {
+        Builder::with_clients(informers, writes)
+    }
+
+    /// Returns a check for filled caches, also valid while the controller runs.
+    pub fn has_synced(&self) -> HasSynced {
+        self.0.synced.clone()
+    }
+
+    /// Returns a check that this process leads and renews its lease; `None` without an election.
+    pub fn leader_health(&self) -> Option<LeaderHealth> {
+        self.0.elector.as_ref().map(LeaderElector::health)
+    }
+
+    /// Runs until `shutdown` completes: waits for the lease, fills the caches, then syncs. At
+    /// shutdown it finishes the running syncs, sends queued events for at most three seconds, drops
+    /// queued sets, and keeps the lease meanwhile.
+    ///
+    /// Lists again for caches that are already filled, so that no sync decides on a cache older than
+    /// an earlier leader's writes. Dropping the future stops everything at the next await point.
+    ///
+    /// # Errors
+    ///
+    /// The lease was lost, shared informers stopped, the shutdown timed out, or a task panicked. A
+    /// panic in a sync is only that set's error.
+    ///
+    /// Upstream: `Run`.
+    pub fn run(
+        self,
+        shutdown: impl Future<Output = ()>,
+    ) -> impl Future<Output = Result<(), RunError>> {
+        self.0.run(shutdown)
+    }
 }
 
 /// Builds a [`StatefulSetController`]. Each method overrides one of upstream's defaults.
@@ -250,15 +264,10 @@ impl Builder {
     /// Creates a client with the options and this fence.
     fn client(&self, fence: Option<Fence>) -> Result<RestClient, BuildError> {
         let options = self.client_options.as_deref().cloned();
-        let options = ClientOptions {
+        self.connection.client(&ClientOptions {
             fence,
             ..options.unwrap_or_default()
-        };
-        match &self.connection {
-            Connection::Config(config) => Ok(config::client(config, &options)?),
-            Connection::Kube(client) => Ok(config::around(client.clone(), &options)),
-            Connection::Ready { writes, .. } => Ok(writes.clone()),
-        }
+        })
     }
 
     /// Builds the controller, with its own informers. It does nothing until it runs. Requires a
@@ -272,11 +281,9 @@ impl Builder {
     /// Upstream: `NewStatefulSetController`, after the choices of the builder.
     pub fn build(self) -> Result<StatefulSetController, BuildError> {
         let mut informers = self.make_informers()?;
-        let controller = self.build_with_informers(&mut informers)?;
-        Ok(StatefulSetController {
-            informers: Some(informers),
-            ..controller
-        })
+        let mut controller = self.build_with_informers(&mut informers)?;
+        controller.0.informers = Some(informers);
+        Ok(controller)
     }
 
     /// Builds the controller with informers that the caller runs ([`Informers::run`]), so that
@@ -326,13 +333,13 @@ impl Builder {
         parts.metrics = self.metrics.sets;
         let queue = WorkQueue::new(RateLimiter::default(), self.metrics.queue);
         let syncs = self.concurrent_syncs;
-        let controller = StatefulSetController::new(parts, queue, informers, syncs);
-        Ok(StatefulSetController {
+        let controller = ControllerParts::new(parts, queue, informers, syncs);
+        Ok(StatefulSetController(ControllerParts {
             events,
             elector,
             shutdown_timeout: self.shutdown_timeout,
             ..controller
-        })
+        }))
     }
 
     fn elector(&self, election: &LeaderElection) -> Result<LeaderElector, BuildError> {

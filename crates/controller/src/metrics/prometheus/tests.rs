@@ -13,6 +13,7 @@ use statefulset_controller_util::testing::upstream;
 use statefulset_set_control::testing::World;
 
 use super::*;
+use crate::metrics::ControllerMetrics;
 use crate::{SetSyncer, SyncerParts};
 
 const ORDERED: PodManagementPolicy = PodManagementPolicy::OrderedReady;

@@ -1,0 +1,85 @@
+//! The connection of a controller to the API server, and its leader election.
+
+use std::sync::Arc;
+
+use statefulset_client::clock::{BootClock, MonotonicClock};
+use statefulset_client::config::{self, ClientOptions};
+use statefulset_client::leaderelection::{
+    ConfigError, LeaderElectionConfig, LeaderElectionMetrics, LeaseName, NoopLeaderElectionMetrics,
+};
+use statefulset_client::rest::RestClient;
+
+/// A leader election for the controller only. The process must exit when the lease is lost.
+#[derive(Clone)]
+pub struct LeaderElection {
+    /// The lease.
+    pub lease: LeaseName,
+    /// Unique name of this process among the candidates.
+    pub identity: String,
+    /// Durations of the election.
+    pub config: LeaderElectionConfig,
+    /// Clock for the lease's expiry and the fence's deadline.
+    pub monotonic: Arc<dyn MonotonicClock>,
+    /// Receives the election's measurements.
+    pub metrics: Arc<dyn LeaderElectionMetrics>,
+}
+
+impl LeaderElection {
+    /// Creates an election with upstream's durations and without metrics.
+    pub fn new(lease: LeaseName, identity: impl Into<String>) -> Self {
+        Self {
+            lease,
+            identity: identity.into(),
+            config: LeaderElectionConfig::default(),
+            monotonic: Arc::new(BootClock),
+            metrics: Arc::new(NoopLeaderElectionMetrics),
+        }
+    }
+}
+
+/// An invalid setting of a [`Builder`].
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The durations or the identity of the election are invalid.
+    #[error("invalid leader election: {0}")]
+    LeaderElection(#[from] ConfigError),
+    /// The configuration doesn't give a client.
+    #[error("{0}")]
+    Client(#[from] config::ConfigError),
+    /// Ready-made clients can't be fenced.
+    #[error(
+        "leader election can't fence ready-made clients; build the controller from a kube::Config, \
+         or fence the client that writes with your own election"
+    )]
+    ElectionOfReadyClients,
+    /// Ready-made clients have their own options.
+    #[error(
+        "client options don't apply to ready-made clients; set them where the clients are made, or \
+         build the controller from a kube::Config"
+    )]
+    OptionsOfReadyClients,
+}
+
+/// Connection to the API server.
+pub(super) enum Connection {
+    /// Informers, writes and the lease each get a client with its own connections and limits.
+    Config(Box<kube::Config>),
+    /// The three share the connections of one client, each with its own limits.
+    Kube(kube::Client),
+    /// Ready-made clients.
+    Ready {
+        informers: RestClient,
+        writes: RestClient,
+    },
+}
+
+impl Connection {
+    /// Creates a client with these options; ready-made ones have their own.
+    pub(super) fn client(&self, options: &ClientOptions) -> Result<RestClient, BuildError> {
+        match self {
+            Self::Config(config) => Ok(config::client(config, options)?),
+            Self::Kube(client) => Ok(config::around(client.clone(), options)),
+            Self::Ready { writes, .. } => Ok(writes.clone()),
+        }
+    }
+}
