@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use statefulset_client::error::Error;
 use statefulset_client::leaderelection::LeaseName;
 use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS,
@@ -19,8 +18,11 @@ use tokio::time::{Instant, sleep};
 
 mod account;
 mod lease;
+mod obstacle;
 #[cfg(test)]
 mod tests;
+
+use obstacle::Obstacle;
 
 /// First pause between two checks; each pause doubles.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
@@ -35,24 +37,6 @@ const LISTED: [Resource; 4] = [
     PERSISTENT_VOLUME_CLAIMS,
     CONTROLLER_REVISIONS,
 ];
-
-/// Reason why the program can't start its work yet.
-#[derive(Debug, PartialEq, Eq)]
-enum Obstacle {
-    /// An outage or rejected credentials, which other code has logged.
-    AlreadyLogged,
-    /// Rights are missing.
-    Rights {
-        /// List of the missing permissions.
-        missing: String,
-        /// First refusal; empty if an access review reported it.
-        error: String,
-        /// Advice for the user.
-        advice: String,
-    },
-    /// Log line for a request that failed for another reason, or takes long.
-    Request(String),
-}
 
 /// Resources that the program needs access to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -89,31 +73,6 @@ pub(crate) async fn wait_for_access(client: &RestClient, state: &ApiHealthLog, n
     }
     if let Some(account) = needs.account {
         account::warn_of_missing_rights(&client, account).await;
-    }
-}
-
-impl Obstacle {
-    fn of(error: &Error, action: &str) -> Self {
-        if error.is_server_wide() {
-            Self::AlreadyLogged
-        } else {
-            Self::Request(format!("cannot {action}: {error}, trying again"))
-        }
-    }
-
-    fn log(&self) {
-        match self {
-            Self::AlreadyLogged => {}
-            Self::Rights {
-                missing,
-                error,
-                advice,
-            } => {
-                let error = Some(error).filter(|error| !error.is_empty());
-                tracing::warn!(%missing, error, "permissions are missing, trying again; {advice}");
-            }
-            Self::Request(text) => tracing::warn!("{text}"),
-        }
     }
 }
 

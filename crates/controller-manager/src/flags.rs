@@ -34,7 +34,8 @@ use statefulset_client::feature_gates::KubeVersion;
 use statefulset_client::feature_gates::known_gates;
 
 use crate::program::PROGRAM;
-pub(crate) use generate::{Text, generate};
+pub(crate) use generate::generate;
+pub(crate) use global::Text;
 pub(crate) use help::help;
 pub(crate) use shown::shown;
 

@@ -9,20 +9,12 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+pub(crate) use line::Format;
 use lines::Lines;
 
 mod fields;
 mod line;
 mod lines;
-
-/// Format of log lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// For people, in the format of klog.
-    Text,
-    /// For machines, one JSON object a line, in the format of component-base.
-    Json,
-}
 
 /// Verbosity and format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use statefulset_client::resource::{
 use statefulset_client::rest::RestClient;
 use statefulset_client::transport::ServiceAccountName;
 
-use super::Obstacle;
+use super::obstacle::Obstacle;
 
 /// Access reviews for the program's own user.
 const SELF_REVIEWS: Resource = review("selfsubjectaccessreviews", "SelfSubjectAccessReview");

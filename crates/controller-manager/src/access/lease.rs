@@ -8,7 +8,7 @@ use statefulset_client::leaderelection::LeaseName;
 use statefulset_client::resource::LEASES;
 use statefulset_client::rest::RestClient;
 
-use super::Obstacle;
+use super::obstacle::Obstacle;
 
 /// Checks that the lease is readable. A missing lease passes; leader election creates it.
 pub(super) async fn check_lease(client: &RestClient, lease: &LeaseName) -> Result<(), Obstacle> {

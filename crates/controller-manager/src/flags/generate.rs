@@ -3,44 +3,11 @@
 
 use std::fmt::Write as _;
 
-use anyhow::Context as _;
-use clap::ValueEnum as _;
-use clap_complete::Shell;
-
+use super::global::Text;
 use super::help::{sections, shown_default};
 use super::{argv, command, foreign_flags, values};
 use crate::program::PROGRAM;
-
-/// Kind of generated text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Text {
-    /// Shell completions.
-    Completion(Shell),
-    /// The man page.
-    Man,
-    /// The documentation page.
-    Markdown,
-}
-
-/// Parses the name of a text.
-pub(super) fn text(name: &str) -> Result<Option<Text>, String> {
-    match name {
-        "" => Ok(None),
-        "man" => Ok(Some(Text::Man)),
-        "markdown" => Ok(Some(Text::Markdown)),
-        _ => match name
-            .strip_prefix("completion-")
-            .map(|it| Shell::from_str(it, false))
-        {
-            Some(Ok(shell)) => Ok(Some(Text::Completion(shell))),
-            _ => Err(
-                "must be completion-bash, completion-elvish, completion-fish, \
-                      completion-powershell, completion-zsh, man or markdown"
-                    .to_owned(),
-            ),
-        },
-    }
-}
+use anyhow::Context as _;
 
 /// Generates a text.
 ///
@@ -120,6 +87,9 @@ fn cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+    use clap_complete::Shell;
+
     use super::*;
 
     #[test]
@@ -137,19 +107,6 @@ mod tests {
                 assert!(named, "{text:?}: {name}");
             }
             assert!(generated.ends_with('\n'), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn texts_are_selected_by_name() {
-        assert_eq!(text(""), Ok(None));
-        assert_eq!(text("man"), Ok(Some(Text::Man)));
-        assert_eq!(
-            text("completion-zsh"),
-            Ok(Some(Text::Completion(Shell::Zsh)))
-        );
-        for name in ["completion-", "completion-x", "bash", "Man"] {
-            assert!(text(name).is_err(), "{name}");
         }
     }
 }

@@ -5,8 +5,16 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use tracing::{Level, Metadata};
 
-use super::Format;
 use super::fields::{Fields, Value};
+
+/// Format of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// For people, in the format of klog.
+    Text,
+    /// For machines, one JSON object a line, in the format of component-base.
+    Json,
+}
 
 /// Content of a line.
 pub(super) struct Line<'a> {

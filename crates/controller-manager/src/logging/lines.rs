@@ -9,9 +9,8 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::Format;
 use super::fields::Fields;
-use super::line::Line;
+use super::line::{Format, Line};
 
 /// Renders lines and writes each as a whole.
 pub(super) struct Lines {
