@@ -53,7 +53,7 @@ pub async fn follow(
         Command::Timeline { name, svg } => {
             let timeline = timeline::timeline(&server, session, name).await?;
             if *svg {
-                Ok(timeline.picture())
+                Ok(timeline::draw(&timeline))
             } else {
                 render(cli.output, &timeline, |timeline| {
                     timeline.text(session.style)

@@ -11,6 +11,7 @@ mod differences;
 mod flow_control;
 mod rights;
 mod sets;
+mod shipped;
 mod upgrade;
 mod version;
 
@@ -21,9 +22,6 @@ use crate::output::{Style, counted};
 use crate::release::Release;
 use crate::server::Server;
 use check::{Check, Verdict};
-
-/// Name of the controller's account, role binding, lease and flow schema in the shipped manifests.
-const SHIPPED: &str = "statefulset-controller-manager";
 
 /// The checklist.
 #[derive(Debug, Serialize)]

@@ -188,6 +188,40 @@ impl Server {
         serde_json::from_str(&text).with_context(|| format!("decode {kind} {namespace}/{name}"))
     }
 
+    /// Reads a list page by page; `keep` decodes each object. One that can't be decoded is noted and
+    /// left out.
+    ///
+    /// # Errors
+    ///
+    /// A permission is missing, or the server doesn't answer.
+    pub async fn list<T>(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        keep: impl Fn(&str) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<Vec<T>> {
+        let listed: Listed<Vec<T>> = self.list_all(resource, namespace, keep).await?;
+        for unreadable in &listed.unreadable {
+            self.note_unread(&unreadable.to_string());
+        }
+        Ok(listed.kept)
+    }
+
+    /// Reads a list as [`Self::list`] does, and returns the objects that can't be decoded.
+    ///
+    /// # Errors
+    ///
+    /// A permission is missing, or the server doesn't answer.
+    pub async fn list_all<T, C: Default + Extend<T>>(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        keep: impl Fn(&str) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<Listed<C>> {
+        let read = async |path: &str| self.read(path).await;
+        lists::read_all(read, resource, namespace, keep).await
+    }
+
     async fn read(&self, target: &str) -> Result<String, kube::Error> {
         let request = Request::get(target).body(Vec::new());
         let request = request.map_err(kube::Error::HttpError)?;

@@ -15,6 +15,8 @@ use crate::output::{Style, Tone, brief, table};
 use crate::revisions::template;
 use crate::server::{EVENTS, PODS, REVISIONS, STATEFUL_SETS, Server, decode};
 
+pub(crate) use picture::draw;
+
 /// Characters of a changed value.
 const VALUE_LENGTH: usize = 40;
 
@@ -250,11 +252,6 @@ impl Timeline {
             }
         });
         lines.fold(String::new(), |text, line| text + &line + "\n")
-    }
-
-    /// The history as one SVG picture.
-    pub(crate) fn picture(&self) -> String {
-        picture::draw(self)
     }
 
     /// Numbers of the revisions in the order of their pods, for colours.

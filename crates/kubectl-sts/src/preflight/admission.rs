@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::SHIPPED;
 use super::check::{Check, Verdict};
+use super::shipped::SHIPPED;
 use crate::server::{
     MUTATING_WEBHOOKS, Resource, Server, VALIDATING_POLICIES, VALIDATING_WEBHOOKS, is_not_served,
 };

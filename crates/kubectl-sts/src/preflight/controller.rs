@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::SHIPPED;
 use super::check::{Check, Verdict};
+use super::shipped::SHIPPED;
 use crate::model::Lease;
 use crate::server::{LEASES, PODS, Server, decode};
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::SHIPPED;
 use super::check::{Check, Verdict};
+use super::shipped::SHIPPED;
 use crate::server::{CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Server};
 
 const NAME: &str = "rights";

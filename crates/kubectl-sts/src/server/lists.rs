@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::refusal::{Refusal, explained, is_expired};
-use super::{Resource, Server};
+use super::resources::Resource;
 
 /// Objects in one page of a list.
 const PAGE: usize = 500;
@@ -90,83 +90,62 @@ impl fmt::Display for Unreadable {
     }
 }
 
-impl Server {
-    /// Reads a list page by page; `keep` decodes each object. One that can't be decoded is noted and
-    /// left out.
-    ///
-    /// # Errors
-    ///
-    /// A permission is missing, or the server doesn't answer.
-    pub async fn list<T>(
-        &self,
-        resource: &Resource,
-        namespace: Option<&str>,
-        keep: impl Fn(&str) -> anyhow::Result<Option<T>>,
-    ) -> anyhow::Result<Vec<T>> {
-        let listed: Listed<Vec<T>> = self.list_all(resource, namespace, keep).await?;
-        for unreadable in &listed.unreadable {
-            self.note_unread(&unreadable.to_string());
+/// Reads a list page by page with `read`, which gets a path. `keep` decodes each object.
+///
+/// # Errors
+///
+/// A permission is missing, or the server doesn't answer.
+pub(super) async fn read_all<T, C: Default + Extend<T>>(
+    read: impl AsyncFn(&str) -> Result<String, kube::Error>,
+    resource: &Resource,
+    namespace: Option<&str>,
+    keep: impl Fn(&str) -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<Listed<C>> {
+    let action = || format!("list {}", resource.place(namespace));
+    for _ in 1..LIST_TRIES {
+        match read_once(&read, resource, namespace, &keep).await {
+            Err(error) if is_expired(&error) => {}
+            read => return read.with_context(action),
         }
-        Ok(listed.kept)
     }
+    let read = read_once(&read, resource, namespace, &keep).await;
+    read.with_context(action)
+}
 
-    /// Reads a list as [`Self::list`] does, and returns the objects that can't be decoded.
-    ///
-    /// # Errors
-    ///
-    /// A permission is missing, or the server doesn't answer.
-    pub async fn list_all<T, C: Default + Extend<T>>(
-        &self,
-        resource: &Resource,
-        namespace: Option<&str>,
-        keep: impl Fn(&str) -> anyhow::Result<Option<T>>,
-    ) -> anyhow::Result<Listed<C>> {
-        let action = || format!("list {}", resource.place(namespace));
-        for _ in 1..LIST_TRIES {
-            match self.list_once(resource, namespace, &keep).await {
-                Err(error) if is_expired(&error) => {}
-                read => return read.with_context(action),
+async fn read_once<T, C: Default + Extend<T>>(
+    read: &impl AsyncFn(&str) -> Result<String, kube::Error>,
+    resource: &Resource,
+    namespace: Option<&str>,
+    keep: &impl Fn(&str) -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<Listed<C>> {
+    let path = resource.path(namespace);
+    let (mut listed, mut position) = (Listed::<C>::default(), String::new());
+    loop {
+        let page = read(&format!("{path}?limit={PAGE}{position}")).await;
+        let text = page.map_err(|error| {
+            if matches!(&error, kube::Error::Api(status) if status.code == 404) {
+                return anyhow::Error::new(Refusal {
+                    code: 404,
+                    message: "the server doesn't serve this resource".to_owned(),
+                });
+            }
+            explained(error, "list", resource, namespace)
+        })?;
+        let page: Page<'_> = serde_json::from_str(&text).context("decode the answer")?;
+        for item in page.items.unwrap_or_default() {
+            match keep(item.get()) {
+                Ok(kept) => listed.kept.extend(kept),
+                Err(error) => {
+                    let unreadable = Unreadable::new(resource.kind, item.get(), &error);
+                    listed.unreadable.push(unreadable);
+                }
             }
         }
-        let read = self.list_once(resource, namespace, &keep).await;
-        read.with_context(action)
-    }
-
-    async fn list_once<T, C: Default + Extend<T>>(
-        &self,
-        resource: &Resource,
-        namespace: Option<&str>,
-        keep: &impl Fn(&str) -> anyhow::Result<Option<T>>,
-    ) -> anyhow::Result<Listed<C>> {
-        let path = resource.path(namespace);
-        let (mut listed, mut position) = (Listed::<C>::default(), String::new());
-        loop {
-            let page = self.read(&format!("{path}?limit={PAGE}{position}")).await;
-            let text = page.map_err(|error| {
-                if matches!(&error, kube::Error::Api(status) if status.code == 404) {
-                    return anyhow::Error::new(Refusal {
-                        code: 404,
-                        message: "the server doesn't serve this resource".to_owned(),
-                    });
-                }
-                explained(error, "list", resource, namespace)
-            })?;
-            let page: Page<'_> = serde_json::from_str(&text).context("decode the answer")?;
-            for item in page.items.unwrap_or_default() {
-                match keep(item.get()) {
-                    Ok(kept) => listed.kept.extend(kept),
-                    Err(error) => {
-                        let unreadable = Unreadable::new(resource.kind, item.get(), &error);
-                        listed.unreadable.push(unreadable);
-                    }
-                }
+        match page.metadata.next {
+            Some(next) if !next.is_empty() => {
+                position = format!("&continue={}", percent_encoded(&next));
             }
-            match page.metadata.next {
-                Some(next) if !next.is_empty() => {
-                    position = format!("&continue={}", percent_encoded(&next));
-                }
-                _ => return Ok(listed),
-            }
+            _ => return Ok(listed),
         }
     }
 }

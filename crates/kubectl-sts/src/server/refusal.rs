@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Resource;
+use super::resources::Resource;
 
 /// An answer of the API server that is an error.
 #[derive(Debug)]

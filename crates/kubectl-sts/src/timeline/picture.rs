@@ -25,7 +25,7 @@ const COLORS: [&str; 6] = [
 ];
 
 /// Draws the pods as rows over time, with their warnings.
-pub(super) fn draw(timeline: &Timeline) -> String {
+pub(crate) fn draw(timeline: &Timeline) -> String {
     let first = timeline
         .entries
         .first()
