@@ -11,20 +11,11 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 
 use crate::files;
-use crate::remote::Remote;
 use crate::report::{Report, Verdict};
 
 pub use case::Case;
+pub use server::Against;
 pub(crate) use server::Server;
-
-/// Server for the replay.
-#[derive(Debug)]
-pub enum Against {
-    /// An embedded server per case, in paused time.
-    Embedded,
-    /// A server behind a TLS port, in real time.
-    Remote(Remote),
-}
 
 /// Runs all cases of all files.
 ///
@@ -69,8 +60,8 @@ pub(crate) fn runtime(against: &Against) -> anyhow::Result<tokio::runtime::Runti
 
 async fn judge(case: &Case, index: usize, against: &Against) -> Verdict {
     let result = match against {
-        Against::Embedded => server::in_process(case).await,
-        Against::Remote(remote) => server::over_the_wire(case, index, remote).await,
+        Against::Embedded => replay::in_process(case).await,
+        Against::Remote(remote) => replay::over_the_wire(case, index, remote).await,
     };
     match result {
         Ok(differences) => Verdict {

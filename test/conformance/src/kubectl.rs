@@ -3,62 +3,22 @@
 mod client;
 mod cluster;
 mod compare;
+mod programs;
 pub mod script;
 mod session;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 
 use crate::files;
-use crate::programs;
 use crate::report::{Report, Verdict};
 
 pub use client::find as find_kubectl;
 use cluster::RunningPrograms;
 use compare::compare;
+pub use programs::Programs;
 pub use session::{Session, Step};
-
-/// Programs of a session.
-#[derive(Clone, Debug)]
-pub struct Programs {
-    /// kubectl.
-    pub kubectl: PathBuf,
-    /// The control plane.
-    pub control_plane: PathBuf,
-    /// The controller.
-    pub controller: PathBuf,
-}
-
-impl Programs {
-    /// Finds kubectl, and builds the programs that aren't given.
-    ///
-    /// # Errors
-    ///
-    /// No suitable kubectl exists, or a program can't be built.
-    pub fn find(
-        kubectl: Option<&Path>,
-        control_plane: Option<PathBuf>,
-        controller: Option<PathBuf>,
-    ) -> anyhow::Result<Self> {
-        let kubectl = find_kubectl(kubectl)?;
-        let (control_plane, controller) = match (control_plane, controller) {
-            (Some(control_plane), Some(controller)) => (control_plane, controller),
-            (control_plane, controller) => {
-                let built = programs::build()?;
-                (
-                    control_plane.unwrap_or(built.control_plane),
-                    controller.unwrap_or(built.controller),
-                )
-            }
-        };
-        Ok(Self {
-            kubectl,
-            control_plane,
-            controller,
-        })
-    }
-}
 
 /// Runs all sessions of all files; each command is a case.
 ///

@@ -20,8 +20,10 @@ mod phases;
 mod pods;
 mod recreate;
 mod revisions;
+mod rules;
 mod set;
 mod status;
+mod sync;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -29,74 +31,23 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use anyhow::Context;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde_json::Value;
 use statefulset_client::fake::Verb;
 
+use self::claiming::{adopt_revisions, claim_pods};
 use self::cluster::{Asked, Kind, Tracker, load};
 use self::failure::Failure;
+use self::phases::update;
+use self::revisions::list_revisions;
+pub use self::rules::Rules;
 use self::set::Set;
+use self::status::requeue_after;
+use self::sync::Sync;
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
 use crate::requests;
 use crate::sync_case::Case;
-
-/// Switches of the deliberate deviations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each rule is independent of the others"
-)]
-pub struct Rules {
-    /// Pods with names like the set's but not canonical (`web-007`, ordinals beyond 32 bits) are
-    /// ignored and stay untouched.
-    pub canonical_names: bool,
-    /// Status writes keep the conditions.
-    pub keep_conditions: bool,
-    /// Counters don't fall below 0 when a pod is deleted.
-    pub counters_not_negative: bool,
-    /// Renumbering a revision is retried on conflict, with at most four attempts.
-    pub retry_renumbering: bool,
-    /// The live set is read before a claim gets an owner, and before a pod is deleted with its
-    /// claims.
-    pub live_set_before_dooming: bool,
-    /// A wanted pod that has ended or is terminating is removed from the owners of its claims.
-    pub take_claims_from_wanted: bool,
-    /// References to earlier sets and pods go from a claim's owners with that to the set or the pod.
-    pub release_stale_owners: bool,
-    /// Deletions specify the object's uid.
-    pub deletions_name_objects: bool,
-    /// Members unknown to the schema are recorded and kept, and restart nothing.
-    pub unknown_members: bool,
-}
-
-impl Rules {
-    /// The reference: no deviations.
-    pub const REFERENCE: Self = Self {
-        canonical_names: false,
-        keep_conditions: false,
-        counters_not_negative: false,
-        retry_renumbering: false,
-        live_set_before_dooming: false,
-        take_claims_from_wanted: false,
-        release_stale_owners: false,
-        deletions_name_objects: false,
-        unknown_members: false,
-    };
-
-    /// The product: all deviations.
-    pub const PRODUCT: Self = Self {
-        canonical_names: true,
-        keep_conditions: true,
-        counters_not_negative: true,
-        retry_renumbering: true,
-        live_set_before_dooming: true,
-        take_claims_from_wanted: true,
-        release_stale_owners: true,
-        deletions_name_objects: true,
-        unknown_members: true,
-    };
-}
 
 /// Runs the case's sync with these rules, and returns the outcome.
 ///
@@ -124,7 +75,7 @@ pub fn run(case: &Case, rules: Rules) -> anyhow::Result<Outcome> {
         api: cluster.api,
         events: Vec::new(),
     };
-    let result = sync.run();
+    let result = sync_set(&mut sync);
     if !case.events_are_ordered()? {
         sync.events.sort();
     }
@@ -186,127 +137,25 @@ fn outcome(
     })
 }
 
-/// State of one sync: caches, API and events so far.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each gate is independent of the others"
-)]
-struct Sync {
-    rules: Rules,
-    now: Timestamp,
-    /// Minor version of the emulated Kubernetes.
-    minor: u32,
-    max_unavailable_gate: bool,
-    recreate_gate: bool,
-    scale_down_first: bool,
-    semantic_gate: bool,
-    /// Cached set.
-    set: Rc<Set>,
-    /// Cached pods of the set's namespace, in the order of the case.
-    pods: Vec<Value>,
-    /// Cached claims of the set's namespace, by name.
-    claims: BTreeMap<String, Value>,
-    /// Cached revisions of the set's namespace, with their data as text.
-    revisions: Vec<Value>,
-    api: Tracker,
-    events: Vec<String>,
-}
-
-/// Decision to continue or to end a walk over pods.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Continue,
-    Exit,
-}
-
-impl Sync {
-    /// Runs the whole sync; returns the requested delayed requeue.
-    fn run(&mut self) -> Result<Option<SignedDuration>, Failure> {
-        let selector = self
-            .set
-            .value
-            .pointer("/spec/selector")
-            .filter(|given| !given.is_null());
-        let selector: Option<LabelSelector> = selector
-            .cloned()
-            .map(serde_json::from_value)
-            .transpose()
-            .unwrap_or_default();
-        // A retry would not fix the selector.
-        let Ok(selector) = Selector::from_label_selector(selector.as_ref()) else {
-            return Ok(None);
-        };
-        self.adopt_revisions(&selector)?;
-        let pods = self.claim_pods(&selector)?;
-        let revisions = self.list_revisions(&selector);
-        let status = self.update(&pods, &revisions)?;
-        Ok(self.requeue_after(&pods, &status))
-    }
-
-    fn event(&mut self, result: Result<(), String>, reason: &str, message: &str) {
-        let mut message = message.to_owned();
-        if self.minor < 35 {
-            // The message begins with an ASCII letter.
-            message[..1].make_ascii_lowercase();
-        }
-        self.events.push(match result {
-            Ok(()) => format!("Normal Successful{reason} {message}"),
-            Err(error) => format!("Warning Failed{reason} {message} error: {error}"),
-        });
-    }
-
-    /// Preconditions of a deletion.
-    fn deletion_preconditions(&self, object: &Value, members: &[&str]) -> Value {
-        if !self.rules.deletions_name_objects {
-            return Value::Null;
-        }
-        let text = |name: &str| object["metadata"][name].as_str().unwrap_or("");
-        let member = |name: &&str| ((*name).to_owned(), Value::from(text(name)));
-        Value::Object(members.iter().map(member).collect())
-    }
-
-    /// Returns true if pods are processed in batches.
-    fn is_burst(&self) -> bool {
-        self.set.is_burst
-    }
-
-    /// Calls a function for `count` pods: in sequence until one requests a stop, or in batches of
-    /// 1, 2, 4… that stop after the first batch with a failure.
-    fn for_all(
-        &mut self,
-        count: usize,
-        mut work: impl FnMut(&mut Self, usize) -> Result<Step, Failure>,
-    ) -> Result<Step, Failure> {
-        if !self.is_burst() {
-            for index in 0..count {
-                if work(self, index)? == Step::Exit {
-                    return Ok(Step::Exit);
-                }
-            }
-            return Ok(Step::Continue);
-        }
-        let (mut done, mut size) = (0, count.min(1));
-        while size > 0 {
-            let batch: Vec<usize> = (done..done + size).collect();
-            self.in_parallel(&batch, &mut work)?;
-            done += size;
-            size = (2 * size).min(count - done).min(500);
-        }
-        Ok(Step::Continue)
-    }
-
-    /// Calls a function for each index of a batch. Of the parallel calls, the reference makes the
-    /// last one first.
-    fn in_parallel<T>(
-        &mut self,
-        batch: &[usize],
-        mut work: impl FnMut(&mut Self, usize) -> Result<T, Failure>,
-    ) -> Result<(), Failure> {
-        let Some((last, before)) = batch.split_last() else {
-            return Ok(());
-        };
-        let order = std::iter::once(last).chain(before);
-        let failures = order.filter_map(|index| work(self, *index).err()).collect();
-        Failure::join(failures)
-    }
+/// Runs the whole sync; returns the requested delayed requeue.
+fn sync_set(sync: &mut Sync) -> Result<Option<SignedDuration>, Failure> {
+    let selector = sync
+        .set
+        .value
+        .pointer("/spec/selector")
+        .filter(|given| !given.is_null());
+    let selector: Option<LabelSelector> = selector
+        .cloned()
+        .map(serde_json::from_value)
+        .transpose()
+        .unwrap_or_default();
+    // A retry would not fix the selector.
+    let Ok(selector) = Selector::from_label_selector(selector.as_ref()) else {
+        return Ok(None);
+    };
+    adopt_revisions(sync, &selector)?;
+    let pods = claim_pods(sync, &selector)?;
+    let revisions = list_revisions(sync, &selector);
+    let status = update(sync, &pods, &revisions)?;
+    Ok(requeue_after(sync, &pods, &status))
 }

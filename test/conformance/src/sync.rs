@@ -3,14 +3,15 @@
 mod cluster;
 pub mod live_read;
 pub mod successor;
+mod verdict;
 
 use anyhow::Context;
 
-use crate::deviations;
-use crate::diff::diff;
 use crate::outcome::Outcome;
 use crate::report::Verdict;
 use crate::sync_case::Case;
+
+pub use verdict::judge;
 
 /// Runs one case, and the cases derived from it.
 ///
@@ -45,17 +46,6 @@ fn run_recorded(line: &str) -> anyhow::Result<Verdict> {
             Ok(verdict)
         }
         Err(error) => Ok(Verdict::broken(case.id, &error)),
-    }
-}
-
-/// Compares an outcome with the case's expectation, altered by the deviations.
-pub fn judge(case: &Case, expected: Outcome, actual: &Outcome) -> Verdict {
-    let (expected, deviations) = deviations::apply(case, expected);
-    let differences = diff(&expected.to_value(), &actual.to_value());
-    Verdict {
-        id: case.id.clone(),
-        differences,
-        deviations,
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use http::header::CONTENT_TYPE;
 use http::uri::Authority;
-use http::{HeaderMap, Request};
-use http_body_util::BodyExt as _;
+use http::{HeaderMap, Method, Request};
+use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -15,8 +15,9 @@ use super::projection::project;
 use super::references::{References, uids};
 use super::server::Server;
 use crate::diff::{Rule, diff_by};
-use crate::exchange::Answer;
+use crate::exchange::{Answer, Credentials};
 use crate::masks::Masks;
+use crate::remote::Remote;
 
 /// Default time limit of the client.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,8 +28,11 @@ const COUNTED_HEADERS: [&str; 2] = ["warning", "retry-after"];
 /// Path of the server's own address in discovery, which differs from the recorded server's.
 const SERVER_ADDRESS: &str = "serverAddressByClientCIDRs[0].serverAddress";
 
+/// Namespace of a case with its own server.
+const NAMESPACE: &str = "recorded";
+
 /// A replay in progress.
-pub(super) struct Replay<'a> {
+struct Replay<'a> {
     server: &'a Server,
     references: References,
     rule: Masked,
@@ -62,7 +66,7 @@ impl Rule for Masked {
 
 impl<'a> Replay<'a> {
     /// Runs a case in a namespace; returns the differences of all steps.
-    pub(super) async fn run(server: &'a Server, namespace: &str, case: &Case) -> Vec<String> {
+    async fn run(server: &'a Server, namespace: &str, case: &Case) -> Vec<String> {
         let mut replay = Self {
             server,
             references: References::new(namespace),
@@ -241,4 +245,33 @@ fn summary(event: &Value) -> Value {
         "labels": metadata["labels"],
         "terminating": metadata.get("deletionTimestamp").is_some(),
     })
+}
+
+/// Runs a case against its own server.
+pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
+    let server = Server::embedded().await?;
+    server.create_namespace(NAMESPACE).await?;
+    let differences = Replay::run(&server, NAMESPACE, case).await;
+    server.stop().await;
+    Ok(differences)
+}
+
+/// Runs a case against a shared server; deletes its namespace afterwards.
+pub(super) async fn over_the_wire(
+    case: &Case,
+    index: usize,
+    remote: &Remote,
+) -> anyhow::Result<Vec<String>> {
+    let namespace = format!("conformance-{}-{}", remote.run, index + 1);
+    let server = Server::Remote(remote.clone());
+    let created = server.create_namespace(&namespace).await;
+    created.with_context(|| format!("create the namespace {namespace}"))?;
+    let differences = Replay::run(&server, &namespace, case).await;
+    let request = Request::builder()
+        .method(Method::DELETE)
+        .uri(format!("/api/v1/namespaces/{namespace}"))
+        .body(Full::default())?;
+    let deleted = server.send(request, &Credentials::Administrator).await;
+    deleted.with_context(|| format!("delete the namespace {namespace}"))?;
+    Ok(differences)
 }

@@ -3,24 +3,27 @@
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
 use http::header::HOST;
-use http::{HeaderValue, Method, Request};
+use http::{HeaderValue, Request};
 use http_body_util::Full;
 use kube_test_control_plane::auth::{AUTHENTICATED, Identity, Peer, Tokens};
 use kube_test_control_plane::{ServerConfig, TestControlPlane};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::Against;
-use super::case::Case;
-use super::replay::Replay;
 use crate::exchange::{Answer, CONTROLLER_TOKEN, Credentials, authorize};
 use crate::remote::Remote;
 
-/// Namespace of a case with its own server.
-const NAMESPACE: &str = "recorded";
-
 /// Host of the embedded server; every client sends a host.
 const EMBEDDED_HOST: HeaderValue = HeaderValue::from_static("127.0.0.1:6443");
+
+/// Server for the replay.
+#[derive(Debug)]
+pub enum Against {
+    /// An embedded server per case, in paused time.
+    Embedded,
+    /// A server behind a TLS port, in real time.
+    Remote(Remote),
+}
 
 /// Server of a replay.
 pub(crate) enum Server {
@@ -39,7 +42,7 @@ impl Server {
 
     /// Starts a server that is configured like the recorded one: no controllers, unknown fields
     /// dropped, RBAC on with the default roles bound.
-    async fn embedded() -> anyhow::Result<Self> {
+    pub(super) async fn embedded() -> anyhow::Result<Self> {
         let mut tokens = Tokens::default();
         tokens.insert(
             CONTROLLER_TOKEN,
@@ -87,7 +90,7 @@ impl Server {
         })
     }
 
-    async fn create_namespace(&self, name: &str) -> anyhow::Result<()> {
+    pub(super) async fn create_namespace(&self, name: &str) -> anyhow::Result<()> {
         let body = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let request = Request::post("/api/v1/namespaces")
             .header("content-type", "application/json")
@@ -97,33 +100,4 @@ impl Server {
         ensure!(status.is_success(), "the server answers {status}");
         Ok(())
     }
-}
-
-/// Runs a case against its own server.
-pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
-    let server = Server::embedded().await?;
-    server.create_namespace(NAMESPACE).await?;
-    let differences = Replay::run(&server, NAMESPACE, case).await;
-    server.stop().await;
-    Ok(differences)
-}
-
-/// Runs a case against a shared server; deletes its namespace afterwards.
-pub(super) async fn over_the_wire(
-    case: &Case,
-    index: usize,
-    remote: &Remote,
-) -> anyhow::Result<Vec<String>> {
-    let namespace = format!("conformance-{}-{}", remote.run, index + 1);
-    let server = Server::Remote(remote.clone());
-    let created = server.create_namespace(&namespace).await;
-    created.with_context(|| format!("create the namespace {namespace}"))?;
-    let differences = Replay::run(&server, &namespace, case).await;
-    let request = Request::builder()
-        .method(Method::DELETE)
-        .uri(format!("/api/v1/namespaces/{namespace}"))
-        .body(Full::default())?;
-    let deleted = server.send(request, &Credentials::Administrator).await;
-    deleted.with_context(|| format!("delete the namespace {namespace}"))?;
-    Ok(differences)
 }

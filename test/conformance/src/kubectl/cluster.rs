@@ -10,7 +10,8 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Programs, Session, Step};
+use super::programs::Programs;
+use super::session::{Session, Step};
 use crate::programs::{ready, spawn};
 use crate::remote::{Certificates, Remote};
 

@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use statefulset_client::fake::{FaultError, FaultRule, Verb};
 
-use super::Rules;
 use super::failure::Failure;
 use super::object::{name, owners, set_owners, text, uid};
+use super::rules::Rules;
 use crate::sync_case::{Case, LiveReadFault, another_uid};
 
 /// Kinds of objects.

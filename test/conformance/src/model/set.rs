@@ -1,8 +1,10 @@
 //! The set's spec, and its relation to pod names and pods.
 
 use jiff::{SignedDuration, Timestamp};
+use kube_apimachinery::int_or_string::IntOrString;
 use serde_json::{Map, Value};
 
+use super::failure::Failure;
 use super::object::{controller_reference, is_deleting, label, list, map, name, number, text, uid};
 
 /// Label with a pod's name.
@@ -76,6 +78,25 @@ impl Set {
 
     pub(super) fn match_labels(&self) -> Map<String, Value> {
         map(&self.value, "/spec/selector/matchLabels")
+    }
+
+    /// Maximum number of unavailable replicas during a rolling update.
+    pub(super) fn max_unavailable(&self) -> Result<usize, Failure> {
+        let Some(rolling) = self.rolling_update() else {
+            return Ok(1);
+        };
+        let given = rolling
+            .get("maxUnavailable")
+            .filter(|given| !given.is_null());
+        let given: IntOrString = given
+            .map_or(Ok(IntOrString::Int(1)), |given| {
+                serde_json::from_value(given.clone())
+            })
+            .map_err(|error| Failure::new(error.to_string()))?;
+        let replicas = i32::try_from(self.replicas).unwrap_or(i32::MAX);
+        let scaled = given.scaled_value(replicas, false);
+        let scaled = scaled.map_err(|error| Failure::new(error.to_string()))?;
+        Ok(usize::try_from(scaled).unwrap_or(0).max(1))
     }
 
     /// Parameters of the rolling update, if any.

@@ -4,12 +4,12 @@ use jiff::{SignedDuration, Timestamp};
 use kube_apimachinery::time::format_seconds;
 use serde_json::{Map, Value, json};
 
-use super::Sync;
 use super::cluster::Kind;
 use super::failure::Failure;
 use super::object::{is_deleting, label, list, name, number, text};
 use super::revisions::Chosen;
 use super::set::{REVISION, Set, is_created, is_ready, is_running_and_ready};
+use super::sync::Sync;
 
 /// Maximum number of attempts at a status write.
 const STATUS_TRIES_MAX: usize = 5;
@@ -177,71 +177,6 @@ impl Status {
     }
 }
 
-impl Sync {
-    /// A status with the stored conditions, as far as the version keeps them.
-    pub(super) fn new_status(&self, chosen: &Chosen) -> Status {
-        let mut status = Status::new(&self.set.value, chosen);
-        let stored = self.set.value.pointer("/status/conditions").cloned();
-        status.compares_conditions = self.minor >= 37 || self.rules.keep_conditions;
-        if self.minor >= 37 {
-            status.conditions = stored;
-        } else if self.rules.keep_conditions {
-            status.conditions = stored;
-            let mut kept = status.list();
-            let count = kept.len();
-            kept.retain(|it| {
-                it["type"] != "Progressing" || OWN_REASONS.iter().all(|own| it["reason"] != *own)
-            });
-            if kept.len() < count {
-                status.conditions = (!kept.is_empty()).then(|| kept.into());
-            }
-        }
-        status
-    }
-
-    /// Completes the status, and writes it if it differs from the stored one.
-    pub(super) fn write_status(&mut self, status: &mut Status) -> Result<(), Failure> {
-        let is_complete = status.complete(&self.set, self.minor >= 37);
-        if is_complete && self.recreates() {
-            status.set_progress(Progress::Done, self.now);
-        }
-        if self.max_unavailable_gate {
-            self.max_unavailable()?;
-        }
-        let stored = &self.set.value["status"];
-        if !status.differs_from(stored) {
-            return Ok(());
-        }
-        let members = status.members();
-        let mut changed = self.set.value.clone();
-        changed["status"] = members.into();
-        let mut result = Ok(());
-        for _ in 0..STATUS_TRIES_MAX {
-            // The cache never changes, so each attempt sends the same status.
-            result = self.api.put(Kind::Set, "status", changed.clone());
-            if !result.as_ref().is_err_and(Failure::is_conflict) {
-                break;
-            }
-        }
-        result
-    }
-
-    /// Requeue delay for a pod that must only stay ready for some more time.
-    pub(super) fn requeue_after(&self, pods: &[Value], status: &Status) -> Option<SignedDuration> {
-        let set = &self.set;
-        if set.min_ready <= 0 || status.ready_replicas == status.available_replicas {
-            return None;
-        }
-        let ready = pods.iter().filter(|pod| is_ready(pod));
-        let next = ready
-            .filter_map(|pod| set.available_at(pod))
-            .filter(|at| *at > self.now)
-            .min();
-        let default = SignedDuration::from_secs(set.min_ready);
-        Some(next.map_or(default, |moment| moment.duration_since(self.now)))
-    }
-}
-
 /// Formats a non-negative duration like Go.
 pub(super) fn go_duration(duration: SignedDuration) -> String {
     const UNITS: [(&str, i128); 3] = [("ns", 1), ("µs", 1_000), ("ms", 1_000_000)];
@@ -267,4 +202,71 @@ pub(super) fn go_duration(duration: SignedDuration) -> String {
         (0, minutes) => format!("{minutes}m{seconds}s"),
         (hours, minutes) => format!("{hours}h{minutes}m{seconds}s"),
     }
+}
+
+/// A status with the stored conditions, as far as the version keeps them.
+pub(super) fn new_status(sync: &Sync, chosen: &Chosen) -> Status {
+    let mut status = Status::new(&sync.set.value, chosen);
+    let stored = sync.set.value.pointer("/status/conditions").cloned();
+    status.compares_conditions = sync.minor >= 37 || sync.rules.keep_conditions;
+    if sync.minor >= 37 {
+        status.conditions = stored;
+    } else if sync.rules.keep_conditions {
+        status.conditions = stored;
+        let mut kept = status.list();
+        let count = kept.len();
+        kept.retain(|it| {
+            it["type"] != "Progressing" || OWN_REASONS.iter().all(|own| it["reason"] != *own)
+        });
+        if kept.len() < count {
+            status.conditions = (!kept.is_empty()).then(|| kept.into());
+        }
+    }
+    status
+}
+
+/// Completes the status, and writes it if it differs from the stored one.
+pub(super) fn write_status(sync: &mut Sync, status: &mut Status) -> Result<(), Failure> {
+    let is_complete = status.complete(&sync.set, sync.minor >= 37);
+    if is_complete && sync.recreates() {
+        status.set_progress(Progress::Done, sync.now);
+    }
+    if sync.max_unavailable_gate {
+        sync.set.max_unavailable()?;
+    }
+    let stored = &sync.set.value["status"];
+    if !status.differs_from(stored) {
+        return Ok(());
+    }
+    let members = status.members();
+    let mut changed = sync.set.value.clone();
+    changed["status"] = members.into();
+    let mut result = Ok(());
+    for _ in 0..STATUS_TRIES_MAX {
+        // The cache never changes, so each attempt sends the same status.
+        result = sync.api.put(Kind::Set, "status", changed.clone());
+        if !result.as_ref().is_err_and(Failure::is_conflict) {
+            break;
+        }
+    }
+    result
+}
+
+/// Requeue delay for a pod that must only stay ready for some more time.
+pub(super) fn requeue_after(
+    sync: &Sync,
+    pods: &[Value],
+    status: &Status,
+) -> Option<SignedDuration> {
+    let set = &sync.set;
+    if set.min_ready <= 0 || status.ready_replicas == status.available_replicas {
+        return None;
+    }
+    let ready = pods.iter().filter(|pod| is_ready(pod));
+    let next = ready
+        .filter_map(|pod| set.available_at(pod))
+        .filter(|at| *at > sync.now)
+        .min();
+    let default = SignedDuration::from_secs(set.min_ready);
+    Some(next.map_or(default, |moment| moment.duration_since(sync.now)))
 }

@@ -17,12 +17,11 @@ use rand::{RngExt as _, SeedableRng as _};
 use super::paused_runtime;
 use super::program::Program;
 use super::stage::Stage;
+use objects::NAMESPACE;
 use ordinary::Ordinary;
 
 pub use panics::Panics;
 
-/// Namespace of the odd objects and of one ordinary set.
-const NAMESPACE: &str = "fuzz";
 /// Time that the controller runs with the odd objects before it is judged.
 const SETTLE: Duration = Duration::from_secs(5);
 /// Pause between two changes of an odd object.

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use statefulset_client::fake::Verb;
 use statefulset_client::resource::PODS;
 
-use super::{cluster, judge};
+use super::cluster;
+use super::verdict::judge;
 use crate::sync_case::Case;
 
 /// Differences from the altered expectation if every pod that the reference deletes without any

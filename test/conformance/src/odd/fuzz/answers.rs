@@ -20,8 +20,8 @@ use statefulset_controller::{LeaderElection, StatefulSetController};
 use tokio::task::JoinSet;
 use tower::BoxError;
 
-use super::NAMESPACE;
 use super::mutate::mutated;
+use super::objects::NAMESPACE;
 use super::ordinary::Ordinary;
 use super::tree::Tree;
 use crate::odd::program::Program;

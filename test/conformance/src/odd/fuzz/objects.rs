@@ -4,8 +4,10 @@ use rand::RngExt as _;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
-use super::NAMESPACE;
 use super::tree::Tree;
+
+/// Namespace of the odd objects and of one ordinary set.
+pub(super) const NAMESPACE: &str = "fuzz";
 
 const SET_UID: &str = "00000000-0000-4000-8000-000000000001";
 
