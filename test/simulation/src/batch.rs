@@ -6,10 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use simulation::outcome::Outcome;
-use simulation::plan::Plan;
+use simulation::plan::{self, Plan};
 
 use crate::child::in_child;
-use crate::program;
 use crate::report::{Report, now};
 
 /// Time between two lines of progress.
@@ -74,7 +73,7 @@ pub(crate) fn run_all(
 /// Returns the line that runs a plan again.
 fn replay(plan: &Plan) -> io::Result<String> {
     let program = program();
-    if *plan == Plan::of_seed(plan.seed) {
+    if *plan == plan::of_seed(plan.seed) {
         let seed = plan.seed;
         return Ok(format!("{program} run --print table --seed {seed}"));
     }
@@ -96,4 +95,10 @@ fn print_failure(
         writeln!(out, "  {violation}")?;
     }
     writeln!(out, "  {}", replay(plan)?)
+}
+
+/// Returns the path by which this program was started, for lines that start it again.
+pub(crate) fn program() -> String {
+    let name = std::env::args().next();
+    name.unwrap_or_else(|| "simulate".to_owned())
 }

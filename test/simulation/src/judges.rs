@@ -10,73 +10,29 @@ mod case;
 mod conditions;
 mod end_state;
 mod identity;
+mod leadership;
 mod leases;
 mod losses;
 mod order;
 mod ownership;
 mod process;
+mod progress;
 mod revisions;
 mod settled;
 mod status;
+mod verdict;
+mod view;
 mod volumes;
 mod work;
 mod write;
 
-use std::fmt;
-use std::time::Duration;
-
 use crate::history::History;
 use crate::plan::Plan;
 use crate::record::Record;
-pub use case::{Case, View, belongs};
+pub use case::{Case, belongs};
+pub use verdict::{Verdict, Violation};
+pub use view::View;
 pub use write::Write;
-
-/// A broken rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// The rule.
-    pub rule: &'static str,
-    /// Time after the start of the run.
-    pub at: Duration,
-    /// The violation.
-    pub message: String,
-}
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rule, at, message } = self;
-        write!(f, "{rule} at {:.3} s: {message}", at.as_secs_f64())
-    }
-}
-
-/// The judges' findings.
-#[derive(Debug, Default)]
-pub struct Verdict {
-    /// Broken rules.
-    pub violations: Vec<Violation>,
-    /// Number of writes, successful or not, that could let the garbage collector delete a claim.
-    pub doomed: usize,
-    /// Number of those whose spec a user changed in the last moment: after the controller looked
-    /// and before the API server got the write.
-    pub outrun: usize,
-    /// The time from the look at the set to the write, in the API server, of each of them that
-    /// arrived.
-    pub windows: Vec<Duration>,
-    /// Number of claims that the garbage collector removed.
-    pub removed: usize,
-    /// Number of those that the stored spec wanted again by then.
-    pub removed_kept: usize,
-}
-
-impl Verdict {
-    fn broken(&mut self, rule: &'static str, at: Duration, message: impl Into<String>) {
-        self.violations.push(Violation {
-            rule,
-            at,
-            message: message.into(),
-        });
-    }
-}
 
 /// Judges a run.
 pub fn judge(plan: &Plan, record: &Record) -> Verdict {
@@ -105,7 +61,7 @@ pub fn judge_case(case: &Case<'_>) -> Verdict {
     budget::judge_disruptions(case, &mut verdict);
     status::judge_syncs(case, &mut verdict);
     revisions::judge_syncs(case, &mut verdict);
-    leases::judge(case, &mut verdict);
+    leadership::judge(case, &mut verdict);
     process::judge(case, &mut verdict);
     work::judge(case, &mut verdict);
     end_state::judge(case, &mut verdict);

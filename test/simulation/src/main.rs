@@ -17,7 +17,7 @@ use simulation::exhaustive::{plans, workloads};
 use simulation::judges::judge;
 use simulation::outcome::Outcome;
 use simulation::page::page;
-use simulation::plan::Plan;
+use simulation::plan::{self, Plan};
 use simulation::regression::Regression;
 use simulation::run::run;
 use simulation::table::table;
@@ -198,7 +198,7 @@ fn shrink_one(args: &Minimize, out: &mut impl io::Write) -> Result<(), String> {
         let line = serde_json::to_string(&small).unwrap_or_default();
         format!("- <<<'{line}'")
     };
-    let program = program();
+    let program = batch::program();
     writeln!(io::stderr(), "{program} run --print table --plan {source}").map_err(unprinted)
 }
 
@@ -207,7 +207,7 @@ impl Source {
         match self {
             Self {
                 seed: Some(seed), ..
-            } => Ok(Plan::of_seed(*seed)),
+            } => Ok(plan::of_seed(*seed)),
             Self { plan, .. } => read_plan(plan.as_deref().unwrap_or(Path::new("-"))),
         }
     }
@@ -264,7 +264,7 @@ fn show(print: Print, plan: &Plan, out: &mut impl io::Write) -> io::Result<bool>
 
 fn run_seeds(args: &Seeds, out: &mut impl io::Write) -> Result<bool, String> {
     let all = args.first..args.first.saturating_add(args.count);
-    let runs = all.map(|seed| (format!("seed {seed}"), Plan::of_seed(seed)));
+    let runs = all.map(|seed| (format!("seed {seed}"), plan::of_seed(seed)));
     let report = batch::run_all(runs, args.jobs, out)?;
     let unreached = report.print(args.situations, out)?;
     for situation in unreached.iter().filter(|_| args.situations) {
@@ -295,12 +295,6 @@ fn exhaust(args: &Exhaust, out: &mut impl io::Write) -> Result<bool, String> {
         passed &= report.passed();
     }
     Ok(passed)
-}
-
-/// Returns the path by which this program was started, for lines that start it again.
-fn program() -> String {
-    let name = std::env::args().next();
-    name.unwrap_or_else(|| "simulate".to_owned())
 }
 
 #[expect(

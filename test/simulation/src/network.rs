@@ -2,7 +2,6 @@
 
 mod faults;
 
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -185,6 +184,3 @@ impl Service<Request<Body>> for Network {
         Box::pin(self.clone().carry(request))
     }
 }
-
-/// Shares a value between the processes of a run.
-pub(crate) type Shared<T> = Arc<std::sync::Mutex<T>>;

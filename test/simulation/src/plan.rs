@@ -1,15 +1,17 @@
 //! Plans: everything that happens in a run, as data.
 
 mod action;
+mod fault;
 mod generate;
 mod set_spec;
 mod settings;
-mod web;
 mod words;
 
 use serde::{Deserialize, Serialize};
 
-pub use action::{Action, Fault, FaultRequests, PodEnd, RestoredOwner, Trigger, WatchFault};
+pub use action::{Action, PodEnd, RestoredOwner, Trigger};
+pub use fault::{Fault, FaultRequests, WatchFault};
+pub use generate::of_seed;
 pub use set_spec::{Cascade, ClaimRetention, MaxUnavailable, Retain, SetSpec, UpdateMode};
 pub use settings::{LeaseTimes, Millis, Settings, Span};
 

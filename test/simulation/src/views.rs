@@ -1,6 +1,7 @@
 //! Objects as the judges read them: parsed here, not by the code under test.
 
 mod claim;
+mod owner;
 mod pod;
 mod revision;
 mod set;
@@ -9,7 +10,8 @@ use serde_json::Value;
 
 use crate::world::NEW_MEMBER;
 
-pub use claim::{Claim, Owner};
+pub use claim::{Claim, is_named_as};
+pub use owner::Owner;
 pub use pod::Pod;
 pub use revision::Revision;
 pub use set::{Set, Status};

@@ -1,12 +1,14 @@
 //! The world of a run: the control plane, the instances, the users, and the faults.
 
+mod admission;
+mod cluster;
 mod faults;
 mod rivals;
 mod user;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kube_test_control_plane::TestControlPlane;
@@ -17,7 +19,6 @@ use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::config::{FeatureGates, ServerConfig};
 use kube_test_control_plane::store::LogEntry;
-use rand::rngs::StdRng;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -30,11 +31,11 @@ use crate::network::{Faults, Network, Signal};
 use crate::plan::{Action, Fault, RestoredOwner, Settings, Span};
 use crate::record::{ENDS, Recorder};
 use crate::seed;
-pub use faults::NEW_MEMBER;
+use admission::Admission;
+pub use admission::NEW_MEMBER;
+use cluster::{Cluster, End, Instance};
+pub use user::NAMESPACE;
 use user::User;
-
-/// Namespace of all sets.
-pub const NAMESPACE: &str = "default";
 
 /// Beginning of the uid of a restored owner that no longer exists.
 pub const FORMER: &str = "former-";
@@ -45,66 +46,14 @@ pub const BEGIN: &str = "2026-03-01T12:00:00Z";
 /// Size of the API server's log: more than a run writes.
 const LOG_WINDOW: usize = 1 << 22;
 
-/// An instance and its current process.
-struct Instance {
-    life: u32,
-    clock: SkewedClock,
-    tasks: JoinSet<()>,
-    /// Start of the next process; none while one runs.
-    restart: Option<Instant>,
-}
-
-impl Instance {
-    /// Kills the current process.
-    fn stop(&mut self) {
-        // Dropped tasks stop at once, between two of their steps.
-        self.tasks = JoinSet::new();
-        self.life += 1;
-    }
-}
-
-/// Limits of new pods, read by an admission hook.
-#[derive(Default)]
-struct Admission {
-    denies: AtomicBool,
-    /// Image of the pods that are denied; none if empty.
-    denied_image: Mutex<String>,
-    /// True if new pods get a further container and toleration.
-    mutates: AtomicBool,
-    /// True if the API server knows and sets a further member of templates.
-    newer: AtomicBool,
-    /// Number of pods that may exist; no limit if zero.
-    quota: AtomicUsize,
-}
-
-impl Admission {
-    /// Denies pods of this image; of none if empty.
-    fn deny_image(&self, image: &str) {
-        let denied = self.denied_image.lock();
-        image.clone_into(&mut denied.unwrap_or_else(PoisonError::into_inner));
-    }
-}
-
 /// The world of a run.
 pub struct World {
-    plane: TestControlPlane,
-    settings: Settings,
+    cluster: Cluster,
     seed: u64,
     user: User,
-    /// Other writers of the sets' objects.
-    rivals: JoinSet<()>,
-    faults: Faults,
-    recorder: Recorder,
     signals: mpsc::UnboundedSender<Signal>,
-    instances: Vec<Instance>,
-    random: StdRng,
-    admission: Arc<Admission>,
     /// True if images that begin with `bad` never become ready.
     bad_images: Arc<AtomicBool>,
-    /// Faults to end at a time.
-    ends: Vec<(Instant, faults::End)>,
-    commits: Vec<LogEntry>,
-    collected: u64,
 }
 
 impl World {
@@ -136,26 +85,28 @@ impl World {
         let admission = Arc::new(Admission::default());
         let (hook, server) = (Arc::clone(&admission), plane.service());
         let hooks = plane.server().admission();
-        hooks.add("quota", faults::pod_limits(hook, server));
-        hooks.add("images", faults::pod_images(Arc::clone(&admission)));
-        hooks.add("defaults", faults::new_defaults(Arc::clone(&admission)));
+        hooks.add("quota", admission::pod_limits(hook, server));
+        hooks.add("images", admission::pod_images(Arc::clone(&admission)));
+        hooks.add("defaults", admission::new_defaults(Arc::clone(&admission)));
         let (signals, received) = mpsc::unbounded_channel();
         let mut world = Self {
             user: User::new(plane.service_as(Identity::admin()), USER),
-            rivals: JoinSet::new(),
-            faults: Faults::new(seed, settings.latency),
-            plane,
+            cluster: Cluster {
+                rivals: JoinSet::new(),
+                faults: Faults::new(seed, settings.latency),
+                plane,
+                recorder,
+                instances: Vec::new(),
+                random: seed::stream(seed, "world"),
+                admission,
+                ends: Vec::new(),
+                commits: Vec::new(),
+                collected: 1,
+                settings,
+            },
             seed,
-            recorder,
             signals,
-            instances: Vec::new(),
-            random: seed::stream(seed, "world"),
-            admission,
             bad_images,
-            ends: Vec::new(),
-            commits: Vec::new(),
-            collected: 1,
-            settings,
         };
         let backup = json!({
             "apiVersion": "v1",
@@ -168,9 +119,9 @@ impl World {
             object: backup,
         };
         world.user.act(&create).await;
-        for number in 0..world.settings.instances {
-            world.add_lag(number);
-            world.instances.push(Instance {
+        for number in 0..world.cluster.settings.instances {
+            faults::add_lag(&world.cluster, number);
+            world.cluster.instances.push(Instance {
                 life: 0,
                 clock: SkewedClock::new(clock.clone()),
                 tasks: JoinSet::new(),
@@ -183,29 +134,35 @@ impl World {
 
     fn start_process(&mut self, number: usize) {
         let account = Identity::service_account("kube-system", "statefulset-controller");
-        let instance = &mut self.instances[number];
+        let instance = &mut self.cluster.instances[number];
         let process = Process {
             instance: number,
             life: instance.life,
         };
         let network = Network {
-            server: self.plane.service_as(account),
-            leases: self.plane.service_as(Identity::admin()),
+            server: self.cluster.plane.service_as(account),
+            leases: self.cluster.plane.service_as(Identity::admin()),
             process,
-            faults: self.faults.clone(),
-            recorder: self.recorder.clone(),
+            faults: self.cluster.faults.clone(),
+            recorder: self.cluster.recorder.clone(),
             signals: self.signals.clone(),
         };
-        self.recorder.note(format!("process {process} starts"));
+        self.cluster
+            .recorder
+            .note(format!("process {process} starts"));
         instance.restart = None;
-        instance.tasks =
-            instance::start(network, instance.clock.clone(), &self.settings, self.seed);
+        instance.tasks = instance::start(
+            network,
+            instance.clock.clone(),
+            &self.cluster.settings,
+            self.seed,
+        );
     }
 
     /// Kills the current process of an instance, which starts again later.
     fn kill(&mut self, number: usize) {
-        let delay = self.settings.restart.draw(&mut self.random);
-        let instance = &mut self.instances[number];
+        let delay = self.cluster.settings.restart.draw(&mut self.cluster.random);
+        let instance = &mut self.cluster.instances[number];
         if instance.restart.is_none() {
             instance.stop();
             instance.restart = Some(Instant::now() + delay);
@@ -216,40 +173,47 @@ impl World {
     pub fn receive(&mut self, signal: Signal) {
         let (process, line) = match signal {
             Signal::Isolate(process, time) => {
-                self.recorder
+                self.cluster
+                    .recorder
                     .note(format!("process {process} is cut off for {time:?}"));
-                self.freeze_watches(process.instance, time);
+                faults::freeze_watches(&mut self.cluster, process.instance, time);
                 return;
             }
             Signal::Suspend(process, time) => {
-                self.suspend(process.instance, time);
+                faults::suspend(&mut self.cluster, process.instance, time);
                 return;
             }
             Signal::Crash(process) => (process, format!("process {process} crashes")),
             Signal::Ended(process, why) => (process, format!("process {process}{ENDS}{why}")),
         };
         let is_current = self
+            .cluster
             .instances
             .get(process.instance)
             .is_some_and(|instance| instance.life == process.life);
         if is_current {
-            self.recorder.note(line);
+            self.cluster.recorder.note(line);
             self.kill(process.instance);
         }
     }
 
     /// Returns the next time at which [`World::wake`] has something to do.
     pub fn next_wake(&self) -> Option<Instant> {
-        let restarts = self.instances.iter().filter_map(|it| it.restart);
-        restarts.chain(self.ends.iter().map(|(at, _)| *at)).min()
+        let restarts = self.cluster.instances.iter().filter_map(|it| it.restart);
+        restarts
+            .chain(self.cluster.ends.iter().map(|(at, _)| *at))
+            .min()
     }
 
     /// Restarts instances and ends faults that are due.
     pub async fn wake(&mut self) {
         let now = Instant::now();
-        self.end_faults(now).await;
-        for number in 0..self.instances.len() {
-            if self.instances[number].restart.is_some_and(|at| at <= now) {
+        faults::end_faults(&mut self.cluster, now).await;
+        for number in 0..self.cluster.instances.len() {
+            if self.cluster.instances[number]
+                .restart
+                .is_some_and(|at| at <= now)
+            {
                 self.start_process(number);
             }
         }
@@ -258,25 +222,36 @@ impl World {
 
     /// Takes a step.
     pub async fn act(&mut self, action: &Action) {
-        self.recorder.note(action.to_string());
+        self.cluster.recorder.note(action.to_string());
         match action {
             Action::Crash { instance } => {
-                let number = instance.or_else(|| self.leader()).unwrap_or_default();
-                if number < self.instances.len() {
-                    self.recorder.note(format!("instance {number} crashes"));
+                let number = instance
+                    .or_else(|| self.cluster.leader())
+                    .unwrap_or_default();
+                if number < self.cluster.instances.len() {
+                    self.cluster
+                        .recorder
+                        .note(format!("instance {number} crashes"));
                     self.kill(number);
                 }
             }
-            Action::Fault { fault, time } => self.begin_fault(fault, (*time).into()),
-            Action::End { pod, how } => self.end_pod(pod, *how).await,
+            Action::Fault { fault, time } => {
+                faults::begin_fault(&mut self.cluster, fault, (*time).into());
+            }
+            Action::End { pod, how } => faults::end_pod(&self.cluster, pod, *how).await,
             Action::Ready { pod, ready } => {
-                self.plane.pods().set_ready(NAMESPACE, pod, *ready).await;
+                self.cluster
+                    .plane
+                    .pods()
+                    .set_ready(NAMESPACE, pod, *ready)
+                    .await;
             }
             Action::LoseNode { node, time } => {
                 let name = format!("node-{node}");
-                self.plane.nodes().lose(&name).await;
-                let end = faults::End::HealNode(name);
-                self.ends
+                self.cluster.plane.nodes().lose(&name).await;
+                let end = End::HealNode(name);
+                self.cluster
+                    .ends
                     .push((Instant::now() + Duration::from(*time), end));
             }
             Action::TakeClaim { claim } => self.add_owner(claim, true).await,
@@ -288,7 +263,7 @@ impl World {
 
     /// Makes the backup an owner of a claim.
     async fn add_owner(&self, claim: &str, controller: bool) {
-        let owner = rivals::backup(self.plane.server(), controller);
+        let owner = rivals::backup(self.cluster.plane.server(), controller);
         let change = json!({"metadata": {"ownerReferences": [owner]}});
         let resource = "persistentvolumeclaims";
         self.user.patch(resource, claim, &change).await;
@@ -312,7 +287,7 @@ impl World {
             };
             let uid = match owner {
                 RestoredOwner::Set | RestoredOwner::Pod => {
-                    let stored = self.stored(storage, NAMESPACE, name)?;
+                    let stored = self.cluster.stored(storage, NAMESPACE, name)?;
                     stored.pointer("/metadata/uid")?.as_str()?.to_owned()
                 }
                 RestoredOwner::FormerSet | RestoredOwner::FormerPod => format!("{FORMER}{name}"),
@@ -327,48 +302,48 @@ impl World {
 
     /// Hits the `nth` write of the instances with this fault.
     pub fn inject_at_write(&self, nth: u64, fault: Fault, time: Duration) {
-        self.faults.inject_at_write(nth, fault, time);
-    }
-
-    /// Returns the instance that holds the lease.
-    fn leader(&self) -> Option<usize> {
-        let lease = self.stored("leases", instance::LEASE_NAMESPACE, instance::LEASE)?;
-        let holder = lease.pointer("/spec/holderIdentity")?.as_str()?;
-        let (instance, _) = holder.strip_prefix("controller-")?.split_once('.')?;
-        instance.parse().ok()
-    }
-
-    fn stored(&self, storage: &str, namespace: &str, name: &str) -> Option<Value> {
-        let key = kube_test_control_plane::object::Key::of(storage, namespace, name);
-        Some(self.plane.server().store().get(&key)?.value())
+        self.cluster.faults.inject_at_write(nth, fault, time);
     }
 
     /// Ends all faults, repairs the damage of users, and starts stopped processes.
     pub async fn calm(&mut self) {
-        self.faults.clear();
+        self.cluster.faults.clear();
         self.bad_images.store(false, Ordering::Relaxed);
-        self.admission.denies.store(false, Ordering::Relaxed);
-        self.admission.quota.store(0, Ordering::Relaxed);
-        self.admission.deny_image("");
-        self.admission.mutates.store(false, Ordering::Relaxed);
-        for instance in &self.instances {
+        self.cluster
+            .admission
+            .denies
+            .store(false, Ordering::Relaxed);
+        self.cluster.admission.quota.store(0, Ordering::Relaxed);
+        self.cluster.admission.deny_image("");
+        self.cluster
+            .admission
+            .mutates
+            .store(false, Ordering::Relaxed);
+        for instance in &self.cluster.instances {
             instance.clock.set_skew(0);
         }
-        let ends = std::mem::take(&mut self.ends);
+        let ends = std::mem::take(&mut self.cluster.ends);
         for (_, end) in ends {
-            self.end_fault(end).await;
+            faults::end_fault(&self.cluster, end).await;
         }
         for resource in ["pods", "persistentvolumeclaims"] {
-            for object in self.plane.server().store().list(resource, NAMESPACE).1 {
+            for object in self
+                .cluster
+                .plane
+                .server()
+                .store()
+                .list(resource, NAMESPACE)
+                .1
+            {
                 if object.value().to_string().contains(user::HOLD) {
                     let action = Action::hold(resource, &object.key.name, false);
                     self.user.act(&action).await;
                 }
             }
         }
-        let pods = self.plane.pods();
+        let pods = self.cluster.plane.pods();
         pods.refresh().await;
-        let (_, stored) = self.plane.server().store().list("pods", NAMESPACE);
+        let (_, stored) = self.cluster.plane.server().store().list("pods", NAMESPACE);
         for pod in stored {
             pods.set_ready(NAMESPACE, &pod.key.name, true).await;
             // A pod without an owner may hold a name that a set needs, and so does one that its set
@@ -382,39 +357,34 @@ impl World {
             }
         }
         // The others only compete for the lease.
-        let stays = self.leader().unwrap_or_default();
-        self.recorder.note("calm");
-        for (number, instance) in self.instances.iter_mut().enumerate() {
+        let stays = self.cluster.leader().unwrap_or_default();
+        self.cluster.recorder.note("calm");
+        for (number, instance) in self.cluster.instances.iter_mut().enumerate() {
             if number != stays {
                 instance.stop();
                 instance.restart = None;
             }
         }
-        if self.instances[stays].restart.is_some() {
+        if self.cluster.instances[stays].restart.is_some() {
             self.start_process(stays);
         }
     }
 
     /// Takes the commits so far from the API server's log.
     pub fn collect(&mut self) {
-        let store = self.plane.server().store();
-        // The log is longer than any run, and compaction collects first.
-        if let Ok((until, entries)) = store.events_after(self.collected, usize::MAX) {
-            self.commits.extend(entries);
-            self.collected = until;
-        }
+        self.cluster.collect();
     }
 
     /// The control plane.
     pub fn plane(&self) -> &TestControlPlane {
-        &self.plane
+        &self.cluster.plane
     }
 
     /// Stops the instances and returns all commits.
     pub fn finish(mut self) -> (TestControlPlane, Vec<LogEntry>) {
         self.collect();
-        self.instances.clear();
-        (self.plane, self.commits)
+        self.cluster.instances.clear();
+        (self.cluster.plane, self.cluster.commits)
     }
 }
 

@@ -4,7 +4,8 @@ use kube_test_control_plane::faults::FaultError;
 use kube_test_control_plane::route::Verb;
 use serde_json::json;
 
-use super::{Scenario, begin, both, settings};
+use super::Scenario;
+use super::environment::{begin, both, settings};
 use crate::plan::{Action, Cascade, ClaimRetention, Fault, FaultRequests, Retain, SetSpec};
 
 const CLAIMS: &str = "persistentvolumeclaims";

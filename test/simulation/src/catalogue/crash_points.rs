@@ -3,7 +3,8 @@
 use kube_test_control_plane::faults::FaultError;
 use kube_test_control_plane::route::Verb;
 
-use super::{Check, RunView, Scenario, begin, crashing};
+use super::environment::{begin, crashing};
+use super::{Check, RunView, Scenario};
 use crate::plan::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, Plan, Retain, SetSpec, Settings, Span,
 };

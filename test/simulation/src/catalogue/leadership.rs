@@ -2,7 +2,8 @@
 
 use kube_test_control_plane::route::Verb;
 
-use super::{Scenario, begin, pair};
+use super::Scenario;
+use super::environment::{begin, pair};
 use crate::plan::{Action, Fault, FaultRequests, LeaseTimes, SetSpec, Settings, Span};
 
 pub(super) const SCENARIOS: &[Scenario] = &[

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Scenario, begin, pair, settings};
+use super::Scenario;
+use super::environment::{begin, pair, settings};
 use crate::plan::{Action, ClaimRetention, Fault, LeaseTimes, Plan, SetSpec, Settings};
 use crate::world::NEW_MEMBER;
 

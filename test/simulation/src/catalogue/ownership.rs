@@ -3,7 +3,8 @@
 use kube_test_control_plane::route::Verb;
 use serde_json::json;
 
-use super::{Scenario, begin, settings};
+use super::Scenario;
+use super::environment::{begin, settings};
 use crate::plan::{Action, Cascade, Fault, FaultRequests, Millis, Plan, SetSpec, Settings, Span};
 
 pub(super) const SCENARIOS: &[Scenario] = &[

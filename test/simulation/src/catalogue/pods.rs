@@ -3,7 +3,8 @@
 use kube_test_control_plane::faults::FaultError;
 use kube_test_control_plane::route::Verb;
 
-use super::{Scenario, begin, both, settings};
+use super::Scenario;
+use super::environment::{begin, both, settings};
 use crate::plan::{Action, Fault, FaultRequests, Millis, PodEnd, SetSpec};
 
 pub(super) const SCENARIOS: &[Scenario] = &[

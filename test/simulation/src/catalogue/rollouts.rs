@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Scenario, begin, both, settings};
+use super::Scenario;
+use super::environment::{begin, both, settings};
 use crate::plan::{Action, Fault, MaxUnavailable, Plan, SetSpec, Settings, Span, UpdateMode};
 
 pub(super) const SCENARIOS: &[Scenario] = &[

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use kube_test_control_plane::faults::FaultError;
 use kube_test_control_plane::route::Verb;
 
-use super::{Scenario, begin, settings};
+use super::Scenario;
+use super::environment::{begin, settings};
 use crate::plan::{Action, Fault, FaultRequests, Plan, SetSpec};
 
 /// Number of sets: 2,000 in the catalogue. The simulated control plane needs about a millisecond

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use kube_test_control_plane::route::Verb;
 
+use super::environment::{begin, both, freeze, pair, settings, watch};
 use super::run_view::within;
-use super::{Check, RunView, Scenario, begin, both, freeze, pair, settings, watch};
+use super::{Check, RunView, Scenario};
 use crate::plan::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, Plan, SetSpec, Settings, Span,
     WatchFault,

@@ -3,7 +3,8 @@
 use kube_test_control_plane::route::Verb;
 use serde_json::json;
 
-use super::{Scenario, begin, both, freeze, settings, watch};
+use super::Scenario;
+use super::environment::{begin, both, freeze, settings, watch};
 use crate::plan::{Action, ClaimRetention, SetSpec, WatchFault};
 
 pub(super) const SCENARIOS: &[Scenario] = &[

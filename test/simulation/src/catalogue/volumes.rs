@@ -3,7 +3,8 @@
 use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 
-use super::{Scenario, begin, settings};
+use super::Scenario;
+use super::environment::{begin, settings};
 use crate::plan::{Action, Cascade, ClaimRetention, Millis, Plan, Retain, SetSpec, Settings, Span};
 
 const CLAIMS: &str = "persistentvolumeclaims";

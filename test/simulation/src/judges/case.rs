@@ -9,6 +9,7 @@ use kube_test_control_plane::route::Verb;
 use serde_json::Value;
 
 use super::leases::Leases;
+use super::view::View;
 use super::write::Write;
 use crate::agent::Process;
 use crate::history::History;
@@ -39,18 +40,6 @@ pub struct Case<'a> {
     by_sync: BTreeMap<usize, Vec<usize>>,
     /// The next sync of the same set in the same process.
     next: BTreeMap<usize, usize>,
-}
-
-/// Objects as a sync knew them.
-pub struct View<'a> {
-    /// The set.
-    pub set: &'a Arc<Set>,
-    /// The pods that belong to the set, by ordinal.
-    pub members: BTreeMap<u32, &'a Arc<Pod>>,
-    /// The revisions of the set, and orphans with a matching name.
-    pub revisions: Vec<&'a Arc<Revision>>,
-    /// The update revision, if it existed before the sync.
-    pub update: Option<&'a Arc<Revision>>,
 }
 
 impl<'a> Case<'a> {

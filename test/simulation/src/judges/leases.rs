@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Case, Verdict};
 use crate::agent::Process;
 use crate::instance::LEASE;
 use crate::plan::LeaseTimes;
@@ -92,27 +91,9 @@ impl Leases {
     }
 
     /// Returns the holder at a time.
-    fn holder_at(&self, at: Duration) -> Option<&str> {
+    pub(super) fn holder_at(&self, at: Duration) -> Option<&str> {
         let known = self.holders.partition_point(|(since, _)| *since <= at);
         let (_, holder) = self.holders.get(known.checked_sub(1)?)?;
         Some(holder)
-    }
-}
-
-/// P-4: no write starts while another process holds the lease, or after the time in which its
-/// process may write.
-pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
-    for request in case.record.requests.iter().filter(|it| it.is_write()) {
-        let (process, sent) = (request.process, request.sent);
-        let until = case.leases.writes_until(process, sent);
-        if until.is_none_or(|until| sent > until) {
-            let message = format!("{}: writes only until {until:?}", request.named());
-            verdict.broken("P-4", sent, message);
-        }
-        let holder = case.leases.holder_at(sent);
-        if holder != Some(&format!("controller-{process}")) {
-            let message = format!("{}: {holder:?} held the lease", request.named());
-            verdict.broken("P-4", sent, message);
-        }
     }
 }

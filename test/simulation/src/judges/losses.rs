@@ -7,11 +7,11 @@ use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::store::Change;
 
 use super::ownership::COLLECTOR;
-use super::status::comes_to_status;
+use super::progress::comes_to_status;
 use super::volumes::ClaimDeletionCause;
 use super::{Case, Verdict};
 use crate::record::{Commit, Request, SetKey, Sync};
-use crate::views::{Claim, Owner, Pod, Set};
+use crate::views::{Claim, Owner, Pod, Set, is_named_as};
 
 /// V-5: the garbage collector removes a claim because its owners are gone. When each of them was
 /// added, the stored spec, or the one that the sync's last live read showed, wanted that.
@@ -178,5 +178,5 @@ fn all<'a>(claims: impl Iterator<Item = &'a Arc<Claim>>, is_so: impl Fn(&Claim) 
 fn is_ours_alone(claim: &Claim, pod: &Pod, set: &Set) -> bool {
     let mut owners = claim.owners.iter();
     let owned = owners.clone().any(|it| it.uid == pod.uid);
-    owned && owners.all(|it| it.is_named_as(pod, set)) && !claim.terminating
+    owned && owners.all(|it| is_named_as(it, pod, set)) && !claim.terminating
 }

@@ -7,9 +7,9 @@ use kube_test_control_plane::route::Verb;
 use serde_json::Value;
 
 use super::Verdict;
-use super::case::{update_revision, without_new_member};
-use super::{Case, View, Write};
-use crate::agent::Process;
+use super::case::without_new_member;
+use super::progress::{comes_to_status, update_after};
+use super::{Case, Write};
 use crate::record::Request;
 use crate::views::{Pod, Revision};
 
@@ -36,26 +36,6 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 /// Returns the update revision of a sync, which may have created it.
 pub(super) fn update_of<'a>(case: &Case<'a>, write: &Write<'a>) -> Option<&'a Arc<Revision>> {
     update_after(case, &write.view, &write.earlier, write.sync.process)
-}
-
-/// Returns the update revision of a sync with this knowledge after these requests.
-pub(super) fn update_after<'a>(
-    case: &Case<'a>,
-    view: &View<'a>,
-    requests: &[&Request],
-    process: Process,
-) -> Option<&'a Arc<Revision>> {
-    let mut known = view.revisions.clone();
-    for request in requests {
-        // A sync that meets the revision when it creates it reads it.
-        let shown = [Some(Verb::Create), Some(Verb::Get)].contains(&request.verb);
-        let of_revisions = request.resource == "controllerrevisions" && shown;
-        if let (true, Some(processed)) = (of_revisions, request.processed) {
-            let key = (request.namespace.clone(), request.name.clone());
-            known.extend(case.history.revisions.at(&key, processed.after));
-        }
-    }
-    update_revision(view.set, &known, case.minor(process))
 }
 
 /// pods below the partition get the current revision, others the update revision.
@@ -214,7 +194,7 @@ pub(super) fn judge_syncs(case: &Case<'_>, verdict: &mut Verdict) {
         };
         let set = view.set;
         let requests: Vec<&Request> = case.requests_of(number).collect();
-        let comes_to_it = super::status::comes_to_status(case, sync, &requests);
+        let comes_to_it = comes_to_status(case, sync, &requests);
         if set.history_limit < 0 || !comes_to_it {
             continue;
         }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::case::{Case, belongs, update_revision};
 use crate::agent::Process;
 use crate::record::{Seen, SetKey, Sync};
-use crate::views::{Claim, Owner, Pod, Revision, Set, Status};
+use crate::views::{Claim, Owner, Pod, Revision, Set, Status, is_named_as};
 
 /// A set and its objects at the versions of some caches.
 pub(super) struct Scene<'a> {
@@ -246,7 +246,7 @@ impl<'a> Scene<'a> {
         let Some(pod) = pods.find(|it| it.ordinal(&set.name) == ordinal) else {
             return false;
         };
-        let ours = claim.owners.iter().filter(|it| it.is_named_as(pod, set));
+        let ours = claim.owners.iter().filter(|it| is_named_as(it, pod, set));
         let (living, former): (Vec<_>, Vec<_>) =
             ours.partition(|it| it.uid == set.uid || it.uid == pod.uid);
         let is_wanted = |owner: &Owner| owner.uid == set.uid && set.deletes_claims_with_set();

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 
+use super::progress::{comes_to_status, update_after};
 use super::{Case, Verdict, View, Write};
 use crate::record::{Request, Sync};
 use crate::views::{Pod, Set, Status};
@@ -85,21 +86,6 @@ pub(super) fn judge_syncs(case: &Case<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// Reports whether a sync got as far as its status, and its caches of pods and revisions didn't
-/// move on meanwhile: it claimed nothing, and its revisions were written.
-pub(super) fn comes_to_status(case: &Case<'_>, sync: &Sync, requests: &[&Request]) -> bool {
-    let claims = requests.iter().any(|it| it.verb == Some(Verb::Patch));
-    let looks = requests
-        .first()
-        .is_some_and(|it| it.verb == Some(Verb::Get) && it.resource == "statefulsets");
-    let revisions = requests
-        .iter()
-        .filter(|it| it.resource == "controllerrevisions" && it.verb != Some(Verb::Delete));
-    let mut unwritten = revisions.filter(|it| it.status.is_none_or(|status| status >= 300));
-    let known = case.set(sync).is_some();
-    known && !claims && !looks && unwritten.next().is_none()
-}
-
 /// The status that a sync must record. As in the reference, pods that it created don't count yet.
 #[derive(Debug)]
 struct Expected {
@@ -116,7 +102,7 @@ struct Expected {
 impl Expected {
     fn of(case: &Case<'_>, view: &View<'_>, sync: &Sync, requests: &[&Request]) -> Option<Self> {
         let set = view.set;
-        let update = super::revisions::update_after(case, view, requests, sync.process)?
+        let update = update_after(case, view, requests, sync.process)?
             .name
             .clone();
         let recorded = &set.status.current_revision;

@@ -115,7 +115,7 @@ fn judge_settling(case: &Case<'_>, verdict: &mut Verdict) {
         return;
     };
     let took = quiet.saturating_sub(case.record.calm);
-    let max = case.settles_within();
+    let max = settles_within(case);
     if took > max {
         let message = format!("quiet only after {took:?}, limit {max:?}");
         verdict.broken("L-2", quiet, message);
@@ -125,33 +125,31 @@ fn judge_settling(case: &Case<'_>, verdict: &mut Verdict) {
 /// The longest delay of a retry.
 const RETRY_MAX: Duration = Duration::from_secs(1_000);
 
-impl Case<'_> {
-    /// Returns the time within which a run becomes quiet after its last fault: the longest retry
-    /// delay, two lease durations, and for each set two collector delays and the time to replace
-    /// its pods one by one.
-    pub(super) fn settles_within(&self) -> Duration {
-        let settings = &self.plan.settings;
-        let calm = self.revision_at(self.record.calm);
-        let mut time = RETRY_MAX + Duration::from_secs(2 * settings.lease.lease);
-        for key in self.history.sets.keys() {
-            let Some(set) = self.history.sets.at(key, calm) else {
-                continue;
-            };
-            let namespace = &key.0;
-            let pods = self.history.pods.all_at(namespace, calm);
-            let pods = pods.filter(|pod| pod.name.starts_with(&set.name)).count();
-            let pods = u32::try_from(pods).unwrap_or(u32::MAX).max(set.replicas);
-            let each = settings.pod_start.max()
-                + settings.pod_ready.max()
-                + settings.pod_stop.max()
-                + settings.lag.max() * 4
-                + settings.latency.max() * 10
-                + Duration::from_secs((set.min_ready_seconds + GRACE).into());
-            time += each * pods.saturating_add(1);
-            time += Duration::from(settings.collector_delay) * 2;
-        }
-        time
+/// Returns the time within which a run becomes quiet after its last fault: the longest retry
+/// delay, two lease durations, and for each set two collector delays and the time to replace
+/// its pods one by one.
+fn settles_within(case: &Case<'_>) -> Duration {
+    let settings = &case.plan.settings;
+    let calm = case.revision_at(case.record.calm);
+    let mut time = RETRY_MAX + Duration::from_secs(2 * settings.lease.lease);
+    for key in case.history.sets.keys() {
+        let Some(set) = case.history.sets.at(key, calm) else {
+            continue;
+        };
+        let namespace = &key.0;
+        let pods = case.history.pods.all_at(namespace, calm);
+        let pods = pods.filter(|pod| pod.name.starts_with(&set.name)).count();
+        let pods = u32::try_from(pods).unwrap_or(u32::MAX).max(set.replicas);
+        let each = settings.pod_start.max()
+            + settings.pod_ready.max()
+            + settings.pod_stop.max()
+            + settings.lag.max() * 4
+            + settings.latency.max() * 10
+            + Duration::from_secs((set.min_ready_seconds + GRACE).into());
+        time += each * pods.saturating_add(1);
+        time += Duration::from(settings.collector_delay) * 2;
     }
+    time
 }
 
 /// The longest time in seconds that pods of plans get to stop.

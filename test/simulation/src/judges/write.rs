@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kube_test_control_plane::route::Verb;
 use serde_json::Value;
 
-use super::case::View;
+use super::view::View;
 use crate::history::Versions;
 use crate::record::{Request, Seen, SetKey, Sync};
 use crate::views::Pod;

@@ -10,7 +10,6 @@ use rand::rngs::StdRng;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Shared;
 use crate::plan::{Fault, FaultRequests, Span};
 use crate::record::is_write;
 use crate::seed;
@@ -53,7 +52,7 @@ pub enum Ending {
 /// The faults of a run.
 #[derive(Clone)]
 pub struct Faults {
-    state: Shared<State>,
+    state: Arc<Mutex<State>>,
     /// The instances that are cut off.
     isolated: Until,
     /// The instances that stopped.

@@ -33,6 +33,14 @@ pub struct ClaimRetention {
     pub when_scaled: Retain,
 }
 
+impl ClaimRetention {
+    /// Claims are deleted with the set and when it is scaled down.
+    pub const DELETE: Self = Self {
+        when_deleted: Retain::Delete,
+        when_scaled: Retain::Delete,
+    };
+}
+
 /// The maximum of unavailable pods during an update.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]

@@ -2,31 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Pod, Set};
-
-/// An owner reference.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// Kind of the owner.
-    pub kind: String,
-    /// Name of the owner.
-    pub name: String,
-    /// Uid of the owner.
-    pub uid: String,
-    /// True if the owner controls the object.
-    pub controller: bool,
-}
-
-impl Owner {
-    /// Reports whether this is the set, the pod, or an earlier one of the same name.
-    pub fn is_named_as(&self, pod: &Pod, set: &Set) -> bool {
-        match self.kind.as_str() {
-            "StatefulSet" => self.name == set.name,
-            "Pod" => self.name == pod.name,
-            _ => false,
-        }
-    }
-}
+use super::{Owner, Pod, Set};
 
 /// A PersistentVolumeClaim.
 #[derive(Clone, Debug)]
@@ -50,5 +26,14 @@ impl Claim {
             owners: super::owners(value),
             terminating: super::is_terminating(value),
         }
+    }
+}
+
+/// Reports whether an owner is the set, the pod, or an earlier one of the same name.
+pub fn is_named_as(owner: &Owner, pod: &Pod, set: &Set) -> bool {
+    match owner.kind.as_str() {
+        "StatefulSet" => owner.name == set.name,
+        "Pod" => owner.name == pod.name,
+        _ => false,
     }
 }

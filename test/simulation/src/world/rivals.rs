@@ -10,8 +10,7 @@ use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::NAMESPACE;
-use super::user::{HOLD, User};
+use super::user::{HOLD, NAMESPACE, User};
 
 /// A writer that competes with the controllers.
 pub(super) struct Rival {

@@ -6,8 +6,10 @@ use kube_test_control_plane::auth::ServiceAs;
 use serde_json::{Value, json};
 use tower::Service as _;
 
-use super::NAMESPACE;
 use crate::plan::{Action, Cascade, UpdateMode};
+
+/// Namespace of all sets.
+pub const NAMESPACE: &str = "default";
 
 /// Value of the label `app` that no set selects.
 pub(super) const OTHER: &str = "other";

@@ -6,7 +6,7 @@ use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 
-use super::Actions;
+use crate::plan::action::Actions;
 use crate::plan::{Action, Fault, FaultRequests, Millis, SetSpec, Settings, Span, WatchFault};
 
 /// A kind of fault.

@@ -5,8 +5,8 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use serde_json::json;
 
-use super::Actions;
 use super::environment::{max_unavailable, retention, set};
+use crate::plan::action::Actions;
 use crate::plan::{Action, Cascade, Millis, PodEnd, RestoredOwner, SetSpec, UpdateMode};
 
 /// A kind of action on a set.
