@@ -97,92 +97,93 @@ pub fn phase(pod: &Value) -> &str {
     pod["status"]["phase"].as_str().unwrap_or_default()
 }
 
+/// Pods of upstream's integration tests.
+pub async fn list_pods(space: &Space) -> Vec<Value> {
+    space.list(&PODS, LABELS).await
+}
+
+/// Waits until the controller has observed this version of the set and the wanted number of
+/// pods exists.
+///
+/// Upstream: `waitSTSStable`.
 #[expect(
     clippy::missing_panics_doc,
     reason = "a test harness panics on failures"
 )]
-impl Space {
-    /// Pods of upstream's integration tests.
-    pub async fn pods(&self) -> Vec<Value> {
-        self.list(&PODS, LABELS).await
-    }
+pub async fn until_stable(space: &Space, set: &Value) -> Value {
+    let generation = set["metadata"]["generation"].as_i64();
+    let generation = generation.expect("a stored set has a generation");
+    let stable = async || {
+        let set = space.get(&STATEFUL_SETS, name(set)).await;
+        let seen = count(&set, "observedGeneration") >= generation;
+        let wanted = set["spec"]["replicas"].as_i64();
+        (seen && Some(count(&set, "replicas")) == wanted).then_some(set)
+    };
+    PATIENCE.until("the set is stable", stable).await
+}
 
-    /// Waits until the controller has observed this version of the set and the wanted number of
-    /// pods exists.
-    ///
-    /// Upstream: `waitSTSStable`.
-    pub async fn until_stable(&self, set: &Value) -> Value {
-        let generation = set["metadata"]["generation"].as_i64();
-        let generation = generation.expect("a stored set has a generation");
-        let stable = async || {
-            let set = self.get(&STATEFUL_SETS, name(set)).await;
-            let seen = count(&set, "observedGeneration") >= generation;
-            let wanted = set["spec"]["replicas"].as_i64();
-            (seen && Some(count(&set, "replicas")) == wanted).then_some(set)
-        };
-        PATIENCE.until("the set is stable", stable).await
-    }
+/// Creates a set and waits until it is stable.
+pub async fn create_stable(space: &Space, set: &Value) -> Value {
+    let created = space.create(&STATEFUL_SETS, set).await;
+    until_stable(space, &created).await
+}
 
-    /// Creates a set and waits until it is stable.
-    pub async fn create_stable(&self, set: &Value) -> Value {
-        let created = self.create(&STATEFUL_SETS, set).await;
-        self.until_stable(&created).await
-    }
+/// Scales a set and waits until it is stable.
+///
+/// Upstream: `scaleSTS`.
+pub async fn scale_stable(space: &Space, name: &str, replicas: u32) -> Value {
+    let set = scale_only(space, name, replicas).await;
+    until_stable(space, &set).await
+}
 
-    /// Scales a set and waits until it is stable.
-    ///
-    /// Upstream: `scaleSTS`.
-    pub async fn scale_stable(&self, name: &str, replicas: u32) -> Value {
-        let set = self.scale_only(name, replicas).await;
-        self.until_stable(&set).await
-    }
+/// Scales a set.
+pub async fn scale_only(space: &Space, name: &str, replicas: u32) -> Value {
+    let scale = |set: &mut Value| set["spec"]["replicas"] = replicas.into();
+    space.change(&STATEFUL_SETS, name, "", scale).await
+}
 
-    /// Scales a set.
-    pub async fn scale_only(&self, name: &str, replicas: u32) -> Value {
-        let scale = |set: &mut Value| set["spec"]["replicas"] = replicas.into();
-        self.change(&STATEFUL_SETS, name, "", scale).await
-    }
+/// Waits until the set's status has these counts.
+pub async fn until_status(space: &Space, set: &str, wanted: &[(&str, i64)]) -> Value {
+    let as_wanted = async || {
+        let set = space.get(&STATEFUL_SETS, set).await;
+        let all = wanted
+            .iter()
+            .all(|(member, wanted)| count(&set, member) == *wanted);
+        all.then_some(set)
+    };
+    let what = format!("the status of {set} has {wanted:?}");
+    PATIENCE.until(&what, as_wanted).await
+}
 
-    /// Waits until the set's status has these counts.
-    pub async fn until_status(&self, set: &str, wanted: &[(&str, i64)]) -> Value {
-        let as_wanted = async || {
-            let set = self.get(&STATEFUL_SETS, set).await;
-            let all = wanted
-                .iter()
-                .all(|(member, wanted)| count(&set, member) == *wanted);
-            all.then_some(set)
-        };
-        let what = format!("the status of {set} has {wanted:?}");
-        PATIENCE.until(&what, as_wanted).await
-    }
-
-    /// Makes a pod run, ready or not since this time, instead of the kubelet.
-    ///
-    /// Upstream: `setPodsReadyCondition`.
-    pub async fn set_pod_ready(&self, pod: &str, ready: bool, since: Timestamp) {
-        let status = if ready { "True" } else { "False" };
-        let condition =
-            json!({"type": "Ready", "status": status, "lastTransitionTime": format_seconds(since)});
-        self.change(&PODS, pod, "status", |pod| {
+/// Makes a pod run, ready or not since this time, instead of the kubelet.
+///
+/// Upstream: `setPodsReadyCondition`.
+pub async fn set_pod_ready(space: &Space, pod: &str, ready: bool, since: Timestamp) {
+    let status = if ready { "True" } else { "False" };
+    let condition =
+        json!({"type": "Ready", "status": status, "lastTransitionTime": format_seconds(since)});
+    space
+        .change(&PODS, pod, "status", |pod| {
             pod["status"]["phase"] = "Running".into();
             pod["status"]["conditions"] = json!([condition]);
         })
         .await;
-    }
+}
 
-    /// Sets the phase of a pod.
-    pub async fn set_pod_phase(&self, pod: &str, phase: &str) {
-        self.change(&PODS, pod, "status", |pod| {
+/// Sets the phase of a pod.
+pub async fn set_pod_phase(space: &Space, pod: &str, phase: &str) {
+    space
+        .change(&PODS, pod, "status", |pod| {
             pod["status"]["phase"] = phase.into();
         })
         .await;
-    }
+}
 
-    /// Replaces the finalizers of a pod.
-    pub async fn set_finalizers(&self, pod: &str, finalizers: &[&str]) {
-        self.change(&PODS, pod, "", |pod| {
+/// Replaces the finalizers of a pod.
+pub async fn set_finalizers(space: &Space, pod: &str, finalizers: &[&str]) {
+    space
+        .change(&PODS, pod, "", |pod| {
             pod["metadata"]["finalizers"] = json!(finalizers);
         })
         .await;
-    }
 }

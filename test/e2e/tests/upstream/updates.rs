@@ -1,9 +1,10 @@
 //! Updates and rollbacks, complete or partitioned.
 
+use e2e::claims::mounted_claims;
 use e2e::manifests::{FINALIZER, NEW_IMAGE, OLD_IMAGE, plain, probed, with_claims};
 use e2e::{Cluster, is_ready, revision};
 use integration::poll::Patience;
-use integration::stateful_sets::uid;
+use integration::stateful_sets::{set_finalizers, uid};
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_client::resource::PODS;
@@ -22,7 +23,7 @@ async fn rolls_back(namespace: &str, set: Value) {
         .len();
     let ss = cluster.create(&probed(set)).await;
     ss.until_ready(3).await;
-    let claims = ss.mounted_claims().await;
+    let claims = mounted_claims(&ss).await;
     assert_eq!(claims.len(), 3 * templates);
     let first = ss.revisions().await;
     assert_eq!(first.current, first.update);
@@ -37,7 +38,7 @@ async fn rolls_back(namespace: &str, set: Value) {
     assert_eq!(ss.until_updated().await.current, second.update);
     ss.until_ready(3).await;
     ss.assert_pods(NEW_IMAGE, &second.update).await;
-    assert_eq!(ss.mounted_claims().await, claims);
+    assert_eq!(mounted_claims(&ss).await, claims);
 
     ss.set_probe(1, false).await;
     ss.set_image(OLD_IMAGE).await;
@@ -48,7 +49,7 @@ async fn rolls_back(namespace: &str, set: Value) {
     assert_eq!(ss.until_updated().await.current, first.current);
     ss.until_ready(3).await;
     ss.assert_pods(OLD_IMAGE, &first.current).await;
-    assert_eq!(ss.mounted_claims().await, claims);
+    assert_eq!(mounted_claims(&ss).await, claims);
     cluster.finish().await;
 }
 
@@ -118,7 +119,7 @@ async fn assert_keeps_first_pod(namespace: &str, set: Value, fails_on_stop: bool
         cluster.fail_on_stop(&pod).await;
     }
 
-    space.set_finalizers(&pod, &[FINALIZER]).await;
+    set_finalizers(space, &pod, &[FINALIZER]).await;
     ss.set_image(NEW_IMAGE).await;
     let second = ss.revisions().await;
     assert_ne!(second.current, second.update);
@@ -146,7 +147,7 @@ async fn assert_keeps_first_pod(namespace: &str, set: Value, fails_on_stop: bool
         let failed = patience.until("the first pod has failed", failed).await;
         assert_eq!(exit_code(&failed, SLEEPER), Some(1));
     }
-    space.set_finalizers(&pod, &[]).await;
+    set_finalizers(space, &pod, &[]).await;
     ss.until_counts(&[("readyReplicas", 3)]).await;
     assert_ne!(
         uid(&ss.pod(0).await),

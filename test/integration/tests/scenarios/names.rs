@@ -1,6 +1,6 @@
 //! Tests of pod names that determine a pod's set, and of invalid names.
 
-use integration::stateful_sets::{name, uid};
+use integration::stateful_sets::{name, scale_only, uid};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PODS, SERVICE_ACCOUNTS, STATEFUL_SETS};
 
@@ -75,9 +75,9 @@ async fn pods_with_malformed_member_names_stay_untouched() {
     let mut before = fixture.pods().await;
     let mark = fixture.mark();
     fixture.bring_up(&without_claims("web", 3)).await;
-    fixture.space.scale_only("web", 1).await;
+    scale_only(&fixture.space, "web", 1).await;
     fixture.until_complete("web").await;
-    fixture.space.scale_only("web", 2).await;
+    scale_only(&fixture.space, "web", 2).await;
     fixture.until_complete("web").await;
     fixture.delete_set("web", "Background").await;
     fixture.settle().await;

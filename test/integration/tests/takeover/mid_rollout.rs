@@ -8,7 +8,7 @@ use integration::World;
 use integration::poll::Patience;
 use integration::recorded::Recorded;
 use integration::space::{Patch, Space};
-use integration::stateful_sets::{count, name, uid};
+use integration::stateful_sets::{count, name, set_pod_ready, uid};
 use kube_test_control_plane::faults::RequestMatcher;
 use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ async fn complete(world: &mut World, space: &Space, cluster: &Recorded) -> Vec<S
     let completed = async || {
         for pod in space.list(&PODS, "").await {
             if pod["status"]["phase"] != "Running" {
-                space.set_pod_ready(name(&pod), true, world.now()).await;
+                set_pod_ready(space, name(&pod), true, world.now()).await;
             }
         }
         let set = space.get(&STATEFUL_SETS, &set).await;

@@ -2,7 +2,10 @@
 
 use integration::World;
 use integration::space::Space;
-use integration::stateful_sets::{PATIENCE, name, stateful_set, uid};
+use integration::stateful_sets::{
+    PATIENCE, create_stable, list_pods, name, scale_only, set_finalizers, stateful_set, uid,
+    until_stable,
+};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS};
 
@@ -37,7 +40,7 @@ mod test_autodelete_owner_refs {
         let mut set = stateful_set("sts", 3);
         set["spec"]["persistentVolumeClaimRetentionPolicy"] =
             json!({"whenDeleted": when_deleted, "whenScaled": when_scaled});
-        let set = space.create_stable(&set).await;
+        let set = create_stable(&space, &set).await;
         let by_set = when_deleted == "Delete";
         let by_set = Vec::from_iter(by_set.then(|| reference("apps/v1", "StatefulSet", &set)));
         for ordinal in 0..3 {
@@ -45,11 +48,11 @@ mod test_autodelete_owner_refs {
         }
 
         for pod in ["sts-1", "sts-2"] {
-            space.set_finalizers(pod, &[BLOCK]).await;
+            set_finalizers(&space, pod, &[BLOCK]).await;
         }
-        let scaled = space.scale_only("sts", 1).await;
+        let scaled = scale_only(&space, "sts", 1).await;
         let condemned = async || {
-            let pods = space.pods().await;
+            let pods = list_pods(&space).await;
             let going = pods
                 .iter()
                 .filter(|pod| !pod["metadata"]["deletionTimestamp"].is_null());
@@ -69,9 +72,9 @@ mod test_autodelete_owner_refs {
         }
 
         for pod in ["sts-1", "sts-2"] {
-            space.set_finalizers(pod, &[]).await;
+            set_finalizers(&space, pod, &[]).await;
         }
-        space.until_stable(&scaled).await;
+        until_stable(&space, &scaled).await;
         assert_eq!(owners(&space, 0).await, by_set);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use integration::World;
-use integration::stateful_sets::{name, stateful_set};
+use integration::stateful_sets::{create_stable, list_pods, name, scale_stable, stateful_set};
 use serde_json::{Value, json};
 
 mod test_stateful_set_start_ordinal {
@@ -17,8 +17,8 @@ mod test_stateful_set_start_ordinal {
         if !ordinals.is_null() {
             set["spec"]["ordinals"] = ordinals;
         }
-        space.create_stable(&set).await;
-        let pods = space.pods().await;
+        create_stable(&space, &set).await;
+        let pods = list_pods(&space).await;
         let names: BTreeSet<&str> = pods.iter().map(name).collect();
         let wanted: Vec<String> = (first..first + replicas)
             .map(|ordinal| format!("sts-{ordinal}"))
@@ -30,8 +30,8 @@ mod test_stateful_set_start_ordinal {
             assert_eq!(name(pod), format!("sts-{index}"));
         }
 
-        space.scale_stable("sts", 1).await;
-        let left = space.pods().await;
+        scale_stable(&space, "sts", 1).await;
+        let left = list_pods(&space).await;
         let left: Vec<&str> = left.iter().map(name).collect();
         assert_eq!(left, [format!("sts-{first}")]);
     }

@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use integration::World;
 use integration::space::SERVICES;
-use integration::stateful_sets::{PATIENCE, headless_service, name, phase, stateful_set, uid};
+use integration::stateful_sets::{
+    PATIENCE, create_stable, headless_service, list_pods, name, phase, set_finalizers,
+    set_pod_phase, stateful_set, uid, until_status,
+};
 use serde_json::{Value, json};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};
 use statefulset_client::rest::RestClient;
@@ -21,18 +24,18 @@ fn uids(pods: &[Value]) -> Vec<String> {
 async fn test_deleting_and_terminating_pods() {
     let world = World::with_controller().await;
     let space = world.namespace("test-deleting-and-failed-pods").await;
-    space.create_stable(&stateful_set("sts", 3)).await;
-    let pods = space.pods().await;
+    create_stable(&space, &stateful_set("sts", 3)).await;
+    let pods = list_pods(&space).await;
     let [deleting, failed, succeeded] = pods.as_slice() else {
         panic!("there are {} pods", pods.len());
     };
-    space.set_finalizers(name(deleting), &[BLOCK]).await;
+    set_finalizers(&space, name(deleting), &[BLOCK]).await;
     space.delete(&PODS, name(deleting), None).await;
-    space.set_pod_phase(name(failed), "Failed").await;
-    space.set_pod_phase(name(succeeded), "Succeeded").await;
+    set_pod_phase(&space, name(failed), "Failed").await;
+    set_pod_phase(&space, name(succeeded), "Succeeded").await;
 
     let replaced = async || {
-        let pods = space.pods().await;
+        let pods = list_pods(&space).await;
         let uids = uids(&pods);
         assert!(uids.contains(&uid(deleting).to_owned()), "the blocked pod");
         let gone = [failed, succeeded].map(uid);
@@ -44,9 +47,9 @@ async fn test_deleting_and_terminating_pods() {
     };
     PATIENCE.until("ended pods are replaced", replaced).await;
 
-    space.set_finalizers(name(deleting), &[]).await;
+    set_finalizers(&space, name(deleting), &[]).await;
     let replaced = async || {
-        let uids = uids(&space.pods().await);
+        let uids = uids(&list_pods(&space).await);
         (uids.len() == 3 && !uids.contains(&uid(deleting).to_owned())).then_some(())
     };
     PATIENCE
@@ -91,8 +94,8 @@ async fn test_stateful_set_status_with_pod_fail() {
     world.start_controller(client);
     let space = world.namespace("test-pod-fail").await;
     space.create(&STATEFUL_SETS, &stateful_set("sts", 4)).await;
-    space.until_status("sts", &[("replicas", 2)]).await;
-    assert_eq!(space.pods().await.len(), 2);
+    until_status(&space, "sts", &[("replicas", 2)]).await;
+    assert_eq!(list_pods(&space).await.len(), 2);
     assert!(
         asked.load(Ordering::Relaxed) > 2,
         "no pod creation was rejected"
@@ -108,8 +111,8 @@ async fn test_stateful_set_pod_subdomain() {
         .await;
     let mut set = stateful_set("sts", 3);
     set["spec"]["serviceName"] = "test-service".into();
-    space.create_stable(&set).await;
-    let pods = space.pods().await;
+    create_stable(&space, &set).await;
+    let pods = list_pods(&space).await;
     assert_eq!(pods.len(), 3);
     for pod in pods {
         assert_eq!(pod["spec"]["subdomain"], "test-service", "{}", name(&pod));

@@ -2,7 +2,10 @@
 
 use integration::World;
 use integration::space::SERVICES;
-use integration::stateful_sets::{PATIENCE, count, headless_service, stateful_set};
+use integration::stateful_sets::{
+    PATIENCE, count, create_stable, headless_service, list_pods, scale_stable, set_pod_ready,
+    stateful_set, until_status,
+};
 use serde_json::json;
 use statefulset_client::resource::STATEFUL_SETS;
 
@@ -58,9 +61,9 @@ async fn test_spec_replicas_change() {
     space
         .create(&SERVICES, &headless_service("fake-service-name"))
         .await;
-    space.create_stable(&stateful_set("sts", 2)).await;
+    create_stable(&space, &stateful_set("sts", 2)).await;
     for replicas in [3, 0, 2] {
-        let set = space.scale_stable("sts", replicas).await;
+        let set = scale_stable(&space, "sts", replicas).await;
         assert_eq!(count(&set, "replicas"), i64::from(replicas));
     }
 
@@ -87,8 +90,8 @@ mod test_stateful_set_available {
         let space = world.namespace("test-available-pods").await;
         let mut set = stateful_set("sts", 4);
         set["spec"]["minReadySeconds"] = 3600.into();
-        space.create_stable(&set).await;
-        let pods = space.pods().await;
+        create_stable(&space, &set).await;
+        let pods = list_pods(&space).await;
         assert_eq!(pods.len(), 4);
         let now = world.now();
         let long_ago = now - jiff::SignedDuration::from_mins(120);
@@ -100,13 +103,13 @@ mod test_stateful_set_available {
         ];
         for (pod, (ready, since)) in pods.iter().zip(states) {
             let name = integration::stateful_sets::name(pod);
-            space.set_pod_ready(name, ready, since).await;
+            set_pod_ready(&space, name, ready, since).await;
         }
         let wanted = [
             ("replicas", 4),
             ("readyReplicas", 3),
             ("availableReplicas", 2),
         ];
-        space.until_status("sts", &wanted).await;
+        until_status(&space, "sts", &wanted).await;
     }
 }

@@ -2,7 +2,10 @@
 
 use integration::World;
 use integration::space::Space;
-use integration::stateful_sets::{PATIENCE, count, name, phase, stateful_set, uid};
+use integration::stateful_sets::{
+    PATIENCE, count, create_stable, list_pods, name, phase, set_finalizers, set_pod_phase,
+    set_pod_ready, stateful_set, uid, until_status,
+};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
@@ -13,10 +16,10 @@ const BLOCK: &str = "fake.example.com/blockDeletion";
 
 /// Makes all pending pods run and become ready; returns their number.
 async fn run_pending(space: &Space, since: Timestamp) -> usize {
-    let mut pods = space.pods().await;
+    let mut pods = list_pods(space).await;
     pods.retain(|pod| phase(pod) == "Pending");
     for pod in &pods {
-        space.set_pod_ready(name(pod), true, since).await;
+        set_pod_ready(space, name(pod), true, since).await;
     }
     pods.len()
 }
@@ -30,14 +33,14 @@ async fn test_deleting_pod_for_rolling_update_partition() {
         .await;
     let mut set = stateful_set("sts", 2);
     set["spec"]["updateStrategy"]["rollingUpdate"] = json!({"partition": 1});
-    space.create_stable(&set).await;
-    let pods = space.pods().await;
+    create_stable(&space, &set).await;
+    let pods = list_pods(&space).await;
     assert_eq!(pods.len(), 2);
     let before = [0, 1].map(|index| uid(&pods[index]).to_owned());
     for pod in &pods {
-        space.set_pod_ready(name(pod), true, world.now()).await;
+        set_pod_ready(&space, name(pod), true, world.now()).await;
     }
-    space.set_finalizers("sts-0", &[BLOCK]).await;
+    set_finalizers(&space, "sts-0", &[BLOCK]).await;
     let set_image = |set: &mut Value| {
         set["spec"]["template"]["spec"]["containers"][0]["image"] = "new-image".into();
     };
@@ -51,9 +54,9 @@ async fn test_deleting_pod_for_rolling_update_partition() {
     };
     PATIENCE.until("the last pod is updated", updated).await;
 
-    space.set_pod_phase("sts-0", "Failed").await;
+    set_pod_phase(&space, "sts-0", "Failed").await;
     space.delete(&PODS, "sts-0", None).await;
-    space.until_status("sts", &[("readyReplicas", 1)]).await;
+    until_status(&space, "sts", &[("readyReplicas", 1)]).await;
     let held = space.get(&PODS, "sts-0").await;
     assert_eq!(
         uid(&held),
@@ -62,15 +65,15 @@ async fn test_deleting_pod_for_rolling_update_partition() {
     );
     assert!(!held["metadata"]["deletionTimestamp"].is_null());
 
-    space.set_finalizers("sts-0", &[]).await;
+    set_finalizers(&space, "sts-0", &[]).await;
     let long_ago = world.now() - SignedDuration::from_mins(120);
     let recreated = async || (run_pending(&space, long_ago).await > 0).then_some(());
     PATIENCE
         .until("the first pod is there again", recreated)
         .await;
-    space.until_status("sts", &[("readyReplicas", 2)]).await;
+    until_status(&space, "sts", &[("readyReplicas", 2)]).await;
 
-    let pods = space.pods().await;
+    let pods = list_pods(&space).await;
     let images: Vec<(&str, &str)> = pods
         .iter()
         .map(|pod| {
@@ -92,7 +95,7 @@ async fn images(space: &Space) -> Vec<String> {
         let image = pod["spec"]["containers"][0]["image"].as_str();
         image.expect("a pod has an image").to_owned()
     };
-    space.pods().await.iter().map(image).collect()
+    list_pods(space).await.iter().map(image).collect()
 }
 
 /// Waits until every pod has the image and the set's status says so. The poll asks for the
