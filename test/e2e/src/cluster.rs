@@ -1,10 +1,7 @@
 //! Clusters whose nodes run pods, with the pod changes that upstream's tests make inside
 //! containers.
 
-use std::time::Duration;
-
 use integration::World;
-use integration::poll::Patience;
 use integration::space::{NODES, Patch, SERVICES, Space};
 use integration::stateful_sets::name;
 use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
@@ -14,17 +11,12 @@ use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STA
 
 use crate::manifests::headless_service;
 
-pub use stateful_set::{Revisions, StatefulSet, is_ready, replicas, revision};
+use stateful_set::behaviour;
+pub use stateful_set::{
+    POD_PATIENCE, Revisions, SET_PATIENCE, StatefulSet, is_ready, replicas, revision,
+};
 
 mod stateful_set;
-
-/// Time limit for a whole set.
-pub const SET_PATIENCE: Patience = Patience(Duration::from_secs(600));
-/// Time limit for a pod.
-pub const POD_PATIENCE: Patience = Patience(Duration::from_secs(300));
-/// Duration of each pod stage. Without it, a pod that fails immediately would be recreated in an
-/// endless loop.
-const STAGE: Duration = Duration::from_millis(200);
 
 /// Volumes, which are cluster-scoped.
 const PERSISTENT_VOLUMES: Resource = Resource {
@@ -83,7 +75,7 @@ impl Cluster {
         self.finished = true;
         let space = &self.space;
         for set in space.list(&STATEFUL_SETS, "").await {
-            let set = StatefulSet::new(&self, &set);
+            let set = self.set(&set);
             set.scale(0).await;
             set.until_counts(&[("replicas", 0)]).await;
             space.delete(&STATEFUL_SETS, set.name(), None).await;
@@ -141,7 +133,11 @@ impl Cluster {
     /// Creates a set.
     pub async fn create(&self, set: &Value) -> StatefulSet<'_> {
         let created = self.space.create(&STATEFUL_SETS, set).await;
-        StatefulSet::new(self, &created)
+        self.set(&created)
+    }
+
+    fn set(&self, stored: &Value) -> StatefulSet<'_> {
+        StatefulSet::new(&self.space, &self.world, stored)
     }
 
     /// Makes the readiness probe of a running pod succeed or fail from now on.
@@ -180,8 +176,4 @@ impl Cluster {
 /// Returns true if a set created a pod: such pods have a label with their name.
 fn is_of_a_set(pod: &Value) -> bool {
     pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"].is_string()
-}
-
-fn behaviour() -> PodBehaviour {
-    PodBehaviour::with_delays(STAGE)
 }

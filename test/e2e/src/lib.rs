@@ -9,7 +9,7 @@
 //!
 //! `tests/kubectl` runs kubectl sessions against the programs, with the feature `kubectl`.
 
-mod claims;
+pub mod claims;
 mod cluster;
 pub mod deploy;
 pub mod manifests;

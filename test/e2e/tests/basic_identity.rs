@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use e2e::claims::mounted_claims;
 use e2e::manifests::{paused, with_claims};
 use e2e::{Cluster, StatefulSet};
 use integration::stateful_sets::{name, uid};
@@ -34,7 +35,7 @@ async fn pods_keep_their_identities_after_a_restart() {
     let set = ss.get().await;
     assert_eq!(set["spec"]["serviceName"], "test");
     assert_identities(&ss).await;
-    let claims = ss.mounted_claims().await;
+    let claims = mounted_claims(&ss).await;
     assert_eq!(claims.len(), 3);
 
     ss.scale(0).await;
@@ -43,7 +44,7 @@ async fn pods_keep_their_identities_after_a_restart() {
     // The files that resumed them are on their volumes.
     ss.until_ready(3).await;
     assert_identities(&ss).await;
-    assert_eq!(ss.mounted_claims().await, claims);
+    assert_eq!(mounted_claims(&ss).await, claims);
 
     // Events report each creation.
     let events = cluster.space().list(&EVENTS, "").await;

@@ -2,16 +2,27 @@
 
 use std::time::Duration;
 
+use integration::World;
 use integration::poll::Patience;
+use integration::space::Space;
 use integration::stateful_sets::{count, name, phase, uid};
+use kube_test_control_plane::actors::PodBehaviour;
 use serde_json::{Value, json};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};
 
-use super::{Cluster, POD_PATIENCE, SET_PATIENCE};
+/// Time limit for a whole set.
+pub const SET_PATIENCE: Patience = Patience(Duration::from_secs(600));
+/// Time limit for a pod.
+pub const POD_PATIENCE: Patience = Patience(Duration::from_secs(300));
+
+/// Duration of each pod stage. Without it, a pod that fails immediately would be recreated in an
+/// endless loop.
+const STAGE: Duration = Duration::from_millis(200);
 
 /// A set in the namespace of its test.
 pub struct StatefulSet<'a> {
-    pub(crate) cluster: &'a Cluster,
+    pub(crate) space: &'a Space,
+    world: &'a World,
     pub(crate) name: String,
     selector: String,
 }
@@ -30,7 +41,7 @@ pub struct Revisions {
     reason = "a test harness panics on failures"
 )]
 impl<'a> StatefulSet<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, created: &Value) -> Self {
+    pub(super) fn new(space: &'a Space, world: &'a World, created: &Value) -> Self {
         let labels = created["spec"]["selector"]["matchLabels"].as_object();
         let labels = labels.expect("the sets of these tests select by labels");
         let pairs: Vec<String> = labels
@@ -38,7 +49,8 @@ impl<'a> StatefulSet<'a> {
             .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
             .collect();
         Self {
-            cluster,
+            space,
+            world,
             name: name(created).to_owned(),
             selector: pairs.join(","),
         }
@@ -56,12 +68,12 @@ impl<'a> StatefulSet<'a> {
 
     /// Reads the set.
     pub async fn get(&self) -> Value {
-        self.cluster.space().get(&STATEFUL_SETS, &self.name).await
+        self.space.get(&STATEFUL_SETS, &self.name).await
     }
 
     /// Pods that the set selects, sorted by name.
     pub async fn pods(&self) -> Vec<Value> {
-        self.cluster.space().list(&PODS, &self.selector).await
+        self.space.list(&PODS, &self.selector).await
     }
 
     /// Name of a pod.
@@ -71,7 +83,7 @@ impl<'a> StatefulSet<'a> {
 
     /// Reads a pod that must exist.
     pub async fn pod(&self, ordinal: usize) -> Value {
-        let space = self.cluster.space();
+        let space = self.space;
         space.get(&PODS, &self.pod_name(ordinal)).await
     }
 
@@ -79,7 +91,7 @@ impl<'a> StatefulSet<'a> {
     ///
     /// Upstream: `updateStatefulSetWithRetries`.
     pub async fn change(&self, change: impl Fn(&mut Value)) -> Value {
-        let space = self.cluster.space();
+        let space = self.space;
         space.change(&STATEFUL_SETS, &self.name, "", change).await
     }
 
@@ -89,6 +101,14 @@ impl<'a> StatefulSet<'a> {
             set["spec"]["template"]["spec"]["containers"][0]["image"] = image.into();
         };
         self.change(set).await;
+    }
+
+    /// Sets the claim retention policy.
+    pub async fn set_retention(&self, policy: &Value) {
+        self.change(|set| {
+            set["spec"]["persistentVolumeClaimRetentionPolicy"] = policy.clone();
+        })
+        .await;
     }
 
     /// Sets the partition.
@@ -122,7 +142,7 @@ impl<'a> StatefulSet<'a> {
     /// Upstream: `deleteStatefulPodAtIndex`.
     pub async fn delete_pod(&self, ordinal: usize) {
         let pod = self.pod_name(ordinal);
-        self.cluster.space().delete(&PODS, &pod, Some(0)).await;
+        self.space.delete(&PODS, &pod, Some(0)).await;
     }
 
     /// Deletes pods immediately and waits for their replacements.
@@ -134,7 +154,7 @@ impl<'a> StatefulSet<'a> {
         for ordinal in ordinals {
             self.delete_pod(*ordinal).await;
         }
-        let space = self.cluster.space();
+        let space = self.space;
         let recreated = async || {
             for (ordinal, before) in ordinals.iter().zip(&before) {
                 let pod = space.find(&PODS, &self.pod_name(*ordinal), "").await?;
@@ -155,7 +175,9 @@ impl<'a> StatefulSet<'a> {
         let wanted = replicas(&self.get().await);
         for ordinal in 0..wanted {
             self.until_running(ordinal + 1, ordinal).await;
-            self.cluster.resume(&self.pod_name(ordinal)).await;
+            let pods = self.world.pods();
+            let pod = self.pod_name(ordinal);
+            pods.behave(self.space.name(), &pod, behaviour()).await;
         }
         self.until_ready(wanted).await;
     }
@@ -165,7 +187,8 @@ impl<'a> StatefulSet<'a> {
     /// Upstream: `breakPodHTTPProbe`, `restorePodHTTPProbe`.
     pub async fn set_probe(&self, ordinal: usize, succeeds: bool) {
         let pod = self.pod_name(ordinal);
-        self.cluster.set_probe(&pod, succeeds).await;
+        let pods = self.world.pods();
+        pods.set_ready(self.space.name(), &pod, succeeds).await;
         let shown = async || (is_ready(&self.pod(ordinal).await) == succeeds).then_some(());
         let what = format!("{pod} is ready: {succeeds}");
         POD_PATIENCE.until(&what, shown).await;
@@ -175,8 +198,9 @@ impl<'a> StatefulSet<'a> {
     ///
     /// Upstream: `breakHTTPProbe`, `restoreHTTPProbe`.
     pub async fn set_probes(&self, succeed: bool) {
+        let pods = self.world.pods();
         for pod in self.pods().await {
-            self.cluster.set_probe(name(&pod), succeed).await;
+            pods.set_ready(self.space.name(), name(&pod), succeed).await;
         }
     }
 
@@ -364,4 +388,9 @@ pub fn is_ready(object: &Value) -> bool {
 fn is_active(pod: &Value) -> bool {
     let is_over = ["Failed", "Succeeded"].contains(&phase(pod));
     !is_over && pod["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Behaviour of running pods.
+pub(super) fn behaviour() -> PodBehaviour {
+    PodBehaviour::with_delays(STAGE)
 }

@@ -2,6 +2,9 @@
 
 use std::slice::from_ref;
 
+use e2e::claims::{
+    change_claim, claim_name, reference, until_claims, until_owned, until_owners_are,
+};
 use e2e::manifests::{retaining, with_claims};
 use e2e::{Cluster, POD_PATIENCE, SET_PATIENCE, StatefulSet};
 use integration::space::Patch;
@@ -24,7 +27,7 @@ async fn deleted_with_the_set(cluster: &Cluster) -> StatefulSet<'_> {
         .create(&retaining(with_claims("ss", 3), policy))
         .await;
     ss.until_ready(3).await;
-    ss.until_owned(&[0, 1, 2], true, false).await;
+    until_owned(&ss, &[0, 1, 2], true, false).await;
     ss
 }
 
@@ -35,7 +38,7 @@ async fn deleted_with_pods(cluster: &Cluster) -> StatefulSet<'_> {
         .create(&retaining(with_claims("ss", 3), policy))
         .await;
     ss.until_ready(3).await;
-    ss.until_owned(&[0, 1, 2], false, false).await;
+    until_owned(&ss, &[0, 1, 2], false, false).await;
     ss
 }
 
@@ -56,7 +59,7 @@ async fn orphan(cluster: &Cluster, ss: &StatefulSet<'_>, ordinal: usize) {
         .patch(&PODS, &pod, "", Patch::Merge, &patch)
         .await;
     assert!(orphaned["metadata"]["ownerReferences"].is_null());
-    let reference = ss.reference().await;
+    let reference = reference(ss).await;
     let adopted = async || {
         let pod = ss.pod(ordinal).await;
         (pod["metadata"]["ownerReferences"] == json!([reference])).then_some(())
@@ -69,7 +72,7 @@ async fn test_should_delete_pvcs_with_a_when_deleted_policy() {
     let cluster = Cluster::start("when-deleted").await;
     let ss = deleted_with_the_set(&cluster).await;
     delete(&cluster, &ss).await;
-    ss.until_claims(&[]).await;
+    until_claims(&ss, &[]).await;
     cluster.finish().await;
 }
 
@@ -78,7 +81,7 @@ async fn test_should_delete_pvcs_with_a_on_scaledown_policy() {
     let cluster = Cluster::start("on-scaledown").await;
     let ss = deleted_with_pods(&cluster).await;
     ss.scale(1).await;
-    ss.until_claims(&[0]).await;
+    until_claims(&ss, &[0]).await;
     cluster.finish().await;
 }
 
@@ -87,9 +90,9 @@ async fn test_should_delete_pvcs_after_adopting_pod_when_deleted() {
     let cluster = Cluster::start("adopted-when-deleted").await;
     let ss = deleted_with_the_set(&cluster).await;
     orphan(&cluster, &ss, 2).await;
-    ss.until_owned(&[0, 1, 2], true, false).await;
+    until_owned(&ss, &[0, 1, 2], true, false).await;
     delete(&cluster, &ss).await;
-    ss.until_claims(&[]).await;
+    until_claims(&ss, &[]).await;
     cluster.finish().await;
 }
 
@@ -100,7 +103,7 @@ async fn test_should_delete_pvcs_after_adopting_pod_when_scaled() {
     ss.until_counts(&[("availableReplicas", 3)]).await;
     orphan(&cluster, &ss, 2).await;
     ss.scale(1).await;
-    ss.until_claims(&[0]).await;
+    until_claims(&ss, &[0]).await;
     cluster.finish().await;
 }
 
@@ -122,26 +125,26 @@ async fn test_should_not_delete_pvc_with_on_scaledown_policy_if_another_controll
     let cluster = Cluster::start("another-controller").await;
     let ss = cluster.create(&with_claims("ss", 3)).await;
     ss.until_ready(3).await;
-    ss.until_claims(&[0, 1, 2]).await;
+    until_claims(&ss, &[0, 1, 2]).await;
     let other = config_map(&cluster, Some(true)).await;
-    ss.change_claim(1, |claim| {
+    change_claim(&ss, 1, |claim| {
         claim["metadata"]["ownerReferences"] = json!([other]);
     })
     .await;
     ss.set_retention(&json!({"whenDeleted": "Retain", "whenScaled": "Delete"}))
         .await;
     ss.scale(0).await;
-    ss.until_claims(&[1]).await;
+    until_claims(&ss, &[1]).await;
 
-    ss.change_claim(1, |claim| {
+    change_claim(&ss, 1, |claim| {
         claim["metadata"]["ownerReferences"] = json!(null);
     })
     .await;
     ss.scale(2).await;
     ss.until_ready(2).await;
-    ss.until_claims(&[0, 1]).await;
+    until_claims(&ss, &[0, 1]).await;
     ss.scale(1).await;
-    ss.until_claims(&[0]).await;
+    until_claims(&ss, &[0]).await;
     cluster.finish().await;
 }
 
@@ -150,9 +153,9 @@ async fn test_should_not_delete_pvcs_when_there_is_another_controller() {
     let cluster = Cluster::start("not-its-claims").await;
     let ss = cluster.create(&with_claims("ss", 4)).await;
     ss.until_ready(4).await;
-    ss.until_claims(&[0, 1, 2, 3]).await;
+    until_claims(&ss, &[0, 1, 2, 3]).await;
     let other = config_map(&cluster, None).await;
-    ss.change_claim(1, |claim| {
+    change_claim(&ss, 1, |claim| {
         claim["metadata"]["ownerReferences"] = json!([other]);
     })
     .await;
@@ -161,26 +164,26 @@ async fn test_should_not_delete_pvcs_when_there_is_another_controller() {
         "uid": "9d86d6ae-4e06-4ff1-bc55-f77f52e272e9", "controller": true,
         "blockOwnerDeletion": true,
     });
-    ss.change_claim(3, |claim| {
+    change_claim(&ss, 3, |claim| {
         claim["metadata"]["ownerReferences"] = json!([unknown]);
         claim["metadata"]["finalizers"] = json!(["keep-with/stale-ref"]);
     })
     .await;
-    ss.until_owners_are(1, from_ref(&other)).await;
-    ss.until_owners_are(3, from_ref(&unknown)).await;
+    until_owners_are(&ss, 1, from_ref(&other)).await;
+    until_owners_are(&ss, 3, from_ref(&unknown)).await;
 
-    let own = ss.reference().await;
+    let own = reference(&ss).await;
     let all_as_wanted = async || {
-        ss.until_owners_are(0, from_ref(&own)).await;
-        ss.until_owners_are(1, &[other.clone(), own.clone()]).await;
-        ss.until_owners_are(2, from_ref(&own)).await;
-        ss.until_owners_are(3, from_ref(&unknown)).await;
+        until_owners_are(&ss, 0, from_ref(&own)).await;
+        until_owners_are(&ss, 1, &[other.clone(), own.clone()]).await;
+        until_owners_are(&ss, 2, from_ref(&own)).await;
+        until_owners_are(&ss, 3, from_ref(&unknown)).await;
     };
     ss.set_retention(&json!({"whenDeleted": "Delete", "whenScaled": "Retain"}))
         .await;
     all_as_wanted().await;
 
-    ss.change_claim(0, |claim| {
+    change_claim(&ss, 0, |claim| {
         claim["metadata"]["ownerReferences"][0]["controller"] = false.into();
     })
     .await;
@@ -189,9 +192,9 @@ async fn test_should_not_delete_pvcs_when_there_is_another_controller() {
     all_as_wanted().await;
 
     delete(&cluster, &ss).await;
-    ss.until_claims(&[1, 3]).await;
+    until_claims(&ss, &[1, 3]).await;
     // The finalizer would block the claim, and its volume, during teardown.
-    ss.change_claim(3, |claim| {
+    change_claim(&ss, 3, |claim| {
         claim["metadata"]["finalizers"] = json!(null);
     })
     .await;
@@ -213,7 +216,7 @@ async fn test_pvc_should_be_recreated_when_pod_is_pending_due_to_missing_pvc() {
     let host = chosen_node["metadata"]["labels"]["kubernetes.io/hostname"].clone();
     set["spec"]["template"]["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": host});
     let ss = cluster.create(&set).await;
-    ss.until_claims(&[0]).await;
+    until_claims(&ss, &[0]).await;
     ss.until_counts(&[("readyReplicas", 1)]).await;
     assert_eq!(node(&ss.pod(0).await), chosen);
 
@@ -230,16 +233,16 @@ async fn test_pvc_should_be_recreated_when_pod_is_pending_due_to_missing_pvc() {
     ss.until_counts(&[("currentReplicas", 1)]).await;
     assert_eq!(space.list(&PERSISTENT_VOLUME_CLAIMS, "").await.len(), 1);
     let claim = space
-        .get(&PERSISTENT_VOLUME_CLAIMS, &ss.claim_name(0))
+        .get(&PERSISTENT_VOLUME_CLAIMS, &claim_name(&ss, 0))
         .await;
     space
-        .delete(&PERSISTENT_VOLUME_CLAIMS, &ss.claim_name(0), None)
+        .delete(&PERSISTENT_VOLUME_CLAIMS, &claim_name(&ss, 0), None)
         .await;
     cluster.set_schedulable(&chosen, true).await;
 
     let recreated = async || {
         let found = space
-            .find(&PERSISTENT_VOLUME_CLAIMS, &ss.claim_name(0), "")
+            .find(&PERSISTENT_VOLUME_CLAIMS, &claim_name(&ss, 0), "")
             .await?;
         (uid(&found) != uid(&claim)).then_some(())
     };

@@ -1,5 +1,6 @@
 //! Identity of pods, and their ownership.
 
+use e2e::claims::{mounted_claims, reference};
 use e2e::manifests::{paused, plain, with_claims};
 use e2e::{Cluster, POD_PATIENCE};
 use futures::StreamExt as _;
@@ -20,7 +21,7 @@ async fn test_should_adopt_matching_orphans_and_release_non_matching_pods() {
     let cluster = Cluster::start("adopt").await;
     let ss = cluster.create(&paused(with_claims("ss", 1))).await;
     ss.saturate().await;
-    let reference = ss.reference().await;
+    let reference = reference(&ss).await;
     let owned = async |wanted: bool| {
         let what = format!("ss-0 has its owner: {wanted}");
         let look = async || {
@@ -59,12 +60,12 @@ async fn test_should_not_deadlock_when_a_pods_predecessor_fails() {
     ss.until_running(1, 0).await;
     cluster.resume("ss-0").await;
     ss.until_running(2, 1).await;
-    let before = ss.mounted_claims().await;
+    let before = mounted_claims(&ss).await;
     assert_eq!(before[0][..2], ["ss-0", "datadir-ss-0"]);
     // The first pod is recreated although the second is unready. Its marker file is on its volume,
     // which survives.
     ss.replace_pods(&[0]).await;
-    assert_eq!(ss.mounted_claims().await, before);
+    assert_eq!(mounted_claims(&ss).await, before);
     ss.until_running(2, 1).await;
     cluster.resume("ss-1").await;
     ss.until_ready(2).await;
