@@ -13,18 +13,17 @@ mod watchers;
 
 use std::time::Duration;
 
-use anyhow::Context as _;
 use bytes::Bytes;
 use kube_test_control_plane::TestControlPlane;
 use serde_json::Value;
-use tokio::runtime::Runtime;
 use tokio::time::Instant;
 
 use self::requests::{
-    PODS, count_bytes, create_maps, create_pods, get, map_bodies, open, pod_bodies,
+    CREATED, CREATES, PODS, count_bytes, create_maps, create_pods, get, map_bodies, open,
+    pod_bodies,
 };
 use crate::report::{Report, Row};
-use crate::timing::microseconds;
+use crate::timing::{microseconds, milliseconds, runtime};
 
 pub(crate) use memory::{CHILD as MEMORY_CHILD, child as memory_child};
 pub(crate) use start::{CHILD as START_CHILD, IDLE, child as start_child, idle};
@@ -33,11 +32,6 @@ pub(crate) use start::{CHILD as START_CHILD, IDLE, child as start_child, idle};
 const LISTED: usize = 10_000;
 /// Number of lists; the fastest one counts.
 const LISTS: usize = 10;
-/// Number of created config maps.
-const CREATED: usize = 10_000;
-/// Number of repetitions; the fastest one counts.
-const CREATES: usize = 3;
-
 /// Measures all rows.
 pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
     let runtime = runtime()?;
@@ -54,16 +48,6 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
     runtime.block_on(watchers::measure(report))?;
     memory::measure(report)?;
     runtime.block_on(list(report))
-}
-
-/// Creates a runtime with one thread, as in most tests.
-fn runtime() -> anyhow::Result<Runtime> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all().build().context("start a runtime")
-}
-
-fn milliseconds(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e3
 }
 
 /// Microseconds per create.

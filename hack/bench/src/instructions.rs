@@ -2,6 +2,7 @@
 
 mod event;
 mod message;
+mod settings;
 mod work;
 mod writing;
 
@@ -14,6 +15,7 @@ use std::{env, fs};
 use anyhow::{Context as _, bail, ensure};
 
 use crate::report::{Bound, Report, Row};
+use settings::REPETITIONS;
 use work::Work;
 
 /// Argument for the child process that only works.
@@ -22,9 +24,6 @@ pub(crate) const CHILD: &str = "count-work";
 const OTHERS_EFFECT_MAX: f64 = 0.10;
 /// Numbers of other sets' pods; the first is the baseline.
 const OTHERS: [usize; 4] = [100, 1_000, 10_000, 50_000];
-/// Repetitions to warm up, and counted ones. The cost of an allocation depends on the state of the
-/// heap, so a single one would also measure the heap left by the setup.
-const REPETITIONS: u32 = 20;
 /// Numbers of the set's pods; the first is the baseline.
 const OWN: [usize; 3] = [5, 50, 500];
 /// Largest ratio to the recorded count.

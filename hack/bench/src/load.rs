@@ -24,6 +24,7 @@ mod figures;
 mod kubelet;
 mod phases;
 mod program;
+mod progress;
 mod reactions;
 mod requests;
 mod table;
@@ -83,10 +84,4 @@ async fn drive(args: &Args) -> anyhow::Result<()> {
             .with_context(|| format!("write {}", path.display()))?;
     }
     Ok(())
-}
-
-/// Prints a line of progress on the standard error.
-fn progress(title: &str, text: &str) {
-    // A closed standard error leaves no way to report this.
-    let _ = writeln!(std::io::stderr(), "{title}: {text}");
 }

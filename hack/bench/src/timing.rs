@@ -1,7 +1,8 @@
-//! Time measurement.
+//! Time measurement, and the runtime to measure in.
 
 use std::time::Duration;
 
+use anyhow::Context as _;
 use tokio::time::Instant;
 
 /// Minimum time of a batch of repetitions.
@@ -25,4 +26,15 @@ fn time(repetitions: u32, work: &mut impl FnMut()) -> Duration {
         work();
     }
     start.elapsed()
+}
+
+/// Creates a runtime with one thread, as in most tests.
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().context("start a runtime")
+}
+
+/// Milliseconds of a time.
+pub(crate) fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }

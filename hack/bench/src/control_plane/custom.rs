@@ -10,9 +10,9 @@ use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::requests::{create, create_maps};
-use super::{CREATED, CREATES, milliseconds};
+use super::requests::{CREATED, CREATES, create, create_maps};
 use crate::report::{Report, Row};
+use crate::timing::milliseconds;
 
 /// Number of definitions.
 const DEFINITIONS: usize = 10;

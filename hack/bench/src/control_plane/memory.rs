@@ -7,9 +7,9 @@ use anyhow::{Context as _, ensure};
 use kube_test_control_plane::TestControlPlane;
 
 use super::requests::{PODS, create_pods, get, pod_bodies};
-use super::runtime;
 use crate::memory::resident_bytes;
 use crate::report::{Bound, Report, Row};
+use crate::timing::runtime;
 
 /// Argument for the child process that only fills a control plane.
 pub(crate) const CHILD: &str = "fill-control-plane";

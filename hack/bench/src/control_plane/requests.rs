@@ -11,6 +11,10 @@ use serde_json::{Value, json};
 
 use crate::cluster::Recorded;
 
+/// Number of created config maps.
+pub(super) const CREATED: usize = 10_000;
+/// Number of repetitions; the fastest one counts.
+pub(super) const CREATES: usize = 3;
 /// Path of the config maps.
 pub(super) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 /// Path of the pods.

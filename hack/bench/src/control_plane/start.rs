@@ -10,9 +10,9 @@ use kube_apimachinery::schema;
 use kube_test_control_plane::TestControlPlane;
 use tokio::time::Instant;
 
-use super::{milliseconds, runtime};
 use crate::memory::resident_bytes_of;
 use crate::report::{Bound, Report, Row};
+use crate::timing::{milliseconds, runtime};
 
 /// Argument for the child process that only starts control planes.
 pub(crate) const CHILD: &str = "start-control-plane";

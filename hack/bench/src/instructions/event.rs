@@ -8,8 +8,7 @@ use statefulset_client::workqueue::{NoopQueueMetrics, RateLimiter, WorkQueue};
 use statefulset_controller::PodHandler;
 use statefulset_controller_util::pod::Pod;
 
-use super::REPETITIONS;
-use super::work::runtime;
+use super::settings::{REPETITIONS, runtime};
 use crate::cluster::{PODS_PER_SET, Recorded, SetName, filled, renamed_pod, renamed_set};
 
 /// Returns the event of a new pod that a set selects and that has no controller. Besides the set, the

@@ -13,15 +13,13 @@ use statefulset_client::workqueue::{NoopQueueMetrics, RateLimiter, WorkQueue};
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::PodTemplate;
 use statefulset_history::{RevisionData, hash_controller_revision};
-use tokio::runtime::Runtime;
 
 use super::message::PodMessage;
+use super::settings::{OTHERS, runtime};
 use super::{event, writing};
 use crate::cluster::{Recorded, SyncedSet};
 use crate::large_set;
 
-/// Other sets' pods in the namespace of most work.
-pub(super) const OTHERS: usize = 100;
 /// Environment variables of a large template.
 const LARGE: usize = 5_000;
 
@@ -140,12 +138,6 @@ impl Work {
 
 const fn settled(own: usize, others: usize) -> Work {
     Work::Settled { own, others }
-}
-
-pub(super) fn runtime() -> anyhow::Result<Runtime> {
-    Ok(tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()?)
 }
 
 /// Returns the sync of a settled set.

@@ -11,7 +11,7 @@ use statefulset_controller_util::pod::Pod;
 use tokio::runtime::Runtime;
 
 use super::message::PodMessage;
-use super::work::{OTHERS, runtime};
+use super::settings::{OTHERS, runtime};
 use crate::cluster::{Recorded, SyncedSet};
 
 /// Pods of the set.

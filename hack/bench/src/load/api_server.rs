@@ -13,13 +13,10 @@ use tempfile::TempDir;
 
 use super::args::Args;
 use super::program::Process;
-use super::requests::Requests;
+use super::requests::{AGENT, Requests};
 
 /// Name of the embedded server's program, in the folder of this one.
 const PROGRAM: &str = "kube-test-control-plane";
-/// User agent of the driver, by which audit logs tell its requests from the controller's.
-pub(super) const AGENT: &str = "bench-load";
-
 /// An embedded server of its own process, or one that runs elsewhere.
 pub(crate) struct ApiServer {
     /// The driver's client.

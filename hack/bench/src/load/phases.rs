@@ -18,7 +18,7 @@ use super::disturbance;
 use super::figures::Figures;
 use super::kubelet::Kubelet;
 use super::program::{Command, Process, Program, Usage};
-use super::progress;
+use super::progress::progress;
 use super::reactions::Reactions;
 use super::requests::{Own, Requests};
 use super::workload::Workload;

@@ -10,8 +10,10 @@ use anyhow::Context as _;
 use kube::Client;
 use serde::Deserialize;
 
-use super::api_server::AGENT;
-use super::progress;
+use super::progress::progress;
+
+/// User agent of the driver, by which audit logs tell its requests from the controller's.
+pub(super) const AGENT: &str = "bench-load";
 
 /// Counts by verb and resource, such as `create pods` or `update statefulsets/status`.
 pub(crate) type Counts = BTreeMap<String, u64>;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::args::Args;
-use super::progress;
+use super::progress::progress;
 use super::requests::Own;
 
 /// Number of requests at a time.
