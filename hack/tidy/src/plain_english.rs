@@ -3,12 +3,14 @@
 //! The usual fault is a relative clause instead of a noun, with an unnamed actor. Text between
 //! backticks or double quotes is exempt: it quotes code, the wire or the reference.
 
+mod passage;
 mod passages;
 
 use std::collections::BTreeMap;
 
 use crate::{Findings, repository::SourceFile};
-use passages::{Kind, passages};
+use passage::{Kind, Word};
+use passages::passages;
 
 /// Forbidden phrases with the advice. `|` separates alternatives for one word, `.` is the end of a
 /// clause, `*` is up to five words.
@@ -230,23 +232,6 @@ impl Phrase {
             gap = 0;
         }
         Some(length.min(words.len()))
-    }
-}
-
-/// A word or a mark of punctuation, in lower case, with its place in the passage.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Word {
-    text: String,
-    at: usize,
-}
-
-impl Word {
-    fn is_mark(&self) -> bool {
-        !self.text.starts_with(char::is_alphanumeric)
-    }
-
-    fn ends_sentence(&self) -> bool {
-        [".", "!", "?", "|", "-", "*", "#"].contains(&self.text.as_str())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Prose of a Rust file: comments, documentation, and the strings of messages.
 
-use super::{Kind, Passage};
+use crate::plain_english::passage::{Kind, Passage};
 
 /// Macros, attributes and methods whose strings are read by people.
 const MESSAGES: [&str; 13] = [
