@@ -6,6 +6,7 @@ mod rolling;
 mod scaling;
 mod status;
 mod view;
+mod write;
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -14,15 +15,16 @@ use futures::FutureExt;
 use http::Method;
 use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::members::{number_at, text_at};
-use kube_test_control_plane_api::object::{Key, Object};
+use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_store::store::{Change, LogEntry};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::client::ActorClient;
 use super::dependents::Dependents;
 use super::replica_set_controller::is_active;
 use super::runner::{Actor, Agenda, Work};
 use view::View;
+use write::Write;
 
 const DEPLOYMENTS: &str = "deployments";
 const SETS: &str = "replicasets";
@@ -33,26 +35,6 @@ pub(super) struct DeploymentController {
     client: ActorClient,
     sets: Dependents,
     pods: Dependents,
-}
-
-/// A write of the controller.
-#[derive(Clone, Debug, PartialEq)]
-enum Write {
-    /// Creates a replica set.
-    Create(Value),
-    /// Patches a replica set.
-    Change {
-        key: Key,
-        uid: Box<str>,
-        patch: Value,
-    },
-    /// Deletes a replica set.
-    Delete { key: Key, uid: Box<str> },
-    /// Patches the deployment's annotations through `/status`, which leaves the generation
-    /// unchanged.
-    Note(Value),
-    /// Patches the deployment's status.
-    Status(Value),
 }
 
 impl DeploymentController {
@@ -229,9 +211,4 @@ impl Actor for DeploymentController {
         self.sets.clear();
         self.pods.clear();
     }
-}
-
-/// Returns the key and uid of an object, as writes need them.
-fn identity(object: &Object) -> (Key, Box<str>) {
-    (object.key.clone(), object.uid.clone())
 }

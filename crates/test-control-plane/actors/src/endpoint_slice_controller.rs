@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::client::ActorClient;
 use super::dependents::Dependents;
 use super::runner::{Actor, Agenda, Work};
+use slices::SliceChange;
 
 const SERVICES: &str = "services";
 const SLICES: &str = "endpointslices";
@@ -31,14 +32,6 @@ pub(super) struct EndpointSliceController {
     services: BTreeMap<Arc<str>, BTreeMap<Key, Selector>>,
     /// The labels of the pods in each namespace.
     pods: BTreeMap<Arc<str>, BTreeMap<Key, Labels>>,
-}
-
-/// A change of a service's slices.
-#[derive(Clone, Debug, PartialEq)]
-enum SliceChange {
-    Create(Value),
-    Replace(Key, Box<str>, Value),
-    Delete(Key, Box<str>),
 }
 
 impl EndpointSliceController {

@@ -6,6 +6,7 @@
 //! write late.
 
 mod follow;
+mod objects;
 mod scope;
 
 use std::sync::Arc;
@@ -16,8 +17,8 @@ use http::{Method, Request};
 use jiff::Timestamp;
 use kube::Client;
 use kube::client::Body;
-use kube_test_control_plane_api::kinds::{self, KINDS, Kind, Trait, Verb};
-use kube_test_control_plane_api::object::{Draft, Key, Object};
+use kube_test_control_plane_api::kinds::{self, KINDS};
+use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_server::resource_path::key_of;
 use kube_test_control_plane_store::clock::Clock;
 use kube_test_control_plane_store::store::Store;
@@ -26,6 +27,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use follow::Replica;
+use objects::{is_followed, made, object};
 pub use scope::{Namespaces, Scope};
 
 /// Limit of the wait for a write to reach the copy. It normally takes milliseconds; a write outside
@@ -37,10 +40,8 @@ const LOG_WINDOW: usize = 20_000;
 
 /// A copy of a real API server's objects.
 pub struct Mirror {
-    client: Client,
-    store: Store,
+    replica: Arc<Replica>,
     clock: Arc<dyn Clock>,
-    scope: Scope,
     stopping: CancellationToken,
 }
 
@@ -48,7 +49,7 @@ impl std::fmt::Debug for Mirror {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The client has no `Debug`, and there are too many objects.
         f.debug_struct("Mirror")
-            .field("scope", &self.scope)
+            .field("scope", &self.replica.scope)
             .finish_non_exhaustive()
     }
 }
@@ -65,30 +66,34 @@ impl Mirror {
         scope: Scope,
         tasks: &mut JoinSet<()>,
     ) -> kube::Result<Arc<Self>> {
-        let mirror = Arc::new(Self {
+        let replica = Arc::new(Replica {
             client,
             store: Store::new(LOG_WINDOW),
-            clock,
             scope,
-            stopping: CancellationToken::new(),
         });
+        let stopping = CancellationToken::new();
         for kind in KINDS.iter().filter(|kind| is_followed(kind)) {
             // Servers of another version may lack some kinds.
-            if let Some(version) = mirror.list(kind).await? {
+            if let Some(version) = replica.list(kind).await? {
                 tasks.spawn(follow::follow(
-                    Arc::clone(&mirror),
+                    Arc::clone(&replica),
+                    stopping.clone(),
                     Arc::clone(kind),
                     version,
                 ));
             }
         }
-        Ok(mirror)
+        Ok(Arc::new(Self {
+            replica,
+            clock,
+            stopping,
+        }))
     }
 
     /// Returns the copy. Its revisions count the events in the order of arrival: a real server's
     /// versions increase across all kinds, but the watches of two kinds deliver them out of order.
     pub(super) fn store(&self) -> &Store {
-        &self.store
+        &self.replica.store
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -137,7 +142,10 @@ impl Mirror {
     }
 
     fn version(&self, key: &Key) -> Option<u64> {
-        self.store.get(key).map(|object| object.resource_version)
+        self.replica
+            .store
+            .get(key)
+            .map(|object| object.resource_version)
     }
 
     async fn await_echo(&self, target: Option<Key>, before: Option<u64>, answer: &Value) {
@@ -150,7 +158,7 @@ impl Mirror {
             (now, None) => now != before,
             (None, Some(_)) => before.is_some(),
         };
-        let mut moved = self.store.subscribe();
+        let mut moved = self.replica.store.subscribe();
         // A write outside the mirrored scope never arrives.
         let _ = timeout(ECHO_MAX, moved.wait_for(|_| came_back())).await;
     }
@@ -175,7 +183,7 @@ impl Mirror {
         let Ok(request) = request else {
             return (400, Value::Null);
         };
-        let Ok(response) = self.client.send(request).await else {
+        let Ok(response) = self.replica.client.send(request).await else {
             return (0, Value::Null);
         };
         let code = response.status().as_u16();
@@ -184,30 +192,4 @@ impl Mirror {
             Err(_) => (0, Value::Null),
         }
     }
-}
-
-/// Reports whether a kind has stored objects that can be watched.
-fn is_followed(kind: &Kind) -> bool {
-    let stored = !kind.has(Trait::View) && !kind.has(Trait::Virtual);
-    stored && kind.allows(Verb::List) && kind.allows(Verb::Watch)
-}
-
-/// Returns the object in an answer with its version; `None` unless its kind is known.
-fn made(answer: &Value) -> Option<(Key, u64)> {
-    let text = |pointer: &str| answer.pointer(pointer)?.as_str();
-    let kind = kinds::by_kind(text("/apiVersion")?, text("/kind")?)?;
-    let version = text("/metadata/resourceVersion")?.parse().ok()?;
-    let namespace = text("/metadata/namespace").unwrap_or_default();
-    let key = Key::new(kind, namespace, text("/metadata/name")?);
-    is_followed(kind).then_some((key, version))
-}
-
-/// Converts an object sent by a server; `None` if it lacks a name or version.
-fn object(kind: &Kind, mut value: Value) -> Option<Object> {
-    // Items of a list omit both.
-    value["kind"] = Value::from(&*kind.kind);
-    value["apiVersion"] = Value::from(kind.api_version());
-    let (key, version) = made(&value)?;
-    let draft = Draft::from_value(kind, value);
-    Some(Object::commit(kind, key, draft, version))
 }

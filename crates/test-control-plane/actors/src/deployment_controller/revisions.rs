@@ -3,10 +3,9 @@
 use kube_test_control_plane_api::members::{number_at, object_mut, text_at};
 use serde_json::{Map, Value, json};
 
-use super::Write;
 use super::conditions::{self, Condition};
-use super::rolling;
 use super::view::{DESIRED, HASH, MAX, REVISION, ReplicaSet, View};
+use super::write::Write;
 use crate::dependents::controller;
 
 /// The annotation with a replica set's former revisions.
@@ -62,7 +61,7 @@ pub(super) fn create(view: &View) -> Vec<Write> {
             }],
         },
         "spec": {
-            "replicas": rolling::new_replicas(view, 0),
+            "replicas": new_replicas(view, 0),
             "minReadySeconds": number_at(&view.value, "/spec/minReadySeconds"),
             "selector": selector,
             "template": template,
@@ -145,6 +144,17 @@ pub(super) fn clean_up(view: &View) -> Vec<Write> {
         uid: set.uid.clone(),
     };
     idle.map(delete).collect()
+}
+
+/// Returns the size of the new replica set, which has `size` now.
+///
+/// Upstream: `NewRSNewReplicas`
+pub(super) fn new_replicas(view: &View, size: i64) -> i64 {
+    if view.strategy != "RollingUpdate" {
+        return view.replicas;
+    }
+    let room = view.replicas + view.max_surge - view.all_replicas();
+    size + room.min(view.replicas - size).max(0)
 }
 
 /// Returns the write that scales a replica set, if it has another size or other annotations.

@@ -1,8 +1,8 @@
 //! Rollouts: from the old replica sets to the new one.
 
-use super::Write;
-use super::revisions::scaled;
+use super::revisions::{new_replicas, scaled};
 use super::view::View;
+use super::write::Write;
 
 /// Returns the next changes of a rolling update.
 ///
@@ -46,17 +46,6 @@ fn grow(view: &View) -> Vec<Write> {
     };
     let write = (wanted != new.replicas).then(|| scaled(view, new, wanted));
     write.flatten().into_iter().collect()
-}
-
-/// Returns the size of the new replica set, which has `size` now.
-///
-/// Upstream: `NewRSNewReplicas`
-pub(super) fn new_replicas(view: &View, size: i64) -> i64 {
-    if view.strategy != "RollingUpdate" {
-        return view.replicas;
-    }
-    let room = view.replicas + view.max_surge - view.all_replicas();
-    size + room.min(view.replicas - size).max(0)
 }
 
 /// Returns the sizes of the old replica sets: first without their unavailable pods, then down to

@@ -1,8 +1,8 @@
 //! Scaling of a deployment, including while paused or during a rollout.
 
-use super::Write;
 use super::revisions::scaled;
 use super::view::{DESIRED, MAX, ReplicaSet, View};
+use super::write::Write;
 
 /// Returns the changes of the replica sets' sizes: of the only one that has pods, or of each in
 /// proportion.

@@ -3,9 +3,9 @@
 use kube_test_control_plane_api::members::{list_at, number_at, text};
 use serde_json::{Value, json};
 
-use super::Write;
 use super::conditions::{self, AVAILABLE, Condition, TIMED_OUT, find, renewed, set};
 use super::view::View;
+use super::write::Write;
 use crate::replica_set_controller::status::difference;
 
 /// The condition of pods that can't be created.

@@ -8,8 +8,6 @@ use kube_test_control_plane_api::members::{number_at, text_at};
 use kube_test_control_plane_api::object::{Key, Object};
 use serde_json::{Value, json};
 
-use super::identity;
-
 /// The label with the hash of a replica set's template.
 pub(super) const HASH: &str = "pod-template-hash";
 /// The annotation with the revision of a deployment or a replica set.
@@ -208,6 +206,11 @@ fn fenceposts(deployment: &Value, replicas: i64) -> (i64, i64) {
         (0, 0) => (0, replicas.min(1)),
         (surge, unavailable) => (surge, unavailable.min(replicas)),
     }
+}
+
+/// Returns the key and uid of an object, as writes need them.
+pub(super) fn identity(object: &Object) -> (Key, Box<str>) {
+    (object.key.clone(), object.uid.clone())
 }
 
 #[cfg(test)]

@@ -5,12 +5,20 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use kube_test_control_plane_api::members::{list_at, text, text_at};
+use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_api::object::Object;
 use serde_json::{Map, Value, json};
 
-use super::SliceChange;
 use crate::dependents::reference;
 use crate::replica_set_controller::status::readiness;
+
+/// A change of a service's slices.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum SliceChange {
+    Create(Value),
+    Replace(Key, Box<str>, Value),
+    Delete(Key, Box<str>),
+}
 
 /// The label with the name of a slice's service.
 const SERVICE_NAME: &str = "kubernetes.io/service-name";

@@ -1,13 +1,13 @@
 //! A container as its node runs it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use kube_test_control_plane_api::members::text;
 
 use super::log::ContainerLog;
-use super::own_command::Exited;
 use super::shell::Files;
 
 /// A container's role in its pod.
@@ -46,6 +46,14 @@ pub(super) enum State {
         since: String,
     },
     Terminated(Termination),
+}
+
+/// The end of a container's own command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exited {
+    /// Time from the start of the container.
+    pub(super) after: Duration,
+    pub(super) code: i32,
 }
 
 /// A container.

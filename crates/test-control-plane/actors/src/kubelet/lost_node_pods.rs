@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube_test_control_plane_api::object::Key;
 
-use super::Kubelet;
 use super::container::Container;
 use super::run::PodRun;
 
@@ -33,28 +32,27 @@ impl LostNodePods {
         }
         self.reported.retain(|(lost, _)| *lost != run.uid);
     }
-}
 
-impl Kubelet {
-    /// Records a violation if a pod runs alongside another one with its name.
-    pub(super) fn check_duplicate_runs(&mut self, uid: &str) {
-        let runs = |run: &&PodRun| run.containers.iter().any(Container::is_running);
-        let Some(run) = self.runs.get(uid).filter(runs) else {
-            return;
+    /// Returns the violations that a pod newly commits by running alongside another one with its name.
+    pub(super) fn duplicates(
+        &mut self,
+        runs: &BTreeMap<Box<str>, PodRun>,
+        uid: &str,
+    ) -> Vec<String> {
+        let is_running = |run: &&PodRun| run.containers.iter().any(Container::is_running);
+        let Some(run) = runs.get(uid).filter(is_running) else {
+            return Vec::new();
         };
-        let lost_pods = self.lost_node_pods.uids.get(&run.key).into_iter().flatten();
-        for lost in lost_pods.filter_map(|uid| self.runs.get(uid)).filter(runs) {
-            if self
-                .lost_node_pods
-                .reported
-                .insert((lost.uid.clone(), run.uid.clone()))
-            {
-                let message = format!(
-                    "two pods {}/{} run at the same time: {} on node {}, {} on node {}",
-                    run.key.namespace, run.key.name, lost.uid, lost.node, run.uid, run.node
-                );
-                self.invariants.record(self.client.server.now(), message);
-            }
-        }
+        let lost_pods = self.uids.get(&run.key).into_iter().flatten();
+        let lost_pods = lost_pods.filter_map(|uid| runs.get(uid)).filter(is_running);
+        let reported = &mut self.reported;
+        let new = lost_pods.filter(|lost| reported.insert((lost.uid.clone(), run.uid.clone())));
+        let messages = new.map(|lost| {
+            format!(
+                "two pods {}/{} run at the same time: {} on node {}, {} on node {}",
+                run.key.namespace, run.key.name, lost.uid, lost.node, run.uid, run.node
+            )
+        });
+        messages.collect()
     }
 }

@@ -6,12 +6,14 @@ use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_server::containers::{KubeletError, PodAddress};
 use tokio::sync::oneshot;
 
-use super::Kubelet;
-use super::answering::ServedPod;
 use super::behaviour::{Crash, PodBehaviour, PodRule, PodRuleId};
 use super::container::Container;
-use super::ending::Ending;
-use super::run::PodRun;
+use super::ending::end_as;
+use super::failing::{crash_now, exit_run};
+use super::node_pods::Kubelet;
+use super::readiness::set_ready;
+use super::run::{Ending, PodRun};
+use super::served_pod::ServedPod;
 use crate::nodes::node_key;
 use crate::runner::Agenda;
 
@@ -74,126 +76,127 @@ pub struct RunningPod {
     pub node: String,
 }
 
-impl Kubelet {
-    pub(super) fn carry_out(&mut self, order: KubeletOrder, agenda: &mut Agenda) {
-        let (pod, order) = match order {
-            KubeletOrder::Lose { node } => {
-                self.lost.insert(node);
-                return;
+pub(super) fn carry_out(kubelet: &mut Kubelet, order: KubeletOrder, agenda: &mut Agenda) {
+    let (pod, order) = match order {
+        KubeletOrder::Lose { node } => {
+            kubelet.lost.insert(node);
+            return;
+        }
+        KubeletOrder::Heal { node } => {
+            if kubelet.lost.remove(&node) {
+                let key = node_key(&node);
+                agenda.now(&key);
+                kubelet.returning.insert(key);
+                kubelet.serve(&node, agenda);
             }
-            KubeletOrder::Heal { node } => {
-                if self.lost.remove(&node) {
-                    let key = node_key(&node);
-                    agenda.now(&key);
-                    self.returning.insert(key);
-                    self.serve(&node, agenda);
-                }
-                return;
+            return;
+        }
+        KubeletOrder::Running(answer) => {
+            // The requester may have given up waiting.
+            let _ = answer.send(running(kubelet));
+            return;
+        }
+        KubeletOrder::Find { pod, answer } => {
+            // The client may have gone.
+            let _ = answer.send(kubelet.find(&pod));
+            return;
+        }
+        KubeletOrder::Log {
+            pod,
+            container,
+            text,
+        } => {
+            log(kubelet, &pod, &container, &text);
+            return;
+        }
+        KubeletOrder::Refresh => {
+            ask_again(kubelet, agenda);
+            return;
+        }
+        KubeletOrder::AddRule { id, rule } => {
+            kubelet.rules.insert(Reverse(id), *rule);
+            ask_again(kubelet, agenda);
+            return;
+        }
+        KubeletOrder::RemoveRule { id } => {
+            kubelet.rules.remove(&Reverse(id));
+            ask_again(kubelet, agenda);
+            return;
+        }
+        KubeletOrder::Behave { pod, behaviour } => {
+            match behaviour {
+                Some(behaviour) => kubelet.wanted.insert(pod.clone(), *behaviour),
+                None => kubelet.wanted.remove(&pod),
+            };
+            if let Some(object) = kubelet.client.get(&pod) {
+                kubelet.note(&object, agenda);
+                agenda.now(&pod);
             }
-            KubeletOrder::Running(answer) => {
-                // The requester may have given up waiting.
-                let _ = answer.send(self.running());
-                return;
-            }
-            KubeletOrder::Find { pod, answer } => {
-                // The client may have gone.
-                let _ = answer.send(self.find(&pod));
-                return;
-            }
-            KubeletOrder::Log {
-                pod,
-                container,
-                text,
-            } => {
-                self.log(&pod, &container, &text);
-                return;
-            }
-            KubeletOrder::Refresh => {
-                self.ask_again(agenda);
-                return;
-            }
-            KubeletOrder::AddRule { id, rule } => {
-                self.rules.insert(Reverse(id), *rule);
-                self.ask_again(agenda);
-                return;
-            }
-            KubeletOrder::RemoveRule { id } => {
-                self.rules.remove(&Reverse(id));
-                self.ask_again(agenda);
-                return;
-            }
-            KubeletOrder::Behave { pod, behaviour } => {
-                match behaviour {
-                    Some(behaviour) => self.wanted.insert(pod.clone(), *behaviour),
-                    None => self.wanted.remove(&pod),
-                };
-                if let Some(object) = self.client.get(&pod) {
-                    self.note(&object, agenda);
-                    agenda.now(&pod);
-                }
-                return;
-            }
-            KubeletOrder::Crash { pod, crash } => (pod, RunOrder::Crash(crash)),
-            KubeletOrder::Exit {
-                pod,
-                container,
-                run,
-                code,
-            } => (pod, RunOrder::Exit(container, run, code)),
-            KubeletOrder::SetReady { pod, ready } => (pod, RunOrder::SetReady(ready)),
-            KubeletOrder::End { pod, ending } => (pod, RunOrder::End(ending)),
-        };
-        let (time, client) = (self.client.server.now_text(), self.client.clone());
-        let now = self.now(&time, &client);
-        let uid = self.current.get(&pod);
-        if let Some(run) = uid.and_then(|uid| self.runs.get_mut(uid)) {
-            match order {
-                RunOrder::Crash(crash) => run.crash_now(&crash, now),
-                RunOrder::Exit(container, nth, code) => run.exit_run(&container, nth, code, now),
-                RunOrder::SetReady(ready) => run.set_ready(ready, now),
-                RunOrder::End(ending) => run.end_as(ending, now),
-            }
-            agenda.now(&pod);
+            return;
+        }
+        KubeletOrder::Crash { pod, crash } => (pod, RunOrder::Crash(crash)),
+        KubeletOrder::Exit {
+            pod,
+            container,
+            run,
+            code,
+        } => (pod, RunOrder::Exit(container, run, code)),
+        KubeletOrder::SetReady { pod, ready } => (pod, RunOrder::SetReady(ready)),
+        KubeletOrder::End { pod, ending } => (pod, RunOrder::End(ending)),
+    };
+    let (time, client) = (kubelet.client.server.now_text(), kubelet.client.clone());
+    let now = kubelet.now(&time, &client);
+    let uid = kubelet.current.get(&pod);
+    if let Some(run) = uid.and_then(|uid| kubelet.runs.get_mut(uid)) {
+        match order {
+            RunOrder::Crash(crash) => crash_now(run, &crash, now),
+            RunOrder::Exit(container, nth, code) => exit_run(run, &container, nth, code, now),
+            RunOrder::SetReady(ready) => set_ready(run, ready, now),
+            RunOrder::End(ending) => end_as(run, ending, now),
+        }
+        agenda.now(&pod);
+    }
+}
+
+/// Chooses the behaviour of each pod again.
+fn ask_again(kubelet: &mut Kubelet, agenda: &mut Agenda) {
+    let pods: Vec<Key> = kubelet.current.keys().cloned().collect();
+    for pod in pods {
+        if let Some(object) = kubelet.client.get(&pod) {
+            kubelet.note(&object, agenda);
         }
     }
+}
 
-    /// Chooses the behaviour of each pod again.
-    fn ask_again(&mut self, agenda: &mut Agenda) {
-        let pods: Vec<Key> = self.current.keys().cloned().collect();
-        for pod in pods {
-            if let Some(object) = self.client.get(&pod) {
-                self.note(&object, agenda);
-            }
-        }
+fn log(kubelet: &Kubelet, pod: &Key, container: &str, text: &str) {
+    let run = kubelet
+        .current
+        .get(pod)
+        .and_then(|uid| kubelet.runs.get(uid));
+    let containers = run.into_iter().flat_map(PodRun::all_containers);
+    for log in containers
+        .filter(|it| it.name == container && it.is_running())
+        .filter_map(|it| it.log.as_ref())
+    {
+        log.append(kubelet.client.server.now(), text);
     }
+}
 
-    fn log(&self, pod: &Key, container: &str, text: &str) {
-        let run = self.current.get(pod).and_then(|uid| self.runs.get(uid));
-        let containers = run.into_iter().flat_map(PodRun::all_containers);
-        for log in containers
-            .filter(|it| it.name == container && it.is_running())
-            .filter_map(|it| it.log.as_ref())
-        {
-            log.append(self.client.server.now(), text);
-        }
-    }
-
-    fn running(&self) -> Vec<RunningPod> {
-        let running = self.runs.values().filter(|run| {
-            let mut containers = run.containers.iter();
-            containers.any(Container::is_running)
-        });
-        let mut pods: Vec<RunningPod> = running
-            .map(|run| RunningPod {
-                namespace: run.key.namespace.to_string(),
-                name: run.key.name.to_string(),
-                uid: run.uid.to_string(),
-                node: run.node.to_string(),
-            })
-            .collect();
-        pods.sort();
-        pods
-    }
+fn running(kubelet: &Kubelet) -> Vec<RunningPod> {
+    let running = kubelet.runs.values().filter(|run| {
+        let mut containers = run.containers.iter();
+        containers.any(Container::is_running)
+    });
+    let mut pods: Vec<RunningPod> = running
+        .map(|run| RunningPod {
+            namespace: run.key.namespace.to_string(),
+            name: run.key.name.to_string(),
+            uid: run.uid.to_string(),
+            node: run.node.to_string(),
+        })
+        .collect();
+    pods.sort();
+    pods
 }
 
 /// An order for one pod.

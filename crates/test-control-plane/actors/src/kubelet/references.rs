@@ -8,8 +8,8 @@ use kube_test_control_plane_api::members::{list, list_at, text, text_at};
 use kube_test_control_plane_api::object::{Key, Object};
 use serde_json::Value;
 
-use super::container::{Container, Role, State};
-use super::run::{Now, PodRun, Stage};
+use super::container::{Container, State};
+use super::run::{Now, PodRun};
 use crate::client::ActorClient;
 
 /// The reason of a container that lacks an object.
@@ -246,7 +246,7 @@ fn environment(client: &ActorClient, container: &Value, namespace: &str) -> Resu
 }
 
 /// Reports whether a container waits for an object.
-fn lacks_object(container: &Container) -> bool {
+pub(super) fn lacks_object(container: &Container) -> bool {
     matches!(container.state, State::Waiting { reason, .. } if reason == CONFIG_ERROR)
 }
 
@@ -282,23 +282,4 @@ pub(super) fn config_fails(run: &mut PodRun, i: usize, now: Now<'_>) -> bool {
         run.containers[i].state = state;
     }
     true
-}
-
-/// Tries again to create the containers that lack an object.
-pub(super) fn retry_config(run: &mut PodRun, now: Now<'_>) {
-    if run.stage != Stage::Running {
-        return;
-    }
-    for i in 0..run.containers.len() {
-        let container = &run.containers[i];
-        if !lacks_object(container) {
-            continue;
-        }
-        if container.role != Role::Main && container.runs == 0 {
-            // Init containers start in order.
-            run.start_next(now);
-        } else {
-            run.start(i, now);
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! A pod as its node runs it: containers and timers.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,10 +9,8 @@ use kube_test_control_plane_store::clock::later;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::behaviour::{BackOff, Outcome, PodBehaviour};
-use super::container::{Container, Role, State};
-use super::ending::Ending;
-use super::references;
+use super::behaviour::{BackOff, Cause, Outcome, PodBehaviour};
+use super::container::{Container, Role};
 use crate::client::ActorClient;
 use crate::delay::{Delay, SeededRng};
 use crate::events::EventRef;
@@ -92,6 +89,21 @@ impl PendingEvent {
             message: &self.message,
             field_path: self.field_path.as_deref(),
         }
+    }
+}
+
+/// A pod's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ending {
+    pub(crate) failed: bool,
+    pub(crate) cause: Cause,
+}
+
+impl Ending {
+    /// The end of a pod rejected because another pod uses one of its host ports.
+    pub(super) fn port_conflict() -> Self {
+        let (failed, cause) = (true, Cause::NodePorts);
+        Self { failed, cause }
     }
 }
 
@@ -213,134 +225,13 @@ impl PodRun {
         self.timers.get(&Timer::Start).is_some_and(|due| *due <= at)
     }
 
-    /// Runs all due steps except the start.
-    pub(super) fn run_due_but_start(&mut self, now: Now<'_>) {
-        let start = self.timers.remove(&Timer::Start);
-        self.run_due(None, now);
-        if let Some(due) = start.filter(|_| self.stage == Stage::Creating) {
-            self.timers.insert(Timer::Start, due);
-        }
-    }
-
-    /// Runs all due steps.
-    pub(super) fn run_due(&mut self, pod_ip: Option<String>, now: Now<'_>) {
-        let mut pod_ip = pod_ip;
-        while let Some(timer) = self.take_due(now.at) {
-            if timer == Timer::Start {
-                self.pod_ip = pod_ip.take();
-                self.stage = Stage::Running;
-                self.start_next(now);
-                continue;
-            }
-            self.fire(timer, now);
-        }
-    }
-
-    /// Removes and returns the first due timer.
-    fn take_due(&mut self, at: Instant) -> Option<Timer> {
-        let due = self.timers.iter().map(|(timer, due)| (*due, *timer));
-        let (_, timer) = due.filter(|(due, _)| *due <= at).min()?;
-        self.timers.remove(&timer);
-        Some(timer)
-    }
-
-    fn fire(&mut self, timer: Timer, now: Now<'_>) {
-        match timer {
-            Timer::Start => {}
-            Timer::Pull(i) => self.pull_again(i, now),
-            Timer::Finish(i) => self.finish(i, now),
-            Timer::Crash(i) => self.crash(i, now),
-            Timer::Restart(i) => self.restart(i, now),
-            Timer::Ready(i) => self.become_ready(i, now),
-            Timer::Readiness => self.next_step(now),
-            Timer::End => self.end(now),
-            Timer::Deadline => self.exceed_deadline(now),
-            Timer::Stop => self.stop(now),
-        }
-    }
-
-    /// Starts the next init container, or all main containers.
-    pub(super) fn start_next(&mut self, now: Now<'_>) {
-        for i in 0..self.containers.len() {
-            let container = &self.containers[i];
-            let is_new = container.runs == 0 && container.failed_pulls == 0;
-            if container.role == Role::Main {
-                if is_new {
-                    self.start(i, now);
-                }
-            } else {
-                if is_new {
-                    self.start(i, now);
-                }
-                if !self.containers[i].lets_next_start() {
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Starts a container, unless its image can't be pulled or an object is missing.
-    pub(super) fn start(&mut self, i: usize, now: Now<'_>) {
-        if self.pull_fails(i, now) || references::config_fails(self, i, now) {
-            return;
-        }
-        self.tell_started(i);
-        let (log, end) = self.begin_log(&self.containers[i], now);
-        let container = &mut self.containers[i];
-        container.previous_log = container.log.replace(Arc::new(log));
-        container.end = end.filter(|_| container.role == Role::Main);
-        container.runs += 1;
-        container.state = State::Running {
-            since: now.time.to_owned(),
-        };
-        let (role, run) = (container.role, container.runs);
-        match role {
-            Role::Init => {
-                let time = self.draw(self.behaviour.init_delay, "init", run, now);
-                self.plan(Timer::Finish(i), time, now);
-            }
-            Role::Sidecar => self.containers[i].ready = true,
-            Role::Main => {
-                self.plan_readiness(i, now);
-                self.plan_end(i, now);
-            }
-            Role::Ephemeral => {}
-        }
-        self.plan_crash(i, now);
-    }
-
-    /// Plans the readiness or the end of a running main container.
-    pub(super) fn plan_readiness(&mut self, i: usize, now: Now<'_>) {
-        let (delay, run) = (self.behaviour.ready_delay, self.containers[i].runs);
-        let time = self.draw(delay, "ready", run, now);
-        match self.behaviour.outcome {
-            Outcome::Ready => self.plan(Timer::Ready(i), time, now),
-            Outcome::Fails | Outcome::Succeeds => {
-                if !self.timers.contains_key(&Timer::End) {
-                    self.plan(Timer::End, time, now);
-                }
-            }
-            Outcome::NeverReady => self.report_unready(i),
-            Outcome::NeverStarts => {}
-        }
-    }
-
-    /// Plans the exit of a container whose own command ends, if its outcome is `Ready`.
-    fn plan_end(&mut self, i: usize, now: Now<'_>) {
-        if self.behaviour.outcome == Outcome::Ready
-            && let Some(end) = self.containers[i].end
-        {
-            self.plan(Timer::Finish(i), end.after, now);
-        }
-    }
-
     pub(super) fn set(&mut self, timer: Timer, delay: Delay, now: Now<'_>) {
         let time = self.draw(delay, "once", 0, now);
         self.plan(timer, time, now);
     }
 
     /// Sets a timer whose delay may change before it fires.
-    fn plan(&mut self, timer: Timer, time: Duration, now: Now<'_>) {
+    pub(super) fn plan(&mut self, timer: Timer, time: Duration, now: Now<'_>) {
         self.since.insert(timer, now.at);
         self.timers.insert(timer, later(now.at, time));
     }
@@ -415,10 +306,23 @@ impl PodRun {
         self.tell(false, "Pulled", pulled, Some(i));
     }
 
-    fn tell_started(&mut self, i: usize) {
-        self.tell_pulled(i);
-        self.tell(false, "Created", "Container created".to_owned(), Some(i));
-        self.tell(false, "Started", "Container started".to_owned(), Some(i));
+    /// Plans the end of a pod with an active deadline.
+    pub(super) fn plan_deadline(&mut self, pod: &Value) {
+        let seconds = pod.pointer("/spec/activeDeadlineSeconds");
+        match seconds.and_then(Value::as_u64) {
+            None => self.timers.remove(&Timer::Deadline),
+            Some(seconds) => {
+                let due = later(self.began, Duration::from_secs(seconds));
+                self.timers.insert(Timer::Deadline, due)
+            }
+        };
+    }
+
+    /// Ends the logs of a pod that its node has dropped, and with them its processes.
+    pub(super) fn end_logs(&self, now: Timestamp) {
+        for log in self.all_containers().filter_map(|it| it.log.as_ref()) {
+            log.end(now);
+        }
     }
 }
 

@@ -7,9 +7,8 @@ mod archive;
 mod files;
 mod parse;
 mod programs;
+mod session;
 mod streams;
-
-use std::collections::BTreeMap;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -17,6 +16,7 @@ use jiff::Timestamp;
 
 pub(super) use files::Files;
 use parse::{Body, Command, Joint, List, Piece, Pipeline, Redirect, Word};
+use session::{Flow, NULL, Session, base_name};
 pub(super) use streams::{Input, Pause, Sink, Streams};
 
 /// Maximum number of commands between two inputs or pauses, or in a script in virtual time; stops
@@ -29,31 +29,10 @@ const NESTED_MAX: u32 = 20;
 /// The names under which the shell itself is called.
 const SHELLS: [&str; 4] = ["sh", "bash", "ash", "dash"];
 
-/// Control flow after a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flow {
-    /// The next command follows; the status is that of the last one.
-    Next,
-    /// The script ends with the status.
-    Exit,
-}
-
 /// A session of the shell.
 #[derive(Debug)]
 pub(super) struct Shell {
-    variables: BTreeMap<String, String>,
-    files: Files,
-    /// The current folder.
-    folder: String,
-    streams: Streams,
-    /// Time at which the session began.
-    began: Timestamp,
-    /// Exit code of the last command.
-    status: i32,
-    steps: u32,
-    nested: u32,
-    /// True once a command needed a program, a file, syntax or time that the shell lacks.
-    is_uncertain: bool,
+    session: Session,
 }
 
 impl Shell {
@@ -65,27 +44,18 @@ impl Shell {
         began: Timestamp,
     ) -> Self {
         Self {
-            variables: environment.into_iter().collect(),
-            files,
-            folder: "/".to_owned(),
-            streams,
-            began,
-            status: 0,
-            steps: 0,
-            nested: 0,
-            is_uncertain: false,
+            session: Session {
+                variables: environment.into_iter().collect(),
+                files,
+                folder: "/".to_owned(),
+                streams,
+                began,
+                status: 0,
+                steps: 0,
+                nested: 0,
+                is_uncertain: false,
+            },
         }
-    }
-
-    /// Returns the current time of the session.
-    fn now(&self) -> Timestamp {
-        let passed = self.streams.passed();
-        self.began.saturating_add(passed).unwrap_or(self.began)
-    }
-
-    /// Returns the absolute form of a path.
-    fn absolute(&self, path: &str) -> String {
-        files::absolute(&self.folder, path)
     }
 
     /// Reports whether a program of this name exists.
@@ -108,18 +78,18 @@ impl Shell {
 
     /// Reports whether a real container might have behaved differently.
     pub(super) fn is_uncertain(&self) -> bool {
-        self.is_uncertain
+        self.session.is_uncertain
     }
 
     /// Runs a program with its arguments. Returns its exit code.
     pub(super) async fn run(&mut self, command: &[String]) -> i32 {
         self.call(command).await;
-        self.status
+        self.session.status
     }
 
     /// Returns the streams, with the captured text.
     pub(super) fn into_streams(self) -> Streams {
-        self.streams
+        self.session.streams
     }
 
     /// Runs the commands that the input contains, line by line.
@@ -127,11 +97,11 @@ impl Shell {
         async move {
             let mut script = String::new();
             loop {
-                self.streams.prompt(script.is_empty()).await;
-                let Some(line) = self.streams.read_line().await else {
+                self.session.streams.prompt(script.is_empty()).await;
+                let Some(line) = self.session.streams.read_line().await else {
                     return Flow::Next;
                 };
-                self.steps = 0;
+                self.session.steps = 0;
                 script.push_str(&String::from_utf8_lossy(&line));
                 if parse::is_incomplete(&script) {
                     continue;
@@ -145,21 +115,16 @@ impl Shell {
     }
 
     async fn script(&mut self, script: &str) -> Flow {
-        self.is_uncertain |= parse::starts_jobs(script);
+        self.session.is_uncertain |= parse::starts_jobs(script);
         match parse::parse(script) {
             Ok(list) => self.list(&list).await,
             Err(message) => {
-                self.is_uncertain = true;
-                self.complain(&message).await;
-                self.status = 2;
+                self.session.is_uncertain = true;
+                self.session.complain(&message).await;
+                self.session.status = 2;
                 Flow::Next
             }
         }
-    }
-
-    async fn complain(&mut self, message: &str) {
-        let line = format!("sh: {message}\n");
-        self.streams.write_err(line.as_bytes()).await;
     }
 
     fn list<'a>(&'a mut self, list: &'a List) -> BoxFuture<'a, Flow> {
@@ -167,8 +132,8 @@ impl Shell {
             for (joint, pipeline) in list {
                 let runs = match joint {
                     Joint::Always => true,
-                    Joint::AfterSuccess => self.status == 0,
-                    Joint::AfterFailure => self.status != 0,
+                    Joint::AfterSuccess => self.session.status == 0,
+                    Joint::AfterFailure => self.session.status != 0,
                 };
                 if runs && self.pipeline(pipeline).await == Flow::Exit {
                     return Flow::Exit;
@@ -184,15 +149,15 @@ impl Shell {
             let last = commands.len() - 1;
             for (i, command) in commands.iter().enumerate() {
                 if i < last {
-                    let out = self.streams.replace_out(Sink::captured());
+                    let out = self.session.streams.replace_out(Sink::captured());
                     self.command(command).await;
-                    let written = self.streams.replace_out(out).into_bytes();
-                    self.streams.push_input(Input::text(written));
+                    let written = self.session.streams.replace_out(out).into_bytes();
+                    self.session.streams.push_input(Input::text(written));
                 } else {
                     self.command(command).await;
                 }
                 if i > 0 {
-                    self.streams.pop_input(usize::from(i < last));
+                    self.session.streams.pop_input(usize::from(i < last));
                 }
             }
             // Each command of a pipeline runs in a separate process.
@@ -202,11 +167,11 @@ impl Shell {
     }
 
     async fn command(&mut self, command: &Command) -> Flow {
-        self.steps += 1;
-        if self.steps > STEPS_MAX {
-            self.complain("too many commands").await;
-            self.is_uncertain = true;
-            self.status = 124;
+        self.session.steps += 1;
+        if self.session.steps > STEPS_MAX {
+            self.session.complain("too many commands").await;
+            self.session.is_uncertain = true;
+            self.session.status = 124;
             return Flow::Exit;
         }
         if command.redirects.is_empty() {
@@ -217,8 +182,8 @@ impl Shell {
             match self.redirect(redirect).await {
                 Ok(back) => undo.push(back),
                 Err(message) => {
-                    self.complain(&message).await;
-                    self.status = 1;
+                    self.session.complain(&message).await;
+                    self.session.status = 1;
                     self.undo(undo);
                     return Flow::Next;
                 }
@@ -232,11 +197,11 @@ impl Shell {
     /// Redirects a stream. Returns how to undo it.
     async fn redirect(&mut self, redirect: &Redirect) -> Result<Undo, String> {
         Ok(match redirect {
-            Redirect::OutToErr => Undo::Routes(self.streams.route_out_to_err()),
-            Redirect::ErrToOut => Undo::Routes(self.streams.route_err_to_out()),
+            Redirect::OutToErr => Undo::Routes(self.session.streams.route_out_to_err()),
+            Redirect::ErrToOut => Undo::Routes(self.session.streams.route_err_to_out()),
             Redirect::Out { file, append } => {
                 let path = self.text(file).await;
-                let before = self.streams.replace_out(Sink::captured());
+                let before = self.session.streams.replace_out(Sink::captured());
                 Undo::Out {
                     before,
                     path,
@@ -245,7 +210,7 @@ impl Shell {
             }
             Redirect::Err { file } => {
                 let path = self.text(file).await;
-                let before = self.streams.replace_err(Sink::captured());
+                let before = self.session.streams.replace_err(Sink::captured());
                 Undo::Err { before, path }
             }
             Redirect::In { file } => {
@@ -253,11 +218,11 @@ impl Shell {
                 let text = if path == NULL {
                     Vec::new()
                 } else {
-                    let found = self.files.read(&self.absolute(&path));
-                    self.is_uncertain |= found.is_none();
+                    let found = self.session.files.read(&self.session.absolute(&path));
+                    self.session.is_uncertain |= found.is_none();
                     found.ok_or_else(|| format!("can't open {path}: no such file"))?
                 };
-                self.streams.push_input(Input::text(text));
+                self.session.streams.push_input(Input::text(text));
                 Undo::In
             }
         })
@@ -267,23 +232,25 @@ impl Shell {
         for back in undo.into_iter().rev() {
             let (path, bytes, append) = match back {
                 Undo::Routes(routes) => {
-                    self.streams.set_routes(routes);
+                    self.session.streams.set_routes(routes);
                     continue;
                 }
                 Undo::In => {
-                    self.streams.pop_input(0);
+                    self.session.streams.pop_input(0);
                     continue;
                 }
                 Undo::Out {
                     before,
                     path,
                     append,
-                } => (path, self.streams.replace_out(before), append),
-                Undo::Err { before, path } => (path, self.streams.replace_err(before), false),
+                } => (path, self.session.streams.replace_out(before), append),
+                Undo::Err { before, path } => {
+                    (path, self.session.streams.replace_err(before), false)
+                }
             };
             if path != NULL {
-                let path = self.absolute(&path);
-                self.files.write(path, bytes.into_bytes(), append);
+                let path = self.session.absolute(&path);
+                self.session.files.write(path, bytes.into_bytes(), append);
             }
         }
     }
@@ -299,7 +266,7 @@ impl Shell {
                 }
                 Body::For(name, words, list) => {
                     for value in self.words(words).await {
-                        self.variables.insert(name.clone(), value);
+                        self.session.variables.insert(name.clone(), value);
                         if self.list(list).await == Flow::Exit {
                             return Flow::Exit;
                         }
@@ -310,16 +277,16 @@ impl Shell {
                     if self.list(condition).await == Flow::Exit {
                         return Flow::Exit;
                     }
-                    if self.status != 0 {
-                        self.status = 0;
+                    if self.session.status != 0 {
+                        self.session.status = 0;
                         return Flow::Next;
                     }
-                    self.steps += 1;
+                    self.session.steps += 1;
                     if self.list(list).await == Flow::Exit {
                         return Flow::Exit;
                     }
-                    if self.steps > STEPS_MAX {
-                        self.is_uncertain = true;
+                    if self.session.steps > STEPS_MAX {
+                        self.session.is_uncertain = true;
                         return Flow::Exit;
                     }
                 },
@@ -327,10 +294,10 @@ impl Shell {
                     if self.list(condition).await == Flow::Exit {
                         return Flow::Exit;
                     }
-                    if self.status == 0 {
+                    if self.session.status == 0 {
                         self.list(then).await
                     } else {
-                        self.status = 0;
+                        self.session.status = 0;
                         self.list(otherwise).await
                     }
                 }
@@ -347,9 +314,9 @@ impl Shell {
                 break;
             };
             let value = self.text(&value).await;
-            self.variables.insert(name, value);
+            self.session.variables.insert(name, value);
             words = rest;
-            self.status = 0;
+            self.session.status = 0;
         }
         let command = self.words(words).await;
         if command.is_empty() {
@@ -366,13 +333,13 @@ impl Shell {
             };
             let name = base_name(program);
             if !SHELLS.contains(&name) {
-                return self.program(name, arguments).await;
+                return programs::program(&mut self.session, name, arguments).await;
             }
-            self.nested += 1;
-            if self.nested > NESTED_MAX {
-                self.complain("shells nested too deeply").await;
-                self.is_uncertain = true;
-                self.status = 2;
+            self.session.nested += 1;
+            if self.session.nested > NESTED_MAX {
+                self.session.complain("shells nested too deeply").await;
+                self.session.is_uncertain = true;
+                self.session.status = 2;
             } else {
                 let script = arguments
                     .iter()
@@ -383,7 +350,7 @@ impl Shell {
                     None => self.interact().await,
                 };
             }
-            self.nested -= 1;
+            self.session.nested -= 1;
             Flow::Next
         }
         .boxed()
@@ -432,22 +399,28 @@ impl Shell {
     async fn piece(&mut self, piece: &Piece) -> (String, bool) {
         match piece {
             Piece::Text(text) => (text.clone(), true),
-            Piece::Variable { name, quoted } if name == "?" => (self.status.to_string(), *quoted),
+            Piece::Variable { name, quoted } if name == "?" => {
+                (self.session.status.to_string(), *quoted)
+            }
             Piece::Variable { name, quoted } => {
                 let (name, default) = name.split_once(":-").unwrap_or((name, ""));
-                let value = self.variables.get(name).filter(|value| !value.is_empty());
+                let value = self
+                    .session
+                    .variables
+                    .get(name)
+                    .filter(|value| !value.is_empty());
                 (value.map_or(default, String::as_str).to_owned(), *quoted)
             }
             Piece::Output { script, quoted } => {
-                self.nested += 1;
+                self.session.nested += 1;
                 let mut text = String::new();
-                if self.nested <= NESTED_MAX {
-                    let out = self.streams.replace_out(Sink::captured());
+                if self.session.nested <= NESTED_MAX {
+                    let out = self.session.streams.replace_out(Sink::captured());
                     self.boxed_script(script).await;
-                    let written = self.streams.replace_out(out).into_bytes();
+                    let written = self.session.streams.replace_out(out).into_bytes();
                     text = String::from_utf8_lossy(&written).into_owned();
                 }
-                self.nested -= 1;
+                self.session.nested -= 1;
                 text.truncate(text.trim_end_matches('\n').len());
                 (text, *quoted)
             }
@@ -458,9 +431,6 @@ impl Shell {
         self.script(script).boxed()
     }
 }
-
-/// The null device.
-const NULL: &str = "/dev/null";
 
 /// State that undoes a redirection.
 enum Undo {
@@ -494,10 +464,6 @@ fn assignment(word: &[Piece]) -> Option<(String, Word)> {
 /// Returns true for `-c`, also among other letters.
 fn is_command_flag(argument: &str) -> bool {
     argument.starts_with('-') && !argument.starts_with("--") && argument.ends_with('c')
-}
-
-fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use kube_test_control_plane_api::members::list_at;
 use serde_json::{Value, json};
 
 use super::container::{Role, State};
+use super::ending::phase;
 use super::run::{PodRun, Stage};
 
 /// The order in which a kubelet lists the conditions of a pod.
@@ -18,164 +19,162 @@ pub(super) const CONDITIONS: [&str; 5] = [
 /// Reason and message of a condition that is not true.
 type Complaint = Option<(&'static str, String)>;
 
-impl PodRun {
-    /// Returns the status to write, if it differs from the last written one. [`patch`] turns it
-    /// into a patch.
-    pub(super) fn report(&mut self, pod: &Value, time: &str) -> Option<Value> {
-        let generation = pod.pointer("/metadata/generation").cloned();
-        let observed = generation.unwrap_or(json!(1));
-        let mut status = json!({
-            "phase": self.phase(),
-            "observedGeneration": observed,
-            "startTime": self.start_time,
-            "hostIP": self.host_ip,
-            // The node may have had another address when the pod started.
-            "hostIPs": [{"ip": self.host_ip}, {"$patch": "replace"}],
-            "containerStatuses": self.statuses(|role| role == Role::Main),
-        });
-        if let Some(ip) = &self.pod_ip {
-            status["podIP"] = json!(ip);
-            status["podIPs"] = json!([{"ip": ip}, {"$patch": "replace"}]);
-        }
-        if self.containers.iter().any(|c| c.role != Role::Main) {
-            status["initContainerStatuses"] = self.statuses(|role| role != Role::Main);
-        }
-        if !self.ephemeral.is_empty() {
-            let statuses = self.ephemeral.iter();
-            let statuses = statuses.map(|container| container.status(&self.uid));
-            status["ephemeralContainerStatuses"] = statuses.collect();
-        }
-        if let Some((reason, message)) = self.ending.and_then(|e| e.cause.explanation()) {
-            status["reason"] = json!(reason);
-            status["message"] = json!(message);
-        }
-        let (conditions, order) = self.conditions(pod, &observed, time);
-        status["conditions"] = json!(conditions);
-        status["$setElementOrder/conditions"] = json!(order);
-        (self.reported.as_ref() != Some(&status)).then_some(status)
+/// Returns the status to write, if it differs from the last written one. [`patch`] turns it
+/// into a patch.
+pub(super) fn report(run: &mut PodRun, pod: &Value, time: &str) -> Option<Value> {
+    let generation = pod.pointer("/metadata/generation").cloned();
+    let observed = generation.unwrap_or(json!(1));
+    let mut status = json!({
+        "phase": phase(run),
+        "observedGeneration": observed,
+        "startTime": run.start_time,
+        "hostIP": run.host_ip,
+        // The node may have had another address when the pod started.
+        "hostIPs": [{"ip": run.host_ip}, {"$patch": "replace"}],
+        "containerStatuses": statuses(run, |role| role == Role::Main),
+    });
+    if let Some(ip) = &run.pod_ip {
+        status["podIP"] = json!(ip);
+        status["podIPs"] = json!([{"ip": ip}, {"$patch": "replace"}]);
     }
-
-    fn statuses(&self, wanted: impl Fn(Role) -> bool) -> Value {
-        self.containers
-            .iter()
-            .filter(|container| wanted(container.role))
-            .map(|container| container.status(&self.uid))
-            .collect()
+    if run.containers.iter().any(|c| c.role != Role::Main) {
+        status["initContainerStatuses"] = statuses(run, |role| role != Role::Main);
     }
-
-    /// Returns the conditions, and the order of the pod's merged conditions.
-    fn conditions(
-        &mut self,
-        pod: &Value,
-        observed: &Value,
-        time: &str,
-    ) -> (Vec<Value>, Vec<Value>) {
-        let is_over = matches!(self.stage, Stage::Ended | Stage::Stopped);
-        let sandbox = self.pod_ip.is_some() && !is_over;
-        let containers = self.unready_containers();
-        let ready = containers.clone().or_else(|| closed_gates(pod));
-        let found: [(&'static str, Complaint); 4] = [
-            (CONDITIONS[0], (!sandbox).then(|| ("", String::new()))),
-            (CONDITIONS[1], self.incomplete_containers()),
-            (CONDITIONS[2], ready),
-            (CONDITIONS[3], containers),
-        ];
-        let mut conditions: Vec<Value> = found
-            .into_iter()
-            .map(|(name, complaint)| self.condition(name, complaint, observed, time))
-            .collect();
-        if self.phase() == "Succeeded" {
-            conditions[1]["reason"] = json!("PodCompleted");
-        }
-        if !has_condition(pod, "PodScheduled") {
-            conditions.push(self.condition("PodScheduled", None, observed, time));
-        }
-        if self.is_disrupted() {
-            let mut disrupted = self.condition("DisruptionTarget", None, observed, time);
-            disrupted["reason"] = json!("TerminationByKubelet");
-            let explained = self.ending.and_then(|ending| ending.cause.explanation());
-            disrupted["message"] = json!(explained.map(|(_, message)| message));
-            conditions.push(disrupted);
-        }
-        let mut order: Vec<Value> = CONDITIONS
-            .iter()
-            .map(|name| json!({"type": name}))
-            .collect();
-        let others = names(pod).chain(self.is_disrupted().then_some("DisruptionTarget"));
-        for name in others.filter(|name| !CONDITIONS.contains(name)) {
-            if order.iter().all(|entry| entry["type"] != name) {
-                order.push(json!({"type": name}));
-            }
-        }
-        (conditions, order)
+    if !run.ephemeral.is_empty() {
+        let statuses = run.ephemeral.iter();
+        let statuses = statuses.map(|container| container.status(&run.uid));
+        status["ephemeralContainerStatuses"] = statuses.collect();
     }
-
-    fn is_disrupted(&self) -> bool {
-        self.ending
-            .is_some_and(|ending| ending.cause.is_disruption())
+    if let Some((reason, message)) = run.ending.and_then(|e| e.cause.explanation()) {
+        status["reason"] = json!(reason);
+        status["message"] = json!(message);
     }
+    let (conditions, order) = conditions(run, pod, &observed, time);
+    status["conditions"] = json!(conditions);
+    status["$setElementOrder/conditions"] = json!(order);
+    (run.reported.as_ref() != Some(&status)).then_some(status)
+}
 
-    fn condition(
-        &mut self,
-        name: &'static str,
-        complaint: Complaint,
-        observed: &Value,
-        time: &str,
-    ) -> Value {
-        let is_true = complaint.is_none();
-        let since = match self.transitions.get(name) {
-            Some((before, since)) if *before == is_true => since.clone(),
-            _ => time.to_owned(),
-        };
-        self.transitions.insert(name, (is_true, since.clone()));
-        let (reason, message) = complaint.unwrap_or_default();
-        let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        json!({
-            "type": name,
-            "status": if is_true { "True" } else { "False" },
-            "observedGeneration": observed,
-            "lastTransitionTime": since,
-            "reason": some(reason),
-            "message": some(&message),
+fn statuses(run: &PodRun, wanted: impl Fn(Role) -> bool) -> Value {
+    run.containers
+        .iter()
+        .filter(|container| wanted(container.role))
+        .map(|container| container.status(&run.uid))
+        .collect()
+}
+
+/// Returns the conditions, and the order of the pod's merged conditions.
+fn conditions(
+    run: &mut PodRun,
+    pod: &Value,
+    observed: &Value,
+    time: &str,
+) -> (Vec<Value>, Vec<Value>) {
+    let is_over = matches!(run.stage, Stage::Ended | Stage::Stopped);
+    let sandbox = run.pod_ip.is_some() && !is_over;
+    let containers = unready_containers(run);
+    let ready = containers.clone().or_else(|| closed_gates(pod));
+    let found: [(&'static str, Complaint); 4] = [
+        (CONDITIONS[0], (!sandbox).then(|| ("", String::new()))),
+        (CONDITIONS[1], incomplete_containers(run)),
+        (CONDITIONS[2], ready),
+        (CONDITIONS[3], containers),
+    ];
+    let mut conditions: Vec<Value> = found
+        .into_iter()
+        .map(|(name, complaint)| condition(run, name, complaint, observed, time))
+        .collect();
+    if phase(run) == "Succeeded" {
+        conditions[1]["reason"] = json!("PodCompleted");
+    }
+    if !has_condition(pod, "PodScheduled") {
+        conditions.push(condition(run, "PodScheduled", None, observed, time));
+    }
+    if is_disrupted(run) {
+        let mut disrupted = condition(run, "DisruptionTarget", None, observed, time);
+        disrupted["reason"] = json!("TerminationByKubelet");
+        let explained = run.ending.and_then(|ending| ending.cause.explanation());
+        disrupted["message"] = json!(explained.map(|(_, message)| message));
+        conditions.push(disrupted);
+    }
+    let mut order: Vec<Value> = CONDITIONS
+        .iter()
+        .map(|name| json!({"type": name}))
+        .collect();
+    let others = names(pod).chain(is_disrupted(run).then_some("DisruptionTarget"));
+    for name in others.filter(|name| !CONDITIONS.contains(name)) {
+        if order.iter().all(|entry| entry["type"] != name) {
+            order.push(json!({"type": name}));
+        }
+    }
+    (conditions, order)
+}
+
+fn is_disrupted(run: &PodRun) -> bool {
+    run.ending
+        .is_some_and(|ending| ending.cause.is_disruption())
+}
+
+fn condition(
+    run: &mut PodRun,
+    name: &'static str,
+    complaint: Complaint,
+    observed: &Value,
+    time: &str,
+) -> Value {
+    let is_true = complaint.is_none();
+    let since = match run.transitions.get(name) {
+        Some((before, since)) if *before == is_true => since.clone(),
+        _ => time.to_owned(),
+    };
+    run.transitions.insert(name, (is_true, since.clone()));
+    let (reason, message) = complaint.unwrap_or_default();
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    json!({
+        "type": name,
+        "status": if is_true { "True" } else { "False" },
+        "observedGeneration": observed,
+        "lastTransitionTime": since,
+        "reason": some(reason),
+        "message": some(&message),
+    })
+}
+
+fn unready_containers(run: &PodRun) -> Complaint {
+    match phase(run) {
+        "Failed" => return Some(("PodFailed", String::new())),
+        "Succeeded" => return Some(("PodCompleted", String::new())),
+        _ => {}
+    }
+    let unready: Vec<&str> = run
+        .containers
+        .iter()
+        .filter(|container| container.role != Role::Init && !container.ready)
+        .map(|container| container.name.as_str())
+        .collect();
+    let names = unready.join(" ");
+    (!unready.is_empty()).then(|| {
+        let message = format!("containers with unready status: [{names}]");
+        ("ContainersNotReady", message)
+    })
+}
+
+fn incomplete_containers(run: &PodRun) -> Complaint {
+    let incomplete: Vec<&str> = run
+        .containers
+        .iter()
+        .filter(|container| match container.role {
+            Role::Main | Role::Ephemeral => false,
+            Role::Init => !container.succeeded(),
+            Role::Sidecar => matches!(container.state, State::Waiting { .. }),
         })
-    }
-
-    fn unready_containers(&self) -> Complaint {
-        match self.phase() {
-            "Failed" => return Some(("PodFailed", String::new())),
-            "Succeeded" => return Some(("PodCompleted", String::new())),
-            _ => {}
-        }
-        let unready: Vec<&str> = self
-            .containers
-            .iter()
-            .filter(|container| container.role != Role::Init && !container.ready)
-            .map(|container| container.name.as_str())
-            .collect();
-        let names = unready.join(" ");
-        (!unready.is_empty()).then(|| {
-            let message = format!("containers with unready status: [{names}]");
-            ("ContainersNotReady", message)
-        })
-    }
-
-    fn incomplete_containers(&self) -> Complaint {
-        let incomplete: Vec<&str> = self
-            .containers
-            .iter()
-            .filter(|container| match container.role {
-                Role::Main | Role::Ephemeral => false,
-                Role::Init => !container.succeeded(),
-                Role::Sidecar => matches!(container.state, State::Waiting { .. }),
-            })
-            .map(|container| container.name.as_str())
-            .collect();
-        let names = incomplete.join(" ");
-        (!incomplete.is_empty() && self.phase() != "Succeeded").then(|| {
-            let message = format!("containers with incomplete status: [{names}]");
-            ("ContainersNotInitialized", message)
-        })
-    }
+        .map(|container| container.name.as_str())
+        .collect();
+    let names = incomplete.join(" ");
+    (!incomplete.is_empty() && phase(run) != "Succeeded").then(|| {
+        let message = format!("containers with incomplete status: [{names}]");
+        ("ContainersNotInitialized", message)
+    })
 }
 
 /// Returns the patch that sets a pod's status and removes outdated condition fields.

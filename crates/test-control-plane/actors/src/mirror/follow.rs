@@ -6,20 +6,31 @@ use std::time::Duration;
 
 use futures::{StreamExt, pin_mut};
 use http::Request;
+use kube::Client;
 use kube::core::WatchEvent;
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::{Key, MetadataRef, Object};
+use kube_test_control_plane_store::store::Store;
 use serde_json::Value;
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use super::{Mirror, object};
+use super::objects::object;
+use super::scope::Scope;
 
 /// Timeout of a watch, the same as in kube-rs.
 const WATCH_SECONDS: u32 = 290;
 /// Delay after a failure.
 const RETRY: Duration = Duration::from_millis(500);
 
-impl Mirror {
+/// The copied objects, and the client that reads them.
+pub(super) struct Replica {
+    pub(super) client: Client,
+    pub(super) store: Store,
+    pub(super) scope: Scope,
+}
+
+impl Replica {
     /// Lists all objects of a kind and returns the version to watch from. Returns `None` if the
     /// server lacks the kind.
     pub(super) async fn list(&self, kind: &Kind) -> kube::Result<Option<String>> {
@@ -42,32 +53,32 @@ impl Mirror {
 
     /// Stores a version of an existing object, unless a newer one is known.
     fn put(&self, object: Object) {
-        if let Some(known) = self.store().get(&object.key) {
+        if let Some(known) = self.store.get(&object.key) {
             if known.uid != object.uid {
-                self.store().remove_copy(known);
+                self.store.remove_copy(known);
             } else if known.resource_version >= object.resource_version {
                 return;
             }
         }
-        self.store().put_copy(object);
+        self.store.put_copy(object);
     }
 
     /// Stores the final version of a deleted object.
     fn remove(&self, object: Object) {
-        let known = self.store().get(&object.key);
+        let known = self.store.get(&object.key);
         // A new object with this name may exist already.
         if known.is_some_and(|known| known.uid == object.uid) {
-            self.store().remove_copy(Arc::new(object));
+            self.store.remove_copy(Arc::new(object));
         }
     }
 
     /// Replaces all objects of a kind; missing ones are deleted.
     fn replace(&self, storage: &str, objects: Vec<Object>) {
         let left: BTreeSet<&Key> = objects.iter().map(|object| &object.key).collect();
-        let (_, mut known) = self.store().list(storage, "");
+        let (_, mut known) = self.store.list(storage, "");
         known.retain(|object| !left.contains(&object.key));
         for object in known {
-            self.store().remove_copy(object);
+            self.store.remove_copy(object);
         }
         for object in objects {
             self.put(object);
@@ -127,14 +138,18 @@ fn newer(value: &Value, version: String) -> String {
 }
 
 /// Follows a kind from a version until the mirror stops.
-pub(super) async fn follow(mirror: Arc<Mirror>, kind: Arc<Kind>, version: String) {
-    let stopping = mirror.stopping();
+pub(super) async fn follow(
+    replica: Arc<Replica>,
+    stopping: CancellationToken,
+    kind: Arc<Kind>,
+    version: String,
+) {
     let forever = async {
         let mut version = Some(version);
         loop {
             version = match version {
-                Some(version) => mirror.watch(&kind, version).await,
-                None => match mirror.list(&kind).await {
+                Some(version) => replica.watch(&kind, version).await,
+                None => match replica.list(&kind).await {
                     Ok(version) => version,
                     Err(err) => {
                         tracing::debug!(kind = kind.kind, %err, "listing failed");

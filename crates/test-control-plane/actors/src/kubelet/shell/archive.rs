@@ -1,7 +1,7 @@
 //! `tar`, with which `kubectl cp` copies files, and its format (ustar).
 
-use super::Shell;
 use super::files::absolute;
+use super::session::Session;
 
 /// Length of a block in bytes.
 const BLOCK: usize = 512;
@@ -44,83 +44,81 @@ impl<'a> Task<'a> {
     }
 }
 
-impl Shell {
-    /// Creates an archive on the output, or unpacks one from the input.
-    pub(super) async fn tar(&mut self, arguments: &[&str]) {
-        let Some(task) = Task::of(arguments) else {
-            self.fail_tar("only -c and -x with -f - are supported")
-                .await;
+/// Creates an archive on the output, or unpacks one from the input.
+pub(super) async fn tar(session: &mut Session, arguments: &[&str]) {
+    let Some(task) = Task::of(arguments) else {
+        fail_tar(session, "only -c and -x with -f - are supported").await;
+        return;
+    };
+    if task.creates {
+        pack(session, &task).await;
+    } else {
+        unpack(session, &task).await;
+    }
+}
+
+async fn fail_tar(session: &mut Session, message: &str) {
+    session.is_uncertain = true;
+    session.status = 1;
+    let line = format!("tar: {message}\n");
+    session.streams.write_err(line.as_bytes()).await;
+}
+
+async fn pack(session: &mut Session, task: &Task<'_>) {
+    let mut archive = Vec::new();
+    if task.paths.iter().any(|path| path.starts_with('/')) {
+        let line = b"tar: removing leading '/' from member names\n";
+        session.streams.write_err(line).await;
+    }
+    let folder = session.absolute(task.folder);
+    for path in &task.paths {
+        let place = absolute(&folder, path);
+        let found = session.files.below(&place);
+        if found.is_empty() {
+            fail_tar(session, &format!("{path}: No such file or directory")).await;
+        }
+        let given = path.trim_start_matches('/').trim_end_matches('/');
+        for (path, content) in found {
+            // Names in the archive begin with the given path.
+            let rest = path.strip_prefix(&*place).unwrap_or_default();
+            let name = &format!("{given}{rest}");
+            match header(name, content.len()) {
+                Some(header) => {
+                    archive.extend(header);
+                    archive.extend(&content);
+                    archive.resize(archive.len().next_multiple_of(BLOCK), 0);
+                }
+                None => fail_tar(session, &format!("{name}: name too long")).await,
+            }
+        }
+    }
+    archive.extend([0; 2 * BLOCK]);
+    session.streams.write(&archive).await;
+}
+
+async fn unpack(session: &mut Session, task: &Task<'_>) {
+    let mut archive = Vec::new();
+    loop {
+        let bytes = session.streams.read().await;
+        if bytes.is_empty() {
+            break;
+        }
+        archive.extend(bytes);
+        if archive.len() > ARCHIVE_MAX {
+            fail_tar(session, "archive too large").await;
             return;
-        };
-        if task.creates {
-            self.pack(&task).await;
-        } else {
-            self.unpack(&task).await;
         }
     }
-
-    async fn fail_tar(&mut self, message: &str) {
-        self.is_uncertain = true;
-        self.status = 1;
-        let line = format!("tar: {message}\n");
-        self.streams.write_err(line.as_bytes()).await;
-    }
-
-    async fn pack(&mut self, task: &Task<'_>) {
-        let mut archive = Vec::new();
-        if task.paths.iter().any(|path| path.starts_with('/')) {
-            let line = b"tar: removing leading '/' from member names\n";
-            self.streams.write_err(line).await;
-        }
-        let folder = self.absolute(task.folder);
-        for path in &task.paths {
-            let place = absolute(&folder, path);
-            let found = self.files.below(&place);
-            if found.is_empty() {
-                self.fail_tar(&format!("{path}: No such file or directory"))
-                    .await;
-            }
-            let given = path.trim_start_matches('/').trim_end_matches('/');
-            for (path, content) in found {
-                // Names in the archive begin with the given path.
-                let rest = path.strip_prefix(&*place).unwrap_or_default();
-                let name = &format!("{given}{rest}");
-                match header(name, content.len()) {
-                    Some(header) => {
-                        archive.extend(header);
-                        archive.extend(&content);
-                        archive.resize(archive.len().next_multiple_of(BLOCK), 0);
-                    }
-                    None => self.fail_tar(&format!("{name}: name too long")).await,
-                }
+    match entries(&archive) {
+        Some(entries) => {
+            let folder = session.absolute(task.folder);
+            for (name, content) in entries {
+                session
+                    .files
+                    .write(absolute(&folder, &name), content, false);
             }
         }
-        archive.extend([0; 2 * BLOCK]);
-        self.streams.write(&archive).await;
-    }
-
-    async fn unpack(&mut self, task: &Task<'_>) {
-        let mut archive = Vec::new();
-        loop {
-            let bytes = self.streams.read().await;
-            if bytes.is_empty() {
-                break;
-            }
-            archive.extend(bytes);
-            if archive.len() > ARCHIVE_MAX {
-                self.fail_tar("archive too large").await;
-                return;
-            }
-        }
-        match entries(&archive) {
-            Some(entries) => {
-                let folder = self.absolute(task.folder);
-                for (name, content) in entries {
-                    self.files.write(absolute(&folder, &name), content, false);
-                }
-            }
-            None => self.fail_tar("short read").await,
-        }
+        None => fail_tar(session, "short read").await,
     }
 }
 

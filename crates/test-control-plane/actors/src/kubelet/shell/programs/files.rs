@@ -1,31 +1,31 @@
 //! Programs that handle files.
 
 use super::super::files::absolute;
-use super::super::{NULL, Shell, base_name};
+use super::super::session::{NULL, Session, base_name};
 use super::options::Options;
 
 /// Limit of a file that `dd` writes, in bytes.
 const SIZE_MAX: usize = 64 * 1024 * 1024;
 
 /// Lists folders, one name per line.
-pub(super) async fn ls(shell: &mut Shell, arguments: &[&str]) {
+pub(super) async fn ls(session: &mut Session, arguments: &[&str]) {
     let options = Options::read(arguments, "");
-    let here = [shell.folder.clone()];
+    let here = [session.folder.clone()];
     let paths = match options.rest.as_slice() {
         [] => here.iter().map(String::as_str).collect(),
         paths => paths.to_vec(),
     };
     for path in &paths {
-        let place = shell.absolute(path);
-        let is_file = shell.files.read(&place).is_some();
-        if !is_file && !shell.files.is_folder(&place) {
-            missing(shell, &format!("ls: {path}")).await;
+        let place = session.absolute(path);
+        let is_file = session.files.read(&place).is_some();
+        if !is_file && !session.files.is_folder(&place) {
+            missing(session, &format!("ls: {path}")).await;
             continue;
         }
         let mut names: Vec<String> = if is_file || options.has('d') {
             vec![(*path).to_owned()]
         } else {
-            let names = shell.files.names(&place).into_iter();
+            let names = session.files.names(&place).into_iter();
             names
                 .filter(|name| options.has('a') || options.has('A') || !name.starts_with('.'))
                 .collect()
@@ -34,27 +34,27 @@ pub(super) async fn ls(shell: &mut Shell, arguments: &[&str]) {
             names.splice(0..0, [".".to_owned(), "..".to_owned()]);
         }
         if paths.len() > 1 && !is_file {
-            shell.line(&format!("{path}:")).await;
+            session.line(&format!("{path}:")).await;
         }
         for name in names {
             let line = if options.has('l') {
-                long_line(shell, &place, &name, is_file)
+                long_line(session, &place, &name, is_file)
             } else {
                 name
             };
-            shell.line(&line).await;
+            session.line(&line).await;
         }
     }
 }
 
-fn long_line(shell: &Shell, folder: &str, name: &str, is_file: bool) -> String {
+fn long_line(session: &Session, folder: &str, name: &str, is_file: bool) -> String {
     let path = if is_file {
         folder.to_owned()
     } else {
         absolute(folder, name)
     };
-    let time = shell.now().strftime("%b %e %H:%M").to_string();
-    match shell.files.read(&path) {
+    let time = session.now().strftime("%b %e %H:%M").to_string();
+    match session.files.read(&path) {
         Some(bytes) => format!(
             "-rw-r--r--    1 root     root     {:9} {time} {name}",
             bytes.len()
@@ -64,75 +64,76 @@ fn long_line(shell: &Shell, folder: &str, name: &str, is_file: bool) -> String {
 }
 
 /// Creates folders.
-pub(super) async fn mkdir(shell: &mut Shell, arguments: &[&str]) {
+pub(super) async fn mkdir(session: &mut Session, arguments: &[&str]) {
     let options = Options::read(arguments, "m");
     for path in &options.rest {
-        let place = shell.absolute(path);
-        let exists = shell.files.is_folder(&place) || shell.files.read(&place).is_some();
+        let place = session.absolute(path);
+        let exists = session.files.is_folder(&place) || session.files.read(&place).is_some();
         if exists && !options.has('p') {
             let message = format!("mkdir: can't create directory '{path}': File exists");
-            fail(shell, &message).await;
+            fail(session, &message).await;
         } else {
-            shell.files.make_folder(&place);
+            session.files.make_folder(&place);
         }
     }
 }
 
 /// Removes files, and with `-r` folders.
-pub(super) async fn rm(shell: &mut Shell, arguments: &[&str]) {
+pub(super) async fn rm(session: &mut Session, arguments: &[&str]) {
     let options = Options::read(arguments, "");
     let is_recursive = options.has('r') || options.has('R');
     for path in &options.rest {
-        let place = shell.absolute(path);
-        if shell.files.read(&place).is_none() && shell.files.is_folder(&place) && !is_recursive {
-            fail(shell, &format!("rm: '{path}' is a directory")).await;
-        } else if !shell.files.remove(&place) && !options.has('f') {
-            missing(shell, &format!("rm: can't remove '{path}'")).await;
+        let place = session.absolute(path);
+        if session.files.read(&place).is_none() && session.files.is_folder(&place) && !is_recursive
+        {
+            fail(session, &format!("rm: '{path}' is a directory")).await;
+        } else if !session.files.remove(&place) && !options.has('f') {
+            missing(session, &format!("rm: can't remove '{path}'")).await;
         }
     }
 }
 
 /// Creates files that don't exist.
-pub(super) fn touch(shell: &Shell, arguments: &[&str]) {
+pub(super) fn touch(session: &Session, arguments: &[&str]) {
     for path in &Options::read(arguments, "drt").rest {
-        let path = shell.absolute(path);
-        shell.files.write(path, Vec::new(), true);
+        let path = session.absolute(path);
+        session.files.write(path, Vec::new(), true);
     }
 }
 
 /// Copies a file, or moves a file or a folder.
-pub(super) async fn copy(shell: &mut Shell, arguments: &[&str], moves: bool) {
+pub(super) async fn copy(session: &mut Session, arguments: &[&str], moves: bool) {
     let name = if moves { "mv" } else { "cp" };
     let options = Options::read(arguments, "");
     let [sources @ .., target] = options.rest.as_slice() else {
-        fail(shell, &format!("{name}: missing file operand")).await;
+        fail(session, &format!("{name}: missing file operand")).await;
         return;
     };
-    let target = shell.absolute(target);
+    let target = session.absolute(target);
     for source in sources {
-        let place = shell.absolute(source);
-        let found = shell.files.below(&place);
+        let place = session.absolute(source);
+        let found = session.files.below(&place);
         if found.is_empty() {
-            missing(shell, &format!("{name}: can't stat '{source}'")).await;
+            missing(session, &format!("{name}: can't stat '{source}'")).await;
             continue;
         }
-        let base = if shell.files.is_folder(&target) {
+        let base = if session.files.is_folder(&target) {
             absolute(&target, base_name(&place))
         } else {
             target.clone()
         };
         for (path, bytes) in found {
             let rest = path.strip_prefix(&*place).unwrap_or_default();
-            shell.files.write(format!("{base}{rest}"), bytes, false);
+            session.files.write(format!("{base}{rest}"), bytes, false);
         }
         if moves {
-            shell.files.remove(&place);
+            session.files.remove(&place);
         }
     }
 }
 
 /// Copies blocks.
-pub(super) async fn dd(shell: &mut Shell, arguments: &[&str]) {
+pub(super) async fn dd(session: &mut Session, arguments: &[&str]) {
     let operand = |name: &str| {
         let of = arguments.iter().rev().filter_map(|it| it.split_once('='));
         let mut of = of.filter(|(found, _)| *found == name);
@@ -144,7 +145,7 @@ pub(super) async fn dd(shell: &mut Shell, arguments: &[&str]) {
         None => Some(None),
     };
     let (Some(block), Some(count)) = (number("bs"), number("count")) else {
-        fail(shell, "dd: invalid number").await;
+        fail(session, "dd: invalid number").await;
         return;
     };
     let block = block.unwrap_or(512).max(1);
@@ -153,12 +154,12 @@ pub(super) async fn dd(shell: &mut Shell, arguments: &[&str]) {
         Some("/dev/zero") => Some(vec![0; limit]),
         Some("/dev/urandom" | "/dev/random") => Some(noise(limit)),
         Some(NULL) => Some(Vec::new()),
-        Some(path) => shell.files.read(&shell.absolute(path)),
-        None => Some(super::input(shell).await),
+        Some(path) => session.files.read(&session.absolute(path)),
+        None => Some(session.input().await),
     };
     let Some(mut bytes) = bytes else {
         let path = input.unwrap_or_default();
-        missing(shell, &format!("dd: can't open '{path}'")).await;
+        missing(session, &format!("dd: can't open '{path}'")).await;
         return;
     };
     bytes.truncate(limit);
@@ -170,10 +171,10 @@ pub(super) async fn dd(shell: &mut Shell, arguments: &[&str]) {
     );
     match output {
         Some(NULL) => {}
-        Some(path) => shell.files.write(shell.absolute(path), bytes, false),
-        None => shell.streams.write(&bytes).await,
+        Some(path) => session.files.write(session.absolute(path), bytes, false),
+        None => session.streams.write(&bytes).await,
     }
-    shell.streams.write_err(report.as_bytes()).await;
+    session.streams.write_err(report.as_bytes()).await;
 }
 
 /// Reads a size such as `512`, `4k`, `1M` or `1MB`.
@@ -203,16 +204,16 @@ fn noise(length: usize) -> Vec<u8> {
     std::iter::repeat_with(&mut byte).take(length).collect()
 }
 
-/// Reports a file that the shell hasn't written; the image may have it.
-pub(super) async fn missing(shell: &mut Shell, what: &str) {
-    shell.is_uncertain = true;
-    fail(shell, &format!("{what}: No such file or directory")).await;
+/// Reports a file that the session hasn't written; the image may have it.
+pub(super) async fn missing(session: &mut Session, what: &str) {
+    session.is_uncertain = true;
+    fail(session, &format!("{what}: No such file or directory")).await;
 }
 
 /// Reports a failure.
-pub(super) async fn fail(shell: &mut Shell, message: &str) {
-    shell.status = 1;
-    shell
+pub(super) async fn fail(session: &mut Session, message: &str) {
+    session.status = 1;
+    session
         .streams
         .write_err(format!("{message}\n").as_bytes())
         .await;

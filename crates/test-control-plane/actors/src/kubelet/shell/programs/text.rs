@@ -2,7 +2,7 @@
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::super::Shell;
+use super::super::session::Session;
 use super::files::{fail, missing};
 use super::options::Options;
 
@@ -10,19 +10,19 @@ use super::options::Options;
 const LINES: usize = 10;
 
 /// The texts of files, or of the input, each with its name.
-async fn texts(shell: &mut Shell, program: &str, paths: &[&str]) -> Vec<(String, Vec<u8>)> {
+async fn texts(session: &mut Session, program: &str, paths: &[&str]) -> Vec<(String, Vec<u8>)> {
     if paths.is_empty() {
-        return vec![(String::new(), super::input(shell).await)];
+        return vec![(String::new(), session.input().await)];
     }
     let mut texts = Vec::new();
     for path in paths {
         let found = match *path {
-            "-" => Some(super::input(shell).await),
-            path => shell.files.read(&shell.absolute(path)),
+            "-" => Some(session.input().await),
+            path => session.files.read(&session.absolute(path)),
         };
         match found {
             Some(bytes) => texts.push(((*path).to_owned(), bytes)),
-            None => missing(shell, &format!("{program}: {path}")).await,
+            None => missing(session, &format!("{program}: {path}")).await,
         }
     }
     texts
@@ -33,7 +33,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Prints the first lines or bytes of files, or with `is_tail` the last ones.
-pub(super) async fn ends(shell: &mut Shell, arguments: &[&str], is_tail: bool) {
+pub(super) async fn ends(session: &mut Session, arguments: &[&str], is_tail: bool) {
     let program = if is_tail { "tail" } else { "head" };
     // `-3` means `-n 3`.
     let first = arguments.first().and_then(|it| it.strip_prefix('-'));
@@ -49,10 +49,10 @@ pub(super) async fn ends(shell: &mut Shell, arguments: &[&str], is_tail: bool) {
         (None, None) => (Some(short.unwrap_or(LINES)), false),
     };
     let Some(count) = count else {
-        fail(shell, &format!("{program}: invalid number")).await;
+        fail(session, &format!("{program}: invalid number")).await;
         return;
     };
-    for (_, bytes) in texts(shell, program, &options.rest).await {
+    for (_, bytes) in texts(session, program, &options.rest).await {
         let pieces = if is_bytes {
             bytes.chunks(1).collect()
         } else {
@@ -64,15 +64,15 @@ pub(super) async fn ends(shell: &mut Shell, arguments: &[&str], is_tail: bool) {
             0
         };
         let part: Vec<&[u8]> = pieces.into_iter().skip(skipped).take(count).collect();
-        shell.streams.write(&part.concat()).await;
+        session.streams.write(&part.concat()).await;
     }
 }
 
 /// Counts lines, words and bytes.
-pub(super) async fn wc(shell: &mut Shell, arguments: &[&str]) {
+pub(super) async fn wc(session: &mut Session, arguments: &[&str]) {
     let options = Options::read(arguments, "");
     let is_whole = !['l', 'w', 'c'].iter().any(|letter| options.has(*letter));
-    for (name, bytes) in texts(shell, "wc", &options.rest).await {
+    for (name, bytes) in texts(session, "wc", &options.rest).await {
         let text = String::from_utf8_lossy(&bytes);
         let counts = [
             ('l', text.matches('\n').count()),
@@ -91,12 +91,12 @@ pub(super) async fn wc(shell: &mut Shell, arguments: &[&str]) {
             }
         };
         let line = format!("{line} {name}");
-        shell.line(line.trim_end()).await;
+        session.line(line.trim_end()).await;
     }
 }
 
 /// Prints the lines that match a pattern. Its status is 0 if there are any.
-pub(super) async fn grep(shell: &mut Shell, arguments: &[&str]) {
+pub(super) async fn grep(session: &mut Session, arguments: &[&str]) {
     let options = Options::read(arguments, "em");
     let mut rest = options.rest.as_slice();
     let mut patterns: Vec<&str> = options.values('e').collect();
@@ -109,12 +109,12 @@ pub(super) async fn grep(shell: &mut Shell, arguments: &[&str]) {
         .map(|pattern| expression(pattern, &options))
         .collect();
     let Some(expressions) = expressions.filter(|it| !it.is_empty()) else {
-        fail(shell, "grep: bad regex").await;
-        shell.status = 2;
+        fail(session, "grep: bad regex").await;
+        session.status = 2;
         return;
     };
     let (mut found, has_names) = (false, rest.len() > 1 && !options.has('h'));
-    for (name, bytes) in texts(shell, "grep", rest).await {
+    for (name, bytes) in texts(session, "grep", rest).await {
         let prefix = if has_names {
             format!("{name}:")
         } else {
@@ -130,12 +130,12 @@ pub(super) async fn grep(shell: &mut Shell, arguments: &[&str]) {
             continue;
         }
         if options.has('c') {
-            shell.line(&format!("{prefix}{}", matching.len())).await;
+            session.line(&format!("{prefix}{}", matching.len())).await;
             continue;
         }
         if options.has('l') {
             if !matching.is_empty() {
-                shell.line(&name).await;
+                session.line(&name).await;
             }
             continue;
         }
@@ -146,13 +146,13 @@ pub(super) async fn grep(shell: &mut Shell, arguments: &[&str]) {
                 String::new()
             };
             let line = [prefix.as_bytes(), number.as_bytes(), line, b"\n"].concat();
-            shell.streams.write(&line).await;
+            session.streams.write(&line).await;
         }
     }
-    if shell.status == 0 {
-        shell.status = i32::from(!found);
+    if session.status == 0 {
+        session.status = i32::from(!found);
     } else {
-        shell.status = 2;
+        session.status = 2;
     }
 }
 
@@ -196,7 +196,7 @@ fn from_basic(pattern: &str) -> String {
 }
 
 /// Prints the time in UTC.
-pub(super) async fn date(shell: &mut Shell, arguments: &[&str]) {
+pub(super) async fn date(session: &mut Session, arguments: &[&str]) {
     let options = Options::read(arguments, "d");
     let format = options.rest.iter().find_map(|it| it.strip_prefix('+'));
     let format = match format {
@@ -205,28 +205,32 @@ pub(super) async fn date(shell: &mut Shell, arguments: &[&str]) {
         None if options.has('R') => "%a, %d %b %Y %H:%M:%S +0000",
         None => "%a %b %e %H:%M:%S UTC %Y",
     };
-    let time = shell.now();
+    let time = session.now();
     match jiff::fmt::strtime::format(format, &time.to_zoned(jiff::tz::TimeZone::UTC)) {
-        Ok(text) => shell.line(&text).await,
-        Err(_) => fail(shell, &format!("date: invalid format '+{format}'")).await,
+        Ok(text) => session.line(&text).await,
+        Err(_) => fail(session, &format!("date: invalid format '+{format}'")).await,
     }
 }
 
 /// Prints the user, who is root.
-pub(super) async fn id(shell: &mut Shell, arguments: &[&str]) {
+pub(super) async fn id(session: &mut Session, arguments: &[&str]) {
     let options = Options::read(arguments, "");
     let line = match (options.has('u') || options.has('g'), options.has('n')) {
         (true, true) => "root",
         (true, false) => "0",
         _ => "uid=0(root) gid=0(root) groups=0(root)",
     };
-    shell.line(line).await;
+    session.line(line).await;
 }
 
 /// Prints the system.
-pub(super) async fn uname(shell: &mut Shell, arguments: &[&str]) {
+pub(super) async fn uname(session: &mut Session, arguments: &[&str]) {
     let options = Options::read(arguments, "");
-    let host = shell.variables.get("HOSTNAME").cloned().unwrap_or_default();
+    let host = session
+        .variables
+        .get("HOSTNAME")
+        .cloned()
+        .unwrap_or_default();
     let parts = [
         ('s', "Linux"),
         ('n', &*host),
@@ -240,5 +244,5 @@ pub(super) async fn uname(shell: &mut Shell, arguments: &[&str]) {
         options.has('a') || options.has(*letter) || is_bare && *letter == 's'
     });
     let words: Vec<&str> = wanted.map(|(_, part)| *part).collect();
-    shell.line(&words.join(" ")).await;
+    session.line(&words.join(" ")).await;
 }
