@@ -26,9 +26,10 @@ use std::sync::Arc;
 
 use crate::kinds::Kind;
 
-pub use self::applier::{Applied, described};
+pub use self::applier::{Applied, apply, described};
 pub(crate) use self::in_order::sorted_fields;
 pub use self::scale::{to_parent, to_subresource};
+pub use self::tracker::track;
 pub use self::typed::Strictness;
 pub(crate) use self::user_agent::{check_field_manager, manager_of};
 

@@ -6,7 +6,6 @@ use kube_apimachinery::labels::Labels;
 use kube_apimachinery::schema::{Type, Version};
 use serde_json::{Map, Value, json};
 
-use crate::go::json::cursor::Cursor;
 use crate::go::json::held;
 use crate::go::json::raw::compact;
 use crate::go::json::read::{self, DuplicateMembers, Expect, Scope};
@@ -19,11 +18,13 @@ mod encode;
 mod finalizers;
 mod key;
 pub mod raw_members;
+mod stored_text;
 
 pub use as_is::AsIs;
 pub use as_is::StoreAsIsError;
 pub use finalizers::{FOREGROUND, ORPHAN};
 pub use key::Key;
+pub(crate) use stored_text::raw_member;
 
 /// A mutable object during a request.
 ///
@@ -159,22 +160,6 @@ const ENCODED_SIZE: usize = 4096;
 fn type_in(members: &Map<String, Value>) -> Option<&'static Type> {
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     Version::NEWEST.type_of_kind(text("apiVersion")?, text("kind")?)
-}
-
-/// Returns the bytes of a top-level member. The last one wins.
-pub(crate) fn raw_member<'a>(text: &'a [u8], wanted: &str) -> Option<&'a [u8]> {
-    let mut cursor = Cursor::new(text);
-    let mut found = None;
-    let mut more = cursor.open(b'{', b'}');
-    while more {
-        let name = cursor.name();
-        let raw = cursor.raw();
-        if name == wanted {
-            found = Some(raw);
-        }
-        more = cursor.next(b'}');
-    }
-    found
 }
 
 fn type_meta(map: &Map<String, Value>) -> String {
@@ -386,7 +371,7 @@ impl Object {
         {
             return value;
         }
-        as_is::read(&self.text)
+        stored_text::read(&self.text)
     }
 }
 

@@ -16,6 +16,7 @@ mod resource_names;
 mod services;
 mod stateful_set;
 mod storage;
+mod subject;
 mod tables;
 #[cfg(test)]
 mod testing;
@@ -31,47 +32,11 @@ use crate::custom::DEFINITIONS;
 pub use crate::go::names::path_segment;
 pub(crate) use crate::go::names::{dns_label, dns_subdomain, letter_label};
 use crate::kinds::{Kind, Subresource, Target, type_of};
-use crate::object::Draft;
 use crate::settings::FeatureGates;
-use crate::status::FieldError;
 pub(crate) use custom::is_known_format;
 use engine::{Context, Errors, Place, Pod};
 pub(crate) use pods::annotations;
-
-/// The write to validate.
-#[derive(Clone, Copy, Debug)]
-pub struct Subject<'a> {
-    /// The stored kind of the object.
-    pub kind: &'a Kind,
-    /// The kind in the request's URL, which may be another version of the stored kind.
-    pub served: &'a Kind,
-    /// The object after the write.
-    pub new: &'a Draft,
-    /// The stored object; `None` on create.
-    pub old: Option<&'a Draft>,
-    /// The target: the object or a subresource.
-    pub target: Target,
-    /// The server's feature gates.
-    pub gates: FeatureGates,
-}
-
-/// Errors and warnings of a write.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
-    /// Errors, which reject the write.
-    pub errors: Vec<FieldError>,
-    /// Warnings for the client.
-    pub warnings: Vec<String>,
-}
-
-impl From<Vec<FieldError>> for Findings {
-    fn from(errors: Vec<FieldError>) -> Self {
-        Self {
-            errors,
-            warnings: Vec::new(),
-        }
-    }
-}
+pub use subject::{Findings, Subject};
 
 /// Returns the errors and warnings of a write.
 pub fn validate(subject: Subject<'_>) -> Findings {
@@ -136,15 +101,6 @@ fn pod<'a>(kind: &Kind, value: &'a Value, old: Option<&'a Value>) -> Option<Pod<
         claims: &[],
         is_named: false,
     })
-}
-
-/// Returns the errors in the metadata of an object inside another one, at `path`.
-fn embedded_metadata(object: &Value, path: &str) -> Errors {
-    let context = tables::context(FeatureGates::default());
-    let mut errors = Errors::new();
-    let place = Place::root(&context, object, None, path);
-    place.member("metadata").check("ObjectMeta", &mut errors);
-    errors
 }
 
 /// Returns the errors of the addresses and IP families of a service.

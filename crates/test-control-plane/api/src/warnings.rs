@@ -2,8 +2,10 @@
 
 mod addresses;
 mod definition;
+mod fractions;
 mod key_pair;
 mod networks;
+mod node_terms;
 mod paths;
 mod pods;
 mod ports;
@@ -11,13 +13,13 @@ mod volumes;
 
 use serde_json::Value;
 
+use fractions::NULL;
+use volumes::STORAGE_CLASS;
+
 use crate::custom::DEFINITIONS;
 use crate::kinds::{Kind, Subresource, Target};
 use crate::members::{list_at, number_at, text, text_at};
 use crate::options::DeleteOptions;
-
-/// An annotation that chose the class of a claim or volume.
-const STORAGE_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
 /// An annotation that restricted the secrets of a service account.
 const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
@@ -25,8 +27,6 @@ const MOUNTABLE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
 /// Completions and parallelism of an indexed job that are hard to track together.
 const COMPLETIONS_SOFT_MAX: i64 = 100_000;
 const PARALLELISM_SOFT_MAX: i64 = 10_000;
-
-const NULL: Value = Value::Null;
 
 /// Returns the warning for a deprecated resource.
 pub fn deprecation(kind: &Kind) -> Option<&str> {
@@ -271,16 +271,6 @@ fn of_secrets(new: &Value, old: Option<&Value>) -> Option<String> {
              namespaces to isolate access to mounted secrets"
         )
     })
-}
-
-/// Returns true if a quantity of bytes has a fraction of a byte.
-fn is_fractional(quantity: &Value) -> bool {
-    let text = quantity.as_str().unwrap_or_default();
-    text.ends_with(['m', 'u', 'n'])
-}
-
-fn fractional(place: &str, quantity: &Value) -> String {
-    format!("{place}: fractional byte value {quantity} is invalid, must be an integer")
 }
 
 #[cfg(test)]

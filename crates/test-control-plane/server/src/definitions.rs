@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube_test_control_plane_api::custom::{self, DEFINITIONS, Definition};
 use kube_test_control_plane_api::kinds::{self, Kind, Target, Verb};
-use kube_test_control_plane_api::managed_fields::Writer;
+use kube_test_control_plane_api::managed_fields::{self, Writer};
 use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::options::DeleteOptions;
@@ -90,7 +90,7 @@ fn write_definition(
         manager: MANAGER,
         now,
     };
-    let managed = writer.track(Some(old), &draft.value);
+    let managed = managed_fields::track(&writer, Some(old), &draft.value);
     set_or_remove(draft.metadata_mut(), "managedFields", Some(managed));
     let expect = Expect::Version(object.resource_version);
     drop(writes.store.put(kind, key, expect, draft));

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::unrecognized::beginning;
 use crate::go;
 use crate::kinds::Kind;
 use crate::members::text;
@@ -24,7 +25,7 @@ pub(super) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
             "the object provided is unrecognized (must be of type {}): Object '{shown}' is missing \
              in '{body}' ({})",
             kind.kind,
-            super::beginning(body.as_bytes())
+            beginning(body.as_bytes())
         )));
     }
     let (found, wanted) = (text(value, "apiVersion"), kind.api_version());

@@ -11,7 +11,7 @@ use kube_apimachinery::protobuf::{Envelope, Value as Field, WireError, fields};
 use kube_apimachinery::schema::{self, Type, UnknownMembers, Version};
 use serde_json::{Map, Value, json};
 
-use super::unrecognized;
+use super::unrecognized::unrecognized;
 use crate::kinds::{Kind, Trait};
 use crate::object::Draft;
 use crate::status::{ApiError, ApiResult};

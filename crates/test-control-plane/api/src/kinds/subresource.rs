@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Kind, Verb};
+use super::Verb;
 
 /// A subresource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -78,30 +78,6 @@ impl Subresource {
                 Verb::Patch,
                 Verb::Update,
             ],
-        }
-    }
-
-    /// Returns group, version and kind of the answer for an object of `kind`.
-    pub fn responds(self, kind: &Kind) -> (&str, &str, &str) {
-        match self {
-            Self::Attach => ("", "v1", "PodAttachOptions"),
-            Self::Binding => ("", "v1", "Binding"),
-            Self::Eviction => ("policy", "v1", "Eviction"),
-            Self::Exec => ("", "v1", "PodExecOptions"),
-            Self::PortForward => ("", "v1", "PodPortForwardOptions"),
-            Self::Proxy => match &*kind.storage {
-                "nodes" => ("", "v1", "NodeProxyOptions"),
-                "pods" => ("", "v1", "PodProxyOptions"),
-                _ => ("", "v1", "ServiceProxyOptions"),
-            },
-            Self::Scale => ("autoscaling", "v1", "Scale"),
-            Self::Token => ("authentication.k8s.io", "v1", "TokenRequest"),
-            Self::Approval
-            | Self::EphemeralContainers
-            | Self::Finalize
-            | Self::Log
-            | Self::Resize
-            | Self::Status => (&kind.group, &kind.version, &kind.kind),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Field, Kind, Trait};
+use super::kind::{Field, Kind, Trait};
 
 /// All rows, those of mere bodies included.
 pub(crate) static ROWS: LazyLock<Vec<Arc<Kind>>> =

@@ -55,7 +55,8 @@ fn applier(manager: &str, time: &str, fields: &Value) -> Value {
 
 /// Applies without force.
 fn apply(writer: Writer<'_>, live: &Value, config: &Value) -> Result<Applied, ApiError> {
-    writer.apply(
+    super::apply(
+        &writer,
         Some(live),
         config,
         false,
@@ -74,10 +75,10 @@ fn creator_owns_all_fields() {
         "f:data": {".": {}, "f:a": {}},
     });
     let expected = json!([entry("me", "Update", T1, &fields)]);
-    assert_eq!(writer("me", T1).track(None, &new), expected);
+    assert_eq!(track(&writer("me", T1), None, &new), expected);
     let nothing = json!({"metadata": {"name": "m"}});
-    assert_eq!(writer("me", T1).track(None, &nothing), Value::Null);
-    let unnamed = writer("", T1).track(None, &new);
+    assert_eq!(track(&writer("me", T1), None, &nothing), Value::Null);
+    let unnamed = track(&writer("", T1), None, &new);
     assert_eq!(unnamed[0]["manager"], "unknown");
 }
 
@@ -90,17 +91,17 @@ fn updater_owns_the_fields_it_changes() {
         updater("me", T1, &json!({})),
         updater("you", T2, &json!({"f:a": {}, "f:c": {}})),
     ]);
-    assert_eq!(writer("you", T2).track(Some(&live), &new), expected);
+    assert_eq!(track(&writer("you", T2), Some(&live), &new), expected);
     let expected = json!([updater("me", T2, &json!({".": {}, "f:a": {}, "f:c": {}}))]);
-    assert_eq!(writer("me", T2).track(Some(&live), &new), expected);
+    assert_eq!(track(&writer("me", T2), Some(&live), &new), expected);
 }
 
 #[test]
 fn unchanged_write_keeps_the_time() {
     let managed = json!([updater("me", T1, &json!({".": {}, "f:a": {}}))]);
     let live = map(&json!({"a": "1"}), &managed);
-    assert_eq!(writer("me", T2).track(Some(&live), &live), managed);
-    assert_eq!(writer("you", T2).track(Some(&live), &live), managed);
+    assert_eq!(track(&writer("me", T2), Some(&live), &live), managed);
+    assert_eq!(track(&writer("you", T2), Some(&live), &live), managed);
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn managers_from_a_client_are_used_if_valid() {
     let sent = json!([updater("other", T1, &json!({"f:a": {}}))]);
     let track = |sent: &Value| {
         let new = map(&json!({"a": "1"}), sent);
-        writer("me", T2).track(Some(&live), &new)
+        track(&writer("me", T2), Some(&live), &new)
     };
     assert_eq!(track(&sent), sent);
     assert_eq!(track(&Value::Null), managed);
@@ -136,14 +137,14 @@ fn managers_from_a_client_are_used_if_valid() {
         ..writer("me", T2)
     };
     let new = map(&json!({"a": "1"}), &json!([{}]));
-    assert_eq!(through.track(Some(&live), &new), managed);
+    assert_eq!(super::track(&through, Some(&live), &new), managed);
 }
 
 #[test]
 fn object_without_managers_gets_them_by_apply() {
     let live = map(&json!({"a": "1"}), &Value::Null);
     let new = map(&json!({"a": "2"}), &Value::Null);
-    assert_eq!(writer("me", T2).track(Some(&live), &new), Value::Null);
+    assert_eq!(track(&writer("me", T2), Some(&live), &new), Value::Null);
     let applied = apply(writer("me", T2), &live, &config(&json!({"b": "1"}))).unwrap();
     let expected = json!([
         applier("me", T2, &json!({"f:b": {}})),
@@ -164,7 +165,7 @@ fn more_than_ten_updaters_are_folded() {
             format!("m{i:02}"),
             format!("2026-01-01T00:00:{:02}Z", i + 10),
         );
-        let managed = writer(&manager, &now).track(Some(&object), &new);
+        let managed = track(&writer(&manager, &now), Some(&object), &new);
         new["metadata"]["managedFields"] = managed;
         object = new;
     }
@@ -231,7 +232,8 @@ fn apply_conflicts_with_other_owners() {
         "Apply failed with 2 conflicts: conflicts with \"one\":\n- .data.b\nconflicts with \
          \"two\" using v1:\n- .data.c"
     );
-    let forced = writer("me", T2).apply(
+    let forced = super::apply(
+        &writer("me", T2),
         Some(&live),
         &wanted,
         true,
@@ -332,11 +334,14 @@ fn event_managers_use_the_written_version() {
         "metadata": {"name": "e"}, "note": "x", "eventTime": null, "regarding": {},
         "deprecatedSource": {}, "deprecatedFirstTimestamp": null, "deprecatedLastTimestamp": null,
     });
-    let managed = Writer {
-        kind: new,
-        ..writer("me", T1)
-    }
-    .track(None, &event);
+    let managed = track(
+        &Writer {
+            kind: new,
+            ..writer("me", T1)
+        },
+        None,
+        &event,
+    );
     assert_eq!(managed[0]["apiVersion"], "events.k8s.io/v1");
     assert_eq!(managed[0]["fieldsV1"], json!({"f:note": {}}));
     let stored = |message: &str| {
@@ -352,7 +357,7 @@ fn event_managers_use_the_written_version() {
         kind: core,
         ..writer("you", T2)
     };
-    let managed = changed.track(Some(&stored("x")), &stored("y"));
+    let managed = track(&changed, Some(&stored("x")), &stored("y"));
     let expected = entry("you", "Update", T2, &json!({"f:message": {}}));
     assert_eq!(managed, json!([expected]));
 }
@@ -379,7 +384,11 @@ fn scale_managers_own_the_replicas() {
         subresource: "scale",
         ..writer("it", T2)
     };
-    let after = to_parent(sets, Some(&parent), Some(&scaler.track(Some(&live), &new)));
+    let after = to_parent(
+        sets,
+        Some(&parent),
+        Some(&track(&scaler, Some(&live), &new)),
+    );
     let mut its = own("it", json!({"f:replicas": {}}));
     its["subresource"] = json!("scale");
     its.as_object_mut().unwrap().remove("time");

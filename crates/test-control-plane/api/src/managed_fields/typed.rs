@@ -4,7 +4,6 @@
 //! provides the types of the kinds. Values outside the schema are atomic.
 
 mod compare;
-mod custom;
 mod field_set;
 mod items;
 mod merge;

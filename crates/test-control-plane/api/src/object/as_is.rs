@@ -1,12 +1,9 @@
 //! Objects stored verbatim, such as those that a backup or a server of another version leaves in a
 //! store.
 
-use kube_apimachinery::schema;
-use serde_json::Value;
-
-use super::{Draft, Key, Object, raw_member};
+use super::stored_text::{read, type_meta};
+use super::{Draft, Key, Object};
 use crate::go::json::cursor::Cursor;
-use crate::go::json::read::{DuplicateMembers, Expect, Scope, read_checked};
 use crate::go::json::syntax_error;
 use crate::kinds::{self, Kind, Trait};
 
@@ -100,22 +97,6 @@ impl AsIs {
         }
         object
     }
-}
-
-/// Parses a stored object by the type that it names.
-pub(super) fn read(text: &[u8]) -> Value {
-    let (api_version, kind) = type_meta(text);
-    let found = schema::type_of_kind(&api_version, &kind);
-    let expect = found.map_or(Expect::Anything, Expect::Object);
-    read_checked(text, expect, DuplicateMembers::Merge, Scope::Root)
-}
-
-fn type_meta(text: &[u8]) -> (String, String) {
-    let member = |name| {
-        let raw = raw_member(text, name).filter(|raw| raw.starts_with(b"\""));
-        raw.map(|raw| Cursor::new(raw).string()).unwrap_or_default()
-    };
-    (member("apiVersion"), member("kind"))
 }
 
 /// Replaces the resource version in the metadata. The rest of the text stays unchanged.

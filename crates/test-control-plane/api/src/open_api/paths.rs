@@ -79,7 +79,7 @@ pub(super) fn of(rows: &[Arc<Kind>], schemas: &Map<String, Value>) -> Map<String
         own.add(&mut paths, item.clone(), &object, None);
         for part in &kind.subresources {
             let operations = Operations {
-                shown: part.responds(kind),
+                shown: kind.response_type(*part),
                 ..own
             };
             let path = format!("{item}/{}", part.name());

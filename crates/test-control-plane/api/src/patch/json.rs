@@ -10,7 +10,7 @@ mod operation;
 use crate::go::json::syntax_error;
 use crate::options::FieldValidation;
 use crate::status::{ApiError, ApiResult};
-use document::Document;
+use document::{Document, Failed};
 use operation::Operation;
 
 pub(crate) use operation::MEMBERS;
@@ -30,10 +30,6 @@ const COPIED_MAX: usize = 3 << 20;
 pub struct JsonPatch {
     operations: Vec<Operation>,
 }
-
-/// An operation doesn't apply. The reference reports no details of it.
-#[derive(Clone, Copy, Debug)]
-struct Failed;
 
 impl JsonPatch {
     /// Decodes a patch.

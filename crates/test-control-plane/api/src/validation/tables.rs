@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::engine::{self, Check, Context, Functions, Hook, Rules};
+use super::engine::{self, Check, Context, Errors, Functions, Hook, Place, Rules};
 use super::pods::{
     annotations, containers, env, projections, resources, scheduling, security, spec, status,
     update, volumes,
@@ -11,6 +11,8 @@ use super::{
     autoscaling, cluster, events, jobs, metadata, others, services, stateful_set, storage, traffic,
     workloads,
 };
+use serde_json::Value;
+
 use crate::settings::FeatureGates;
 
 /// The rules of all types.
@@ -237,11 +239,20 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
 pub(super) fn context(gates: FeatureGates) -> Context<'static> {
     Context {
         gates,
-        rules: &RULES,
+        rules: &*RULES,
         old: None,
         of: None,
         pod: None,
     }
+}
+
+/// Returns the errors in the metadata of an object inside another one, at `path`.
+pub(super) fn embedded_metadata(object: &Value, path: &str) -> Errors {
+    let context = context(FeatureGates::default());
+    let mut errors = Errors::new();
+    let place = Place::root(&context, object, None, path);
+    place.member("metadata").check("ObjectMeta", &mut errors);
+    errors
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::NULL;
 use super::addresses::{of_cidr, of_ip};
+use super::fractions::NULL;
 use crate::kinds::Kind;
 use crate::members::{list, list_at, text, text_at};
 

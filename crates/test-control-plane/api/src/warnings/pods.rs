@@ -4,46 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::fractions::{NULL, fractional, is_fractional};
+use super::node_terms::{node_label, of_term};
 use super::volumes::of_volumes;
-use super::{NULL, addresses, fractional, is_fractional, ports};
-use crate::go::names;
+use super::{addresses, ports};
 use crate::members::{list, list_at, text};
 use crate::validation::{self, annotations};
-
-/// Node labels that are deprecated, and their messages.
-///
-/// Upstream: `deprecatedNodeLabels`.
-const OLD_NODE_LABELS: [(&str, &str); 8] = [
-    (
-        "beta.kubernetes.io/arch",
-        "deprecated since v1.14; use \"kubernetes.io/arch\" instead",
-    ),
-    (
-        "beta.kubernetes.io/os",
-        "deprecated since v1.14; use \"kubernetes.io/os\" instead",
-    ),
-    (
-        "failure-domain.beta.kubernetes.io/region",
-        "deprecated since v1.17; use \"topology.kubernetes.io/region\" instead",
-    ),
-    (
-        "failure-domain.beta.kubernetes.io/zone",
-        "deprecated since v1.17; use \"topology.kubernetes.io/zone\" instead",
-    ),
-    (
-        "beta.kubernetes.io/instance-type",
-        "deprecated since v1.17; use \"node.kubernetes.io/instance-type\" instead",
-    ),
-    ("app.kubernetes.io/created-by", "deprecated since v1.9"),
-    (
-        "scheduler.alpha.kubernetes.io/preferAvoidPods",
-        "deprecated since v1.22; use Taints and Tolerations instead",
-    ),
-    (
-        "node-role.kubernetes.io/master",
-        "use \"node-role.kubernetes.io/control-plane\" instead",
-    ),
-];
 
 /// Annotations without effect, and their messages.
 ///
@@ -182,11 +148,6 @@ fn located_containers<'a>(spec: &'a Value, at: &str) -> Vec<(&'a Value, String)>
     located.collect()
 }
 
-fn node_label(key: &str) -> Option<&'static str> {
-    let row = OLD_NODE_LABELS.iter().find(|(old, _)| *old == key);
-    row.map(|(_, message)| *message)
-}
-
 fn node_labels(spec: &Value, at: &str, found: &mut Vec<String>) {
     let selector = spec.get("nodeSelector").and_then(Value::as_object);
     for (key, _) in selector.into_iter().flatten() {
@@ -214,25 +175,6 @@ fn node_labels(spec: &Value, at: &str, found: &mut Vec<String>) {
         }
         if constraint.get("labelSelector").is_none_or(Value::is_null) {
             found.push(format!("{place}.labelSelector: {NO_SELECTOR}"));
-        }
-    }
-}
-
-/// Upstream: `GetWarningsForNodeSelectorTerm`.
-pub(super) fn of_term(term: &Value, with_values: bool, place: &str, found: &mut Vec<String>) {
-    for (i, expression) in list(term, "matchExpressions").enumerate() {
-        let key = text(expression, "key");
-        if let Some(message) = node_label(key) {
-            let place = format!("{place}.matchExpressions[{i}].key");
-            found.push(format!("{place}: {key} is {message}"));
-        }
-        let values = list(expression, "values").filter(|_| with_values);
-        for (j, value) in values.enumerate() {
-            let value = value.as_str().unwrap_or_default();
-            for why in names::label_value(value) {
-                let place = format!("{place}.matchExpressions[{i}].values[{j}]");
-                found.push(format!("{place}: {value} is invalid, {why}"));
-            }
         }
     }
 }

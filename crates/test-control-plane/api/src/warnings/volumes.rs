@@ -2,9 +2,13 @@
 
 use serde_json::Value;
 
-use super::pods::of_term;
-use super::{NULL, STORAGE_CLASS, fractional, is_fractional, paths};
+use super::fractions::{NULL, fractional, is_fractional};
+use super::node_terms::of_term;
+use super::paths;
 use crate::members::{list, list_at, text_at};
+
+/// An annotation that chose the class of a claim or volume.
+pub(super) const STORAGE_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
 /// Sources of volumes whose drivers are gone, in the order of warnings.
 const OLD_SOURCES: [(&str, &str); 9] = [

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use kube_test_control_plane_api::decode::as_warnings;
 use kube_test_control_plane_api::kinds::{Subresource, Target, stored};
-use kube_test_control_plane_api::managed_fields::{Applied, Strictness, Writer, described};
+use kube_test_control_plane_api::managed_fields::{self, Applied, Strictness, Writer, described};
 use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::WriteOptions;
@@ -151,7 +151,7 @@ fn merge(
         Some(_) => Strictness::Declared(reads.behaviour().version),
         None => reads.behaviour().strictness(),
     };
-    let applied = writer.apply(live, &config.value, options.force, strictness)?;
+    let applied = managed_fields::apply(&writer, live, &config.value, options.force, strictness)?;
     config.warning(options.field_validation)?;
     Ok(applied)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kube_apimachinery::schema::{self, UnknownMembers};
 use kube_test_control_plane_api::kinds::{Kind, SCALE, Target, stored};
-use kube_test_control_plane_api::managed_fields::{Writer, to_parent, to_subresource};
+use kube_test_control_plane_api::managed_fields::{self, Writer, to_parent, to_subresource};
 use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, MetadataRef};
 use kube_test_control_plane_api::options::WriteOptions;
@@ -142,7 +142,8 @@ fn scaled(
         }
         ScaleSource::Apply(config) => {
             let strictness = reads.behaviour().strictness();
-            let applied = writer.apply(Some(&live), config, options.force, strictness)?;
+            let applied =
+                managed_fields::apply(&writer, Some(&live), config, options.force, strictness)?;
             return Ok((applied.object, applied.managed_fields));
         }
     };
@@ -153,7 +154,7 @@ fn scaled(
             "Scale in version {version:?} cannot be handled as a Scale: {err}"
         )))
     })?;
-    let managed = writer.track(Some(&live), &scale);
+    let managed = managed_fields::track(&writer, Some(&live), &scale);
     Ok((scale, managed))
 }
 

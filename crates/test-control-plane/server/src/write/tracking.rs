@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use kube_test_control_plane_api::events;
 use kube_test_control_plane_api::kinds::{Kind, Trait};
-use kube_test_control_plane_api::managed_fields::Writer;
+use kube_test_control_plane_api::managed_fields::{self, Writer};
 use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::{Draft, raw_members};
 use kube_test_control_plane_api::options::WriteOptions;
@@ -48,7 +48,8 @@ pub(crate) fn track(
         now: &now_text(clock),
     };
     let live = old.map(|old| tracked_value(&request.kind, old));
-    let managed = writer.track(live.as_deref(), &tracked_value(&request.kind, new));
+    let managed =
+        managed_fields::track(&writer, live.as_deref(), &tracked_value(&request.kind, new));
     set_or_remove(new.metadata_mut(), "managedFields", Some(managed));
     Ok(())
 }

@@ -4,9 +4,8 @@
 //! The bytes equal the reference's: fields sorted by number, zero values where Go's generated code
 //! writes them, map entries sorted by key.
 
-mod member;
 mod message;
-mod value;
+mod scalar;
 
 use std::borrow::Cow;
 
@@ -16,7 +15,7 @@ use serde::Deserialize;
 use serde::de::DeserializeSeed;
 use serde_json::value::RawValue;
 
-use self::member::Member;
+use self::message::Member;
 use self::message::Message;
 
 use crate::go::wire;

@@ -3,8 +3,7 @@
 use kube_apimachinery::schema::{Field, Kind, ListKey, Shape};
 use serde_json::Value;
 
-use super::custom::key_default;
-use super::types::{ListType, Relation};
+use super::types::{ListType, Relation, key_default};
 use crate::managed_fields::path::{Atom, PathElement};
 
 /// A reason why a list element has no path element.

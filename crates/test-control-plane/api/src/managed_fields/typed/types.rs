@@ -3,8 +3,9 @@
 use kube_apimachinery::schema::{self, Field, ListKey, Shape, Topology, Type, Version};
 use serde_json::Value;
 
-use super::custom;
-use crate::custom::Schema as CustomSchema;
+use crate::custom::{
+    AdditionalProperties, ListType as CustomListType, Schema as CustomSchema, SchemaType,
+};
 use crate::kinds::{Kind, type_in};
 
 /// The type of a value.
@@ -138,7 +139,7 @@ impl<'a> TypeRef<'a> {
     pub(super) fn form(self, value: Option<&Value>) -> Form<'a> {
         match self {
             Self::Scalar(scalar) => Form::Scalar(scalar),
-            Self::Custom { schema, has_meta } => custom::form(schema, has_meta, value),
+            Self::Custom { schema, has_meta } => form_of_schema(schema, has_meta, value),
             Self::Object { of, atomic } => Form::Map(MapType {
                 of: Some(of),
                 custom: None,
@@ -184,7 +185,7 @@ impl<'a> TypeRef<'a> {
     /// Returns true if values may have any form.
     pub(super) fn is_open(self) -> bool {
         match self {
-            Self::Custom { schema, .. } => custom::is_open(schema),
+            Self::Custom { schema, .. } => is_open_schema(schema),
             other => matches!(other, Self::Untyped | Self::Deduced),
         }
     }
@@ -194,7 +195,7 @@ impl<'a> MapType<'a> {
     /// Returns the type of a member that the schema names.
     pub(super) fn field(self, name: &str) -> Option<TypeRef<'a>> {
         if let Some((schema, has_meta)) = self.custom {
-            return custom::field(schema, has_meta, name);
+            return field_of_schema(schema, has_meta, name);
         }
         self.of?.field(name).map(TypeRef::of_field)
     }
@@ -217,5 +218,76 @@ impl ListType<'_> {
             TypeRef::Object { of, .. } => Some(of),
             _ => None,
         }
+    }
+}
+
+/// Returns the form of a value of the schema.
+fn form_of_schema<'a>(schema: &'a CustomSchema, has_meta: bool, value: Option<&Value>) -> Form<'a> {
+    if schema.int_or_string {
+        return Form::Scalar(Scalar::Untyped);
+    }
+    match schema.of {
+        Some(SchemaType::String) => Form::Scalar(Scalar::String),
+        Some(SchemaType::Integer | SchemaType::Number) => Form::Scalar(Scalar::Numeric),
+        Some(SchemaType::Boolean) => Form::Scalar(Scalar::Boolean),
+        Some(SchemaType::Array) => Form::List(ListType {
+            relation: match schema.list_type {
+                CustomListType::Atomic => Relation::Atomic,
+                CustomListType::Set => Relation::Set,
+                CustomListType::Map => Relation::Named(&schema.list_keys),
+            },
+            element: schema.items.as_deref().map_or(TypeRef::Deduced, of_schema),
+        }),
+        Some(SchemaType::Object) => Form::Map(MapType {
+            of: None,
+            custom: Some((schema, has_meta || schema.embedded)),
+            element: match &schema.additional {
+                AdditionalProperties::Of(inner) => Some(of_schema(inner)),
+                AdditionalProperties::Any => Some(TypeRef::Deduced),
+                AdditionalProperties::None if schema.preserve => Some(TypeRef::Deduced),
+                AdditionalProperties::None => None,
+            },
+            atomic: schema.atomic_map,
+        }),
+        None => TypeRef::Deduced.form(value),
+    }
+}
+
+/// Returns true if values of the schema may have any form.
+fn is_open_schema(schema: &CustomSchema) -> bool {
+    schema.of.is_none() && !schema.int_or_string
+}
+
+/// Returns the type of a member that the schema names. Whole objects have metadata.
+fn field_of_schema<'a>(
+    schema: &'a CustomSchema,
+    has_meta: bool,
+    name: &str,
+) -> Option<TypeRef<'a>> {
+    match name {
+        "apiVersion" | "kind" if has_meta => Some(TypeRef::Scalar(Scalar::String)),
+        "metadata" if has_meta => {
+            let of = schema::find_type("ObjectMeta")?;
+            Some(TypeRef::Object { of, atomic: false })
+        }
+        _ => schema.properties.get(name).map(of_schema),
+    }
+}
+
+/// Returns the default of a key that a list element lacks.
+pub(super) fn key_default(element: TypeRef<'_>, key: &str) -> Option<Value> {
+    match element {
+        TypeRef::Custom { schema, .. } => schema.properties.get(key)?.default.clone(),
+        _ => None,
+    }
+}
+
+fn of_schema(schema: &CustomSchema) -> TypeRef<'_> {
+    if is_open_schema(schema) {
+        return TypeRef::Deduced;
+    }
+    TypeRef::Custom {
+        schema,
+        has_meta: schema.embedded,
     }
 }

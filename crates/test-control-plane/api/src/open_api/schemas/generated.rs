@@ -81,7 +81,7 @@ pub(super) fn of((group, version): (&str, &str), rows: &[Arc<Kind>]) -> Map<Stri
         kinds: Vec::new(),
     };
     for kind in rows {
-        let subresources = kind.subresources.iter().map(|s| s.responds(kind));
+        let subresources = kind.subresources.iter().map(|s| kind.response_type(*s));
         for responds in subresources.chain([(&*kind.group, &*kind.version, &*kind.kind)]) {
             add(&mut types, responds);
         }

@@ -9,7 +9,9 @@ use kube_apimachinery::json::write_go_str;
 use crate::go::json::cursor::Cursor;
 use crate::go::json::raw::{Escape, compact_with};
 
-use super::Failed;
+/// An operation doesn't apply. The reference reports no details of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failed;
 
 /// A node's index in its document.
 pub(super) type NodeId = usize;

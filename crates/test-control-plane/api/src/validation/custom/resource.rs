@@ -6,6 +6,7 @@
 mod embedded;
 mod junctors;
 mod lists;
+mod node;
 #[cfg(feature = "cel")]
 mod rules;
 mod scale;
@@ -13,29 +14,15 @@ mod values;
 
 use serde_json::{Map, Value, json};
 
+use junctors::junctors;
+use node::{Node, Validation, exceeds, is_below, join};
+use values::{number, string};
+
 use crate::custom::{AdditionalProperties, CustomResource, ListType, Schema, SchemaType};
 use crate::kinds::{Subresource, Target};
 use crate::members::text;
 use crate::status::FieldError;
 use crate::validation::{Findings, Subject};
-
-/// A value under validation.
-#[derive(Clone, Copy)]
-struct Node<'a> {
-    value: &'a Value,
-    /// The corresponding value before the update.
-    old: Option<&'a Value>,
-    path: &'a str,
-}
-
-/// The validation of an object.
-struct Validation {
-    errors: Vec<FieldError>,
-    /// The part of paths that texts leave out.
-    hidden: &'static str,
-    /// The number of checked values, by which the closest alternative is found.
-    visited: usize,
-}
 
 /// Returns the errors and warnings of a write, given the errors of its metadata.
 pub(in crate::validation) fn validate(
@@ -66,7 +53,8 @@ pub(in crate::validation) fn validate(
         if let (Some(schema), Some(status)) =
             (custom.schema.properties.get("status"), value.get("status"))
         {
-            validation.check(
+            check(
+                &mut validation,
                 schema,
                 Node {
                     value: status,
@@ -77,7 +65,7 @@ pub(in crate::validation) fn validate(
         }
     } else {
         let changed = old.filter(|old| *old != value);
-        validation.root(&custom.schema, value, changed);
+        root(&mut validation, &custom.schema, value, changed);
     }
     let mut errors = validation.errors;
     if let Some(scale) = &custom.scale {
@@ -94,179 +82,185 @@ pub(in crate::validation) fn validate(
     findings
 }
 
-impl Validation {
-    /// Checks a whole object. Its type and metadata are only checked as far as the schema says.
-    fn root(&mut self, schema: &Schema, value: &Value, old: Option<&Value>) {
-        self.check(
-            schema,
-            Node {
-                value,
-                old,
-                path: "",
-            },
+/// Checks a whole object. Its type and metadata are only checked as far as the schema says.
+fn root(validation: &mut Validation, schema: &Schema, value: &Value, old: Option<&Value>) {
+    check(
+        validation,
+        schema,
+        Node {
+            value,
+            old,
+            path: "",
+        },
+    );
+}
+
+/// Checks a value. An unchanged value has no errors.
+fn check(validation: &mut Validation, schema: &Schema, node: Node<'_>) {
+    validation.visited += 1;
+    if node.old == Some(node.value) {
+        return;
+    }
+    if node.value.is_null() {
+        of_type(validation, schema, node);
+        of_choices(validation, schema, node);
+        return;
+    }
+    of_type(validation, schema, node);
+    junctors(validation, schema, node, check);
+    match node.value {
+        Value::String(found) => string(validation, schema, node, found),
+        Value::Number(_) => number(validation, schema, node),
+        Value::Array(items) => list(validation, schema, node, items),
+        _ => {}
+    }
+    of_choices(validation, schema, node);
+    if let Value::Object(members) = node.value {
+        object(validation, schema, node, members);
+    }
+}
+
+fn of_type(validation: &mut Validation, schema: &Schema, node: Node<'_>) {
+    let found = match node.value {
+        Value::Null if schema.nullable => return,
+        Value::Number(number) if number.is_f64() => {
+            let is_whole = number.as_f64().is_some_and(values::is_int64);
+            if is_whole { "integer" } else { "number" }
+        }
+        Value::Number(_) => "integer",
+        Value::Bool(_) => "boolean",
+        other => type_of(other),
+    };
+    let wanted = match schema.of {
+        _ if schema.int_or_string => "integer,string",
+        Some(of) => of.name(),
+        None => return,
+    };
+    let fits =
+        wanted.split(',').any(|wanted| wanted == found) || found == "integer" && wanted == "number";
+    if !fits {
+        let detail = format!(
+            "{} in body must be of type {wanted}: {found:?}",
+            validation.shown(node.path)
         );
+        validation
+            .errors
+            .push(FieldError::wrong_type(node.path, found, &detail));
     }
+}
 
-    /// Checks a value. An unchanged value has no errors.
-    fn check(&mut self, schema: &Schema, node: Node<'_>) {
-        self.visited += 1;
-        if node.old == Some(node.value) {
-            return;
-        }
-        if node.value.is_null() {
-            self.of_type(schema, node);
-            self.of_choices(schema, node);
-            return;
-        }
-        self.of_type(schema, node);
-        self.junctors(schema, node);
-        match node.value {
-            Value::String(found) => self.string(schema, node, found),
-            Value::Number(_) => self.number(schema, node),
-            Value::Array(items) => self.list(schema, node, items),
-            _ => {}
-        }
-        self.of_choices(schema, node);
-        if let Value::Object(members) = node.value {
-            self.object(schema, node, members);
-        }
+fn of_choices(validation: &mut Validation, schema: &Schema, node: Node<'_>) {
+    let Some(choices) = schema
+        .checks
+        .choices
+        .as_ref()
+        .filter(|list| !list.is_empty())
+    else {
+        return;
+    };
+    if choices.iter().any(|choice| is_equal(choice, node.value)) {
+        return;
     }
+    let names: Vec<String> = choices
+        .iter()
+        .map(|choice| match choice {
+            Value::String(name) => name.clone(),
+            other => other.to_string(),
+        })
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    validation
+        .errors
+        .push(FieldError::not_supported(node.path, node.value, &names));
+}
 
-    /// Returns the path in texts.
-    fn shown<'p>(&self, path: &'p str) -> &'p str {
-        path.strip_prefix(self.hidden).unwrap_or(path)
-    }
-
-    fn of_type(&mut self, schema: &Schema, node: Node<'_>) {
-        let found = match node.value {
-            Value::Null if schema.nullable => return,
-            Value::Number(number) if number.is_f64() => {
-                let is_whole = number.as_f64().is_some_and(values::is_int64);
-                if is_whole { "integer" } else { "number" }
-            }
-            Value::Number(_) => "integer",
-            Value::Bool(_) => "boolean",
-            other => type_of(other),
-        };
-        let wanted = match schema.of {
-            _ if schema.int_or_string => "integer,string",
-            Some(of) => of.name(),
-            None => return,
-        };
-        let fits = wanted.split(',').any(|wanted| wanted == found)
-            || found == "integer" && wanted == "number";
-        if !fits {
-            let detail = format!(
-                "{} in body must be of type {wanted}: {found:?}",
-                self.shown(node.path)
-            );
-            self.errors
-                .push(FieldError::wrong_type(node.path, found, &detail));
-        }
-    }
-
-    fn of_choices(&mut self, schema: &Schema, node: Node<'_>) {
-        let Some(choices) = schema
-            .checks
-            .choices
-            .as_ref()
-            .filter(|list| !list.is_empty())
-        else {
-            return;
-        };
-        if choices.iter().any(|choice| is_equal(choice, node.value)) {
-            return;
-        }
-        let names: Vec<String> = choices
-            .iter()
-            .map(|choice| match choice {
-                Value::String(name) => name.clone(),
-                other => other.to_string(),
-            })
-            .collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        self.errors
-            .push(FieldError::not_supported(node.path, node.value, &names));
-    }
-
-    fn list(&mut self, schema: &Schema, node: Node<'_>, items: &[Value]) {
-        let old = node.old.and_then(Value::as_array);
-        if let Some(inner) = &schema.items {
-            for (index, item) in items.iter().enumerate() {
-                let path = format!("{}[{index}]", node.path);
-                let before = old.filter(|_| schema.list_type == ListType::Map);
-                let before = before.and_then(|old| {
-                    old.iter()
-                        .find(|old| lists::has_same_keys(&schema.list_keys, old, item))
-                });
-                self.check(
-                    inner,
-                    Node {
-                        value: item,
-                        old: before,
-                        path: &path,
-                    },
-                );
-            }
-        }
-        let (found, checks) = (items.len(), &schema.checks);
-        if let Some(min) = checks.min_items.filter(|min| exceeds(*min, found)) {
-            self.at_least(node, found, min, "items");
-        }
-        if let Some(max) = checks.max_items.filter(|max| is_below(*max, found)) {
-            self.errors
-                .push(FieldError::too_many(node.path, found, max));
-        }
-    }
-
-    fn object(&mut self, schema: &Schema, node: Node<'_>, members: &Map<String, Value>) {
-        let (found, checks) = (members.len(), &schema.checks);
-        if let Some(min) = checks.min_properties.filter(|min| exceeds(*min, found)) {
-            self.at_least(node, found, min, "properties");
-        }
-        if let Some(max) = checks.max_properties.filter(|max| is_below(*max, found)) {
-            self.errors
-                .push(FieldError::too_many(node.path, found, max));
-        }
-        let member = |validation: &mut Self, name: &String, schema: &Schema, value: &Value| {
-            let path = join(node.path, name);
-            validation.check(
-                schema,
+fn list(validation: &mut Validation, schema: &Schema, node: Node<'_>, items: &[Value]) {
+    let old = node.old.and_then(Value::as_array);
+    if let Some(inner) = &schema.items {
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{}[{index}]", node.path);
+            let before = old.filter(|_| schema.list_type == ListType::Map);
+            let before = before.and_then(|old| {
+                old.iter()
+                    .find(|old| lists::has_same_keys(&schema.list_keys, old, item))
+            });
+            check(
+                validation,
+                inner,
                 Node {
-                    value,
-                    old: node.old.and_then(|old| old.get(name)),
+                    value: item,
+                    old: before,
                     path: &path,
                 },
             );
-        };
-        if let AdditionalProperties::Of(inner) = &schema.additional {
-            for (name, value) in members {
-                if !schema.properties.contains_key(name) {
-                    member(self, name, inner, value);
-                }
-            }
-        }
-        for (name, inner) in &schema.properties {
-            if let Some(value) = members.get(name) {
-                member(self, name, inner, value);
-            }
-        }
-        for name in &checks.required {
-            if !members.contains_key(name) {
-                let path = join(node.path, name);
-                self.errors.push(FieldError::required(path, ""));
-            }
         }
     }
+    let (found, checks) = (items.len(), &schema.checks);
+    if let Some(min) = checks.min_items.filter(|min| exceeds(*min, found)) {
+        at_least(validation, node, found, min, "items");
+    }
+    if let Some(max) = checks.max_items.filter(|max| is_below(*max, found)) {
+        validation
+            .errors
+            .push(FieldError::too_many(node.path, found, max));
+    }
+}
 
-    fn at_least(&mut self, node: Node<'_>, found: usize, min: i64, what: &str) {
-        let detail = format!(
-            "{} in body should have at least {min} {what}",
-            self.shown(node.path)
-        );
-        self.errors
-            .push(FieldError::invalid(node.path, &json!(found), &detail));
+fn object(
+    validation: &mut Validation,
+    schema: &Schema,
+    node: Node<'_>,
+    members: &Map<String, Value>,
+) {
+    let (found, checks) = (members.len(), &schema.checks);
+    if let Some(min) = checks.min_properties.filter(|min| exceeds(*min, found)) {
+        at_least(validation, node, found, min, "properties");
     }
+    if let Some(max) = checks.max_properties.filter(|max| is_below(*max, found)) {
+        validation
+            .errors
+            .push(FieldError::too_many(node.path, found, max));
+    }
+    let member = |validation: &mut Validation, name: &String, schema: &Schema, value: &Value| {
+        let path = join(node.path, name);
+        check(
+            validation,
+            schema,
+            Node {
+                value,
+                old: node.old.and_then(|old| old.get(name)),
+                path: &path,
+            },
+        );
+    };
+    if let AdditionalProperties::Of(inner) = &schema.additional {
+        for (name, value) in members {
+            if !schema.properties.contains_key(name) {
+                member(validation, name, inner, value);
+            }
+        }
+    }
+    for (name, inner) in &schema.properties {
+        if let Some(value) = members.get(name) {
+            member(validation, name, inner, value);
+        }
+    }
+    for name in &checks.required {
+        if !members.contains_key(name) {
+            let path = join(node.path, name);
+            validation.errors.push(FieldError::required(path, ""));
+        }
+    }
+}
+
+fn at_least(validation: &mut Validation, node: Node<'_>, found: usize, min: i64, what: &str) {
+    let detail = format!(
+        "{} in body should have at least {min} {what}",
+        validation.shown(node.path)
+    );
+    validation
+        .errors
+        .push(FieldError::invalid(node.path, &json!(found), &detail));
 }
 
 /// Returns the errors of a default at the path `field`. Texts show paths within the default.
@@ -276,7 +270,7 @@ pub(super) fn errors_of_default(schema: &Schema, value: &Value, field: &str) -> 
         hidden: "",
         visited: 0,
     };
-    validation.root(schema, value, None);
+    root(&mut validation, schema, value, None);
     let mut errors = validation.errors;
     #[cfg(feature = "cel")]
     if errors.is_empty() {
@@ -292,15 +286,6 @@ pub(super) fn errors_of_default(schema: &Schema, value: &Value, field: &str) -> 
         };
     }
     errors
-}
-
-/// Returns the path of a member.
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    }
 }
 
 /// Returns the schema name of a value's type.
@@ -320,14 +305,4 @@ fn is_equal(one: &Value, other: &Value) -> bool {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
         _ => one == other,
     }
-}
-
-/// Returns true if a minimum exceeds a count.
-fn exceeds(min: i64, count: usize) -> bool {
-    i64::try_from(count).is_ok_and(|count| min > count)
-}
-
-/// Returns true if a maximum is below a count.
-fn is_below(max: i64, count: usize) -> bool {
-    i64::try_from(count).is_ok_and(|count| max < count)
 }

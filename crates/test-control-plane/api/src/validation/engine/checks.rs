@@ -234,7 +234,7 @@ fn range(value: &Place<'_>, min: i64, max: i64, detail: &str, errors: &mut Error
 /// Upstream: `validateFieldAllowList`.
 fn only(value: &Place<'_>, allowed: &[&str], detail: &str, errors: &mut Errors) {
     let of = value.object_type();
-    for member in print::members(value) {
+    for member in members(value) {
         let shown = of.map_or_else(|| member.to_owned(), |of| print::lower_go_name(of, member));
         let place = value.member_as(member, &shown);
         let field = of.and_then(|of| of.field(member));
@@ -256,4 +256,17 @@ pub(in crate::validation) fn number_or_name(value: &Place<'_>, errors: &mut Erro
         Value::String(name) => value.invalid_for(names::port_name(name), errors),
         _ => range(value, 1, 65535, "", errors),
     }
+}
+
+/// Returns the members of an object, in the order of its type.
+fn members<'a>(place: &Place<'a>) -> Vec<&'a str> {
+    let present = place.value.as_object().into_iter().flatten();
+    let mut names: Vec<&str> = present.map(|(name, _)| name.as_str()).collect();
+    let fields = place.object_type().map(|of| of.fields.as_slice());
+    let declared = |name: &&str| {
+        let mut fields = fields.unwrap_or_default().iter();
+        fields.position(|field| field.name == *name)
+    };
+    names.sort_by_key(|name| declared(name).unwrap_or(usize::MAX));
+    names
 }

@@ -3,8 +3,7 @@
 use kube_apimachinery::schema::{Field, Shape, Type};
 use serde_json::{Value, json};
 
-use super::print;
-use super::rules::Rules;
+use super::print::{self, Typed};
 use crate::members;
 use crate::settings::FeatureGates;
 use crate::status::FieldError;
@@ -14,13 +13,25 @@ const NULL: Value = Value::Null;
 /// The errors so far.
 pub(in crate::validation) type Errors = Vec<FieldError>;
 
+/// Blocks of rules by name.
+pub(in crate::validation) trait Blocks: std::fmt::Debug + Sync {
+    /// Applies the block of this name, if there is one.
+    fn check(&self, block: &str, place: &Place<'_>, errors: &mut Errors);
+
+    /// Returns true if there is a block of this name.
+    fn has(&self, block: &str) -> bool;
+
+    /// Returns true if a value breaks the rules of a block.
+    fn breaks(&self, block: &str, place: &Place<'_>) -> bool;
+}
+
 /// The surroundings of a value, the same for all values of an object or of a pod in it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::validation) struct Context<'a> {
     /// The server's feature gates.
     pub gates: FeatureGates,
     /// The rules.
-    pub rules: &'a Rules,
+    pub rules: &'a dyn Blocks,
     /// The stored object; `None` on create.
     pub old: Option<&'a Value>,
     /// The type of the whole object.
@@ -94,17 +105,6 @@ impl<'a> Shown<'a> {
             name: if name == "." { "" } else { name },
         }
     }
-}
-
-/// The type of a value: an object's, or that of a member with a list, a map or a plain value.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::validation) enum Typed {
-    /// An object of this type.
-    Object(&'static Type),
-    /// The whole value of a member.
-    Member(&'static Field),
-    /// One element of a list, or one value of a map.
-    Element(&'static Field),
 }
 
 /// Compares two values, in which empty lists equal none.

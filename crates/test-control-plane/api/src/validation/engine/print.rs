@@ -7,7 +7,17 @@ use kube_apimachinery::schema::{self, Field, Kind, Shape, Type};
 use serde_json::Value;
 
 use super::line_diff;
-use super::place::{Place, Typed};
+
+/// The type of a value: an object's, or that of a member with a list, a map or a plain value.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::validation) enum Typed {
+    /// An object of this type.
+    Object(&'static Type),
+    /// The whole value of a member.
+    Member(&'static Field),
+    /// One element of a list, or one value of a map.
+    Element(&'static Field),
+}
 
 /// Members whose Go name isn't the JSON name with a capital letter.
 const GO_NAMES: &str = include_str!("print/go_names.txt");
@@ -99,19 +109,6 @@ fn quoted(text: &str) -> String {
     }
     quoted.push('"');
     quoted
-}
-
-/// Returns the members of an object, in the order of its type.
-pub(super) fn members<'a>(place: &Place<'a>) -> Vec<&'a str> {
-    let present = place.value.as_object().into_iter().flatten();
-    let mut names: Vec<&str> = present.map(|(name, _)| name.as_str()).collect();
-    let fields = place.object_type().map(|of| of.fields.as_slice());
-    let declared = |name: &&str| {
-        let mut fields = fields.unwrap_or_default().iter();
-        fields.position(|field| field.name == *name)
-    };
-    names.sort_by_key(|name| declared(name).unwrap_or(usize::MAX));
-    names
 }
 
 #[derive(Default)]

@@ -48,7 +48,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::place::{Context, Errors, Place, Pod, Shown};
+use super::place::{Blocks, Context, Errors, Place, Pod, Shown};
 
 /// Returns true if the value of an object needs the next checks.
 pub(super) type Guard = fn(of: &Place<'_>, value: &Place<'_>, args: &[&str]) -> bool;
@@ -135,24 +135,23 @@ struct State<'s> {
     has_source: bool,
 }
 
-impl Rules {
-    /// Applies the block of this name, if there is one.
-    pub(in crate::validation) fn check(&self, block: &str, place: &Place<'_>, errors: &mut Errors) {
+impl Blocks for Rules {
+    fn check(&self, block: &str, place: &Place<'_>, errors: &mut Errors) {
         self.check_element(block, place, &mut Seen::new(), errors);
     }
 
-    /// Returns true if there is a block of this name.
-    pub(in crate::validation) fn has(&self, block: &str) -> bool {
+    fn has(&self, block: &str) -> bool {
         self.blocks.contains_key(block)
     }
 
-    /// Returns true if a value breaks the rules of a block.
-    pub(in crate::validation) fn breaks(&self, block: &str, place: &Place<'_>) -> bool {
+    fn breaks(&self, block: &str, place: &Place<'_>) -> bool {
         let mut errors = Errors::new();
         self.check(block, place, &mut errors);
         !errors.is_empty()
     }
+}
 
+impl Rules {
     fn check_element(&self, block: &str, place: &Place<'_>, seen: &mut Seen, errors: &mut Errors) {
         let mut state = State {
             seen,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::intervals;
+use super::intervals::intervals;
 use crate::members::{list_at, number_at, text, text_at};
 use crate::status::FieldError;
 use crate::validation::engine::{Errors, Place};

@@ -6,7 +6,7 @@
 use std::sync::{Arc, LazyLock};
 
 use kube_test_control_plane_api::kinds::{self, Kind};
-use kube_test_control_plane_api::managed_fields::Writer;
+use kube_test_control_plane_api::managed_fields::{self, Writer};
 use kube_test_control_plane_api::object::Draft;
 use serde_json::Value;
 
@@ -45,7 +45,7 @@ fn track(object: &mut Value) {
         manager: "kube-apiserver",
         now: "",
     };
-    object["metadata"]["managedFields"] = writer.track(None, &written);
+    object["metadata"]["managedFields"] = managed_fields::track(&writer, None, &written);
 }
 
 fn kind_of(object: &Value) -> Option<&'static Arc<Kind>> {

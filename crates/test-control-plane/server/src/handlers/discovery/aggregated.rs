@@ -83,7 +83,7 @@ fn own(kind: &Kind, responds: &str) -> Value {
 }
 
 fn subresource(kind: &Kind, subresource: Subresource) -> Value {
-    let (group, version, responds) = subresource.responds(kind);
+    let (group, version, responds) = kind.response_type(subresource);
     let response = if (group, version) == (&*kind.group, &*kind.version) {
         own(kind, responds)
     } else {

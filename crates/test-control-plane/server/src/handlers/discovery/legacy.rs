@@ -111,7 +111,7 @@ fn storage_version_hash(kind: &Kind) -> String {
 }
 
 fn subresource(kind: &Kind, subresource: Subresource) -> Value {
-    let (group, version, responds) = subresource.responds(kind);
+    let (group, version, responds) = kind.response_type(subresource);
     let mut value = json!({
         "name": format!("{}/{}", kind.plural, subresource.name()),
         "singularName": "",

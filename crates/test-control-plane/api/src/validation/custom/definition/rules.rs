@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::internal;
-use super::structural::each_inner;
+use super::structural::inner::each_inner;
 use crate::cel::{Checked, Kind, Program, Shape};
 use crate::custom::{ListType, Rule, Schema, field_path, shape};
 use crate::status::FieldError;

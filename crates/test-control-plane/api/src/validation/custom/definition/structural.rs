@@ -2,10 +2,13 @@
 //!
 //! Upstream: `ValidateStructural` and `specStandardValidatorV3` of `k8s.io/apiextensions-apiserver`.
 
+pub(super) mod inner;
 mod lists;
 mod values;
 
 use serde_json::{Map, Value, json};
+
+use inner::{JUNCTORS, each_inner, type_if};
 
 use crate::custom::{SchemaType, flag};
 use crate::members::text;
@@ -30,9 +33,6 @@ const STRUCTURE: [&str; 13] = [
 
 /// Members that are never supported.
 const UNSUPPORTED: [&str; 4] = ["$ref", "definitions", "dependencies", "patternProperties"];
-
-/// The junctors that hold lists of value validations.
-const JUNCTORS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
 /// The place of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -103,25 +103,6 @@ fn no_rules(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
                       kube-test-control-plane, or remove x-kubernetes-validations";
         let field = format!("{at}.x-kubernetes-validations");
         errors.push(FieldError::forbidden(field, detail));
-    }
-}
-
-/// Calls `visit` for each schema directly inside, with its path.
-pub(super) fn each_inner(schema: &Value, at: &str, visit: &mut dyn FnMut(&Value, &str)) {
-    let members = |name: &str| schema.get(name).and_then(Value::as_object);
-    for (name, inner) in members("properties").into_iter().flatten() {
-        visit(inner, &format!("{at}.properties[{name}]"));
-    }
-    for name in ["additionalProperties", "items", "not"] {
-        if let Some(inner) = schema.get(name).filter(|inner| inner.is_object()) {
-            visit(inner, &format!("{at}.{name}"));
-        }
-    }
-    for name in JUNCTORS {
-        let list = schema.get(name).and_then(Value::as_array);
-        for (index, inner) in list.into_iter().flatten().enumerate() {
-            visit(inner, &format!("{at}.{name}[{index}]"));
-        }
     }
 }
 
@@ -263,19 +244,6 @@ fn extensions(
             let field = format!("{at}.x-kubernetes-map-type");
             let names = ["atomic", "granular"];
             errors.push(FieldError::not_supported(field, &json!(other), &names));
-        }
-    }
-}
-
-/// Requires a type under a condition.
-fn type_if(schema: &Value, at: &str, of: &str, when: &str, errors: &mut Vec<FieldError>) {
-    let found = text(schema, "type");
-    if found != of {
-        let (field, detail) = (format!("{at}.type"), format!("must be {of} if {when}"));
-        if found.is_empty() {
-            errors.push(FieldError::required(field, &detail));
-        } else {
-            errors.push(FieldError::invalid(field, &json!(found), &detail));
         }
     }
 }

@@ -4,11 +4,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::join;
+use super::node::join;
 use crate::custom::Schema;
 use crate::members::text;
 use crate::status::FieldError;
-use crate::validation::{embedded_metadata, letter_label};
+use crate::validation::letter_label;
+use crate::validation::tables::embedded_metadata;
 
 /// Collects the errors in the type and the metadata of embedded objects.
 pub(super) fn validate(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError>) {

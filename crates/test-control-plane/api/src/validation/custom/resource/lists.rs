@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::join;
+use super::node::join;
 use crate::custom::{ListType, Schema};
 use crate::status::FieldError;
 

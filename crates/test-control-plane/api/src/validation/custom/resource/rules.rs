@@ -4,7 +4,8 @@
 
 use serde_json::Value;
 
-use super::{Node, join, lists};
+use super::lists;
+use super::node::{Node, join};
 use crate::cel::{Evaluation, LIMIT_EXCEEDED, Outcome, Program, Variables, values};
 use crate::custom::{AdditionalProperties, ListType, Rule, Schema, field_path, read_value};
 use crate::status::FieldError;

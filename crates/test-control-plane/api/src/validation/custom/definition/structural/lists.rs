@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::type_if;
+use super::inner::type_if;
 use crate::custom::{flag, texts};
 use crate::members::text;
 use crate::status::FieldError;

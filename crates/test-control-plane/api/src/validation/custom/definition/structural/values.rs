@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::each_inner;
+use super::inner::each_inner;
 use crate::custom::{Schema, prune};
 use crate::go::pattern;
 use crate::members::text;
