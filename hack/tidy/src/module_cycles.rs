@@ -14,25 +14,12 @@ use scan::Crate;
 /// The most modules side by side on one level of a crate, test modules aside.
 const MODULES_MAX: usize = 25;
 
-/// The loops and impl blocks that are still to be removed.
-const KNOWN_FILE: &str = "hack/tidy/known_loops.txt";
-const KNOWN: &str = include_str!("../known_loops.txt");
-
 /// Checks every library and binary of the workspace; the sources of test targets don't count.
 pub fn check(files: &[SourceFile], roots: &BTreeSet<String>) -> Findings {
-    check_except(KNOWN, files, roots)
-}
-
-/// Checks all but the known loops and impl blocks; one that no longer exists is a finding too.
-fn check_except(known: &str, files: &[SourceFile], roots: &BTreeSet<String>) -> Findings {
     let by_path: BTreeMap<&str, &SourceFile> = files
         .iter()
         .map(|file| (file.path.as_str(), file))
         .collect();
-    let lines = known
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let mut known: BTreeSet<&str> = lines.collect();
     let mut findings = Findings::new();
     for root in roots {
         let read = |path: &str| by_path.get(path).map(|file| file.text.as_str());
@@ -40,23 +27,10 @@ fn check_except(known: &str, files: &[SourceFile], roots: &BTreeSet<String>) -> 
         let unreadable = found.unreadable.iter();
         findings.extend(unreadable.map(|error| format!("{root}: cannot read {error}")));
         findings.extend(check_crowds(root, &found));
-        let problems = [check_loops(root, &found), check_impls(&found)].concat();
-        let new = problems
-            .into_iter()
-            .filter(|problem| !known.remove(problem.line.as_str()));
-        findings.extend(new.map(|problem| format!("{}; {}", problem.line, problem.remedy)));
+        findings.extend(check_loops(root, &found));
+        findings.extend(check_impls(&found));
     }
-    let gone = known.iter();
     findings
-        .extend(gone.map(|line| format!("{KNOWN_FILE}: delete the line {line:?}, it is fixed")));
-    findings
-}
-
-/// A loop or an impl block: its line in the list of known ones, and how to remove it.
-#[derive(Clone, Debug)]
-struct Problem {
-    line: String,
-    remedy: String,
 }
 
 fn check_crowds(root: &str, found: &Crate) -> Findings {
@@ -73,9 +47,9 @@ fn check_crowds(root: &str, found: &Crate) -> Findings {
     findings.collect()
 }
 
-fn check_loops(root: &str, found: &Crate) -> Vec<Problem> {
+fn check_loops(root: &str, found: &Crate) -> Findings {
     let edges = Edges::of(found);
-    let mut problems = Vec::new();
+    let mut findings = Findings::new();
     for level in levels(found).into_keys() {
         let graph = edges.level(level);
         for modules in components(&graph) {
@@ -84,27 +58,24 @@ fn check_loops(root: &str, found: &Crate) -> Vec<Problem> {
                 .map(|step| format!("{} → {} in {}", step[0], step[1], graph[step[0]][step[1]]))
                 .collect();
             let names: Vec<&str> = modules.into_iter().collect();
-            problems.push(Problem {
-                line: format!("{root}: loop in {}: {}", place(level), names.join(", ")),
-                remedy: format!("break {}", cycle.join(", ")),
-            });
+            findings.push(format!(
+                "{root}: loop in {}: {}; break {}",
+                place(level),
+                names.join(", "),
+                cycle.join(", ")
+            ));
         }
     }
-    problems
+    findings
 }
 
-fn check_impls(found: &Crate) -> Vec<Problem> {
-    let mut problems: Vec<Problem> = Vec::new();
-    let mut strays = strays(found);
-    strays.sort_by(|one, other| one.file.cmp(&other.file));
-    for Stray { file, of, home } in strays {
-        let line = format!("{file}: impl of {of}");
-        if problems.iter().all(|problem| problem.line != line) {
-            let remedy = format!("move it to {home}, or make it functions");
-            problems.push(Problem { line, remedy });
-        }
-    }
-    problems
+fn check_impls(found: &Crate) -> Findings {
+    let strays = strays(found).into_iter().map(|Stray { file, of, home }| {
+        format!("{file}: impl of {of}; move it to {home}, or make it functions")
+    });
+    // One finding for all blocks of a type in a file.
+    let findings: BTreeSet<String> = strays.collect();
+    findings.into_iter().collect()
 }
 
 /// The path of a module, `crate::cache::informer`.
@@ -188,18 +159,14 @@ mod tests {
     const ROOT: &str = "a/src/lib.rs";
 
     /// The findings in a crate with these modules; `x/y` is a module in `x`, which declares it.
-    fn findings_except(known: &str, modules: &[(&str, &str)]) -> Findings {
+    fn findings(modules: &[(&str, &str)]) -> Findings {
         let top = modules.iter().filter(|(name, _)| !name.contains('/'));
         let root: String = top.flat_map(|(name, _)| ["mod ", name, ";\n"]).collect();
         let mut files = vec![SourceFile::new(ROOT, &root)];
         for (name, text) in modules {
             files.push(SourceFile::new(&format!("a/src/{name}.rs"), text));
         }
-        check_except(known, &files, &BTreeSet::from([ROOT.to_owned()]))
-    }
-
-    fn findings(modules: &[(&str, &str)]) -> Findings {
-        findings_except("", modules)
+        check(&files, &BTreeSet::from([ROOT.to_owned()]))
     }
 
     const LOOP: [(&str, &str); 4] = [
@@ -329,16 +296,33 @@ mod tests {
     }
 
     #[test]
-    fn known_loops_and_impls_pass_until_they_are_fixed() {
-        let known = "# Still to do.\n\na/src/lib.rs: loop in crate: a, b, c\n";
-        assert_eq!(findings_except(known, &LOOP), Findings::new());
-        assert_eq!(
-            findings_except(known, &LOOP[1..]),
-            [
-                "hack/tidy/known_loops.txt: delete the line \"a/src/lib.rs: loop in crate: a, b, \
-                 c\", it is fixed"
-            ]
-        );
+    fn a_parent_and_its_child_that_use_each_other_are_found() {
+        // The old patterns: a builder, a shared type, and a type cut over several files.
+        let builder = "use super::Plane;\npub struct Builder;\n\
+                       impl Builder { pub fn build() -> Plane { Plane } }\n";
+        let plane = "mod builder;\nuse builder::Builder;\npub struct Plane;\n\
+                     impl Plane { pub fn builder() -> Builder { Builder } }\n";
+        let catalogue = "mod pods;\npub struct Scenario;\n\
+                         fn all() -> [Scenario; 1] { pods::SCENARIOS }\n";
+        let pods = "use super::Scenario;\npub const SCENARIOS: [Scenario; 1] = [Scenario];\n";
+        let run = "mod ending;\npub struct Run;\nfn fire(run: &mut Run) { run.end() }\n";
+        let ending = "use super::Run;\nimpl Run { pub fn end(&mut self) {} }\n";
+        let old = [
+            [("plane", plane), ("plane/builder", builder)],
+            [("catalogue", catalogue), ("catalogue/pods", pods)],
+            [("run", run), ("run/ending", ending)],
+        ];
+        for modules in old {
+            let found = findings(&modules);
+            let (parent, child) = (modules[0].0, modules[1].0);
+            let name = child.rsplit('/').next().unwrap_or_default();
+            let is_loop = |line: &String| {
+                line.starts_with(&format!(
+                    "a/src/lib.rs: loop in crate::{parent}: {name}, self;"
+                ))
+            };
+            assert!(found.iter().any(is_loop), "{found:?}");
+        }
     }
 
     #[test]
