@@ -1,4 +1,4 @@
-//! The schema's view of a value: atomic, or made of parts.
+//! The schema's view of a value, also of a custom resource: atomic, or made of parts.
 
 use kube_apimachinery::schema::{self, Field, ListKey, Shape, Topology, Type, Version};
 use serde_json::Value;
@@ -222,6 +222,8 @@ impl ListType<'_> {
 }
 
 /// Returns the form of a value of the schema.
+///
+/// Upstream: `ToStructuralOpenAPIV2`, and the conversion to a schema of structured-merge-diff.
 fn form_of_schema<'a>(schema: &'a CustomSchema, has_meta: bool, value: Option<&Value>) -> Form<'a> {
     if schema.int_or_string {
         return Form::Scalar(Scalar::Untyped);
