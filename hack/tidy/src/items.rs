@@ -1,4 +1,4 @@
-//! Items of a Rust file, with their documentation and attributes.
+//! Items of a Rust file, with their documentation.
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
@@ -22,16 +22,6 @@ pub struct Item {
     pub name: String,
     /// Its documentation, without the marks of comments.
     pub docs: String,
-    /// Its attributes, such as `tokio :: test`, as tokens.
-    pub attributes: Vec<String>,
-}
-
-impl Item {
-    /// Returns true for a test.
-    pub fn is_test(&self) -> bool {
-        let mut paths = self.attributes.iter().filter_map(|it| it.split('(').next());
-        self.kind == Kind::Function && paths.any(|it| it.trim_end().ends_with("test"))
-    }
 }
 
 /// Words before the keyword of an item.
@@ -48,7 +38,6 @@ pub fn items(text: &str) -> Vec<Item> {
             kind: Kind::File,
             name: String::new(),
             docs: String::new(),
-            attributes: Vec::new(),
         }],
     };
     walk.level(tokens, "", false);
@@ -64,7 +53,7 @@ impl Walk {
     /// is a struct or an enum.
     fn level(&mut self, tokens: TokenStream, owner: &str, has_fields: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-        let (mut docs, mut attributes) = (String::new(), Vec::new());
+        let mut docs = String::new();
         let mut at = 0;
         while let Some(token) = tokens.get(at) {
             let rest = &tokens[at + 1..];
@@ -73,8 +62,7 @@ impl Walk {
                 match documentation(&attribute) {
                     Some(line) if is_inner => self.items[0].docs.push_str(&(line + "\n")),
                     Some(line) => docs.push_str(&(line + "\n")),
-                    None if is_inner => self.items[0].attributes.push(attribute.to_string()),
-                    None => attributes.push(attribute.to_string()),
+                    None => {}
                 }
                 continue;
             }
@@ -102,7 +90,6 @@ impl Walk {
             let (length, body) = extent(rest, has_fields);
             at += length;
             let docs = std::mem::take(&mut docs);
-            let attributes = std::mem::take(&mut attributes);
             if !name.is_empty() && word != "impl" {
                 self.items.push(Item {
                     kind: if word == "fn" {
@@ -116,7 +103,6 @@ impl Walk {
                         format!("{owner}::{name}")
                     },
                     docs,
-                    attributes,
                 });
             }
             match (word.as_str(), body) {
@@ -268,7 +254,7 @@ mod tests {
 "#;
 
     #[test]
-    fn items_have_names_documentation_and_attributes() {
+    fn items_have_names_and_documentation() {
         let found = items(TEXT);
         let names: Vec<&str> = found.iter().map(|item| item.name.as_str()).collect();
         assert_eq!(
@@ -296,12 +282,6 @@ mod tests {
         assert_eq!(found[2].kind, Kind::Other);
         assert_eq!(found[7].docs, "Adds.\n");
         assert_eq!(found[9].docs, "One.\n");
-        let tests: Vec<&str> = found
-            .iter()
-            .filter(|it| it.is_test())
-            .map(|it| &*it.name)
-            .collect();
-        assert_eq!(tests, ["it_works"]);
     }
 
     #[test]

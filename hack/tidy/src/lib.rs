@@ -22,7 +22,6 @@ pub mod mutants;
 pub mod packaging;
 pub mod panics;
 pub mod paths;
-pub mod plain_english;
 pub mod reachable;
 pub mod repository;
 pub mod snippets;
@@ -30,6 +29,7 @@ pub mod source;
 pub mod symbols;
 pub mod unused_dependencies;
 pub mod upstream;
+pub mod words;
 
 /// Violations, one line each: `place: violation and remedy`.
 pub type Findings = Vec<String>;

@@ -6,7 +6,7 @@ use tidy::{
     Findings, budgets, code_lines, dependencies, docs, doubles, features, generated, layout,
     left_out, licenses,
     metadata::{self, Metadata},
-    module_cycles, mutants, packaging, panics, paths, plain_english, reachable,
+    module_cycles, mutants, packaging, panics, paths, reachable,
     repository::{Repository, SourceFile},
     snippets, source, symbols, unused_dependencies,
     upstream::{
@@ -15,6 +15,7 @@ use tidy::{
         rows::{self, Row},
         status,
     },
+    words,
 };
 
 fn repository() -> Repository {
@@ -184,8 +185,8 @@ fn pages_begin_with_their_use_and_are_short() {
 }
 
 #[test]
-fn prose_is_plain_english() {
-    assert_clean(&plain_english::check(&repository().files));
+fn prose_uses_the_words_of_the_glossary() {
+    assert_clean(&words::check(&repository().files));
 }
 
 #[test]
