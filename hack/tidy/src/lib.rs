@@ -15,7 +15,6 @@ pub mod generated;
 pub mod items;
 pub mod layout;
 pub mod left_out;
-pub mod licenses;
 pub mod metadata;
 pub mod module_cycles;
 pub mod mutants;
@@ -27,7 +26,6 @@ pub mod repository;
 pub mod snippets;
 pub mod source;
 pub mod symbols;
-pub mod unused_dependencies;
 pub mod upstream;
 pub mod words;
 

@@ -90,9 +90,6 @@ impl Package {
 pub struct Dependency {
     /// The package's name.
     pub name: String,
-    /// Name in the manifest, if it differs.
-    #[serde(default)]
-    pub rename: Option<String>,
     /// `None` for `[dependencies]`, else `dev` or `build`.
     #[serde(default)]
     pub kind: Option<String>,

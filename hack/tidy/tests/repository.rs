@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use tidy::{
     Findings, budgets, code_lines, dependencies, docs, doubles, features, generated, layout,
-    left_out, licenses,
+    left_out,
     metadata::{self, Metadata},
     module_cycles, mutants, packaging, panics, paths, reachable,
     repository::{Repository, SourceFile},
-    snippets, source, symbols, unused_dependencies,
+    snippets, source, symbols,
     upstream::{
         map::{self, GoFunction},
         parity,
@@ -59,15 +59,6 @@ fn dependencies_point_one_way() {
 }
 
 #[test]
-fn declared_dependencies_are_used() {
-    let repository = repository();
-    assert_clean(&unused_dependencies::check(
-        &metadata(&repository),
-        &repository,
-    ));
-}
-
-#[test]
 fn mutant_patches_apply() {
     assert_clean(&mutants::check(&repository()));
 }
@@ -85,14 +76,6 @@ fn list_of_mutants_is_current() {
         "run `make fmt`; {} is out of date",
         mutants::page::PAGE
     );
-}
-
-#[test]
-fn licences_are_allowed() {
-    let repository = repository();
-    let deny = repository.file(".deny.toml").expect(".deny.toml exists");
-    let allowed = licenses::allow_list(&deny.text);
-    assert_clean(&licenses::check(&metadata(&repository), &allowed));
 }
 
 #[test]
