@@ -16,6 +16,7 @@
     )
 )]
 
+pub mod clock;
 pub mod defaults;
 pub mod go_duration;
 pub mod hash;

@@ -1,22 +1,16 @@
-//! A wall clock that tests can replace, and monotonic clocks.
+//! Wall clocks, which tests can replace, and monotonic clocks.
+//!
+//! Durations use tokio's clock instead of a [`Clock`]. Deadlines that other machines rely on use a
+//! [`MonotonicClock`].
 
 use jiff::Timestamp;
 
 #[cfg(any(test, feature = "testing"))]
 pub use fake::FakeClock;
+pub use kube_apimachinery::clock::Clock;
 pub use monotonic::{BootClock, MonotonicClock, TokioClock};
 
 mod monotonic;
-
-/// Returns the wall-clock time. Durations use tokio's clock instead. Deadlines that other machines
-/// rely on use a [`MonotonicClock`].
-///
-/// Upstream: `clock.PassiveClock`.
-#[cfg_attr(any(test, feature = "testing"), mockall::automock)]
-pub trait Clock: Send + Sync {
-    /// Returns the current time.
-    fn now(&self) -> Timestamp;
-}
 
 /// The system clock.
 #[derive(Debug, Clone, Copy, Default)]

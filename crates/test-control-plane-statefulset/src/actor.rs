@@ -3,10 +3,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use kube_test_control_plane_cluster::control_plane::ActorContext;
-use kube_test_control_plane_store::clock::Clock;
-use statefulset_controller::client;
 use statefulset_controller::client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_controller::client::recorder::NoopRecorder;
 use statefulset_controller::client::rest::RestClient;
@@ -51,7 +48,7 @@ fn report(error: &dyn Display) {
 fn controller(context: &ActorContext) -> Result<StatefulSetController, BuildError> {
     let client = RestClient::new(context.client.clone());
     let builder = StatefulSetController::builder_with_clients(client.clone(), client)
-        .clock(Arc::new(PlaneClock(Arc::clone(&context.clock))))
+        .clock(Arc::clone(&context.clock))
         .feature_gates(gates(context))
         .resync_period(None)
         .seed(context.config.seed);
@@ -71,15 +68,5 @@ fn gates(context: &ActorContext) -> FeatureGates {
         max_unavailable_stateful_set: of_server.max_unavailable_stateful_set,
         stateful_set_recreate_strategy: of_server.stateful_set_recreate_strategy == Some(true),
         ..FeatureGates::at(KubeVersion::v1(minor))
-    }
-}
-
-/// The control plane's clock.
-#[derive(Debug)]
-struct PlaneClock(Arc<dyn Clock>);
-
-impl client::clock::Clock for PlaneClock {
-    fn now(&self) -> Timestamp {
-        self.0.now()
     }
 }

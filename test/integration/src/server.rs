@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use kube_test_control_plane::UnknownFields;
 use kube_test_control_plane::actors::ActorsConfig;
 use kube_test_control_plane::auth::Identity;
-use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
+use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::cluster::{Backend, TestCluster};
 use kube_test_control_plane::config::FeatureGates as ServerGates;
 use statefulset_client::clock::{Clock, SystemClock};
@@ -27,15 +26,6 @@ pub fn controller_client(cluster: &TestCluster) -> kube::Client {
     let account = Identity::service_account("kube-system", "statefulset-controller");
     let client = cluster.client_as(&account);
     client.unwrap_or_else(|error| panic!("{error}"))
-}
-
-/// Clock of the control plane, in the form that the controller takes.
-struct SharedClock(TokioClock);
-
-impl Clock for SharedClock {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
 }
 
 /// Starts the API server that the environment selects, with these actors and this policy for
@@ -78,7 +68,7 @@ pub async fn start(
         .await
         .unwrap_or_else(|error| panic!("{error}"));
     let clock: Arc<dyn Clock> = if is_embedded {
-        Arc::new(SharedClock(clock))
+        Arc::new(clock)
     } else {
         Arc::new(SystemClock)
     };

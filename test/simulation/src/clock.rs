@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
-use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
-use statefulset_client::clock::Clock;
+use kube_test_control_plane::clock::{Clock, TokioClock};
 
 /// The wall clock of an instance: the API server's clock plus a skew that the run may change.
 #[derive(Clone)]

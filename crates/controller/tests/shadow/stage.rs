@@ -4,14 +4,12 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
 use kube_test_control_plane::audit::AuditEntry;
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
 use serde_json::{Value, json};
-use statefulset_client::clock::Clock;
 use statefulset_client::config::{ClientOptions, around};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::rest::RestClient;
@@ -26,14 +24,6 @@ const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 pub(crate) const SET: &str = "/apis/apps/v1/namespaces/default/statefulsets/web";
 /// The shadow's user.
 pub(crate) const SHADOW: &str = "shadow";
-
-struct SharedClock(TokioClock);
-
-impl Clock for SharedClock {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-}
 
 pub(crate) struct Stage {
     pub(crate) plane: TestControlPlane,
@@ -64,7 +54,7 @@ impl Stage {
         let account = Identity::service_account("kube-system", "statefulset-controller");
         let client = leader(plane.client_as(account));
         let controller = StatefulSetController::builder_with_clients(client.clone(), client)
-            .clock(Arc::new(SharedClock(clock.clone())))
+            .clock(Arc::new(clock.clone()))
             .resync_period(None)
             .seed(7)
             .build()
@@ -88,7 +78,7 @@ impl Stage {
             resync_period: None,
             seed: 8,
             shard: None,
-            clock: Arc::new(SharedClock(clock.clone())),
+            clock: Arc::new(clock.clone()),
             metrics: ControllerMetrics::default(),
         };
         let shadow = Shadow::new(&client, settings, journal.clone());

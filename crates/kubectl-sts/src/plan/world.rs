@@ -7,7 +7,6 @@ mod observe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
 use kube_test_control_plane::{
@@ -15,7 +14,6 @@ use kube_test_control_plane::{
     TestControlPlaneBuilder, UnknownFields,
 };
 use serde_json::{Value, json};
-use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_client::rest::RestClient;
 use statefulset_controller::StatefulSetController;
@@ -50,15 +48,6 @@ pub(super) struct Course {
     pub(super) ending: Ending,
     /// An object that only the validation here rejects.
     pub(super) rejected: Option<Rejected>,
-}
-
-/// Clock of the control plane, in the form that the controller takes.
-struct SharedClock(TokioClock);
-
-impl Clock for SharedClock {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
 }
 
 /// A control plane of the server's version. The server's gates are unknown, so a strategy that
@@ -208,7 +197,7 @@ fn start_controller(
     let account = Identity::service_account("kube-system", "statefulset-controller");
     let client = RestClient::new(plane.client_as(account));
     let builder = StatefulSetController::builder_with_clients(client.clone(), client)
-        .clock(Arc::new(SharedClock(clock.clone())))
+        .clock(Arc::new(clock.clone()))
         .feature_gates(gates)
         .resync_period(None)
         .seed(0);

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube_test_control_plane::actors::{ActorsConfig, KubeletConfig, PodBehaviour};
 use kube_test_control_plane::admission::{AdmissionRequest, Denial, Operation};
 use kube_test_control_plane::auth::Identity;
-use kube_test_control_plane::clock::{Clock as PlaneClock, TokioClock};
+use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::{
     EmulatedVersion, FeatureGates as ServerGates, TestControlPlane, TestControlPlaneBuilder,
 };
@@ -31,15 +31,6 @@ const ROUNDS: usize = 30;
 const BEGIN: &str = "2026-03-01T12:00:00Z";
 /// Duration of each pod stage.
 const STEP: Duration = Duration::from_secs(1);
-
-/// Clock of the control plane, in the form that the controller takes.
-struct SharedClock(TokioClock);
-
-impl Clock for SharedClock {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-}
 
 /// The cluster.
 pub(crate) struct Stage {
@@ -138,7 +129,7 @@ impl Stage {
         let account = Identity::service_account("kube-system", "statefulset-controller");
         let client = RestClient::new(self.plane.client_as(account));
         let controller = StatefulSetController::builder_with_clients(client.clone(), client)
-            .clock(Arc::new(SharedClock(self.clock.clone())))
+            .clock(Arc::new(self.clock.clone()))
             .feature_gates(gates)
             .resync_period(None)
             .seed(7)

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+pub use kube_apimachinery::clock::Clock;
 use tokio::time::Instant;
 
 /// The maximum duration of a timer: thirty years.
@@ -15,12 +16,6 @@ const LONGEST: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 pub fn later(moment: Instant, time: Duration) -> Instant {
     let later = moment.checked_add(time.min(LONGEST));
     later.unwrap_or(moment)
-}
-
-/// A source of wall-clock time for timestamps.
-pub trait Clock: Send + Sync + std::fmt::Debug {
-    /// Returns the current time.
-    fn now(&self) -> Timestamp;
 }
 
 /// A clock that starts at a given time and follows tokio's time, so that paused time stops it and

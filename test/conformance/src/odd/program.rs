@@ -7,10 +7,8 @@ use std::time::Duration;
 use anyhow::ensure;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Request, Response};
-use jiff::Timestamp;
 use kube::client::Body;
 use kube_test_control_plane::auth::Identity;
-use kube_test_control_plane::clock::{Clock as _, TokioClock};
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::rest::RestClient;
@@ -27,15 +25,6 @@ const AGENT: &str = "kube-controller-manager";
 
 /// Seed of the controller's random delays and names.
 const SEED: u64 = 7;
-
-/// Clock of the control plane, in the form that the controller takes.
-struct SharedClock(TokioClock);
-
-impl Clock for SharedClock {
-    fn now(&self) -> Timestamp {
-        self.0.now()
-    }
-}
 
 /// Latency of a response, so that watches report a write before the next request, as on a network.
 const LATENCY: Duration = Duration::from_millis(2);
@@ -92,7 +81,7 @@ impl Program {
 
     /// Starts the controller with a client of the stage.
     fn over(stage: &Stage, client: RestClient) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(SharedClock(stage.clock().clone()));
+        let clock: Arc<dyn Clock> = Arc::new(stage.clock().clone());
         let feature_gates = FeatureGates {
             max_unavailable_stateful_set: true,
             ..FeatureGates::default()
