@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::{error::Error, resource::Resource, rest::RestClient};
 
 pub use action::{Action, Verb};
-pub use fault::{FaultError, FaultRule};
+pub use fault::{CallError, CallFault};
 pub use log::CapturedLog;
 #[cfg(test)]
 pub(crate) use test_object::TestObject;
@@ -59,7 +59,7 @@ pub struct FakeClientset {
 struct State {
     tracker: Tracker,
     actions: Vec<Action>,
-    faults: Vec<FaultRule>,
+    faults: Vec<CallFault>,
     reactions: Vec<(Option<Verb>, String, Reaction)>,
 }
 
@@ -120,7 +120,7 @@ impl FakeClientset {
 
     /// Adds a rule that makes calls fail. If several rules match a call, the earliest one with
     /// failures left applies.
-    pub fn fail(&self, rule: FaultRule) {
+    pub fn fail(&self, rule: CallFault) {
         self.state().faults.push(rule);
     }
 

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use statefulset_client::fake::{FaultError, FaultRule};
+use statefulset_client::fake::{CallError, CallFault};
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
@@ -19,7 +19,7 @@ pub struct LiveReadFault {
     /// The resource's plural name.
     pub resource: &'static str,
     /// Error of the reads.
-    pub error: FaultError,
+    pub error: CallError,
 }
 
 /// A recorded sync.
@@ -47,7 +47,7 @@ pub struct Case {
     pub live_set_absent: bool,
     /// Failing calls.
     #[serde(default)]
-    pub faults: Vec<FaultRule>,
+    pub faults: Vec<CallFault>,
     /// Pods in the API whose names belong to other pods in the cache. Never recorded.
     #[serde(skip)]
     pub live_pods: Vec<Box<RawValue>>,

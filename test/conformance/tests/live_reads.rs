@@ -10,7 +10,7 @@ use conformance::outcome::Outcome;
 use conformance::sync::{live_read, outcome};
 use conformance::sync_case::{Case, LiveReadFault};
 use serde_json::Value;
-use statefulset_client::fake::FaultError;
+use statefulset_client::fake::CallError;
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS};
 
 /// One in this many cases is run. A prime, to avoid patterns in the recordings.
@@ -134,7 +134,7 @@ fn failed_live_read_prevents_updates() {
                 assert!(!updates(&actual, resource), "{}", case.id);
                 // A claim that is gone needs no release, so its sync may succeed.
                 let is_gone =
-                    error == FaultError::NotFound && resource == PERSISTENT_VOLUME_CLAIMS.plural;
+                    error == CallError::NotFound && resource == PERSISTENT_VOLUME_CLAIMS.plural;
                 assert!(actual.failed || is_gone, "{}", case.id);
             }
         }

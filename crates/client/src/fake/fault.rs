@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// Fails a number of matching calls. A failed call changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct FaultRule {
+pub struct CallFault {
     /// The verb.
     pub verb: Verb,
     /// The plural name of the resource.
@@ -18,12 +18,12 @@ pub struct FaultRule {
     /// Number of calls that will still fail.
     pub times: u32,
     /// The failure.
-    pub error: FaultError,
+    pub error: CallError,
 }
 
 /// A kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub enum FaultError {
+pub enum CallError {
     /// 500.
     InternalError,
     /// 409 because of another version.
@@ -40,9 +40,9 @@ pub enum FaultError {
     NotFound,
 }
 
-impl FaultRule {
+impl CallFault {
     /// Creates a rule for the object itself.
-    pub fn new(verb: Verb, resource: &str, times: u32, error: FaultError) -> Self {
+    pub fn new(verb: Verb, resource: &str, times: u32, error: CallError) -> Self {
         let (resource, subresource) = (resource.to_owned(), String::new());
         Self {
             verb,
@@ -73,7 +73,7 @@ impl FaultRule {
     }
 }
 
-impl FaultError {
+impl CallError {
     /// Returns the error with its text, which appears in events. The resource omits its group.
     pub fn to_error(self, action: &Action) -> Error {
         let (resource, name) = (&action.resource, &action.name);

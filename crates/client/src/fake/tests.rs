@@ -135,17 +135,12 @@ async fn faults_fail_matching_calls_and_count_down() {
     let fake = FakeClientset::new();
     let client = fake.rest_client();
     fake.load(&PODS, pod("web-0"));
-    fake.fail(FaultRule::new(
-        Verb::Update,
-        "pods",
-        1,
-        FaultError::Conflict,
-    ));
-    fake.fail(FaultRule::new(
+    fake.fail(CallFault::new(Verb::Update, "pods", 1, CallError::Conflict));
+    fake.fail(CallFault::new(
         Verb::Get,
         "pods",
         9,
-        FaultError::InternalError,
+        CallError::InternalError,
     ));
     assert!(client.get(&PODS, "ns", "web-0").await.is_ok());
     let err = client
@@ -170,36 +165,36 @@ async fn fault_messages_equal_reference() {
     let fake = FakeClientset::new();
     let client = fake.rest_client();
     for (error, text) in [
-        (FaultError::InternalError, "Internal error occurred: boom"),
+        (CallError::InternalError, "Internal error occurred: boom"),
         (
-            FaultError::Forbidden,
+            CallError::Forbidden,
             "pods \"web-0\" is forbidden: exceeded quota",
         ),
-        (FaultError::Invalid, "X \"web-0\" is invalid"),
+        (CallError::Invalid, "X \"web-0\" is invalid"),
         (
-            FaultError::Timeout,
+            CallError::Timeout,
             "The op operation against pods could not be completed at this time, please try again.",
         ),
-        (FaultError::AlreadyExists, "pods \"web-0\" already exists"),
-        (FaultError::NotFound, "pods \"web-0\" not found"),
+        (CallError::AlreadyExists, "pods \"web-0\" already exists"),
+        (CallError::NotFound, "pods \"web-0\" not found"),
     ] {
-        fake.fail(FaultRule::new(Verb::Create, "pods", 1, error));
+        fake.fail(CallFault::new(Verb::Create, "pods", 1, error));
         let err = client.create(&PODS, "ns", pod("web-0")).await.unwrap_err();
         assert_eq!(err.to_string(), text);
     }
-    fake.fail(FaultRule::new(Verb::Update, "statefulsets", 1, FaultError::NotFound).on("status"));
+    fake.fail(CallFault::new(Verb::Update, "statefulsets", 1, CallError::NotFound).on("status"));
     let err = client
         .replace_status(&STATEFUL_SETS, "ns", "web", pod("web"))
         .await
         .unwrap_err();
     assert_eq!(err.to_string(), "statefulsets \"web\" not found");
-    let rule: FaultRule = serde_json::from_str(
+    let rule: CallFault = serde_json::from_str(
         r#"{"verb":"delete","resource":"pods","times":100,"error":"InternalError"}"#,
     )
     .unwrap();
     assert_eq!(
         rule,
-        FaultRule::new(Verb::Delete, "pods", 100, FaultError::InternalError)
+        CallFault::new(Verb::Delete, "pods", 100, CallError::InternalError)
     );
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use statefulset_client::backoff::NoJitter;
-use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::fake::{Action, CallError, CallFault, FakeClientset, Verb};
 use statefulset_client::resource::CONTROLLER_REVISIONS;
 use statefulset_client::rest::PatchType;
 use statefulset_controller_util::consistency::ConsistencyStore;
@@ -145,8 +145,8 @@ async fn existing_revision_with_same_data_is_only_read() {
 #[tokio::test]
 async fn unreadable_revision_of_a_taken_name_ends_the_search() {
     let world = world();
-    let taken = FaultError::AlreadyExists;
-    let rule = FaultRule::new(Verb::Create, "controllerrevisions", 1, taken);
+    let taken = CallError::AlreadyExists;
+    let rule = CallFault::new(Verb::Create, "controllerrevisions", 1, taken);
     world.api.fail(rule);
     let revision = world.new_revision();
     let created = world.create(&revision).await;
@@ -157,7 +157,7 @@ async fn unreadable_revision_of_a_taken_name_ends_the_search() {
 #[tokio::test]
 async fn other_create_errors_are_returned() {
     let world = world();
-    let rule = FaultRule::new(Verb::Create, "controllerrevisions", 1, FaultError::Conflict);
+    let rule = CallFault::new(Verb::Create, "controllerrevisions", 1, CallError::Conflict);
     world.api.fail(rule);
     let revision = world.new_revision();
     let created = world.create(&revision).await;
@@ -212,8 +212,8 @@ async fn existing_revision_with_other_bytes_is_a_collision() {
     let stored = half_character(&world.set);
     let read = move |_: &Action| Some(Ok(stored.clone()));
     world.api.react(Verb::Get, "controllerrevisions", read);
-    let taken = FaultError::AlreadyExists;
-    let rule = FaultRule::new(Verb::Create, "controllerrevisions", 1, taken);
+    let taken = CallError::AlreadyExists;
+    let rule = CallFault::new(Verb::Create, "controllerrevisions", 1, taken);
     world.api.fail(rule);
     let revision = NewRevision {
         data: r#"{"a":"\ufffd"}"#.into(),
@@ -249,8 +249,8 @@ async fn conflict_is_tried_four_times_on_fresh_copies() {
     for (conflicts, succeeds) in [(3, true), (4, false)] {
         let world = world();
         let odd = world.load_odd();
-        let conflict = FaultError::Conflict;
-        let rule = FaultRule::new(Verb::Update, "controllerrevisions", conflicts, conflict);
+        let conflict = CallError::Conflict;
+        let rule = CallFault::new(Verb::Update, "controllerrevisions", conflicts, conflict);
         world.api.fail(rule);
         // Each read sees another version, as after another client's write.
         let (reads, stored) = (
@@ -298,7 +298,7 @@ async fn replaced_revision_is_never_renumbered() {
 async fn other_update_errors_are_returned() {
     let world = world();
     let odd = world.load_odd();
-    let rule = FaultRule::new(Verb::Update, "controllerrevisions", 1, FaultError::Invalid);
+    let rule = CallFault::new(Verb::Update, "controllerrevisions", 1, CallError::Invalid);
     world.api.fail(rule);
     let error = world.renumber(&odd).await.unwrap_err();
     assert_eq!(error.to_string(), r#"X "web-1" is invalid"#);
@@ -368,11 +368,11 @@ fn orphan_text(set: &StatefulSet) -> String {
 
 #[tokio::test]
 async fn failed_delete_is_returned_without_retry() {
-    let (conflict, not_found) = (FaultError::Conflict, FaultError::NotFound);
-    for failure in [conflict, not_found, FaultError::InternalError] {
+    let (conflict, not_found) = (CallError::Conflict, CallError::NotFound);
+    for failure in [conflict, not_found, CallError::InternalError] {
         let world = world();
         let odd = world.load_odd();
-        let rule = FaultRule::new(Verb::Delete, "controllerrevisions", 1, failure);
+        let rule = CallFault::new(Verb::Delete, "controllerrevisions", 1, failure);
         world.api.fail(rule);
         let result = world.history.delete_controller_revision(&odd).await;
         let error = result.unwrap_err();
@@ -385,14 +385,14 @@ async fn failed_delete_is_returned_without_retry() {
 #[tokio::test]
 async fn release_ignores_invalid_but_not_conflict() {
     for (failure, released) in [
-        (FaultError::Invalid, true),
-        (FaultError::NotFound, true),
-        (FaultError::Conflict, false),
-        (FaultError::Forbidden, false),
+        (CallError::Invalid, true),
+        (CallError::NotFound, true),
+        (CallError::Conflict, false),
+        (CallError::Forbidden, false),
     ] {
         let world = world();
         let owned = world.load_odd();
-        let rule = FaultRule::new(Verb::Patch, "controllerrevisions", 1, failure);
+        let rule = CallFault::new(Verb::Patch, "controllerrevisions", 1, failure);
         world.api.fail(rule);
         let result = world
             .history

@@ -1,6 +1,6 @@
 //! Pods and claims, with in-memory objects or with a fake API that records requests.
 
-use statefulset_client::fake::{FaultError, Verb as ApiVerb};
+use statefulset_client::fake::{CallError, Verb as ApiVerb};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS};
 use statefulset_controller_util::testing::Call;
 use statefulset_controller_util::testing::builders::{self, Builder, owner_reference};

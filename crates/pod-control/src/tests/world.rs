@@ -7,7 +7,7 @@ use statefulset_client::backoff::NoJitter;
 use statefulset_client::cache::indexer::{CachedObject as _, Indexer};
 use statefulset_client::config::{ClientOptions, layered};
 use statefulset_client::error::Error as ApiError;
-use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::fake::{Action, CallError, CallFault, FakeClientset, Verb};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::{EventRecorder, FakeRecorder};
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS};
@@ -182,8 +182,8 @@ impl ApiWorld {
     }
 
     /// Fails a verb's next calls.
-    pub(crate) fn fail(&self, verb: Verb, resource: &str, times: u32, error: FaultError) {
-        self.api.fail(FaultRule::new(verb, resource, times, error));
+    pub(crate) fn fail(&self, verb: Verb, resource: &str, times: u32, error: CallError) {
+        self.api.fail(CallFault::new(verb, resource, times, error));
     }
 
     /// Returns the requests so far, as `verb resource name`.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use statefulset_client::backoff::NoJitter;
 use statefulset_client::cache::indexer::CachedObject as _;
-use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::fake::{Action, CallError, CallFault, FakeClientset, Verb};
 use statefulset_client::resource::STATEFUL_SETS;
 use statefulset_controller_util::consistency::ConsistencyStore;
 use statefulset_controller_util::testing::WriteLog;
@@ -63,8 +63,8 @@ fn sent(set: &Builder<StatefulSet>) -> String {
         .replacen(r#""spec":{"#, r#""spec":{"future":1.00,"#, 1)
 }
 
-fn fail(updater: &ApiUpdater, times: u32, error: FaultError) {
-    let rule = FaultRule::new(Verb::Update, "statefulsets", times, error);
+fn fail(updater: &ApiUpdater, times: u32, error: CallError) {
+    let rule = CallFault::new(Verb::Update, "statefulsets", times, error);
     updater.api.fail(rule.on("status"));
 }
 
@@ -107,7 +107,7 @@ async fn conflict_is_tried_five_times_with_the_cached_set() {
     for (conflicts, succeeds) in [(4, true), (5, false)] {
         let updater = api_updater();
         updater.api.load(&STATEFUL_SETS, web().text());
-        fail(&updater, conflicts, FaultError::Conflict);
+        fail(&updater, conflicts, CallError::Conflict);
         let cached = web()
             .with("metadata.resourceVersion", "8")
             .replicas(7)
@@ -141,7 +141,7 @@ async fn conflict_is_tried_five_times_with_the_cached_set() {
 async fn recreated_set_stops_the_retries() {
     let updater = api_updater();
     updater.api.load(&STATEFUL_SETS, web().text());
-    fail(&updater, 1, FaultError::Conflict);
+    fail(&updater, 1, CallError::Conflict);
     updater.sets.add(web().uid("new").build());
     assert!(write(&updater, &web()).await.unwrap_err().is_conflict());
     assert_eq!(updater.api.actions().len(), 1);
@@ -151,7 +151,7 @@ async fn recreated_set_stops_the_retries() {
 async fn set_missing_in_the_cache_is_retried_unchanged() {
     let updater = api_updater();
     updater.api.load(&STATEFUL_SETS, web().text());
-    fail(&updater, 1, FaultError::Conflict);
+    fail(&updater, 1, CallError::Conflict);
     write(&updater, &web()).await.unwrap();
     let actions = updater.api.actions();
     assert_eq!(actions.len(), 2);
@@ -161,9 +161,9 @@ async fn set_missing_in_the_cache_is_retried_unchanged() {
 #[tokio::test]
 async fn other_status_errors_are_not_retried() {
     for failure in [
-        FaultError::Invalid,
-        FaultError::InternalError,
-        FaultError::NotFound,
+        CallError::Invalid,
+        CallError::InternalError,
+        CallError::NotFound,
     ] {
         let updater = api_updater();
         fail(&updater, 1, failure);

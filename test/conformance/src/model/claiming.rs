@@ -13,7 +13,7 @@ use super::sync::Sync;
 
 /// Returns true if a release is unnecessary or impossible.
 fn is_gone_or_invalid(failure: &Failure) -> bool {
-    use statefulset_client::fake::FaultError::{Invalid, NotFound};
+    use statefulset_client::fake::CallError::{Invalid, NotFound};
     matches!(failure.reason, Some(NotFound | Invalid))
 }
 

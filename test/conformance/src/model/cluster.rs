@@ -7,7 +7,7 @@ use kube_apimachinery::json::{numbers_as_doubles, to_go_string};
 use kube_apimachinery::schema::{UnknownMembers, normalize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use statefulset_client::fake::{FaultError, FaultRule, Verb};
+use statefulset_client::fake::{CallError, CallFault, Verb};
 
 use super::failure::Failure;
 use super::object::{name, owners, set_owners, text, uid};
@@ -147,7 +147,7 @@ fn typed(type_name: &str, value: &mut Value) {
 pub(super) struct Tracker {
     namespace: String,
     objects: BTreeMap<(String, &'static str, String), Value>,
-    faults: Vec<FaultRule>,
+    faults: Vec<CallFault>,
     live_read_fault: Option<LiveReadFault>,
     /// Requests: verb, kind, subresource, name and body.
     pub(super) requests: Vec<Asked>,
@@ -182,7 +182,7 @@ impl Tracker {
     pub(super) fn peek(&self, kind: Kind, name: &str) -> Result<&Value, Failure> {
         let not_found = || {
             let text = format!("{} \"{name}\" not found", kind.qualified());
-            Failure::api(FaultError::NotFound, text)
+            Failure::api(CallError::NotFound, text)
         };
         self.objects
             .get(&self.key(kind, name))
@@ -208,7 +208,7 @@ impl Tracker {
         self.inject_fault(Verb::Create, kind, "", name(&object), object.clone())?;
         if self.peek(kind, name(&object)).is_ok() {
             let text = format!("{} \"{}\" already exists", kind.qualified(), name(&object));
-            return Err(Failure::api(FaultError::AlreadyExists, text));
+            return Err(Failure::api(CallError::AlreadyExists, text));
         }
         self.insert(kind, object);
         Ok(())
@@ -244,7 +244,7 @@ impl Tracker {
         let live = uid(self.peek(kind, name)?);
         if let Some(wanted) = wanted.filter(|wanted| wanted != live) {
             let text = another_uid(kind.resource(), name, &wanted, live);
-            return Err(Failure::api(FaultError::Conflict, text));
+            return Err(Failure::api(CallError::Conflict, text));
         }
         self.objects.remove(&self.key(kind, name));
         Ok(())
@@ -328,7 +328,7 @@ impl Tracker {
 }
 
 /// Failure of a call by a fault rule.
-fn fault_failure(fault: FaultError, kind: Kind, name: &str) -> Failure {
+fn fault_failure(fault: CallError, kind: Kind, name: &str) -> Failure {
     Failure::api(fault, fault_text(fault, kind.resource(), name))
 }
 
@@ -343,21 +343,21 @@ fn reencode(data: &mut Value) {
     *data = Value::from(to_go_string(&decoded));
 }
 
-fn fault_text(fault: FaultError, resource: &str, name: &str) -> String {
+fn fault_text(fault: CallError, resource: &str, name: &str) -> String {
     match fault {
-        FaultError::InternalError => String::from("Internal error occurred: boom"),
-        FaultError::Conflict => {
+        CallError::InternalError => String::from("Internal error occurred: boom"),
+        CallError::Conflict => {
             format!(
                 "Operation cannot be fulfilled on {resource} \"{name}\": object has been modified"
             )
         }
-        FaultError::Forbidden => format!("{resource} \"{name}\" is forbidden: exceeded quota"),
-        FaultError::Invalid => format!("X \"{name}\" is invalid"),
-        FaultError::Timeout => format!(
+        CallError::Forbidden => format!("{resource} \"{name}\" is forbidden: exceeded quota"),
+        CallError::Invalid => format!("X \"{name}\" is invalid"),
+        CallError::Timeout => format!(
             "The op operation against {resource} could not be completed at this time, please try \
              again."
         ),
-        FaultError::AlreadyExists => format!("{resource} \"{name}\" already exists"),
-        FaultError::NotFound => format!("{resource} \"{name}\" not found"),
+        CallError::AlreadyExists => format!("{resource} \"{name}\" already exists"),
+        CallError::NotFound => format!("{resource} \"{name}\" not found"),
     }
 }

@@ -1,18 +1,18 @@
 //! Failures of the model.
 
-use statefulset_client::fake::FaultError;
+use statefulset_client::fake::CallError;
 
 /// A failure with the texts of its members; only collected failures have several.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     texts: Vec<String>,
     /// Reason from the API, for a failure of a single call.
-    pub(super) reason: Option<FaultError>,
+    pub(super) reason: Option<CallError>,
 }
 
 impl Failure {
     /// A failure of an API call.
-    pub(super) fn api(reason: FaultError, text: String) -> Self {
+    pub(super) fn api(reason: CallError, text: String) -> Self {
         Self {
             texts: vec![text],
             reason: Some(reason),
@@ -63,16 +63,16 @@ impl Failure {
 
     /// Returns true if the API reported a conflict.
     pub(super) fn is_conflict(&self) -> bool {
-        self.reason == Some(FaultError::Conflict)
+        self.reason == Some(CallError::Conflict)
     }
 
     /// Returns true if the API reported a missing object.
     pub(super) fn is_not_found(&self) -> bool {
-        self.reason == Some(FaultError::NotFound)
+        self.reason == Some(CallError::NotFound)
     }
 
     /// Returns true if the name is taken.
     pub(super) fn is_already_exists(&self) -> bool {
-        self.reason == Some(FaultError::AlreadyExists)
+        self.reason == Some(CallError::AlreadyExists)
     }
 }

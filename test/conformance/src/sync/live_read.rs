@@ -4,7 +4,7 @@
 //! product reads the live object first, and a failed read ends the sync, or counts as a failed
 //! write, before such a write. Each run is compared in full with the model.
 
-use statefulset_client::fake::FaultError;
+use statefulset_client::fake::CallError;
 use statefulset_client::resource::{PERSISTENT_VOLUME_CLAIMS, PODS, Resource, STATEFUL_SETS};
 
 use super::cluster;
@@ -14,11 +14,11 @@ use crate::outcome::Outcome;
 use crate::sync_case::{Case, LiveReadFault};
 
 /// Errors of the failing reads.
-pub const FAILURES: [FaultError; 4] = [
-    FaultError::InternalError,
-    FaultError::Timeout,
-    FaultError::Forbidden,
-    FaultError::NotFound,
+pub const FAILURES: [CallError; 4] = [
+    CallError::InternalError,
+    CallError::Timeout,
+    CallError::Forbidden,
+    CallError::NotFound,
 ];
 
 /// Resources that the product reads live and the reference doesn't.

@@ -1,12 +1,12 @@
 //! Renumbering.
 
-use statefulset_client::fake::{FaultError, FaultRule, Verb};
+use statefulset_client::fake::{CallError, CallFault, Verb};
 
 use super::fixtures::{World, revision, ss1};
 use crate::error::Error;
 
 /// Renumbers `ss1`'s first revision, which the history has created.
-async fn renumber(world: &World, number: i64, fault: Option<FaultRule>) -> Result<(), Error> {
+async fn renumber(world: &World, number: i64, fault: Option<CallFault>) -> Result<(), Error> {
     let set = ss1();
     let existing = world.create(&set, &revision(&set, 1, Some(0))).await;
     if let (World::Real { api, .. }, Some(fault)) = (world, fault) {
@@ -49,11 +49,11 @@ mod test_real_history_update_controller_revision {
     #[tokio::test]
     async fn update_fails_on_error() {
         let world = World::real();
-        let fault = FaultRule::new(
+        let fault = CallFault::new(
             Verb::Update,
             "controllerrevisions",
             u32::MAX,
-            FaultError::InternalError,
+            CallError::InternalError,
         );
         let error = renumber(&world, 11, Some(fault)).await.unwrap_err();
         assert!(!error.is_conflict() && !error.is_not_found(), "{error}");
@@ -65,7 +65,7 @@ mod test_real_history_update_controller_revision {
     #[tokio::test(start_paused = true)]
     async fn update_on_succeeds_on_conflict() {
         let world = World::real();
-        let fault = FaultRule::new(Verb::Update, "controllerrevisions", 2, FaultError::Conflict);
+        let fault = CallFault::new(Verb::Update, "controllerrevisions", 2, CallError::Conflict);
         renumber(&world, 2, Some(fault)).await.unwrap();
         assert_eq!(updates(&world), 3);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use statefulset_client::cache::indexer::Indexer;
-use statefulset_client::fake::{Action, FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::fake::{Action, CallError, CallFault, FakeClientset, Verb};
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::ConsistencyStore;
 use statefulset_controller_util::testing::WriteLog;
@@ -121,7 +121,7 @@ async fn delete_pod_sends_uid_and_reports_deleted_pods_alone() {
 #[tokio::test]
 async fn failed_deletion_is_not_reported() {
     let manager = manager();
-    let rule = FaultRule::new(Verb::Delete, "pods", 1, FaultError::Conflict);
+    let rule = CallFault::new(Verb::Delete, "pods", 1, CallError::Conflict);
     manager.api.fail(rule);
     let pod = builders::pod(&manager.set, 0).build();
     let error = manager
@@ -218,7 +218,7 @@ async fn failed_writes_are_returned_and_not_reported() {
         (Verb::Create, "persistentvolumeclaims"),
         (Verb::Update, "persistentvolumeclaims"),
     ] {
-        let rule = FaultRule::new(verb, resource, 1, FaultError::Forbidden);
+        let rule = CallFault::new(verb, resource, 1, CallError::Forbidden);
         manager.api.fail(rule);
     }
     let pod = NewPod::new(set, "web-1", Ordinal::from(0));

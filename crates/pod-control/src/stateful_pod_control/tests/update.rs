@@ -97,7 +97,7 @@ async fn claims_are_created_again_after_a_conflict_on_the_pod() {
     let (world, set) = (ApiWorld::new(), web().build());
     let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
     world.put_pod(&pod);
-    world.fail(ApiVerb::Update, "pods", 1, FaultError::Conflict);
+    world.fail(ApiVerb::Update, "pods", 1, CallError::Conflict);
     let error = update(&world, &set, &existing(&pod)).await.unwrap_err();
     let create = "create persistentvolumeclaims data-web-0";
     let attempt = [create, "get pods web-0", "update pods web-0"];
@@ -112,7 +112,7 @@ async fn failed_claim_creation_stops_the_repair() {
     let (world, set) = (ApiWorld::new(), web().build());
     let pod = builders::pod(&set, 0).with("spec.volumes", json!([]));
     world.put_pod(&pod);
-    let conflict = FaultError::Conflict;
+    let conflict = CallError::Conflict;
     world.fail(ApiVerb::Create, CLAIMS, 1, conflict);
     let error = update(&world, &set, &existing(&pod)).await.unwrap_err();
     assert!(!error.is_conflict());
@@ -203,7 +203,7 @@ async fn pod_conflict_is_tried_four_times_with_one_event() {
     for (conflicts, succeeds) in [(3, true), (4, false)] {
         let (world, set) = (ApiWorld::new(), web().build());
         let pod = unnamed(&set, &world);
-        world.fail(ApiVerb::Update, "pods", conflicts, FaultError::Conflict);
+        world.fail(ApiVerb::Update, "pods", conflicts, CallError::Conflict);
         let stored = world.api.raw_objects(&PODS)[0].clone();
         let reads = AtomicUsize::new(10);
         world.api.react(ApiVerb::Get, "pods", move |_| {
@@ -236,7 +236,7 @@ async fn pod_conflict_is_tried_four_times_with_one_event() {
 async fn other_update_errors_are_not_retried() {
     let (world, set) = (ApiWorld::new(), web().build());
     let pod = unnamed(&set, &world);
-    world.fail(ApiVerb::Update, "pods", 1, FaultError::Invalid);
+    world.fail(ApiVerb::Update, "pods", 1, CallError::Invalid);
     update(&world, &set, &pod).await.unwrap_err();
     assert_eq!(world.requests(), ["get pods web-0", "update pods web-0"]);
     assert_eq!(world.events(), [failed(r#"X "web-0" is invalid"#)]);
@@ -301,7 +301,7 @@ async fn claim_conflict_is_retried_with_one_event_each() {
     world.put_claim(&builders::claim(&set, "data", 0));
     let pod = builders::pod(&set, 0);
     world.put_pod(&pod);
-    let conflict = FaultError::Conflict;
+    let conflict = CallError::Conflict;
     world.fail(ApiVerb::Update, CLAIMS, 2, conflict);
     let start = Instant::now();
     update(&world, &set, &existing(&pod)).await.unwrap();

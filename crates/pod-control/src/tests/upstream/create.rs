@@ -1,6 +1,6 @@
 //! Creation of a pod, after its claims.
 
-use statefulset_client::fake::{FaultError, Verb};
+use statefulset_client::fake::{CallError, Verb};
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::Call;
 use statefulset_controller_util::testing::upstream::set;
@@ -57,7 +57,7 @@ async fn test_stateful_pod_control_create_pod_exists() {
 #[tokio::test]
 async fn test_stateful_pod_control_create_pod_pvc_create_failure() {
     let (world, set) = (ApiWorld::new(), set(3).build());
-    world.fail(Verb::Create, CLAIMS, 1, FaultError::InternalError);
+    world.fail(Verb::Create, CLAIMS, 1, CallError::InternalError);
     let error = create_over(&world, &set).await.unwrap_err().to_string();
     assert_eq!(world.requests(), [format!("create {CLAIMS} {CLAIM}")]);
     let answer = "Internal error occurred: boom";
@@ -92,7 +92,7 @@ async fn test_stateful_pod_control_create_pod_pvc_get_failure() {
 #[tokio::test]
 async fn test_stateful_pod_control_create_pod_failed() {
     let (world, set) = (ApiWorld::new(), set(3).build());
-    world.fail(Verb::Create, "pods", 1, FaultError::InternalError);
+    world.fail(Verb::Create, "pods", 1, CallError::InternalError);
     let error = create_over(&world, &set).await.unwrap_err().to_string();
     let claim = format!("create {CLAIMS} {CLAIM}");
     assert_eq!(world.requests(), [&claim, "create pods foo-0"]);

@@ -1,7 +1,7 @@
 //! Deletion of a pod. The pod has a uid, as every stored pod does; without one it would be read
 //! first.
 
-use statefulset_client::fake::{FaultError, Verb};
+use statefulset_client::fake::{CallError, Verb};
 use statefulset_client::resource::PODS;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::testing::builders::Builder;
@@ -45,7 +45,7 @@ async fn test_stateful_pod_control_delete_stateful_pod_not_found() {
 async fn test_stateful_pod_control_delete_failure() {
     let world = ApiWorld::new();
     world.put_pod(&stored_pod());
-    world.fail(Verb::Delete, "pods", 1, FaultError::InternalError);
+    world.fail(Verb::Delete, "pods", 1, CallError::InternalError);
     let error = delete(&world).await.unwrap_err().to_string();
     assert_eq!(error, "Internal error occurred: boom");
     assert_eq!(world.api.objects(&PODS).len(), 1);

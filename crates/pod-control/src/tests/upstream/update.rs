@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use statefulset_client::cache::indexer::CachedObject as _;
-use statefulset_client::fake::{FaultError, Verb};
+use statefulset_client::fake::{CallError, Verb};
 use statefulset_client::resource::PODS;
 use statefulset_controller_util::pod::{POD_NAME_LABEL, Pod};
 use statefulset_controller_util::stateful_set::StatefulSet;
@@ -66,7 +66,7 @@ async fn test_stateful_pod_control_update_identity_failure() {
     let (world, set) = (ApiWorld::new(), set(3).build());
     let pod = misnamed_pod(&set);
     world.put_pod(&pod);
-    world.fail(Verb::Update, "pods", 1, FaultError::InternalError);
+    world.fail(Verb::Update, "pods", 1, CallError::InternalError);
     let error = update(&world, &set, &pod).await.unwrap_err().to_string();
     assert_eq!(world.requests(), ["get pods foo-0", "update pods foo-0"]);
     assert!(identity_matches(&set, &sent_pod(&world)));
@@ -98,7 +98,7 @@ async fn test_stateful_pod_control_update_pod_storage_failure() {
     let (world, set) = (ApiWorld::new(), set(3).build());
     let pod = pod_without_claims(&set);
     world.put_pod(&pod);
-    world.fail(Verb::Create, CLAIMS, 1, FaultError::InternalError);
+    world.fail(Verb::Create, CLAIMS, 1, CallError::InternalError);
     let error = update(&world, &set, &pod).await.unwrap_err().to_string();
     assert_eq!(world.requests(), [format!("create {CLAIMS} {CLAIM}")]);
     let claim_failed = format!(
@@ -122,7 +122,7 @@ async fn test_stateful_pod_control_update_pod_conflict_success() {
         let again = reads.fetch_add(1, Ordering::Relaxed) > 0;
         again.then(|| Ok(changed.clone()))
     });
-    world.fail(Verb::Update, "pods", 1, FaultError::Conflict);
+    world.fail(Verb::Update, "pods", 1, CallError::Conflict);
     update(&world, &set, &pod).await.unwrap();
     let attempt = ["get pods foo-0", "update pods foo-0"];
     assert_eq!(world.requests(), [attempt, attempt].concat());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use statefulset_client::backoff::NoJitter;
 use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::error::Error;
-use statefulset_client::fake::{FakeClientset, FaultError, FaultRule, Verb};
+use statefulset_client::fake::{CallError, CallFault, FakeClientset, Verb};
 use statefulset_client::resource::STATEFUL_SETS;
 use statefulset_controller_util::consistency::{
     ConsistencyStore, RealConsistencyStore, TrackedResource,
@@ -59,8 +59,8 @@ fn status() -> StatefulSetStatus {
 }
 
 impl ApiUpdater {
-    fn fail(&self, times: u32, error: FaultError) {
-        let rule = FaultRule::new(Verb::Update, "statefulsets", times, error);
+    fn fail(&self, times: u32, error: CallError) {
+        let rule = CallFault::new(Verb::Update, "statefulsets", times, error);
         self.api.fail(rule.on("status"));
     }
 
@@ -106,7 +106,7 @@ async fn test_stateful_set_status_updater_updates_observed_generation() {
 #[tokio::test]
 async fn test_stateful_set_status_updater_update_replicas_failure() {
     let updater = cached();
-    updater.fail(u32::MAX, FaultError::InternalError);
+    updater.fail(u32::MAX, CallError::InternalError);
     let error = updater.update(&status()).await.unwrap_err();
     // Upstream accepts any error and doesn't count the attempts.
     assert!(!error.is_conflict(), "{error}");
@@ -116,7 +116,7 @@ async fn test_stateful_set_status_updater_update_replicas_failure() {
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_status_updater_update_replicas_conflict() {
     let updater = cached();
-    updater.fail(1, FaultError::Conflict);
+    updater.fail(1, CallError::Conflict);
     updater.update(&status()).await.unwrap();
     assert_eq!(updater.stored("replicas"), 2);
     assert_eq!(updater.requests(), 2);
@@ -125,7 +125,7 @@ async fn test_stateful_set_status_updater_update_replicas_conflict() {
 #[tokio::test(start_paused = true)]
 async fn test_stateful_set_status_updater_update_replicas_conflict_failure() {
     let updater = cached();
-    updater.fail(u32::MAX, FaultError::Conflict);
+    updater.fail(u32::MAX, CallError::Conflict);
     let error = updater.update(&status()).await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
     assert_eq!(updater.requests(), 5);
