@@ -18,7 +18,7 @@ pub use kube_test_control_plane_cluster::control_plane::{
 };
 pub use kube_test_control_plane_cluster::{control_plane, kubeconfig};
 pub use kube_test_control_plane_server::config::{
-    EmulatedVersion, EmulatedVersionError, FeatureGateError, FeatureGates, ServerConfig,
+    EmulatedVersion, EmulatedVersionError, FeatureGateError, ServerConfig, ServerGates,
     UnknownFields, UnknownFieldsError,
 };
 pub use kube_test_control_plane_server::server::{ApiServer, ConnectionDropped};

@@ -8,7 +8,7 @@ use kube_test_control_plane::actors::ActorsConfig;
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::cluster::{Backend, TestCluster};
-use kube_test_control_plane::config::FeatureGates as ServerGates;
+use kube_test_control_plane::config::ServerGates;
 use statefulset_client::clock::{Clock, SystemClock};
 
 use crate::turn::Turn;

@@ -5,7 +5,7 @@ use kube_test_control_plane::kinds;
 use kube_test_control_plane::object::{Draft, Key};
 use kube_test_control_plane::restart::Restart;
 use kube_test_control_plane::store::Expect;
-use kube_test_control_plane::{ApiServer, EmulatedVersion, FeatureGates, UnknownFields};
+use kube_test_control_plane::{ApiServer, EmulatedVersion, ServerGates, UnknownFields};
 
 /// Objects whose newer fields an older server hides. The fields stay in storage until that server
 /// writes the object.
@@ -19,7 +19,7 @@ pub struct RolledBack {
 struct Newer {
     unknown_fields: UnknownFields,
     version: EmulatedVersion,
-    gates: FeatureGates,
+    gates: ServerGates,
 }
 
 struct Hidden {
@@ -45,7 +45,7 @@ impl RolledBack {
         server.set_unknown_fields(UnknownFields::Prune);
         let older = EmulatedVersion::V1_36;
         if newer.version > older {
-            server.set_emulated_version(older, FeatureGates::at(older));
+            server.set_emulated_version(older, ServerGates::at(older));
         }
         let mut hidden = Vec::new();
         for object in server.store().all().1 {

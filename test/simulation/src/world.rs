@@ -17,7 +17,7 @@ use kube_test_control_plane::actors::{
 };
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::TokioClock;
-use kube_test_control_plane::config::{FeatureGates, ServerConfig};
+use kube_test_control_plane::config::{ServerConfig, ServerGates};
 use kube_test_control_plane::store::LogEntry;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -72,9 +72,9 @@ impl World {
                 audit_bodies_max: 0,
                 bookmark_interval: Duration::from_secs(settings.bookmarks),
                 seed: seed::derived(seed, "server"),
-                feature_gates: FeatureGates {
+                feature_gates: ServerGates {
                     max_unavailable_stateful_set: settings.max_unavailable,
-                    ..FeatureGates::default()
+                    ..ServerGates::default()
                 },
                 ..ServerConfig::default()
             })

@@ -10,8 +10,8 @@ use std::time::Duration;
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
 use kube_test_control_plane::{
-    EmulatedVersion, FeatureGates as ServerGates, ServerConfig, TestControlPlane,
-    TestControlPlaneBuilder, UnknownFields,
+    EmulatedVersion, ServerConfig, ServerGates, TestControlPlane, TestControlPlaneBuilder,
+    UnknownFields,
 };
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};

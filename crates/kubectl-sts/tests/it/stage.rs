@@ -10,7 +10,7 @@ use kube_test_control_plane::admission::{AdmissionRequest, Denial, Operation};
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::{
-    EmulatedVersion, FeatureGates as ServerGates, TestControlPlane, TestControlPlaneBuilder,
+    EmulatedVersion, ServerGates, TestControlPlane, TestControlPlaneBuilder,
 };
 use kubectl_sts::cli::Cli;
 use kubectl_sts::output::Style;

@@ -21,7 +21,7 @@ use crate::custom;
 use crate::kinds::{Kind, Target, type_of};
 use crate::members::object_mut;
 use crate::object::Draft;
-use crate::settings::FeatureGates;
+use crate::settings::ServerGates;
 use crate::status::{ApiError, ApiResult, FieldError};
 
 pub use jobs::{is_labelled, label_like_pods, select_own_pods};
@@ -29,7 +29,7 @@ pub use others::{count_templates, is_default};
 pub use priority::FindClass;
 
 /// Sets the defaults of the kind. Values of a wrong type stay unchanged.
-pub fn set_defaults(kind: &Kind, gates: FeatureGates, draft: &mut Draft) {
+pub fn set_defaults(kind: &Kind, gates: ServerGates, draft: &mut Draft) {
     let value = &mut draft.value;
     if let Some(of) = type_of(kind) {
         holders::fill(of, value);
@@ -78,7 +78,7 @@ fn template_path(kind: &Kind) -> Option<&'static str> {
 }
 
 /// Drops the fields of disabled feature gates, unless the stored object already uses them.
-pub fn drop_disabled(kind: &Kind, gates: FeatureGates, new: &mut Draft, old: Option<&Draft>) {
+pub fn drop_disabled(kind: &Kind, gates: ServerGates, new: &mut Draft, old: Option<&Draft>) {
     let old = old.map(|old| &old.value);
     let new = &mut new.value;
     disabled::of_kind(kind, new, old);

@@ -35,7 +35,7 @@ impl FromStr for UnknownFields {
 ///
 /// Upstream: `features.kubeFeatures`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FeatureGates {
+pub struct ServerGates {
     /// `MaxUnavailableStatefulSet` (off in 1.36, on since 1.37) enables
     /// `spec.updateStrategy.rollingUpdate.maxUnavailable` of stateful sets. Without the gate the
     /// member is dropped, unless the stored set already has it.
@@ -116,7 +116,7 @@ pub enum FeatureGateError {
     Unrecognized(String),
 }
 
-impl FromStr for FeatureGates {
+impl FromStr for ServerGates {
     type Err = FeatureGateError;
 
     /// Parses a list such as `MaxUnavailableStatefulSet=true` on top of the defaults of 1.36.
@@ -125,7 +125,7 @@ impl FromStr for FeatureGates {
     }
 }
 
-impl FeatureGates {
+impl ServerGates {
     /// Returns a version's defaults.
     pub fn at(version: EmulatedVersion) -> Self {
         Self {
@@ -168,11 +168,11 @@ mod tests {
 
     #[test]
     fn gates_override_the_defaults_and_errors_name_the_entry() {
-        let on = FeatureGates {
+        let on = ServerGates {
             max_unavailable_stateful_set: true,
-            ..FeatureGates::default()
+            ..ServerGates::default()
         };
-        assert_eq!("".parse(), Ok(FeatureGates::default()));
+        assert_eq!("".parse(), Ok(ServerGates::default()));
         assert_eq!("MaxUnavailableStatefulSet=true,".parse(), Ok(on));
         for (text, message) in [
             ("A", "missing bool value for A"),
@@ -182,7 +182,7 @@ mod tests {
                 "invalid value of MaxUnavailableStatefulSet=on, use true or false",
             ),
         ] {
-            let err = text.parse::<FeatureGates>().unwrap_err();
+            let err = text.parse::<ServerGates>().unwrap_err();
             assert_eq!(err.to_string(), message);
         }
     }
@@ -191,12 +191,12 @@ mod tests {
     fn gates_follow_the_emulated_version() {
         let newer = EmulatedVersion::V1_37;
         let recreate = "StatefulSetRecreateStrategy=true";
-        let gates = FeatureGates::parse(recreate, newer).unwrap();
+        let gates = ServerGates::parse(recreate, newer).unwrap();
         assert!(gates.max_unavailable_stateful_set);
         assert_eq!(gates.stateful_set_recreate_strategy, Some(true));
-        let default = FeatureGates::at(newer).stateful_set_recreate_strategy;
+        let default = ServerGates::at(newer).stateful_set_recreate_strategy;
         assert_eq!(default, Some(false));
-        let err = recreate.parse::<FeatureGates>().unwrap_err().to_string();
+        let err = recreate.parse::<ServerGates>().unwrap_err().to_string();
         let message = "unrecognized feature gate: StatefulSetRecreateStrategy";
         assert_eq!(err, message);
     }

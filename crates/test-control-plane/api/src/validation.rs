@@ -32,7 +32,7 @@ use crate::custom::DEFINITIONS;
 pub use crate::go::names::path_segment;
 pub(crate) use crate::go::names::{dns_label, dns_subdomain, letter_label};
 use crate::kinds::{Kind, Subresource, Target, type_of};
-use crate::settings::FeatureGates;
+use crate::settings::ServerGates;
 pub(crate) use custom::is_known_format;
 use engine::{Context, Errors, Place, Pod};
 pub(crate) use pods::annotations;
@@ -108,7 +108,7 @@ pub(crate) fn cluster_ip_errors(service: &Value, old: Option<&Value>) -> Errors 
     let context = Context {
         old,
         of: find_type("Service"),
-        ..tables::context(FeatureGates::default())
+        ..tables::context(ServerGates::default())
     };
     let mut errors = Errors::new();
     services::cluster_ips(
@@ -120,7 +120,7 @@ pub(crate) fn cluster_ip_errors(service: &Value, old: Option<&Value>) -> Errors 
 
 /// Returns true if an `AppArmor` profile is valid.
 pub(crate) fn is_app_armor_profile(profile: &Value) -> bool {
-    let context = tables::context(FeatureGates::default());
+    let context = tables::context(ServerGates::default());
     let mut errors = Errors::new();
     Place::root(&context, profile, None, "").check("AppArmorProfile", &mut errors);
     errors.is_empty()

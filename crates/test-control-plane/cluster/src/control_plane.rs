@@ -33,7 +33,7 @@ use kube_test_control_plane_server::certificates::{
     CertificateError, ClientAuthorities, ServingCertificate,
 };
 use kube_test_control_plane_server::config::{
-    EmulatedVersion, FeatureGates, ServerConfig, UnknownFields,
+    EmulatedVersion, ServerGates, ServerConfig, UnknownFields,
 };
 use kube_test_control_plane_server::in_process::ServiceAs;
 use kube_test_control_plane_server::server::ApiServer;
@@ -300,7 +300,7 @@ impl TestControlPlaneBuilder {
     #[must_use]
     pub fn emulated_version(mut self, version: EmulatedVersion) -> Self {
         self.0.config.emulated_version = version;
-        self.0.config.feature_gates = FeatureGates::at(version);
+        self.0.config.feature_gates = ServerGates::at(version);
         self
     }
 
@@ -314,7 +314,7 @@ impl TestControlPlaneBuilder {
 
     /// Sets the feature gates.
     #[must_use]
-    pub fn feature_gates(mut self, gates: FeatureGates) -> Self {
+    pub fn feature_gates(mut self, gates: ServerGates) -> Self {
         self.0.config.feature_gates = gates;
         self
     }

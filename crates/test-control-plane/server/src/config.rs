@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::auth::{Authorization, Tokens};
 pub use kube_test_control_plane_api::settings::{
-    EmulatedVersion, EmulatedVersionError, FeatureGateError, FeatureGates, UnknownFields,
+    EmulatedVersion, EmulatedVersionError, FeatureGateError, ServerGates, UnknownFields,
     UnknownFieldsError,
 };
 
@@ -14,10 +14,10 @@ pub struct ServerConfig {
     /// Handling of fields that are missing in the schema of the emulated version.
     pub unknown_fields: UnknownFields,
     /// The version of the schema, shown by `/version`, `/metrics` and the nodes. Set
-    /// [`Self::feature_gates`] to this version's with [`FeatureGates::at`], too.
+    /// [`Self::feature_gates`] to this version's with [`ServerGates::at`], too.
     pub emulated_version: EmulatedVersion,
     /// Enabled features.
-    pub feature_gates: FeatureGates,
+    pub feature_gates: ServerGates,
     /// Validation of writes. Without validation the server stores objects that another
     /// server accepts; it still decodes them, sets defaults and runs admission.
     pub validates: bool,
@@ -43,7 +43,7 @@ impl Default for ServerConfig {
         Self {
             unknown_fields: UnknownFields::default(),
             emulated_version: EmulatedVersion::default(),
-            feature_gates: FeatureGates::default(),
+            feature_gates: ServerGates::default(),
             validates: true,
             log_window: 20_000,
             audit_limit: 10_000,

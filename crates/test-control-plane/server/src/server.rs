@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admission::AdmissionHooks;
 use crate::audit::AuditLog;
 use crate::auth::Identity;
-use crate::config::{EmulatedVersion, FeatureGates, ServerConfig, UnknownFields};
+use crate::config::{EmulatedVersion, ServerConfig, ServerGates, UnknownFields};
 use crate::containers::Kubelets;
 use crate::faults::Faults;
 use crate::pipeline::{self, json};
@@ -120,13 +120,13 @@ impl ApiServer {
     }
 
     /// Returns the feature gates.
-    pub fn feature_gates(&self) -> FeatureGates {
+    pub fn feature_gates(&self) -> ServerGates {
         self.0.reads.behaviour().gates
     }
 
     /// Changes the version and its gates, as in an upgrade or a rollback of the server. Stored
     /// objects stay unchanged; each loses the fields that the version lacks with its next write.
-    pub fn set_emulated_version(&self, version: EmulatedVersion, gates: FeatureGates) {
+    pub fn set_emulated_version(&self, version: EmulatedVersion, gates: ServerGates) {
         self.0.change_behaviour(|behaviour| {
             behaviour.version = version;
             behaviour.gates = gates;

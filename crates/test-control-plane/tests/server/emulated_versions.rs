@@ -2,7 +2,7 @@
 
 use http::Method;
 use kube_test_control_plane::actors::ActorsConfig;
-use kube_test_control_plane::{EmulatedVersion, FeatureGates, TestControlPlane};
+use kube_test_control_plane::{EmulatedVersion, ServerGates, TestControlPlane};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, Plane, exchange, get_as};
@@ -108,7 +108,7 @@ async fn version_can_change_at_run_time() {
     plane.create(SETS, &set()).await;
     let older = EmulatedVersion::V1_36;
     let server = plane.0.server();
-    server.set_emulated_version(older, FeatureGates::at(older));
+    server.set_emulated_version(older, ServerGates::at(older));
     let path = format!("{SETS}/web");
     let mut stored = plane.get(&path).await;
     assert!(pod_spec(&stored).get("evictionResponders").is_some());

@@ -1,7 +1,7 @@
 //! Shared behaviour of all updates: retries, types, protected deletion fields, generations.
 
 use http::Method;
-use kube_test_control_plane::{EmulatedVersion, FeatureGates, ServerConfig, TestControlPlane};
+use kube_test_control_plane::{EmulatedVersion, ServerConfig, ServerGates, TestControlPlane};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -259,9 +259,9 @@ async fn max_unavailable_needs_its_feature_gate() {
         ),
     ] {
         let config = ServerConfig {
-            feature_gates: FeatureGates {
+            feature_gates: ServerGates {
                 max_unavailable_stateful_set: gate,
-                ..FeatureGates::default()
+                ..ServerGates::default()
             },
             ..ServerConfig::default()
         };
@@ -302,9 +302,9 @@ async fn server_without_validation_stores_invalid_objects() {
 #[tokio::test]
 async fn older_version_rejects_stored_recreate_sets() {
     let config = ServerConfig {
-        feature_gates: FeatureGates {
+        feature_gates: ServerGates {
             stateful_set_recreate_strategy: Some(true),
-            ..FeatureGates::at(EmulatedVersion::V1_37)
+            ..ServerGates::at(EmulatedVersion::V1_37)
         },
         emulated_version: EmulatedVersion::V1_37,
         ..ServerConfig::default()
@@ -317,7 +317,7 @@ async fn older_version_rejects_stored_recreate_sets() {
     let path = format!("{SETS}/web");
     for (version, expected) in [(EmulatedVersion::V1_37, 200), (EmulatedVersion::V1_36, 422)] {
         let server = plane.0.server();
-        server.set_emulated_version(version, FeatureGates::at(version));
+        server.set_emulated_version(version, ServerGates::at(version));
         let change = json!({"spec": {"minReadySeconds": version.minor()}});
         let (code, answer) = patch(&plane, &path, &change).await;
         assert_eq!(code, expected, "{answer}");
@@ -332,9 +332,9 @@ async fn older_version_rejects_stored_recreate_sets() {
 async fn recreate_needs_its_gate() {
     for (gate, expected) in [(false, 422), (true, 200)] {
         let config = ServerConfig {
-            feature_gates: FeatureGates {
+            feature_gates: ServerGates {
                 stateful_set_recreate_strategy: Some(gate),
-                ..FeatureGates::default()
+                ..ServerGates::default()
             },
             ..ServerConfig::default()
         };

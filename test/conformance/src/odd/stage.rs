@@ -10,7 +10,7 @@ use http_body_util::{BodyExt as _, Full};
 use kube_apimachinery::json::RawObject;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::clock::TokioClock;
-use kube_test_control_plane::config::FeatureGates;
+use kube_test_control_plane::config::ServerGates;
 use serde_json::{Value, json};
 use statefulset_client::resource::PODS;
 use statefulset_client::rest::{RestClient, WatchEvent, WatchObject, WatchOptions};
@@ -61,9 +61,9 @@ impl Stage {
         let clock = TokioClock::starting_at(BEGIN.parse().context("a constant time")?);
         let plane = TestControlPlane::builder()
             .clock(Arc::new(clock.clone()))
-            .feature_gates(FeatureGates {
+            .feature_gates(ServerGates {
                 max_unavailable_stateful_set: true,
-                ..FeatureGates::default()
+                ..ServerGates::default()
             })
             .try_start()
             .await?;

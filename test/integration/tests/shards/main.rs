@@ -8,7 +8,7 @@ use std::time::Duration;
 use integration::manifests;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{KubeletConfig, PodBehaviour};
-use kube_test_control_plane::config::FeatureGates;
+use kube_test_control_plane::config::ServerGates;
 use serde_json::{Value, json};
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::resource::{PODS, Resource, STATEFUL_SETS};
@@ -49,9 +49,9 @@ struct World {
 impl World {
     /// Starts an API server with or without the gate, and creates sets with this number of pods.
     async fn start(sharded_list_and_watch: bool, replicas: u32) -> Self {
-        let gates = FeatureGates {
+        let gates = ServerGates {
             sharded_list_and_watch,
-            ..FeatureGates::default()
+            ..ServerGates::default()
         };
         let plane = TestControlPlane::builder()
             .feature_gates(gates)

@@ -9,7 +9,7 @@ use kube_test_control_plane::actors::PodBehaviour;
 use kube_test_control_plane::audit::AuditMark;
 use kube_test_control_plane::restart::Restart;
 use kube_test_control_plane::route::Verb;
-use kube_test_control_plane::{EmulatedVersion, FeatureGates as ServerGates};
+use kube_test_control_plane::{EmulatedVersion, ServerGates};
 use serde_json::{Value, json};
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_client::resource::{PODS, STATEFUL_SETS};

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::defaults;
 use crate::kinds::{Kind, Trait};
 use crate::object::{AsIs, Draft, Key, StoreAsIsError};
-use crate::settings::{EmulatedVersion, FeatureGates, UnknownFields};
+use crate::settings::{EmulatedVersion, ServerGates, UnknownFields};
 
 /// An object as a server reads it from its store: with today's defaults, but not validated.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl OlderObject {
     pub fn read(
         text: &[u8],
         version: EmulatedVersion,
-        gates: FeatureGates,
+        gates: ServerGates,
         unknown: UnknownFields,
     ) -> Result<Self, StoreAsIsError> {
         let object = AsIs::read(text)?;

@@ -115,15 +115,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::settings::FeatureGates;
+    use crate::settings::ServerGates;
     use crate::validation::tables;
 
     #[test]
     fn recreate_has_no_parameters() {
         let strategy = json!({"type": "Recreate", "rollingUpdate": {"partition": 0}});
-        let gates = FeatureGates {
+        let gates = ServerGates {
             stateful_set_recreate_strategy: Some(true),
-            ..FeatureGates::default()
+            ..ServerGates::default()
         };
         let context = tables::context(gates);
         let mut errors = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::kinds::{Kind, Target};
 use crate::object::Draft;
-use crate::settings::FeatureGates;
+use crate::settings::ServerGates;
 use crate::status::FieldError;
 
 /// The write to validate.
@@ -19,7 +19,7 @@ pub struct Subject<'a> {
     /// The target: the object or a subresource.
     pub target: Target,
     /// The server's feature gates.
-    pub gates: FeatureGates,
+    pub gates: ServerGates,
 }
 
 /// Errors and warnings of a write.

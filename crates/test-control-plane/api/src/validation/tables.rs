@@ -13,7 +13,7 @@ use super::{
 };
 use serde_json::Value;
 
-use crate::settings::FeatureGates;
+use crate::settings::ServerGates;
 
 /// The rules of all types.
 const SOURCES: [&str; 13] = [
@@ -236,7 +236,7 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
 });
 
 /// Returns the surroundings of an object that is no pod and not stored.
-pub(super) fn context(gates: FeatureGates) -> Context<'static> {
+pub(super) fn context(gates: ServerGates) -> Context<'static> {
     Context {
         gates,
         rules: &*RULES,
@@ -248,7 +248,7 @@ pub(super) fn context(gates: FeatureGates) -> Context<'static> {
 
 /// Returns the errors in the metadata of an object inside another one, at `path`.
 pub(super) fn embedded_metadata(object: &Value, path: &str) -> Errors {
-    let context = context(FeatureGates::default());
+    let context = context(ServerGates::default());
     let mut errors = Errors::new();
     let place = Place::root(&context, object, None, path);
     place.member("metadata").check("ObjectMeta", &mut errors);

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::engine::{Context, Errors, Hook, Place};
 use super::tables;
-use crate::settings::FeatureGates;
+use crate::settings::ServerGates;
 
 fn found(hook: Hook, value: &Value) -> Errors {
-    let context = tables::context(FeatureGates::default());
+    let context = tables::context(ServerGates::default());
     let mut errors = Errors::new();
     hook(&Place::root(&context, value, None, "x"), &mut errors);
     errors
@@ -33,7 +33,7 @@ pub(super) fn fields(hook: Hook, value: &Value) -> Vec<String> {
 pub(super) fn updated(hook: Hook, old: &Value, new: &Value, member: &str) -> Vec<String> {
     let context = Context {
         old: Some(old),
-        ..tables::context(FeatureGates::default())
+        ..tables::context(ServerGates::default())
     };
     let root = Place::root(&context, new, Some(old), "");
     let mut errors = Errors::new();

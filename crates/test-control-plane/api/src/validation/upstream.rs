@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use super::engine::Place;
 use super::stateful_set::stateful_set_strategy;
 use super::tables;
-use crate::settings::{EmulatedVersion, FeatureGates};
+use crate::settings::{EmulatedVersion, ServerGates};
 
 /// Returns the paths of the errors about a strategy type that replaces another.
 fn errors(old: Option<&str>, new: &str, gate: bool) -> Vec<String> {
     let set = |kind: &str| json!({"spec": {"updateStrategy": {"type": kind}}});
     let (old, new): (Option<Value>, Value) = (old.map(set), set(new));
-    let gates = FeatureGates {
+    let gates = ServerGates {
         stateful_set_recreate_strategy: Some(gate),
-        ..FeatureGates::at(EmulatedVersion::V1_37)
+        ..ServerGates::at(EmulatedVersion::V1_37)
     };
     let mut errors = Vec::new();
     let context = tables::context(gates);

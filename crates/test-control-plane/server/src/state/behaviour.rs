@@ -2,14 +2,14 @@
 
 use kube_test_control_plane_api::managed_fields::Strictness;
 
-use crate::config::{EmulatedVersion, FeatureGates, ServerConfig, UnknownFields};
+use crate::config::{EmulatedVersion, ServerConfig, ServerGates, UnknownFields};
 
 /// The server's version and its handling of unknown fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behaviour {
     pub(crate) unknown_fields: UnknownFields,
     pub(crate) version: EmulatedVersion,
-    pub(crate) gates: FeatureGates,
+    pub(crate) gates: ServerGates,
 }
 
 impl Behaviour {

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 use kube_test_control_plane::audit::AuditLevel;
-use kube_test_control_plane::{FeatureGates, ServerConfig, TestControlPlane};
+use kube_test_control_plane::{ServerConfig, ServerGates, TestControlPlane};
 use rand::TryRng;
 use rand::rngs::SysRng;
 use tokio::signal::unix::{SignalKind, signal};
@@ -45,7 +45,7 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
         log_window: args.log_window,
         unknown_fields: args.unknown_fields,
         emulated_version: args.emulated_version,
-        feature_gates: FeatureGates::parse(&args.feature_gates, args.emulated_version)
+        feature_gates: ServerGates::parse(&args.feature_gates, args.emulated_version)
             .context("cannot use --feature-gates")?,
         ..ServerConfig::default()
     };

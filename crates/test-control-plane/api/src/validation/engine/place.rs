@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::print::{self, Typed};
 use crate::members;
-use crate::settings::FeatureGates;
+use crate::settings::ServerGates;
 use crate::status::FieldError;
 
 const NULL: Value = Value::Null;
@@ -29,7 +29,7 @@ pub(in crate::validation) trait Blocks: std::fmt::Debug + Sync {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::validation) struct Context<'a> {
     /// The server's feature gates.
-    pub gates: FeatureGates,
+    pub gates: ServerGates,
     /// The rules.
     pub rules: &'a dyn Blocks,
     /// The stored object; `None` on create.

@@ -3,7 +3,7 @@
 use kube_apimachinery::defaults;
 use serde_json::{Value, json};
 
-use crate::settings::FeatureGates;
+use crate::settings::ServerGates;
 use crate::status::FieldError;
 use crate::validation::engine::{Context, Place, Pod};
 use crate::validation::tables;
@@ -25,7 +25,7 @@ fn wrong(container: &Value, spec: &Value) -> Vec<String> {
             claims: &["claimed"],
             is_named: false,
         }),
-        ..tables::context(FeatureGates::default())
+        ..tables::context(ServerGates::default())
     };
     let mut errors = Vec::new();
     let place = Place::root(&context, &pod["spec"], None, "spec");
