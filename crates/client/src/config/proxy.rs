@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use http::Uri;
 use http::uri::Scheme;
+use ipnet::IpNet;
 
 /// Default ports of https servers and SOCKS proxies.
 const HTTPS_PORT: u16 = 443;
@@ -119,24 +120,12 @@ impl Target {
     /// Returns true if the entry is a network that contains this server's address, such as
     /// `10.96.0.0/12`.
     fn is_in_network(&self, entry: &str) -> bool {
-        let Some((base, bits)) = entry.split_once('/') else {
-            return false;
-        };
-        let (Ok(base), Ok(bits)) = (base.parse(), bits.parse::<u32>()) else {
-            return false;
-        };
-        // In Rust, a shift by all bits is an error instead of 0.
-        match (base, self.address) {
-            (IpAddr::V4(base), Some(IpAddr::V4(address))) if bits <= 32 => {
-                let differs = base.to_bits() ^ address.to_bits();
-                differs.checked_shr(32 - bits).unwrap_or(0) == 0
-            }
-            (IpAddr::V6(base), Some(IpAddr::V6(address))) if bits <= 128 => {
-                let differs = base.to_bits() ^ address.to_bits();
-                differs.checked_shr(128 - bits).unwrap_or(0) == 0
-            }
-            _ => false,
-        }
+        let network = entry.split_once('/').and_then(|(base, bits)| {
+            let network = IpNet::new(base.parse().ok()?, bits.parse().ok()?);
+            network.ok()
+        });
+        let pair = network.zip(self.address);
+        pair.is_some_and(|(network, address)| network.contains(&address))
     }
 }
 

@@ -3,22 +3,20 @@
 //! Upstream: `IP` and `CIDR` of `k8s.io/apiserver/pkg/cel/library`
 
 use std::any::Any;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use cel::common::types::{CelBool, CelInt, CelString, Type};
 use cel::common::value::{StaticVal, Val};
 use cel::{DeclarationError, Env, ExecutionError, add_member_overload, add_overload};
+use ipnet::IpNet;
 
 /// An address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Address(IpAddr);
 
-/// A network: an address and the length of its prefix in bits.
+/// A network: an address, which may have bits behind the prefix, and the length of its prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Network {
-    address: IpAddr,
-    length: u32,
-}
+struct Network(IpNet);
 
 opaque!(Address, ADDRESS, "net.IP");
 opaque!(Network, NETWORK, "net.CIDR");
@@ -29,35 +27,8 @@ impl Network {
         let address = read_address(address)?;
         let is_number = length.bytes().all(|digit| digit.is_ascii_digit());
         let is_plain = length == "0" || !length.starts_with('0');
-        let length: u32 = length.parse().ok().filter(|_| is_number && is_plain)?;
-        (length <= bits(address)).then_some(Self { address, length })
-    }
-
-    /// Returns the network with the bits behind the prefix cleared.
-    fn clear(self) -> Self {
-        let address = match self.address {
-            IpAddr::V4(address) => {
-                let mask = u32::MAX.checked_shl(32 - self.length).unwrap_or(0);
-                IpAddr::V4(Ipv4Addr::from(u32::from(address) & mask))
-            }
-            IpAddr::V6(address) => {
-                let mask = u128::MAX.checked_shl(128 - self.length).unwrap_or(0);
-                IpAddr::V6(Ipv6Addr::from(u128::from(address) & mask))
-            }
-        };
-        Self { address, ..self }
-    }
-
-    fn contains(self, address: IpAddr) -> bool {
-        let other = Self { address, ..self };
-        bits(address) == bits(self.address) && other.clear() == self.clear()
-    }
-}
-
-fn bits(address: IpAddr) -> u32 {
-    match address {
-        IpAddr::V4(_) => 32,
-        IpAddr::V6(_) => 128,
+        let length = length.parse().ok().filter(|_| is_number && is_plain)?;
+        IpNet::new(address, length).ok().map(Self)
     }
 }
 
@@ -141,7 +112,7 @@ fn is_cidr(text: &CelString<'_>) -> CelBool {
 }
 
 fn show_network<'v>(network: &Network) -> CelString<'v> {
-    CelString::from(format!("{}/{}", network.address, network.length))
+    CelString::from(network.0.to_string())
 }
 
 fn family(address: &Address) -> CelInt {
@@ -187,7 +158,7 @@ fn is_global_unicast(address: &Address) -> CelBool {
 }
 
 fn contains_address(network: &Network, address: &Address) -> CelBool {
-    network.contains(address.0).into()
+    network.0.contains(&address.0).into()
 }
 
 fn contains_ip(network: &Network, text: &CelString<'_>) -> Result<CelBool, ExecutionError> {
@@ -195,7 +166,7 @@ fn contains_ip(network: &Network, text: &CelString<'_>) -> Result<CelBool, Execu
 }
 
 fn contains_network(network: &Network, other: &Network) -> CelBool {
-    (network.length <= other.length && network.contains(other.address)).into()
+    network.0.contains(&other.0).into()
 }
 
 fn contains_cidr(network: &Network, text: &CelString<'_>) -> Result<CelBool, ExecutionError> {
@@ -203,13 +174,13 @@ fn contains_cidr(network: &Network, text: &CelString<'_>) -> Result<CelBool, Exe
 }
 
 fn address_of(network: &Network) -> Address {
-    Address(network.address)
+    Address(network.0.addr())
 }
 
 fn masked(network: &Network) -> Network {
-    network.clear()
+    Network(network.0.trunc())
 }
 
 fn prefix_length(network: &Network) -> CelInt {
-    CelInt::from(i64::from(network.length))
+    CelInt::from(i64::from(network.0.prefix_len()))
 }
