@@ -1,6 +1,6 @@
 //! The objects that concern some sets, read from the API server.
 //!
-//! [`read`] lists them by namespace into compressed groups; a [`Snapshot`] holds those of one set.
+//! [`read`] lists them by namespace into groups; a [`Snapshot`] holds those of one set.
 
 mod events;
 mod evidence;

@@ -1,9 +1,8 @@
-//! Objects by the set that they concern, compressed.
+//! Objects by the set that they concern.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-
-use lz4_flex::block::{compress_prepend_size_with_dict, decompress_size_prepended_with_dict};
+use std::sync::Arc;
 
 use super::names::{claim_prefixes, split};
 use super::stored::Stored;
@@ -148,7 +147,7 @@ pub(super) struct Grouped {
     uid: String,
     needs_nodes: bool,
     volume: Option<String>,
-    text: Box<str>,
+    text: Arc<str>,
 }
 
 impl Grouped {
@@ -166,16 +165,10 @@ impl Grouped {
 /// The objects of one kind, by the uids of the sets that they concern.
 #[derive(Default)]
 pub(super) struct Groups {
-    by_set: BTreeMap<String, Group>,
+    by_set: BTreeMap<String, Vec<Arc<str>>>,
     uids: BTreeSet<String>,
     need_nodes: bool,
     volumes: BTreeSet<String>,
-}
-
-/// The objects of one kind and set. They are much alike, so each is compressed against the first.
-struct Group {
-    first: Box<str>,
-    others: Vec<Box<[u8]>>,
 }
 
 impl Groups {
@@ -200,22 +193,8 @@ impl Groups {
     }
 
     /// The objects that concern a set, as the server sent them.
-    pub(super) fn texts(&self, set: &str) -> impl Iterator<Item = Box<str>> {
-        let group = self.by_set.get(set);
-        let first = group.map(|group| group.first.clone());
-        let others = group.into_iter().flat_map(Group::others);
-        first.into_iter().chain(others)
-    }
-
-    fn add(&mut self, set: String, text: &str) {
-        if let Some(group) = self.by_set.get_mut(&set) {
-            return group.add(text);
-        }
-        let group = Group {
-            first: text.into(),
-            others: Vec::new(),
-        };
-        self.by_set.insert(set, group);
+    pub(super) fn texts(&self, set: &str) -> impl Iterator<Item = &Arc<str>> {
+        self.by_set.get(set).into_iter().flatten()
     }
 }
 
@@ -223,27 +202,13 @@ impl Extend<Grouped> for Groups {
     fn extend<I: IntoIterator<Item = Grouped>>(&mut self, objects: I) {
         for object in objects {
             for set in object.sets {
-                self.add(set, &object.text);
+                let texts = self.by_set.entry(set).or_default();
+                texts.push(Arc::clone(&object.text));
             }
             self.uids.insert(object.uid);
             self.need_nodes |= object.needs_nodes;
             self.volumes.extend(object.volume);
         }
-    }
-}
-
-impl Group {
-    fn add(&mut self, text: &str) {
-        let packed = compress_prepend_size_with_dict(text.as_bytes(), self.first.as_bytes());
-        self.others.push(packed.into());
-    }
-
-    fn others(&self) -> impl Iterator<Item = Box<str>> {
-        self.others.iter().filter_map(|packed| {
-            let text = decompress_size_prepended_with_dict(packed, self.first.as_bytes());
-            let text = String::from_utf8(text.ok()?).ok()?;
-            Some(text.into_boxed_str())
-        })
     }
 }
 
@@ -262,14 +227,7 @@ mod tests {
             volume: None,
             text: text.as_str().into(),
         }));
-        let read: Vec<Box<str>> = groups.texts("uid").collect();
-        assert_eq!(
-            read,
-            texts
-                .iter()
-                .map(|it| it.as_str().into())
-                .collect::<Vec<Box<str>>>()
-        );
+        assert!(groups.texts("uid").map(|text| &**text).eq(&texts));
         assert_eq!(groups.texts("other").count(), 0);
         assert_eq!(groups.len(), 3);
     }

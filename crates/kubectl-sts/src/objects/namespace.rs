@@ -13,8 +13,7 @@ use super::snapshot::Snapshot;
 use super::stored::Stored;
 use crate::model::{Claim, Pod, Set};
 
-/// The objects of a namespace that concern some sets. They are compressed: the objects of
-/// one set are decoded at a time.
+/// The objects of a namespace that concern some sets. The objects of one set are decoded at a time.
 pub(crate) struct Namespace {
     pub(super) name: String,
     pub(super) now: Timestamp,

@@ -1,5 +1,7 @@
 //! Objects in both forms.
 
+use std::sync::Arc;
+
 use serde::de::DeserializeOwned;
 
 use crate::server::decode;
@@ -7,7 +9,7 @@ use crate::server::decode;
 /// An object as decoded and as the server sent it.
 pub(crate) struct Stored<T> {
     pub(crate) object: T,
-    pub(crate) text: Box<str>,
+    pub(crate) text: Arc<str>,
 }
 
 impl<T> Stored<T> {
@@ -20,8 +22,9 @@ impl<T> Stored<T> {
 
 impl<T: DeserializeOwned> Stored<T> {
     /// Decodes a text; `None` if it can't be decoded.
-    pub(super) fn decoded(text: Box<str>) -> Option<Self> {
-        let object = decode(&text).ok()?;
+    pub(super) fn decoded(text: &Arc<str>) -> Option<Self> {
+        let object = decode(text).ok()?;
+        let text = Arc::clone(text);
         Some(Self { object, text })
     }
 }
