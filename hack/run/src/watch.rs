@@ -9,7 +9,7 @@ use kube::{
 };
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::world::{Change, Key, Seen, claim, pod, set, warning};
+use crate::world::{Change, Key, ObjectChange, claim, pod, set, warning};
 
 /// Maximum queued changes; watches pause beyond that.
 const CHANGES_MAX: usize = 1024;
@@ -52,7 +52,7 @@ pub(crate) fn start(client: &Client, tasks: &mut JoinSet<()>) -> mpsc::Receiver<
 async fn follow<T>(
     api: Api<DynamicObject>,
     cut: fn(&DynamicObject) -> Option<(Key, T)>,
-    change: fn(Seen<T>) -> Change,
+    change: fn(ObjectChange<T>) -> Change,
     sender: mpsc::Sender<Change>,
 ) {
     while !sender.is_closed() {
@@ -66,21 +66,21 @@ async fn follow<T>(
 async fn once<T>(
     api: &Api<DynamicObject>,
     cut: fn(&DynamicObject) -> Option<(Key, T)>,
-    change: fn(Seen<T>) -> Change,
+    change: fn(ObjectChange<T>) -> Change,
     sender: &mpsc::Sender<Change>,
 ) -> anyhow::Result<()> {
     let list = api.list(&ListParams::default()).await?;
     let version = list.metadata.resource_version.clone().unwrap_or_default();
     let all: BTreeMap<Key, T> = list.items.iter().filter_map(cut).collect();
-    sender.send(change(Seen::All(all))).await?;
+    sender.send(change(ObjectChange::All(all))).await?;
     let events = api.watch(&WatchParams::default(), &version).await?;
     let mut events = std::pin::pin!(events);
     while let Some(event) = events.try_next().await? {
         let seen = match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
-                cut(&object).map(|(key, object)| Seen::One(key, object))
+                cut(&object).map(|(key, object)| ObjectChange::One(key, object))
             }
-            WatchEvent::Deleted(object) => cut(&object).map(|(key, _)| Seen::Gone(key)),
+            WatchEvent::Deleted(object) => cut(&object).map(|(key, _)| ObjectChange::Gone(key)),
             WatchEvent::Bookmark(_) => None,
             WatchEvent::Error(_) => return Ok(()),
         };

@@ -208,18 +208,18 @@ fn items(value: &Value) -> &[Value] {
 #[derive(Debug)]
 pub(crate) enum Change {
     /// Sets.
-    Sets(Seen<Set>),
+    Sets(ObjectChange<Set>),
     /// Pods.
-    Pods(Seen<Member>),
+    Pods(ObjectChange<Member>),
     /// Phases of claims.
-    Claims(Seen<String>),
+    Claims(ObjectChange<String>),
     /// Warnings, by object.
-    Warnings(Seen<String>),
+    Warnings(ObjectChange<String>),
 }
 
 /// A change of objects of one kind.
 #[derive(Debug)]
-pub(crate) enum Seen<T> {
+pub(crate) enum ObjectChange<T> {
     /// The complete list.
     All(BTreeMap<Key, T>),
     /// An added or changed object.
@@ -228,7 +228,7 @@ pub(crate) enum Seen<T> {
     Gone(Key),
 }
 
-impl<T> Seen<T> {
+impl<T> ObjectChange<T> {
     fn apply(self, objects: &mut BTreeMap<Key, T>) {
         match self {
             Self::All(all) => *objects = all,
@@ -322,10 +322,13 @@ mod tests {
     fn relist_removes_missing_objects() {
         let mut world = Observed::default();
         let key = Key::new("n", "c");
-        world.apply(Change::Claims(Seen::One(key.clone(), "Bound".to_owned())));
+        world.apply(Change::Claims(ObjectChange::One(
+            key.clone(),
+            "Bound".to_owned(),
+        )));
         assert_eq!(world.claims.len(), 1);
-        world.apply(Change::Claims(Seen::All(BTreeMap::new())));
+        world.apply(Change::Claims(ObjectChange::All(BTreeMap::new())));
         assert!(world.claims.is_empty());
-        world.apply(Change::Claims(Seen::Gone(key)));
+        world.apply(Change::Claims(ObjectChange::Gone(key)));
     }
 }

@@ -60,7 +60,7 @@ pub(crate) struct Ca(CertifiedIssuer<'static, KeyPair>);
 
 /// Certificate attributes that matter to the tests.
 #[derive(Default)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct CertificateAttributes<'a> {
     pub(crate) name: &'a str,
     pub(crate) group: &'a str,
     pub(crate) for_servers: bool,
@@ -91,7 +91,7 @@ impl Ca {
 
     pub(crate) fn sign(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &CertificateAttributes<'_>,
     ) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
         let mut params = CertificateParams::default();
         params.distinguished_name = rcgen::DistinguishedName::new();
@@ -118,10 +118,10 @@ impl Ca {
 
     /// A client certificate without its key.
     pub(crate) fn client(&self, name: &str, group: &str) -> CertificateDer<'static> {
-        let wanted = Wanted {
+        let wanted = CertificateAttributes {
             name,
             group,
-            ..Wanted::default()
+            ..CertificateAttributes::default()
         };
         self.sign(&wanted).0
     }

@@ -18,7 +18,7 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use super::events::Events;
 use super::journal::{Difference, Journal};
 use super::observable_write::{ObservableWrite, Verb};
-use super::open_comparisons::{GRACE, Open, OpenComparisons, Seen};
+use super::open_comparisons::{GRACE, Open, OpenComparisons, UnexplainedWrite};
 use super::snapshot;
 use super::watch::ComparisonsBySet;
 use crate::dry::{DrySync, dry_sync, texts};
@@ -160,8 +160,8 @@ impl Comparator {
     }
 
     /// Decides on the cached objects without these writes.
-    async fn decide(&self, set: &Arc<StatefulSet>, undone: &[Seen]) -> Decision {
-        let is_pod = |seen: &&Seen| seen.write.resource == TrackedResource::Pods;
+    async fn decide(&self, set: &Arc<StatefulSet>, undone: &[UnexplainedWrite]) -> Decision {
+        let is_pod = |seen: &&UnexplainedWrite| seen.write.resource == TrackedResource::Pods;
         let gone = undone.iter().filter(is_pod).map(|seen| &*seen.write.name);
         let objects = snapshot::copy(&self.caches, set, gone);
         for seen in undone.iter().rev() {

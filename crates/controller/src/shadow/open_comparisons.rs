@@ -33,7 +33,7 @@ const UNEXPLAINED_MAX: usize = 2000;
 
 /// A write seen in a watch and not explained yet.
 #[derive(Clone)]
-pub(super) struct Seen {
+pub(super) struct UnexplainedWrite {
     /// Number of the write, unique within the set.
     pub(super) number: u64,
     pub(super) write: ObservableWrite,
@@ -54,13 +54,13 @@ struct Decided {
     /// True if its missing write was reported.
     is_reported: bool,
     /// The write to the pod of a claim, which comes after the claim's own.
-    pod_write: Option<Seen>,
+    pod_write: Option<UnexplainedWrite>,
 }
 
 /// The open comparisons of one set.
 #[derive(Default)]
 pub(super) struct OpenComparisons {
-    seen: Vec<Seen>,
+    seen: Vec<UnexplainedWrite>,
     decided: BTreeMap<ObservableWrite, Decided>,
     /// Writes to claims that seem to be left out before the write to their pod.
     skipped: Vec<Open>,
@@ -72,9 +72,9 @@ pub(super) struct OpenComparisons {
 /// The open comparisons of a set that only its events can settle.
 pub(super) enum Open {
     /// A write without a decision, and the time of an explained one of the same kind before it.
-    Unexplained(Seen, Option<Timestamp>),
+    Unexplained(UnexplainedWrite, Option<Timestamp>),
     /// A decision about a claim, with its beginning, and the later write to the claim's pod.
-    Skipped(ObservableWrite, Timestamp, Seen),
+    Skipped(ObservableWrite, Timestamp, UnexplainedWrite),
     /// A decision without a write, with its beginning.
     Missing(ObservableWrite, Timestamp),
 }
@@ -90,7 +90,7 @@ impl OpenComparisons {
     ) {
         let number = self.next_number;
         self.next_number += 1;
-        self.seen.push(Seen {
+        self.seen.push(UnexplainedWrite {
             number,
             write,
             before,
@@ -100,7 +100,7 @@ impl OpenComparisons {
     }
 
     /// The unexplained writes, oldest first.
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(super) fn seen(&self) -> Vec<UnexplainedWrite> {
         self.seen.clone()
     }
 
@@ -248,7 +248,7 @@ impl OpenComparisons {
 }
 
 /// Marks the decisions on the claims of a written pod.
-fn record_pod_write(decided: &mut BTreeMap<ObservableWrite, Decided>, pod: &Seen) {
+fn record_pod_write(decided: &mut BTreeMap<ObservableWrite, Decided>, pod: &UnexplainedWrite) {
     if pod.write.resource != TrackedResource::Pods {
         return;
     }

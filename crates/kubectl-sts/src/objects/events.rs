@@ -9,7 +9,7 @@ use crate::model::Event;
 const MESSAGES_MAX: usize = 20;
 
 /// An event, by its relation to the sets.
-pub(super) enum Related {
+pub(super) enum RelatedEvent {
     /// A warning about an existing object, or a notice that explains something.
     Existing(Event),
     /// Another notice about the object with this uid.
@@ -33,19 +33,19 @@ pub(super) struct Events {
 
 impl Events {
     /// Groups the events.
-    pub(super) fn new(related: Vec<Related>) -> Self {
+    pub(super) fn new(related: Vec<RelatedEvent>) -> Self {
         let mut events = Self::default();
         for related in related {
             let (map, key, event) = match related {
-                Related::Noticed(uid) => {
+                RelatedEvent::Noticed(uid) => {
                     events.seen.insert(uid);
                     continue;
                 }
-                Related::Earlier(event) => {
+                RelatedEvent::Earlier(event) => {
                     let name = event.involved_object.name.clone();
                     (&mut events.earlier, name, event)
                 }
-                Related::Existing(event) => {
+                RelatedEvent::Existing(event) => {
                     let map = if event.is_warning() {
                         &mut events.warnings
                     } else {

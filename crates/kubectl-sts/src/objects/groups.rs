@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::names::{claim_prefixes, split};
-use super::stored::Stored;
+use super::stored::StoredObject;
 use crate::model::{Claim, Metadata, Pod, Revision, Set};
 
 /// Sets by the uids and names that relate other objects to them.
@@ -20,7 +20,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn of(sets: &[Stored<Set>]) -> Self {
+    pub(super) fn of(sets: &[StoredObject<Set>]) -> Self {
         let (mut names, mut claims) = (BTreeMap::new(), BTreeMap::new());
         let mut mounted: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for set in sets {
@@ -142,7 +142,7 @@ impl Member for Revision {
 }
 
 /// An object and the uids of the sets that it concerns.
-pub(super) struct Grouped {
+pub(super) struct GroupedObject {
     sets: Vec<String>,
     uid: String,
     needs_nodes: bool,
@@ -150,7 +150,7 @@ pub(super) struct Grouped {
     text: Arc<str>,
 }
 
-impl Grouped {
+impl GroupedObject {
     pub(super) fn new(object: &impl Member, sets: Vec<String>, text: &str) -> Self {
         Self {
             sets,
@@ -198,8 +198,8 @@ impl Groups {
     }
 }
 
-impl Extend<Grouped> for Groups {
-    fn extend<I: IntoIterator<Item = Grouped>>(&mut self, objects: I) {
+impl Extend<GroupedObject> for Groups {
+    fn extend<I: IntoIterator<Item = GroupedObject>>(&mut self, objects: I) {
         for object in objects {
             for set in object.sets {
                 let texts = self.by_set.entry(set).or_default();
@@ -220,7 +220,7 @@ mod tests {
     fn groups_return_their_texts() {
         let mut groups = Groups::default();
         let texts: Vec<String> = (0..3).map(|i| format!("pod {i} of many")).collect();
-        groups.extend(texts.iter().map(|text| Grouped {
+        groups.extend(texts.iter().map(|text| GroupedObject {
             sets: vec!["uid".to_owned()],
             uid: text.clone(),
             needs_nodes: false,

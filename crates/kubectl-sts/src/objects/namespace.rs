@@ -10,7 +10,7 @@ use statefulset_client::feature_gates::FeatureGates;
 use super::evidence::Evidence;
 use super::groups::Groups;
 use super::snapshot::Snapshot;
-use super::stored::Stored;
+use super::stored::StoredObject;
 use crate::model::{Claim, Pod, Set};
 
 /// The objects of a namespace that concern some sets. The objects of one set are decoded at a time.
@@ -18,7 +18,7 @@ pub(crate) struct Namespace {
     pub(super) name: String,
     pub(super) now: Timestamp,
     pub(super) gates: FeatureGates,
-    pub(super) sets: Vec<Stored<Set>>,
+    pub(super) sets: Vec<StoredObject<Set>>,
     pub(super) pods: Groups,
     pub(super) claims: Groups,
     pub(super) revisions: Groups,
@@ -63,14 +63,14 @@ impl Namespace {
         self.snapshot(None)
     }
 
-    fn snapshot(&self, set: Option<Stored<Set>>) -> Snapshot {
+    fn snapshot(&self, set: Option<StoredObject<Set>>) -> Snapshot {
         let uid = set.as_ref().map_or("", |set| &set.object.metadata.uid);
         let pods = objects(&self.pods, uid, |pod: &Pod| &pod.metadata.name);
         let claims = objects(&self.claims, uid, |claim: &Claim| &claim.metadata.name);
         let revisions = self
             .revisions
             .texts(uid)
-            .filter_map(Stored::decoded)
+            .filter_map(StoredObject::decoded)
             .collect();
         Snapshot {
             namespace: self.name.clone(),
@@ -90,10 +90,10 @@ fn objects<T: DeserializeOwned>(
     groups: &Groups,
     set: &str,
     name: impl Fn(&T) -> &String,
-) -> BTreeMap<String, Stored<T>> {
+) -> BTreeMap<String, StoredObject<T>> {
     // Every text has been decoded before.
-    let objects = groups.texts(set).filter_map(Stored::decoded);
+    let objects = groups.texts(set).filter_map(StoredObject::decoded);
     objects
-        .map(|stored: Stored<T>| (name(&stored.object).clone(), stored))
+        .map(|stored: StoredObject<T>| (name(&stored.object).clone(), stored))
         .collect()
 }

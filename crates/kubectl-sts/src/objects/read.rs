@@ -8,12 +8,12 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::events::{Events, Related};
+use super::events::{Events, RelatedEvent};
 use super::evidence::Evidence;
-use super::groups::{Grouped, Groups, Index, Member};
+use super::groups::{GroupedObject, Groups, Index, Member};
 use super::names::{claim_prefixes, split};
 use super::namespace::Namespace;
-use super::stored::Stored;
+use super::stored::StoredObject;
 use crate::model::{Claim, Event, Revision, Set, Volume};
 use crate::server::{
     BUDGETS, CLAIMS, EVENTS, NODES, PODS, REVISIONS, Resource, STATEFUL_SETS, Server, Unreadable,
@@ -26,7 +26,7 @@ pub(crate) async fn unsettled(
     server: &Server,
     namespace: Option<&str>,
     unread: &mut Vec<String>,
-) -> anyhow::Result<Vec<Stored<Set>>> {
+) -> anyhow::Result<Vec<StoredObject<Set>>> {
     let deleted = |text: &str| {
         let claim: Claim = decode(text)?;
         let metadata = claim.metadata;
@@ -56,7 +56,7 @@ pub(crate) async fn unsettled(
             mounted.any(|name| deleted.contains(&(namespace.clone(), name.to_owned())));
         drop(mounted);
         let is_wanted = !set.is_settled() || has_deleted_claim || mounts_deleted_claim;
-        Ok(is_wanted.then(|| Stored::new(set, text)))
+        Ok(is_wanted.then(|| StoredObject::new(set, text)))
     };
     server.list(&STATEFUL_SETS, namespace, keep).await
 }
@@ -66,35 +66,35 @@ pub(crate) async fn sets(
     server: &Server,
     namespace: &str,
     names: &[String],
-) -> anyhow::Result<Vec<Stored<Set>>> {
+) -> anyhow::Result<Vec<StoredObject<Set>>> {
     let mut sets = Vec::new();
     for name in names {
         let text = server.get_text(&STATEFUL_SETS, namespace, name).await?;
         let action = || format!("decode StatefulSet {namespace}/{name}");
         let set = serde_json::from_str(&text).with_context(action)?;
-        sets.push(Stored::new(set, &text));
+        sets.push(StoredObject::new(set, &text));
     }
     Ok(sets)
 }
 
 /// A set that doesn't exist yet, by its manifest.
-pub(crate) fn planned(manifest: &Value, namespace: &str) -> anyhow::Result<Stored<Set>> {
+pub(crate) fn planned(manifest: &Value, namespace: &str) -> anyhow::Result<StoredObject<Set>> {
     let text = manifest.to_string();
     let mut set: Set = serde_json::from_str(&text).context("decode the manifest")?;
     namespace.clone_into(&mut set.metadata.namespace);
     set.metadata.uid.clear();
-    Ok(Stored::new(set, &text))
+    Ok(StoredObject::new(set, &text))
 }
 
 /// Reads the sets of all namespaces.
-pub(crate) async fn all(server: &Server) -> anyhow::Result<Vec<Stored<Set>>> {
-    let keep = |text: &str| Ok(Some(Stored::new(decode(text)?, text)));
+pub(crate) async fn all(server: &Server) -> anyhow::Result<Vec<StoredObject<Set>>> {
+    let keep = |text: &str| Ok(Some(StoredObject::new(decode(text)?, text)));
     server.list(&STATEFUL_SETS, None, keep).await
 }
 
 /// The sets of each namespace.
-pub(crate) fn by_namespace(sets: Vec<Stored<Set>>) -> Vec<Vec<Stored<Set>>> {
-    let mut groups: BTreeMap<String, Vec<Stored<Set>>> = BTreeMap::new();
+pub(crate) fn by_namespace(sets: Vec<StoredObject<Set>>) -> Vec<Vec<StoredObject<Set>>> {
+    let mut groups: BTreeMap<String, Vec<StoredObject<Set>>> = BTreeMap::new();
     for set in sets {
         let namespace = set.object.metadata.namespace.clone();
         groups.entry(namespace).or_default().push(set);
@@ -106,7 +106,7 @@ pub(crate) fn by_namespace(sets: Vec<Stored<Set>>) -> Vec<Vec<Stored<Set>>> {
 /// read to `unread`.
 pub(crate) async fn namespace(
     server: &Server,
-    sets: Vec<Stored<Set>>,
+    sets: Vec<StoredObject<Set>>,
     now: Timestamp,
     unread: &mut Vec<String>,
 ) -> anyhow::Result<Namespace> {
@@ -172,7 +172,7 @@ async fn groups<T: DeserializeOwned + Member>(
     let keep = |text: &str| {
         let object: T = decode(text)?;
         let sets = sets_of(&object);
-        Ok((!sets.is_empty()).then(|| Grouped::new(&object, sets, text)))
+        Ok((!sets.is_empty()).then(|| GroupedObject::new(&object, sets, text)))
     };
     let listed = server.list_all(resource, Some(namespace), keep).await?;
     unreadable.extend(listed.unreadable);
@@ -209,12 +209,12 @@ async fn events(
         let explains = event.is_warning() || object.kind == "StatefulSet" || event.is_killing();
         Ok(if is_known(&object.uid) {
             Some(if explains {
-                Related::Existing(event)
+                RelatedEvent::Existing(event)
             } else {
-                Related::Noticed(event.involved_object.uid)
+                RelatedEvent::Noticed(event.involved_object.uid)
             })
         } else if event.is_warning() && object.kind == "Pod" && index.has_pod(&object.name) {
-            Some(Related::Earlier(event))
+            Some(RelatedEvent::Earlier(event))
         } else {
             None
         })

@@ -8,7 +8,7 @@ use statefulset_client::feature_gates::FeatureGates;
 
 use super::evidence::Evidence;
 use super::names::{claim_prefixes, split};
-use super::stored::Stored;
+use super::stored::StoredObject;
 use crate::decide::Objects;
 use crate::model::{Budget, Claim, Event, Node, Pod, Revision, Set, Volume};
 use crate::server::Unreadable;
@@ -20,13 +20,13 @@ pub(crate) struct Snapshot {
     /// The gates of the server's version.
     pub(crate) gates: FeatureGates,
     /// The set; none if it doesn't exist.
-    pub(crate) set: Option<Stored<Set>>,
+    pub(crate) set: Option<StoredObject<Set>>,
     /// The pods that the set controls, and those with a name that it wants.
-    pub(super) pods: BTreeMap<String, Stored<Pod>>,
+    pub(super) pods: BTreeMap<String, StoredObject<Pod>>,
     /// The claims with a name of one of the set's.
-    pub(super) claims: BTreeMap<String, Stored<Claim>>,
+    pub(super) claims: BTreeMap<String, StoredObject<Claim>>,
     /// The revisions that the set controls, and orphans with such a name.
-    pub(super) revisions: Vec<Stored<Revision>>,
+    pub(super) revisions: Vec<StoredObject<Revision>>,
     pub(super) evidence: Arc<Evidence>,
 }
 
@@ -137,7 +137,7 @@ impl Snapshot {
     }
 
     /// The objects on which the controller decides about the set.
-    pub(crate) fn objects<'a>(&'a self, set: &'a Stored<Set>) -> Objects<'a> {
+    pub(crate) fn objects<'a>(&'a self, set: &'a StoredObject<Set>) -> Objects<'a> {
         Objects {
             set: &set.text,
             ..self.dependents()

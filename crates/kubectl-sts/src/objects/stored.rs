@@ -7,12 +7,12 @@ use serde::de::DeserializeOwned;
 use crate::server::decode;
 
 /// An object as decoded and as the server sent it.
-pub(crate) struct Stored<T> {
+pub(crate) struct StoredObject<T> {
     pub(crate) object: T,
     pub(crate) text: Arc<str>,
 }
 
-impl<T> Stored<T> {
+impl<T> StoredObject<T> {
     /// Combines both forms.
     pub(super) fn new(object: T, text: &str) -> Self {
         let text = text.into();
@@ -20,7 +20,7 @@ impl<T> Stored<T> {
     }
 }
 
-impl<T: DeserializeOwned> Stored<T> {
+impl<T: DeserializeOwned> StoredObject<T> {
     /// Decodes a text; `None` if it can't be decoded.
     pub(super) fn decoded(text: &Arc<str>) -> Option<Self> {
         let object = decode(text).ok()?;

@@ -13,7 +13,7 @@ use super::ordinary::ordinary_set;
 use super::program::Program;
 use super::stage::Stage;
 use crate::report::Verdict;
-use left::Left;
+use left::EndState;
 use rules::Rule;
 
 /// Time limit for ordinary sets to get their pods, and to scale.
@@ -87,7 +87,7 @@ async fn run_once(case: &Case, seen: Seen) -> anyhow::Result<(Vec<String>, Optio
         () = tokio::time::sleep(seconds) => false,
         () = stage.pods_created(&namespace, "", ENDLESS_PODS) => true,
     };
-    let left = Left::read(&stage, &namespace).await?;
+    let left = EndState::read(&stage, &namespace).await?;
     // The probe adds objects, so the case is read before it.
     let mut differences = probe(&stage, &[&elsewhere, &namespace]).await?;
     differences.extend(program.faults());

@@ -18,7 +18,7 @@ use super::*;
 use crate::scripted::{client, failure};
 use crate::serving::files::Refresh as _;
 use crate::serving::fixture::{
-    Ca, Wanted, authentication, create, plane, provider, reviewer, spawn,
+    Ca, CertificateAttributes, authentication, create, plane, provider, reviewer, spawn,
 };
 
 const CONFIG_MAPS: Resource = Resource {
@@ -151,15 +151,15 @@ async fn client_certificate_identifies_the_user() {
     let anonymous = authentication.authenticate(&[], &none).await;
     assert_eq!(anonymous.unwrap(), User::anonymous());
 
-    let for_servers = Wanted {
+    let for_servers = CertificateAttributes {
         name: "jane",
         for_servers: true,
-        ..Wanted::default()
+        ..CertificateAttributes::default()
     };
-    let expired = Wanted {
+    let expired = CertificateAttributes {
         name: "jane",
         ends: 2025,
-        ..Wanted::default()
+        ..CertificateAttributes::default()
     };
     for bad in [
         other.client("jane", ""),

@@ -189,7 +189,7 @@ async fn http_1_and_2_are_served() {
 async fn handshake_certificate_identifies_the_client() {
     let started = server(handler(None));
     let identity = |ca: &Ca| {
-        let wanted = crate::serving::fixture::Wanted {
+        let wanted = crate::serving::fixture::CertificateAttributes {
             name: "jane",
             group: "system:masters",
             ..Default::default()

@@ -10,7 +10,7 @@ use super::reset_fields::{Filter, without_system_fields};
 use super::tracker::managed_fields;
 use super::tracker::{update, versioned};
 use super::typed::{self, Strictness, TypeRef};
-use super::updater::{Merged, Updater};
+use super::updater::{MergeResult, Updater};
 use super::{Writer, last_applied};
 use crate::kinds::{Kind, zero};
 use crate::status::{ApiError, ApiResult};
@@ -79,7 +79,7 @@ fn merge(
     config: &Value,
     managed: Managed,
     force: bool,
-) -> Result<Merged, Conflicts> {
+) -> Result<MergeResult, Conflicts> {
     let conflicts = match merge_once(writer, live, config, managed.clone(), force) {
         Err(conflicts) if writer.manager == last_applied::MANAGER => conflicts,
         merged => return merged,
@@ -99,7 +99,7 @@ fn merge_once(
     config: &Value,
     managed: Managed,
     force: bool,
-) -> Result<Merged, Conflicts> {
+) -> Result<MergeResult, Conflicts> {
     let api_version = writer.kind.api_version();
     let filter = Filter::of(writer.kind, writer.subresource);
     let updater = Updater {

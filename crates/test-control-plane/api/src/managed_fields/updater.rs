@@ -24,7 +24,7 @@ pub(super) struct Updater<'a> {
 
 /// The result of merging a configuration into an object.
 #[derive(Debug)]
-pub(super) struct Merged {
+pub(super) struct MergeResult {
     /// The object; `None` if it is unchanged.
     pub(super) object: Option<Value>,
     /// Its managers.
@@ -78,7 +78,7 @@ impl Updater<'_> {
         mut managed: Managed,
         manager: &ManagerId,
         force: bool,
-    ) -> Result<Merged, Conflicts> {
+    ) -> Result<MergeResult, Conflicts> {
         Self::reconcile(live, &mut managed);
         let of = live.of();
         let merged = live.with(typed::merge(of, &live.value, config));
@@ -97,7 +97,7 @@ impl Updater<'_> {
         let comparison = typed::compare(of, &live.value, &new.value);
         self.resolve(live, &new, &comparison, &mut managed, manager, force)?;
         let changed = new.value != live.value;
-        Ok(Merged {
+        Ok(MergeResult {
             object: changed.then(|| new.value.into_owned()),
             managed,
         })

@@ -11,7 +11,7 @@ use crate::odd::stage::Stage;
 
 /// Properties that are compared with a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct EndState {
     /// True if the generation of every set is observed; `None` without sets.
     pub(super) observed: Option<bool>,
     pub(super) pods: BTreeSet<String>,
@@ -53,7 +53,7 @@ struct Status {
     observed_generation: i64,
 }
 
-impl Left {
+impl EndState {
     /// Reads the state from the API.
     pub(super) async fn read(stage: &Stage, namespace: &str) -> anyhow::Result<Self> {
         let mut left = Self::default();

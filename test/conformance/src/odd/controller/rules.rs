@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use kube_apimachinery::json::{Document, RawObject};
 use serde_json::value::RawValue;
 
-use super::left::Left;
+use super::left::EndState;
 use crate::odd::case::{Case, ControllerRecord, Step};
 
 /// A rule that permits a difference from the record.
@@ -94,11 +94,11 @@ const REPLICAS_MANY: i64 = 100_000;
 pub(super) fn judge(
     case: &Case,
     record: &ControllerRecord,
-    left: &Left,
+    left: &EndState,
     is_endless: bool,
     differences: &mut Vec<String>,
 ) -> Option<Rule> {
-    let recorded = Left::recorded(record);
+    let recorded = EndState::recorded(record);
     let found = left.differences(&recorded);
     if found.is_empty() {
         return None;
@@ -117,7 +117,7 @@ pub(super) fn judge(
 /// Returns true if an outcome is at least as good as a permanent failure: nothing is lost or
 /// terminating that wasn't, no less is done, and no new failures are reported. Two rules permit
 /// useless work: a revision without new content, and claims of an impossible pod.
-fn is_better(case: &Case, rule: Rule, left: &Left, recorded: &Left) -> bool {
+fn is_better(case: &Case, rule: Rule, left: &EndState, recorded: &EndState) -> bool {
     let stored: BTreeSet<&str> = case
         .recorded()
         .filter_map(|object| object.path.rsplit('/').next())
@@ -248,45 +248,45 @@ mod tests {
             r#"{"id": "001", "about": "", "steps": [], "stored": {"path": "/p/web-0", "status": 200}}"#,
         );
         let case = case.unwrap();
-        let recorded = Left {
+        let recorded = EndState {
             observed: Some(false),
             pods: names(&["web-0"]),
             claims: names(&["data-web-0"]),
             revisions: names(&["web-1", "web-2"]),
             event_reasons: names(&["FailedCreate"]),
-            ..Left::default()
+            ..EndState::default()
         };
-        let better = Left {
+        let better = EndState {
             observed: Some(true),
             pods: names(&["web-0", "web-1"]),
             claims: names(&["data-web-0", "data-web-1"]),
             event_reasons: BTreeSet::new(),
             ..recorded.clone()
         };
-        let is_better = |rule, left: &Left| is_better(&case, rule, left, &recorded);
+        let is_better = |rule, left: &EndState| is_better(&case, rule, left, &recorded);
         let rule = Rule::EmptyPodPhase;
         assert!(is_better(rule, &better));
-        let lost_pod = Left {
+        let lost_pod = EndState {
             pods: names(&["web-1"]),
             ..better.clone()
         };
-        let fewer_claims = Left {
+        let fewer_claims = EndState {
             claims: BTreeSet::new(),
             ..better.clone()
         };
-        let dooms_pod = Left {
+        let dooms_pod = EndState {
             terminating: names(&["pods/web-0"]),
             ..better.clone()
         };
-        let fails = Left {
+        let fails = EndState {
             event_reasons: names(&["FailedDelete"]),
             ..better.clone()
         };
-        let unobserved = Left {
+        let unobserved = EndState {
             observed: None,
             ..better.clone()
         };
-        let fewer_revisions = Left {
+        let fewer_revisions = EndState {
             revisions: names(&["web-1"]),
             ..better
         };

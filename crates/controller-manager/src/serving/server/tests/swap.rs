@@ -11,7 +11,7 @@ use super::*;
 use crate::serving::certificate::pair;
 use crate::serving::client_ca::ClientCa;
 use crate::serving::files::{Refresh, follow};
-use crate::serving::fixture::Wanted;
+use crate::serving::fixture::CertificateAttributes;
 
 /// Longer than the interval between file reads.
 const A_LOOK_LATER: Duration = Duration::from_secs(6);
@@ -114,10 +114,10 @@ async fn next_request_uses_the_changed_client_authorities() {
     let followed = vec![believed as Arc<dyn Refresh>];
     let following = spawn(follow(followed, started.stop.clone()));
     let connection = async |ca: &Ca| {
-        let wanted = Wanted {
+        let wanted = CertificateAttributes {
             name: "jane",
             group: "system:masters",
-            ..Wanted::default()
+            ..CertificateAttributes::default()
         };
         Connection::open(&started, Some(ca.sign(&wanted))).await
     };
