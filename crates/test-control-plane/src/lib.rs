@@ -21,8 +21,8 @@ pub use kube_test_control_plane_server::config::{
     EmulatedVersion, EmulatedVersionError, FeatureGateError, ServerConfig, ServerGates,
     UnknownFields, UnknownFieldsError,
 };
-pub use kube_test_control_plane_server::server::{ApiServer, ConnectionDropped};
-pub use kube_test_control_plane_server::{admission, audit, certificates, config, faults, restart};
+pub use kube_test_control_plane_server::server::{ApiServer, ConnectionDropped, restart};
+pub use kube_test_control_plane_server::{admission, audit, certificates, config, faults};
 pub use kube_test_control_plane_store::{clock, store};
 
 /// Answers of the API server.

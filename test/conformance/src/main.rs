@@ -1,5 +1,6 @@
-//! `conformance revisions|sync|settled|apiserver|json-patches|kubectl|metrics|objects|odd FILE...`: exit
-//! code 0 if all cases pass, 1 if some fail, 2 if a file can't be read or nothing can be run.
+//! `conformance revisions|sync|settled|apiserver|admission|json-patches|kubectl|metrics|objects|odd
+//! FILE...`: exit code 0 if all cases pass, 1 if some fail, 2 if a file can't be read or nothing can be
+//! run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,6 +59,21 @@ enum Form {
         /// kube-system/statefulset-controller, bound to the role
         /// system:controller:statefulset-controller. By default `stscontrollertoken` itself is
         /// sent, which a server may know from its token file.
+        #[arg(long, value_name = "TOKEN", requires = "url")]
+        sts_token: Option<String>,
+    },
+    /// Policies, webhooks, expansion of claims and resizing of pods, in the form of `apiserver`.
+    ///
+    /// Another server needs the same settings as for `apiserver`. Policies and webhook
+    /// configurations stay behind on it.
+    Admission {
+        /// Files with a list of cases, plain or gzip.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        server: Server,
+
+        /// Token to send for the recorded token `stscontrollertoken`, see `apiserver`.
         #[arg(long, value_name = "TOKEN", requires = "url")]
         sts_token: Option<String>,
     },
@@ -186,6 +202,11 @@ fn main() -> ExitCode {
         Form::Sync { files } => Report::of(&files, sync::run),
         Form::Settled { files } => Report::of(&files, settled::run),
         Form::Apiserver {
+            files,
+            server,
+            sts_token,
+        }
+        | Form::Admission {
             files,
             server,
             sts_token,

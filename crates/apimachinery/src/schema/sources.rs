@@ -18,8 +18,8 @@
 //! object; its kind is the type's name without any prefix up to a slash. `atomic` means that
 //! server-side apply treats its objects as one value.
 //!
-//! A member begins with its protobuf number; `-` if protobuf lacks it or it is not known; two numbers with a dot if Go
-//! embeds a struct, whose number comes first. After the name, `!` means that Go writes the member
+//! A member begins with its protobuf number; `-` if protobuf lacks it or it is not known; numbers
+//! with dots if Go embeds structs, whose numbers come first. After the name, `!` means that Go writes the member
 //! even if it is zero, and `@Name` gives the embedded Go struct that declares it. Types are `str`,
 //! `i32`, `i64`, `bool`, `bytes`, `Quantity`, `IntOrString`, `Time`, `MicroTime`, `RawObject` (any
 //! JSON, kept verbatim), `JSON`, the name of another block, or a Go string type with its package
@@ -36,7 +36,8 @@
 //! v1.36.2 lacks.
 
 /// Source files of the table.
-const SOURCES: [&str; 26] = [
+const SOURCES: [&str; 27] = [
+    include_str!("types/admission_policy.txt"),
     include_str!("types/api_service.txt"),
     include_str!("types/apps.txt"),
     include_str!("types/autoscaling.txt"),

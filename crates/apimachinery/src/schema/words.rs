@@ -3,8 +3,8 @@
 /// Protobuf number of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tag {
-    /// Number of the embedded message that contains the member, if Go embeds a struct.
-    pub outer: Option<u32>,
+    /// Numbers of the embedded messages around the member, outermost first, if Go embeds structs.
+    pub outer: [Option<u32>; 2],
     /// Number of the member itself.
     pub number: u32,
 }
@@ -58,14 +58,24 @@ pub enum PatchStrategy {
 impl Tag {
     /// Reads `3`, or `1.3` for a member of an embedded struct.
     pub(super) fn parse(tag: &str) -> Option<Self> {
-        let (outer, number) = match tag.split_once('.') {
-            Some((outer, number)) => (Some(outer.parse().ok()?), number),
-            None => (None, tag),
+        let numbers: Option<Vec<u32>> = tag.split('.').map(|number| number.parse().ok()).collect();
+        let (outer, number) = match *numbers? {
+            [number] => ([None, None], number),
+            [outer, number] => ([Some(outer), None], number),
+            [outer, inner, number] => ([Some(outer), Some(inner)], number),
+            _ => return None,
         };
-        Some(Self {
-            outer,
-            number: number.parse().ok()?,
-        })
+        Some(Self { outer, number })
+    }
+
+    /// Returns the numbers on the way to the member; 0 after its own.
+    pub fn path(self) -> [u32; 3] {
+        let Self { outer, number } = self;
+        match outer {
+            [None, _] => [number, 0, 0],
+            [Some(outer), None] => [outer, number, 0],
+            [Some(outer), Some(inner)] => [outer, inner, number],
+        }
     }
 }
 

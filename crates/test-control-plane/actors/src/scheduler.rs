@@ -2,7 +2,6 @@
 //! pods.
 
 mod cache;
-mod needs;
 mod pod_context;
 mod spread;
 mod term;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use http::Method;
-use kube_test_control_plane_api::object::{Key, MetadataRef, Object};
+use kube_test_control_plane_api::object::{Key, MetadataRef, Needs, Object};
 use kube_test_control_plane_store::clock::later;
 use kube_test_control_plane_store::store::{Change, LogEntry};
 use serde::{Deserialize, Serialize};
@@ -29,7 +28,6 @@ use super::pods::{HostPort, PodFields, Waiters};
 use super::runner::{Actor, Agenda, Incarnations, Work, identity};
 use super::volume_binder::{SELECTED_NODE, VolumeBinderConfig};
 use cache::Cache;
-use needs::Needs;
 use pod_context::PodContext;
 use verdict::{Reasons, Verdict};
 

@@ -5,13 +5,48 @@
 //!
 //! Upstream: cel-go, and `k8s.io/apiserver/pkg/cel`
 
+/// Makes a type a value that only its own functions read.
+macro_rules! opaque {
+    ($of:ty, $name:ident, $shown:literal) => {
+        static $name: Type = Type::new_unspecified_type($shown);
+
+        impl Val for $of {
+            fn get_type(&self) -> &Type {
+                &$name
+            }
+
+            fn cel_type() -> &'static Type {
+                &$name
+            }
+
+            fn equals(&self, other: &dyn Val) -> bool {
+                other.downcast_ref::<Self>() == Some(self)
+            }
+
+            fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
+                Box::new(self.clone())
+            }
+
+            fn as_any(&self) -> Option<&dyn Any> {
+                Some(self)
+            }
+        }
+
+        impl StaticVal for $of {}
+    };
+}
+
+mod authorizer;
 mod check;
 mod cost;
 mod display;
 mod environment;
+mod handle;
+mod lazy;
 mod library;
 mod literals;
 mod lower;
+pub(crate) mod objects;
 mod overloads;
 mod program;
 mod shape;
@@ -20,5 +55,10 @@ mod tests;
 mod types;
 pub(crate) mod values;
 
+pub use authorizer::{About, Authorizer, Decision, Question, Resource};
+pub(crate) use environment::{duration, timestamp};
+pub(crate) use handle::shared;
+pub(crate) use lazy::{Members, lazy};
 pub(crate) use program::{Checked, Evaluation, Kind, LIMIT_EXCEEDED, Outcome, Program, Variables};
 pub(crate) use shape::{REQUEST_MAX, Scalar, Shape};
+pub(crate) use types::Type;

@@ -144,6 +144,9 @@ pub fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
     }
 }
 
+/// The group versions that the reference still decodes scales of, but doesn't accept.
+const SCALES: [&str; 3] = ["apps/v1beta1", "apps/v1beta2", "extensions/v1beta1"];
+
 /// Checks kind and apiVersion of a body and fills in missing ones.
 ///
 /// # Errors
@@ -163,6 +166,12 @@ pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     };
     let found_version = text("apiVersion", &api_version);
     let found_kind = text("kind", &kind.kind);
+    if found_kind == "Scale" && found_kind == kind.kind && SCALES.contains(&&*found_version) {
+        return Err(ApiError::bad_request(format!(
+            "the API version in the data ({found_version}) does not match the expected API version \
+             ({api_version})"
+        )));
+    }
     if found_version != api_version || found_kind != kind.kind {
         let short = found_version.rsplit('/').next().unwrap_or_default();
         let wanted = &kind.kind;

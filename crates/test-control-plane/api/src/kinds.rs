@@ -87,6 +87,17 @@ pub fn is_policy(storage: &str) -> bool {
     )
 }
 
+/// Returns true if objects of this storage name are admission policies or their bindings.
+pub fn is_admission_policy(storage: &str) -> bool {
+    matches!(
+        storage,
+        "mutatingadmissionpolicies"
+            | "mutatingadmissionpolicybindings"
+            | "validatingadmissionpolicies"
+            | "validatingadmissionpolicybindings"
+    )
+}
+
 /// Returns the group versions of some rows, in their order.
 pub fn group_versions<'a>(
     rows: impl IntoIterator<Item = &'a Arc<Kind>>,

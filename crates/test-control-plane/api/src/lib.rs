@@ -19,10 +19,11 @@ pub mod object;
 pub mod open_api;
 pub mod options;
 pub mod patch;
+#[cfg(feature = "cel")]
+pub mod policies;
 pub mod query;
 pub mod selectors;
 pub mod settings;
-pub mod shards;
 pub mod status;
 pub mod strict;
 pub mod validation;

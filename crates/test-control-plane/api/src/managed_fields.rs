@@ -18,6 +18,7 @@ mod scale;
 mod set;
 mod tracker;
 mod typed;
+mod unmanaged;
 mod updater;
 mod user_agent;
 mod versions;
@@ -31,6 +32,7 @@ pub(crate) use self::in_order::sorted_fields;
 pub use self::scale::{to_parent, to_subresource};
 pub use self::tracker::track;
 pub use self::typed::Strictness;
+pub use self::unmanaged::merge_unmanaged;
 pub(crate) use self::user_agent::{check_field_manager, manager_of};
 
 /// The author of a write.

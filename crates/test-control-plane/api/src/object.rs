@@ -17,6 +17,7 @@ mod as_is;
 mod encode;
 mod finalizers;
 mod key;
+mod needs;
 pub mod raw_members;
 mod stored_text;
 
@@ -24,6 +25,7 @@ pub use as_is::AsIs;
 pub use as_is::StoreAsIsError;
 pub use finalizers::{FOREGROUND, ORPHAN};
 pub use key::Key;
+pub use needs::Needs;
 pub(crate) use stored_text::raw_member;
 
 /// A mutable object during a request.

@@ -1,6 +1,6 @@
 //! Options of writes and deletions, from query and body.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::go;
 use crate::managed_fields::{check_field_manager, manager_of};
@@ -55,6 +55,8 @@ pub struct WriteOptions {
     pub field_manager: Option<String>,
     /// Take ownership of conflicting fields.
     pub force: bool,
+    /// The options as sent, for admission.
+    pub sent: Map<String, Value>,
 }
 
 impl WriteOptions {
@@ -102,6 +104,7 @@ impl WriteOptions {
             field_validation,
             field_manager: Some(manager),
             force: query.flag("force"),
+            sent: sent(query, dry_run),
         })
     }
 
@@ -112,8 +115,21 @@ impl WriteOptions {
             field_validation: FieldValidation::Ignore,
             field_manager: None,
             force: false,
+            sent: Map::new(),
         }
     }
+}
+
+/// Returns the members of the options of creates and updates, without empty ones.
+fn sent(query: &Query, dry_run: Vec<String>) -> Map<String, Value> {
+    let texts = ["fieldManager", "fieldValidation"].into_iter();
+    let texts = texts.filter_map(|name| Some((name, json!(query.get(name)?))));
+    let dry_run = Some(("dryRun", json!(dry_run)));
+    let all = dry_run.into_iter().chain(texts);
+    let filled = all.filter(|(_, value)| *value != "" && *value != json!([]));
+    filled
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 fn dry_run_error(values: &[String]) -> Option<FieldError> {
@@ -147,6 +163,8 @@ pub struct DeleteOptions {
     pub resource_version: Option<String>,
     /// Do everything except deleting.
     pub dry_run: bool,
+    /// The options as sent, for admission.
+    pub sent: Map<String, Value>,
 }
 
 impl DeleteOptions {
@@ -196,7 +214,9 @@ impl DeleteOptions {
             Some(false) => Some(Propagation::Foreground),
             _ => propagation,
         };
+        let sent = raw.members();
         Ok(Self {
+            sent,
             grace_period_seconds: raw.grace_period_seconds,
             propagation,
             of_namespace,
@@ -219,6 +239,32 @@ struct Raw {
 }
 
 impl Raw {
+    /// Returns the filled members.
+    fn members(&self) -> Map<String, Value> {
+        let mut preconditions = Map::new();
+        for (name, value) in [
+            ("uid", &self.uid),
+            ("resourceVersion", &self.resource_version),
+        ] {
+            if let Some(value) = value {
+                preconditions.insert(name.to_owned(), json!(value));
+            }
+        }
+        let members = [
+            ("gracePeriodSeconds", json!(self.grace_period_seconds)),
+            ("preconditions", Value::Object(preconditions)),
+            ("orphanDependents", json!(self.orphan)),
+            ("propagationPolicy", json!(self.policy)),
+            ("dryRun", json!(self.dry_run)),
+        ];
+        let is_filled =
+            |value: &Value| *value != Value::Null && *value != json!({}) && *value != json!([]);
+        let filled = members.into_iter().filter(|(_, value)| is_filled(value));
+        filled
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+
     fn of_query(query: &Query) -> ApiResult<Self> {
         let text = |member: &str| query.get(member).map(str::to_owned);
         Ok(Self {

@@ -19,8 +19,8 @@ use crate::object::{Draft, raw_member};
 use crate::options::FieldValidation;
 use crate::status::{ApiError, ApiResult, FieldError};
 
-pub use json::JsonPatch;
 pub(crate) use json::MEMBERS;
+pub use json::{Failed, JsonPatch};
 
 /// Returns true if the content type is that of server-side apply.
 pub fn is_apply(content_type: &str) -> bool {

@@ -1,5 +1,7 @@
 //! Label and field selectors of lists and watches.
 
+pub mod shards;
+
 use std::sync::Arc;
 
 use kube_apimachinery::selector::Selector;
@@ -8,8 +10,8 @@ use serde_json::Value;
 use crate::kinds::{Kind, Trait};
 use crate::object::{Object, field_text};
 use crate::query::Query;
-use crate::shards::ShardSelector;
 use crate::status::{ApiError, ApiResult};
+use shards::ShardSelector;
 
 /// The selectors of a list or watch.
 #[derive(Clone, Debug)]

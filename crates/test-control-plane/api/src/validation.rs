@@ -1,5 +1,6 @@
 //! Validation: the checks that reject a write with 422.
 
+mod admission;
 mod api_services;
 mod autoscaling;
 mod cluster;
@@ -11,6 +12,11 @@ mod jobs;
 mod metadata;
 mod others;
 mod pods;
+#[cfg(feature = "cel")]
+mod policies;
+#[cfg(not(feature = "cel"))]
+#[path = "validation/policies_without_cel.rs"]
+mod policies;
 mod quotas;
 mod resource_names;
 mod services;
@@ -23,6 +29,7 @@ mod testing;
 mod traffic;
 #[cfg(test)]
 mod upstream;
+mod webhooks;
 mod workloads;
 
 use kube_apimachinery::schema::find_type;

@@ -1,6 +1,9 @@
 //! Admission hooks: test code that reviews every write before it is stored and may change or deny
 //! it, like mutating and validating webhooks.
 
+#[cfg(feature = "cel")]
+pub(crate) mod policy_index;
+
 use std::sync::{Arc, PoisonError, RwLock};
 
 use kube_test_control_plane_api::kinds::Kind;

@@ -12,7 +12,7 @@ use kube_test_control_plane_store::store::Expect;
 use serde_json::Value;
 
 use crate::handlers;
-use crate::route::ResourceRequest;
+use crate::route::{Remarks, ResourceRequest};
 use crate::state::{Indexed, Writes, now_text};
 
 /// The manager of the fields in a definition's status.
@@ -120,6 +120,8 @@ fn delete_instances(writes: &Writes, definition: &Value) -> bool {
             name: object.key.name.to_string(),
             verb: Verb::Delete,
             user: None,
+            requested: Target::Object,
+            remarks: Remarks::default(),
         };
         if let Err(error) = handlers::delete(writes, &request, &DeleteOptions::default()) {
             tracing::warn!(%error, name = request.name, "deleting a custom resource failed");

@@ -17,6 +17,7 @@ use crate::access;
 use crate::faults::{self, Interrupted};
 use crate::incoming::Incoming;
 use crate::reply::{self, BoxError, ConnectionDropped, Reply};
+use crate::route::Remarks;
 use crate::state::ServerState;
 use crate::transport::ResponseEncoder;
 use dispatch::dispatch;
@@ -68,12 +69,14 @@ async fn answer(
 ) -> Result<Reply, ConnectionDropped> {
     let identity = access::identify(&state.access, incoming);
     let facts = Arc::new(incoming.facts(&identity.user));
+    let remarks = Remarks::default();
     let decision = state.faults.decide(&facts, &incoming.body);
     let recording = Recording {
         state,
         incoming,
         identity: &identity,
         facts: &facts,
+        remarks: &remarks,
         audit_id: encoder.audit_id(),
         fault: decision.names(),
         received: state.reads.clock().now(),
@@ -85,10 +88,10 @@ async fn answer(
     }
     let handled = async {
         let before = state.reads.store.revision();
-        let reply = match dispatch(state, &identity, incoming, &facts).await {
+        let reply = match dispatch(state, &identity, incoming, &facts, &remarks).await {
             Ok(reply) => {
                 recording.finish(before, reply.status().as_u16(), None);
-                reply
+                Ok(reply)
             }
             Err(err) if err.closes_connection() => {
                 recording.finish(before, err.code, Some(&err));
@@ -96,9 +99,11 @@ async fn answer(
             }
             Err(err) => {
                 recording.finish(before, err.code, Some(&err));
-                reply::error(&err)
+                Err(err)
             }
         };
+        let reply = reply::with_warnings(reply, &remarks.warnings());
+        let reply = reply.unwrap_or_else(|err| reply::error(&err));
         Ok(encoder.encode(reply).await)
     };
     let carried_out = decision.carry_out(&facts, handled);

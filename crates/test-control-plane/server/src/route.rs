@@ -1,6 +1,7 @@
 //! Routing of paths and methods.
 
 mod custom;
+mod remarks;
 mod request;
 
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use crate::resource_path::ResourcePath;
 use crate::state::CustomIndex;
 
+pub(crate) use remarks::Remarks;
 pub(crate) use request::ResourceRequest;
 
 /// Destination of a path.
@@ -184,6 +186,8 @@ fn built_in(path: &ResourcePath<'_>, method: &Method, query: &Query) -> ApiResul
         name: path.name.to_owned(),
         verb,
         user: None,
+        requested: target,
+        remarks: Remarks::default(),
     })
 }
 

@@ -1,5 +1,7 @@
 //! The API server as its embedders see it.
 
+pub mod restart;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -24,11 +26,11 @@ use crate::containers::Kubelets;
 use crate::faults::Faults;
 use crate::pipeline::{self, json};
 use crate::reply::{BoxError, Reply};
-use crate::restart::Restart;
 use crate::state::{Behaviour, ServerState, now_text};
 use crate::{access, definitions, handlers, tunnel};
 
 pub use crate::reply::ConnectionDropped;
+use restart::Restart;
 
 /// The API server. Clones share their state.
 #[derive(Clone, Debug)]

@@ -63,6 +63,8 @@ impl ServerState {
             clock: Arc::<SkewedClock>::clone(&skew),
             behaviour: Mutex::new(Behaviour::initial(&config)),
             custom: CustomKinds::default(),
+            #[cfg(feature = "cel")]
+            policies: crate::admission::policy_index::Policies::default(),
             watch_floor: AtomicU64::new(0),
             timeouts,
             bookmark_interval: config.bookmark_interval,

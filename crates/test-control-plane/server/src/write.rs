@@ -1,6 +1,7 @@
 //! Shared steps of all writes: identity of new objects, protected fields, and the commit.
 
 mod decoding;
+mod scale;
 mod stored_size;
 mod tracking;
 
@@ -20,6 +21,7 @@ use crate::route::ResourceRequest;
 use crate::state::{Writes, now_text};
 
 pub(crate) use decoding::{check_patch, decode, normalize, undecodable};
+pub(crate) use scale::scale_of;
 pub(crate) use stored_size::check_stored_size;
 pub(crate) use tracking::{keep_reset, keep_times, served_value, track};
 
@@ -228,9 +230,7 @@ pub(crate) fn prepare_update(kind: &Kind, target: Target, new: &mut Draft, old: 
             set_or_remove(spec, "ephemeralContainers", containers);
         }
         Target::Part(Subresource::Resize) => {
-            let sizes = new.value.get("spec").cloned().unwrap_or(Value::Null);
-            keep_all(new, old);
-            take_sizes(&mut new.value, &sizes);
+            keep_all_but_sizes(new, old);
         }
         Target::Part(Subresource::Finalize) => {
             let finalizers = new.value.pointer("/spec/finalizers").cloned();
@@ -309,26 +309,46 @@ fn keep_all(new: &mut Draft, old: &Draft) {
     set_or_remove(new.metadata_mut(), "uid", uid);
 }
 
-/// Copies the container resources of a pod from `spec`.
-fn take_sizes(pod: &mut Value, spec: &Value) {
-    for list in ["containers", "initContainers"] {
-        let wanted = spec.get(list).and_then(Value::as_array);
-        let found = pod
-            .pointer_mut(&format!("/spec/{list}"))
-            .and_then(Value::as_array_mut);
-        for container in found.into_iter().flatten() {
-            let same = |c: &&Value| c.get("name") == container.get("name");
-            let Some(wanted) = wanted.and_then(|wanted| wanted.iter().find(same)) else {
-                continue;
-            };
-            let sizes = ["resources", "resizePolicy"].map(|m| (m, wanted.get(m).cloned()));
-            if let Some(container) = container.as_object_mut() {
-                for (member, value) in sizes {
-                    set_or_remove(container, member, value);
-                }
-            }
+/// Keeps all but the resources of a pod's containers. Added, removed, renamed and reordered containers
+/// stay for the validation.
+///
+/// Upstream: `dropNonResizeUpdates`
+fn keep_all_but_sizes(new: &mut Draft, old: &Draft) {
+    const LISTS: [&str; 2] = ["containers", "initContainers"];
+    let containers = |pod: &Draft, name: &str| {
+        let found = pod.value.pointer(&format!("/spec/{name}"));
+        found.and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let resized = LISTS.map(|name| (name, containers(new, name), containers(old, name)));
+    if resized.iter().any(|(_, new, old)| new.len() != old.len()) {
+        return;
+    }
+    let managers = new.value.pointer("/metadata/managedFields").cloned();
+    keep_all(new, old);
+    set_or_remove(new.metadata_mut(), "managedFields", managers);
+    for (name, new_list, old_list) in resized {
+        let is_same = |(new, old): (&Value, &Value)| new["name"] == old["name"];
+        let list = if new_list.iter().zip(&old_list).all(is_same) {
+            let sized = old_list.into_iter().zip(&new_list);
+            sized
+                .map(|(old, new)| resized_container(old, new))
+                .collect()
+        } else {
+            new_list
+        };
+        let list = Some(Value::Array(list)).filter(|list| *list != json!([]));
+        set_or_remove(object_mut(&mut new.value, "spec"), name, list);
+    }
+}
+
+/// Returns a container with the resources of another one.
+fn resized_container(mut container: Value, from: &Value) -> Value {
+    if let Some(container) = container.as_object_mut() {
+        for member in ["resources", "resizePolicy"] {
+            set_or_remove(container, member, from.get(member).cloned());
         }
     }
+    container
 }
 
 fn keep_all_but_status(kind: &Kind, new: &mut Draft, old: &Draft) {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kube_test_control_plane_api::custom::DEFINITIONS;
-use kube_test_control_plane_api::kinds::{Kind, is_policy};
+use kube_test_control_plane_api::kinds::{Kind, is_admission_policy, is_policy};
 use kube_test_control_plane_api::object::{AsIs, Draft, Key, Object};
 use tokio::sync::watch;
 
@@ -50,6 +50,8 @@ struct Shared {
     policy: AtomicU64,
     /// The revision of the newest write to a custom resource definition.
     definitions: AtomicU64,
+    /// The revision of the newest write to an admission policy or its binding.
+    admission: AtomicU64,
     log_window: usize,
 }
 
@@ -79,6 +81,12 @@ impl StoreReader {
     /// Returns the revision of the newest write to a custom resource definition.
     pub fn definitions_revision(&self) -> u64 {
         self.0.definitions.load(Ordering::Acquire)
+    }
+
+    /// Returns the revision of the newest write to an admission policy or its binding; 0 if there was
+    /// none.
+    pub fn admission_revision(&self) -> u64 {
+        self.0.admission.load(Ordering::Acquire)
     }
 
     /// Returns a receiver of new revisions.
@@ -167,6 +175,7 @@ impl Store {
             revision: watch::channel(revision).0,
             policy: AtomicU64::new(revision),
             definitions: AtomicU64::new(revision),
+            admission: AtomicU64::new(0),
             log_window: log_window.max(1),
         })))
     }
@@ -287,6 +296,9 @@ impl Store {
         let revision = state.revision;
         if is_policy(&object.key.storage) {
             self.0.0.policy.store(revision, Ordering::Release);
+        }
+        if is_admission_policy(&object.key.storage) {
+            self.0.0.admission.store(revision, Ordering::Release);
         }
         if &*object.key.storage == DEFINITIONS {
             self.0.0.definitions.store(revision, Ordering::Release);

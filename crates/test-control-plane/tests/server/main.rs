@@ -45,6 +45,8 @@ mod impersonation;
 mod kubelets;
 mod negotiation;
 mod open_api;
+#[cfg(feature = "cel")]
+mod policies;
 mod protobuf;
 mod rbac;
 mod resources;

@@ -123,13 +123,16 @@ fn names_and_numbers_are_unique_per_type() {
             let before = numbers.insert(tag, field);
             assert_eq!(before, None, "{}.{}", found.name, field.name);
             // The number of an embedded struct must not be a member's.
-            let outer = tag.outer.map(|number| Tag {
-                outer: None,
-                number,
-            });
-            let clash = outer.and_then(|tag| numbers.get(&tag));
-            assert_eq!(clash, None, "{}.{}", found.name, field.name);
-            assert!(tag.outer.is_none() || field.embedded.is_some());
+            let [outer, inner] = tag.outer;
+            let around = [
+                outer.map(|number| ([None, None], number)),
+                inner.map(|number| ([outer, None], number)),
+            ];
+            for (outer, number) in around.into_iter().flatten() {
+                let clash = numbers.get(&Tag { outer, number });
+                assert_eq!(clash, None, "{}.{}", found.name, field.name);
+            }
+            assert!(outer.is_none() || field.embedded.is_some());
         }
     }
 }
@@ -291,7 +294,7 @@ fn members_merge_as_documented() {
 fn embedded_structs_are_separate_messages() {
     let tag = |type_name, member| field(type_name, member).tag.unwrap();
     let nested = |outer, number| Tag {
-        outer: Some(outer),
+        outer: [Some(outer), None],
         number,
     };
     assert_eq!(tag("Volume", "name").number, 1);
@@ -299,6 +302,8 @@ fn embedded_structs_are_separate_messages() {
     assert_eq!(tag("Probe", "httpGet"), nested(1, 2));
     assert_eq!(tag("SecretKeySelector", "name"), nested(1, 1));
     assert_eq!(tag("EphemeralContainer", "image"), nested(1, 2));
+    let twice = tag("NamedRuleWithOperations", "resources");
+    assert_eq!(twice.path(), [2, 2, 3]);
     assert_eq!(field("Pod", "kind").tag, None);
 }
 

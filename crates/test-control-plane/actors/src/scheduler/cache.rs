@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kube_apimachinery::labels::Labels;
 use kube_apimachinery::quantity::Quantity;
-use kube_test_control_plane_api::object::{Key, Object};
+use kube_test_control_plane_api::object::{Key, Needs, Object};
 use serde_json::{Map, Value};
 
-use super::needs::Needs;
 use super::term::{Namespaces, Term};
 use crate::nodes::{affinity, taints};
 use crate::pods::HostPort;

@@ -12,6 +12,7 @@ mod ingresses;
 mod jobs;
 mod network;
 mod pods;
+mod policies;
 mod texts;
 mod workloads;
 

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr,
-    SelectExpr, operators,
+    SelectExpr, StructExpr, operators,
 };
 
+use super::objects;
 use super::overloads::{self, Overload, TYPE_PARAMETERS};
 use super::types::{Substitutions, Type, is_wider};
 
@@ -26,6 +27,8 @@ pub(super) struct Fault {
 
 /// The state of a check.
 struct Checker {
+    /// True if expressions may make objects and patches.
+    makes_objects: bool,
     /// Variables with their types, the innermost last.
     scope: Vec<(String, Type)>,
     substitutions: Substitutions,
@@ -37,8 +40,10 @@ struct Checker {
 pub(super) fn check(
     expression: &IdedExpr,
     variables: &[(&str, Type)],
+    makes_objects: bool,
 ) -> Result<Types, Vec<Fault>> {
     let mut checker = Checker {
+        makes_objects,
         scope: variables
             .iter()
             .map(|(name, of)| ((*name).to_owned(), of.clone()))
@@ -77,17 +82,41 @@ impl Checker {
             Expr::List(list) => self.list(list),
             Expr::Map(map) => self.map(map),
             Expr::Comprehension(loop_) => self.comprehension(loop_),
-            Expr::Struct(made) => {
-                let text = format!(
-                    "undeclared reference to '{}' (in container '')",
-                    made.type_name
-                );
-                self.fault(part.id, text)
-            }
+            Expr::Struct(made) => self.made(part.id, made),
             Expr::Unspecified => Type::Error,
         };
         self.types.insert(part.id, of.clone());
         of
+    }
+
+    /// Returns the type of an object that the expression makes.
+    ///
+    /// Upstream: `checkCreateStruct` of cel-go, with the types of `DynamicTypeResolver`
+    fn made(&mut self, id: u64, made: &StructExpr) -> Type {
+        let name = made.type_name.as_str();
+        if !self.makes_objects || !objects::is_type(name) {
+            return self.undeclared(id, name);
+        }
+        for entry in &made.entries {
+            let EntryExpr::StructField(field) = &entry.expr else {
+                continue;
+            };
+            let found = self.check(&field.value);
+            let found = self.unwrapped(field.value.id, found, field.optional);
+            let Some(expected) = objects::field(name, &field.field) else {
+                self.fault(entry.id, format!("undefined field '{}'", field.field));
+                continue;
+            };
+            if !self.substitutions.fit(&found, &expected) {
+                let found = self.substitutions.settle(&found);
+                let text = format!(
+                    "expected type of field '{}' is '{expected}' but provided type is '{found}'",
+                    field.field
+                );
+                self.fault(entry.id, text);
+            }
+        }
+        Type::Made(name.into())
     }
 
     /// Returns the type of a variable or of a type's name.
@@ -136,8 +165,12 @@ impl Checker {
         };
         let found = match inner {
             Type::Map(_, value) => value.as_ref().clone(),
-            Type::Object(fields) => match fields.get(name) {
+            Type::Object(of) => match of.fields.get(name) {
                 Some(of) => of.clone(),
+                None => self.fault(id, format!("undefined field '{name}'")),
+            },
+            Type::Made(of) => match objects::field(of, name) {
+                Some(of) => of,
                 None => self.fault(id, format!("undefined field '{name}'")),
             },
             Type::Param(_) => {
@@ -174,7 +207,8 @@ impl Checker {
         arguments.extend(of_arguments);
         let name = global.as_deref().unwrap_or(&call.func_name);
         let known = overloads::named(name);
-        if known.is_empty() {
+        let is_hidden = name == objects::ESCAPE && !self.makes_objects;
+        if known.is_empty() || is_hidden {
             return self.undeclared(id, name);
         }
         let is_method = target.is_some();

@@ -8,6 +8,7 @@ use cel::common::value::{CowVal, Val};
 use cel::{Context, Env, extensions};
 
 use super::library;
+use super::values::{Value, text};
 
 /// The functions of rules.
 pub(super) static ENVIRONMENT: LazyLock<Arc<Env>> = LazyLock::new(|| {
@@ -26,8 +27,18 @@ pub(super) fn has_value(part: &IdedExpr) -> bool {
     cel::Value::resolve_val(part, &context).is_ok()
 }
 
+/// Returns a time, or the text if it is none.
+pub(crate) fn timestamp(value: &str) -> Value {
+    converted("timestamp", value).unwrap_or_else(|| text(value))
+}
+
+/// Returns a duration, or the text if it is none.
+pub(crate) fn duration(value: &str) -> Value {
+    converted("duration", value).unwrap_or_else(|| text(value))
+}
+
 /// Returns a text as a value of another type, by the function of this name.
-pub(super) fn converted(function: &str, text: &str) -> Option<Box<dyn Val>> {
+fn converted(function: &str, text: &str) -> Option<Box<dyn Val>> {
     let arguments = vec![CowVal::owned(CelString::from(text.to_owned()))];
     let convert = ENVIRONMENT.find_overload(function, &arguments)?;
     let found = convert(arguments).ok()?;

@@ -1,36 +1,5 @@
 //! Kubernetes' own functions.
 
-/// Makes a type a value that only its own functions read.
-macro_rules! opaque {
-    ($of:ty, $name:ident, $shown:literal) => {
-        static $name: Type = Type::new_unspecified_type($shown);
-
-        impl Val for $of {
-            fn get_type(&self) -> &Type {
-                &$name
-            }
-
-            fn cel_type() -> &'static Type {
-                &$name
-            }
-
-            fn equals(&self, other: &dyn Val) -> bool {
-                other.downcast_ref::<Self>() == Some(self)
-            }
-
-            fn clone_as_boxed<'v>(&self) -> Box<dyn Val + 'v> {
-                Box::new(self.clone())
-            }
-
-            fn as_any(&self) -> Option<&dyn Any> {
-                Some(self)
-            }
-        }
-
-        impl StaticVal for $of {}
-    };
-}
-
 mod address;
 pub(super) mod format;
 mod lists;
@@ -44,11 +13,15 @@ mod url;
 
 use cel::{DeclarationError, Env};
 
+use super::{authorizer, objects};
+
 /// Adds all functions.
 pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
     address::add(environment)?;
+    authorizer::add(environment)?;
     format::add(environment)?;
     lists::add(environment)?;
+    objects::add(environment)?;
     meter::add(environment)?;
     quantity::add(environment)?;
     regex::add(environment)?;

@@ -7,7 +7,7 @@ use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue};
 
 use super::check::{Fault, Types};
 use super::environment::has_value;
-use super::types::{Type, is_wider};
+use super::types::Type;
 use crate::go::pattern;
 
 /// Adds the faults of all literals in an expression.
@@ -45,7 +45,7 @@ fn aggregates(part: &IdedExpr, types: &Types, faults: &mut Vec<Fault>) {
         Expr::List(list) => {
             let parts = list.elements.iter().enumerate();
             let parts = parts.map(|(index, part)| (part, list.optional_indices.contains(&index)));
-            same_types(parts, types, faults);
+            faults.extend(other_types(parts, types).into_iter().take(1));
         }
         Expr::Map(map) => {
             let entries = map.entries.iter().filter_map(|entry| match &entry.expr {
@@ -53,9 +53,9 @@ fn aggregates(part: &IdedExpr, types: &Types, faults: &mut Vec<Fault>) {
                 EntryExpr::StructField(_) => None,
             });
             let keys = entries.clone().map(|entry| (&entry.key, false));
-            same_types(keys, types, faults);
+            faults.extend(other_types(keys, types));
             let values = entries.map(|entry| (&entry.value, entry.optional));
-            same_types(values, types, faults);
+            faults.extend(other_types(values, types));
         }
         _ => {}
     }
@@ -69,12 +69,9 @@ fn is_valid(call: &IdedExpr, function: &str, text: &str) -> bool {
     }
 }
 
-/// Requires elements of one type.
-fn same_types<'a>(
-    parts: impl Iterator<Item = (&'a IdedExpr, bool)>,
-    types: &Types,
-    faults: &mut Vec<Fault>,
-) {
+/// Returns the faults of elements that have another type than the first one.
+fn other_types<'a>(parts: impl Iterator<Item = (&'a IdedExpr, bool)>, types: &Types) -> Vec<Fault> {
+    let mut faults = Vec::new();
     let mut first: Option<Type> = None;
     for (part, is_optional) in parts {
         let found = match types.get(&part.id) {
@@ -84,16 +81,14 @@ fn same_types<'a>(
         };
         match &first {
             None => first = Some(found),
-            Some(wanted) if is_wider(wanted, &found) || found.is_open() => {}
-            Some(wanted) => {
-                faults.push(Fault {
-                    id: part.id,
-                    text: format!("expected type '{wanted}' but found '{found}'"),
-                });
-                return;
-            }
+            Some(expected) if *expected == found => {}
+            Some(expected) => faults.push(Fault {
+                id: part.id,
+                text: format!("expected type '{expected}' but found '{found}'"),
+            }),
         }
     }
+    faults
 }
 
 /// Calls `visit` for each part directly inside.
@@ -124,6 +119,13 @@ pub(super) fn each_inner<'a>(part: &'a IdedExpr, visit: &mut dyn FnMut(&'a IdedE
                 visit(inner);
             }
         }
-        Expr::Literal(_) | Expr::Ident(_) | Expr::Struct(_) | Expr::Unspecified => {}
+        Expr::Struct(made) => {
+            for entry in &made.entries {
+                if let EntryExpr::StructField(field) = &entry.expr {
+                    visit(&field.value);
+                }
+            }
+        }
+        Expr::Literal(_) | Expr::Ident(_) | Expr::Unspecified => {}
     }
 }

@@ -2,17 +2,22 @@
 //! inserts cost counters.
 
 use cel::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators,
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue,
+    MapEntryExpr, MapExpr, SelectExpr, StructExpr, operators,
 };
 
 use super::library::format;
 use super::library::meter::{CHARGE, METER};
 use super::library::two_variables::{ORDERED, PAIRS};
 use super::literals::each_inner;
+use super::objects::MAKE;
 
 /// The costs of lists and maps that an expression makes.
 const LIST: u64 = 10;
 const MAP: u64 = 30;
+
+/// The cost of an object that an expression makes.
+const STRUCT: u64 = 40;
 
 /// A part of a pair: the variable of the pair, and the place in it.
 type PartOfPair = (String, i64);
@@ -44,6 +49,7 @@ pub(super) fn cost(part: &IdedExpr) -> u64 {
         + match &part.expr {
             Expr::List(_) => LIST,
             Expr::Map(_) => MAP,
+            Expr::Struct(_) => STRUCT,
             Expr::Call(call)
                 if [operators::LOGICAL_AND, operators::LOGICAL_OR]
                     .contains(&call.func_name.as_str()) =>
@@ -109,12 +115,37 @@ impl Lowering {
                 }
                 Expr::Map(map)
             }
+            Expr::Struct(made) => self.made(part.id, made),
             Expr::Comprehension(of) => {
                 Expr::Comprehension(Box::new(self.comprehension(part.id, of)))
             }
             other => other.clone(),
         };
         at(part.id, expr)
+    }
+
+    /// Returns the call that makes an object.
+    fn made(&mut self, id: u64, made: &StructExpr) -> Expr {
+        let text = |text: &str| {
+            let text = LiteralValue::String(text.to_owned().into());
+            at(id, Expr::Literal(text))
+        };
+        let mut entries = Vec::new();
+        for entry in &made.entries {
+            if let EntryExpr::StructField(field) = &entry.expr {
+                let member = MapEntryExpr {
+                    key: text(&field.field),
+                    value: self.part(&field.value),
+                    optional: field.optional,
+                };
+                entries.push(IdedEntryExpr {
+                    id: entry.id,
+                    expr: EntryExpr::MapEntry(member),
+                });
+            }
+        }
+        let members = at(id, Expr::Map(MapExpr { entries }));
+        call(id, MAKE, vec![text(&made.type_name), members]).expr
     }
 
     fn name(&self, id: u64, name: &str) -> IdedExpr {

@@ -1,9 +1,11 @@
 //! Compiled expressions.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use cel::common::ast::IdedExpr;
 use cel::common::types::{CelBool, CelString};
+use cel::common::value::CowVal;
 use cel::{Context, ExecutionError};
 
 use super::check::{self, Fault};
@@ -38,6 +40,12 @@ const DEEP_STACK: usize = 32 << 20;
 
 /// Nesting depth above which an expression needs `DEEP_STACK`.
 const DEEP: usize = 24;
+
+/// The tokens that may follow an operand.
+const OPERATORS: [&str; 17] = [
+    "'=='", "'!='", "'in'", "'<'", "'<='", "'>='", "'>'", "'&&'", "'||'", "'['", "'.'", "'-'",
+    "'?'", "'+'", "'*'", "'/'", "'%'",
+];
 
 /// The type of an expression's result, as far as rules need it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +156,7 @@ impl Program {
                         line: usize::try_from(line).unwrap_or(1).max(1),
                         column: usize::try_from(column).unwrap_or(1).max(1),
                     };
-                    display::one(source, location, &fault.msg)
+                    display::one(source, location, &without_operators(&fault.msg))
                 })
                 .collect();
             messages.join("\n")
@@ -185,13 +193,7 @@ impl Program {
         };
         let root = self.parsed.expression();
         let variables = [(OWN, shape.of.clone()), (OLD, old)];
-        let types =
-            check::check(root, &variables).map_err(|faults| self.to_display_string(&faults))?;
-        let mut faults = Vec::new();
-        literals::check(root, &types, &mut faults);
-        if !faults.is_empty() {
-            return Err(self.to_display_string(&faults));
-        }
+        let types = self.types(&variables, false)?;
         let kind = match types.get(&root.id) {
             Some(Type::Bool) => Kind::Bool,
             Some(Type::String) => Kind::Text,
@@ -207,6 +209,65 @@ impl Program {
             let start = offset.and_then(|(start, _)| usize::try_from(start).ok());
             Location::of(&self.source, start.unwrap_or(0))
         })
+    }
+
+    /// Checks types and literals with these variables, and returns the type of the result. The
+    /// expression may make objects and patches only if `makes_objects` is true.
+    ///
+    /// # Errors
+    ///
+    /// An expression doesn't fit; the text shows where.
+    pub(crate) fn result_type(
+        &self,
+        declared: &[(&str, Type)],
+        makes_objects: bool,
+    ) -> Result<Type, String> {
+        self.on_stack(|| {
+            let types = self.types(declared, makes_objects)?;
+            let root = self.parsed.expression();
+            Ok(types.get(&root.id).cloned().unwrap_or(Type::Dyn))
+        })
+    }
+
+    fn types(
+        &self,
+        declared: &[(&str, Type)],
+        makes_objects: bool,
+    ) -> Result<check::Types, String> {
+        let root = self.parsed.expression();
+        let types = check::check(root, declared, makes_objects)
+            .map_err(|faults| self.to_display_string(&faults))?;
+        let mut faults = Vec::new();
+        literals::check(root, &types, &mut faults);
+        if !faults.is_empty() {
+            return Err(self.to_display_string(&faults));
+        }
+        Ok(types)
+    }
+
+    /// Evaluates the expression with these variables, unless that costs too much. Returns the value
+    /// or the reference's text of the error, and the cost in units of the reference.
+    pub(crate) fn run<'a>(
+        &self,
+        variables: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> (Result<Value, String>, u64) {
+        let meter = Meter::default();
+        meter.charge(self.cost);
+        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
+        for (name, value) in variables {
+            context.add_variable_as_val(name, value);
+        }
+        context.add_variable_as_val(METER, Box::new(meter.clone()));
+        let found = self.on_stack(|| {
+            let found = cel::Value::resolve_val(&self.lowered, &context);
+            found
+                .map(CowVal::into_owned)
+                .map_err(|error| text_of(&error))
+        });
+        if meter.is_exceeded() {
+            return (Err(LIMIT_EXCEEDED.to_owned()), meter.spent());
+        }
+        (found, meter.spent())
     }
 
     /// Evaluates the expression, unless that costs too much.
@@ -243,6 +304,26 @@ impl Program {
             (None, None) => Outcome::Other,
         })
     }
+}
+
+/// Returns a message of the parser without the operators in its list of expected tokens: Go's
+/// parser has left the loops over operators where it compares the token.
+fn without_operators(message: &str) -> Cow<'_, str> {
+    let Some((before, list)) = message.split_once(" expecting {") else {
+        return Cow::Borrowed(message);
+    };
+    let list = list.strip_suffix('}').unwrap_or(list);
+    if !OPERATORS.iter().all(|operator| list.contains(operator)) {
+        return Cow::Borrowed(message);
+    }
+    let expected: Vec<&str> = list
+        .split(", ")
+        .filter(|token| !OPERATORS.contains(token))
+        .collect();
+    Cow::Owned(match expected.as_slice() {
+        [token] => format!("{before} expecting {token}"),
+        tokens => format!("{before} expecting {{{}}}", tokens.join(", ")),
+    })
 }
 
 /// Returns the nesting of an expression.

@@ -1,7 +1,6 @@
 //! Types with sizes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::types::Type;
 
@@ -83,11 +82,10 @@ impl Shape {
 
     /// Returns the shape of an object whose JSON has at least `least` bytes.
     pub(crate) fn object(fields: BTreeMap<String, Self>, least: u64) -> Self {
-        let types = fields
-            .iter()
-            .map(|(name, field)| (name.clone(), field.of.clone()));
+        let types = fields.iter();
+        let types = types.map(|(name, field)| (name.as_str(), field.of.clone()));
         Self {
-            of: Type::Object(Arc::new(types.collect())),
+            of: Type::object("object", types),
             max: 0,
             least,
             fields,

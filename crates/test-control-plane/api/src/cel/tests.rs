@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::environment::{duration, timestamp};
 use super::values::{self, Identity, Value};
 use super::{Kind, Outcome, Program, REQUEST_MAX, Scalar, Shape, Variables};
 
@@ -40,8 +41,8 @@ fn value() -> Value {
             ("set", values::list(texts(&["a", "b"]), Identity::Itself)),
             ("map", values::map(vec![("k".to_owned(), values::int(1))])),
             ("any", values::text("50%")),
-            ("time", values::timestamp("2021-02-03T04:05:06Z")),
-            ("wait", values::duration("1h30m")),
+            ("time", timestamp("2021-02-03T04:05:06Z")),
+            ("wait", duration("1h30m")),
             ("bytes", values::bytes(b"hi".to_vec())),
         ]
         .into_iter()

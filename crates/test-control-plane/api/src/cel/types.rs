@@ -4,9 +4,18 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+/// The type of an object.
+#[derive(Debug, PartialEq)]
+pub(crate) struct ObjectType {
+    /// The name in messages.
+    pub(crate) name: &'static str,
+    /// The types of the members.
+    pub(crate) fields: BTreeMap<String, Type>,
+}
+
 /// A static type.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Type {
+pub(crate) enum Type {
     Dyn,
     /// The type of a faulty expression, which fits everywhere.
     Error,
@@ -26,18 +35,30 @@ pub(super) enum Type {
     Meta(Box<Type>),
     /// A library's own type.
     Opaque(&'static str),
+    /// An object that an expression makes, by the name in the expression.
+    Made(Arc<str>),
     /// An object with declared fields.
-    Object(Arc<BTreeMap<String, Type>>),
+    Object(Arc<ObjectType>),
     /// A type parameter, by number.
     Param(usize),
 }
 
 impl Type {
-    pub(super) fn list(of: Self) -> Self {
+    pub(crate) fn list(of: Self) -> Self {
         Self::List(Box::new(of))
     }
 
-    pub(super) fn map(key: Self, value: Self) -> Self {
+    /// Returns the type of objects with these members.
+    pub(crate) fn object<'a>(
+        name: &'static str,
+        fields: impl IntoIterator<Item = (&'a str, Self)>,
+    ) -> Self {
+        let fields = fields.into_iter().map(|(name, of)| (name.to_owned(), of));
+        let fields = fields.collect();
+        Self::Object(Arc::new(ObjectType { name, fields }))
+    }
+
+    pub(crate) fn map(key: Self, value: Self) -> Self {
         Self::Map(Box::new(key), Box::new(value))
     }
 
@@ -108,7 +129,8 @@ impl fmt::Display for Type {
             Self::Optional(of) => write!(f, "optional_type({of})"),
             Self::Meta(of) => write!(f, "type({of})"),
             Self::Opaque(name) => f.write_str(name),
-            Self::Object(_) => f.write_str("object"),
+            Self::Made(name) => f.write_str(name),
+            Self::Object(of) => f.write_str(of.name),
             Self::Param(number) => write!(f, "_var{number}"),
         }
     }
@@ -175,6 +197,7 @@ impl Substitutions {
                 Type::Null
                     | Type::Timestamp
                     | Type::Duration
+                    | Type::Made(_)
                     | Type::Object(_)
                     | Type::Opaque(_)
                     | Type::Optional(_)

@@ -1,6 +1,7 @@
 //! Values that rules read.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use cel::ExecutionError;
 use cel::common::traits::{Adder, Container, Indexer, Iterable, Sizer};
@@ -10,7 +11,10 @@ use cel::common::types::{
 };
 use cel::common::value::{BuiltinRef, CowVal, Val};
 
-use super::environment::converted;
+use serde_json::Value as Json;
+
+use super::authorizer::{About, Asked, Authorizer, Question, Resource, ResourceCheck};
+use super::handle::shared;
 
 /// A value.
 pub(crate) type Value = Box<dyn Val>;
@@ -54,16 +58,6 @@ pub(crate) fn bytes(value: Vec<u8>) -> Value {
     Box::new(CelBytes::from(value))
 }
 
-/// Returns a time, or the text if it is none.
-pub(crate) fn timestamp(value: &str) -> Value {
-    converted("timestamp", value).unwrap_or_else(|| text(value))
-}
-
-/// Returns a duration, or the text if it is none.
-pub(crate) fn duration(value: &str) -> Value {
-    converted("duration", value).unwrap_or_else(|| text(value))
-}
-
 pub(crate) fn map(members: Vec<(String, Value)>) -> Value {
     let members: HashMap<CelMapKey<'static>, Value> = members
         .into_iter()
@@ -83,6 +77,69 @@ pub(crate) fn list(elements: Vec<Value>, identity: Identity) -> Value {
 /// Returns an optional value.
 pub(crate) fn optional(value: Option<Value>) -> Value {
     Box::new(value.map_or_else(CelOptional::none, CelOptional::of))
+}
+
+/// Returns JSON as a value of no declared type.
+///
+/// Upstream: `NativeToValue` of cel-go for the content of an unstructured object
+pub(crate) fn untyped(json: &Json) -> Value {
+    match json {
+        Json::Null => shared(null()),
+        Json::Bool(value) => shared(bool(*value)),
+        Json::Number(number) => shared(match (number.as_i64(), number.as_f64()) {
+            (Some(value), _) => int(value),
+            (None, value) => double(value.unwrap_or(0.0)),
+        }),
+        Json::String(value) => shared(text(value)),
+        Json::Array(items) => list(items.iter().map(untyped).collect(), Identity::Index),
+        Json::Object(members) => {
+            let members = members.iter();
+            map(members
+                .map(|(name, value)| (name.clone(), untyped(value)))
+                .collect())
+        }
+    }
+}
+
+/// Returns true for null.
+pub(crate) fn is_null(value: &Value) -> bool {
+    value.downcast_ref::<CelNull>().is_some()
+}
+
+/// Returns the value, if it is true or false.
+pub(crate) fn as_bool(value: &Value) -> Option<bool> {
+    value.downcast_ref::<CelBool>().map(|found| *found.inner())
+}
+
+/// Returns the elements, if it is a list.
+pub(crate) fn elements(value: &Value) -> Vec<Value> {
+    let list = value.downcast_ref::<CelList<'_>>();
+    let elements = list.into_iter().flat_map(CelList::inner);
+    elements.map(|element| element.clone_as_boxed()).collect()
+}
+
+/// Returns the value, if it is a text.
+pub(crate) fn as_text(value: &Value) -> Option<&str> {
+    value.downcast_ref::<CelString<'_>>().map(CelString::inner)
+}
+
+/// Returns an authorizer.
+pub(crate) fn authorizer(authorizer: &Arc<dyn Authorizer>) -> Value {
+    Box::new(Asked {
+        authorizer: Arc::clone(authorizer),
+        question: Question::default(),
+    })
+}
+
+/// Returns an authorizer's check of a resource.
+pub(crate) fn resource_check(authorizer: &Arc<dyn Authorizer>, resource: Resource) -> Value {
+    Box::new(ResourceCheck {
+        authorizer: Arc::clone(authorizer),
+        question: Question {
+            about: About::Resource(resource),
+            ..Question::default()
+        },
+    })
 }
 
 /// A list whose elements have an identity, so that their order doesn't count.

@@ -11,7 +11,7 @@ pub(crate) struct Url {
     pub(crate) scheme: String,
     /// The text behind the scheme, if that does not begin with a slash.
     opaque: String,
-    user: String,
+    user: Option<String>,
     /// The host with its port.
     pub(crate) host: String,
     /// The path with escapes.
@@ -110,7 +110,7 @@ impl Url {
                 return Err("net/url: invalid userinfo".to_owned());
             }
             unescape(user, Part::Path)?;
-            user.clone_into(&mut self.user);
+            self.user = Some(user.to_owned());
         }
         Ok(())
     }
@@ -135,6 +135,21 @@ impl Url {
     /// Returns the port; empty if there is none.
     pub(crate) fn port(&self) -> &str {
         self.host_and_port().1
+    }
+
+    /// Returns the user, and its password, in front of the host.
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// Returns the text behind the hash sign.
+    pub(crate) fn fragment(&self) -> &str {
+        &self.fragment
+    }
+
+    /// Returns the text behind the question mark.
+    pub(crate) fn raw_query(&self) -> &str {
+        &self.query
     }
 
     /// Returns the values of the query by name. Skips members that cannot be read.

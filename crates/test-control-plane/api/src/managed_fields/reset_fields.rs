@@ -54,15 +54,6 @@ impl Filter {
             ("pods", "ephemeralcontainers") => {
                 return Self::Only(&[&["spec", "ephemeralContainers"]]);
             }
-            ("pods", "resize") => {
-                return Self::Only(&[
-                    &["spec", "containers", ANY, "resources"],
-                    &["spec", "containers", ANY, "resizePolicy"],
-                    &["spec", "initContainers", ANY, "resources"],
-                    &["spec", "initContainers", ANY, "resizePolicy"],
-                    &["spec", "resources"],
-                ]);
-            }
             ("pods", "status") => Set::from([
                 ["spec"].as_slice(),
                 &["metadata", "deletionTimestamp"],
@@ -121,30 +112,8 @@ fn only(set: &Set, patterns: &[&[&str]]) -> Set {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::kinds;
-    use crate::managed_fields::fields_v1::{decode, encode};
-
-    #[test]
-    fn resize_changes_only_resources() {
-        let pods = kinds::by_resource("", "v1", "pods").unwrap();
-        let set = decode(&json!({
-            "f:metadata": {"f:labels": {}},
-            "f:spec": {"f:nodeName": {}, "f:containers": {"k:{\"name\":\"c\"}": {
-                ".": {},
-                "f:image": {},
-                "f:resources": {".": {}, "f:limits": {"f:cpu": {}}},
-            }}},
-        }));
-        let left = Filter::of(pods, "resize").apply(&set.unwrap());
-        let wanted = json!({"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {
-            ".": {},
-            "f:resources": {".": {}, "f:limits": {"f:cpu": {}}},
-        }}}});
-        assert_eq!(encode(&left), wanted);
-    }
 
     #[test]
     fn status_changes_only_through_its_subresource() {

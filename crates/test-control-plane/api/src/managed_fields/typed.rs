@@ -3,6 +3,7 @@
 //! A type decides whether the parts of a value have separate owners or the value is atomic. The schema
 //! provides the types of the kinds. Values outside the schema are atomic.
 
+mod atomics;
 mod compare;
 mod field_set;
 mod items;
@@ -12,6 +13,7 @@ mod remove;
 mod types;
 mod validate;
 
+pub(crate) use atomics::atomics;
 pub(crate) use compare::{Comparison, compare};
 pub(crate) use field_set::{field_set, with_named_fields};
 pub(crate) use merge::merge;

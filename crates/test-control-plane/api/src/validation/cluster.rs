@@ -5,7 +5,6 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::engine::{Errors, Place};
-use crate::go::names;
 use crate::members::text;
 use crate::status::FieldError;
 
@@ -14,9 +13,6 @@ const USER_PRIORITY_MAX: i64 = 1_000_000_000;
 
 /// The prefix of the classes of the system.
 const SYSTEM_PREFIX: &str = "system-";
-
-/// Minimum number of segments in a webhook's name.
-const NAME_SEGMENTS_MIN: usize = 3;
 
 /// Upstream: `ValidatePriorityClass`
 pub(super) fn user_priority(class: &Place<'_>, errors: &mut Errors) {
@@ -92,33 +88,6 @@ pub(super) fn one_volume(source: &Place<'_>, errors: &mut Errors) {
     }
 }
 
-/// Rejects a name with too few segments.
-///
-/// Upstream: `IsFullyQualifiedName`
-pub(super) fn full_name(name: &Place<'_>, errors: &mut Errors) {
-    name.invalid_for(names::dns_subdomain(name.text()), errors);
-    if name.text().split('.').count() < NAME_SEGMENTS_MIN {
-        let detail = "should be a domain with at least three segments separated by dots";
-        errors.push(name.invalid(detail));
-    }
-}
-
-/// Upstream: `validateWebhook`, the part about the configuration of the client.
-pub(super) fn one_target(client: &Place<'_>, errors: &mut Errors) {
-    let [url, service] = ["url", "service"].map(|it| client.member(it));
-    if url.is_present() == service.is_present() {
-        errors.push(client.required("exactly one of url or service is required"));
-        return;
-    }
-    for member in ["namespace", "name"] {
-        let place = service.member(member);
-        if service.is_present() && place.is_empty() {
-            let detail = format!("service {member} is required");
-            errors.push(place.required(&detail));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,10 +107,5 @@ mod tests {
         for source in [json!({}), both] {
             assert_eq!(fields(one_volume, &source), ["x"]);
         }
-        assert_eq!(fields(one_target, &json!({})), ["x"]);
-        let nameless = json!({"service": {"namespace": "a"}});
-        assert_eq!(fields(one_target, &nameless), ["x.service.name"]);
-        assert_eq!(fields(full_name, &json!("a.b")), ["x"]);
-        assert_eq!(fields(full_name, &json!("a.b.c")), [""; 0]);
     }
 }

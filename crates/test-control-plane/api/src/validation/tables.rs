@@ -8,15 +8,16 @@ use super::pods::{
     update, volumes,
 };
 use super::{
-    autoscaling, cluster, events, jobs, metadata, others, services, stateful_set, storage, traffic,
-    workloads,
+    admission, autoscaling, cluster, events, jobs, metadata, others, policies, services,
+    stateful_set, storage, traffic, webhooks, workloads,
 };
 use serde_json::Value;
 
 use crate::settings::ServerGates;
 
 /// The rules of all types.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
+    include_str!("tables/admission.txt"),
     include_str!("tables/metadata.txt"),
     include_str!("tables/pod.txt"),
     include_str!("tables/container.txt"),
@@ -83,7 +84,7 @@ const HOOKS: &[(&str, Hook)] = &[
     ("few_policy_types", traffic::few_policy_types),
     ("few_search_paths", spec::few_search_paths),
     ("field_manager", metadata::field_manager),
-    ("full_name", cluster::full_name),
+    ("field_reference", admission::field_reference),
     ("generated_selector", jobs::generated_selector),
     ("health_check", services::health_check),
     ("health_check_update", services::health_check_update),
@@ -118,6 +119,10 @@ const HOOKS: &[(&str, Hook)] = &[
     ("matching_profiles", annotations::matching_profiles),
     ("metric", autoscaling::metric),
     ("min_domains", scheduling::min_domains),
+    ("mutating_operations", admission::mutating_operations),
+    ("mutating_webhooks", webhooks::mutating_webhooks),
+    ("mutations", policies::mutations),
+    ("named_rule", admission::named_rule),
     ("namespace_finalizer", others::namespace_finalizer),
     ("negative_size", volumes::negative_size),
     ("no_claim", spec::no_claim),
@@ -138,7 +143,6 @@ const HOOKS: &[(&str, Hook)] = &[
     ("one_per_family", status::one_per_family),
     ("one_pod_only", storage::one_pod_only),
     ("one_service_port", traffic::one_service_port),
-    ("one_target", cluster::one_target),
     ("one_volume", cluster::one_volume),
     ("ordered", jobs::ordered),
     ("other_device_name", containers::other_device_name),
@@ -148,13 +152,17 @@ const HOOKS: &[(&str, Hook)] = &[
     ("overhead", resources::overhead),
     ("own_host_ports", containers::own_host_ports),
     ("owner_version", metadata::owner_version),
+    ("param_kind", admission::param_kind),
+    ("param_reference", admission::param_reference),
     ("parameters", storage::parameters),
     ("pod_annotations", annotations::pod_annotations),
     ("pod_claim", status::pod_claim),
     ("pod_resize", update::pod_resize),
     ("pod_resources", resources::pod_resources),
     ("pod_update", update::pod_update),
+    ("policy_conditions", policies::policy_conditions),
     ("policy_port", traffic::policy_port),
+    ("policy_variables", policies::policy_variables),
     ("positive", autoscaling::positive),
     ("positive_size", storage::positive_size),
     ("progress_deadline", workloads::progress_deadline),
@@ -206,6 +214,9 @@ const HOOKS: &[(&str, Hook)] = &[
     ("unique_container", containers::unique_container),
     ("user_priority", cluster::user_priority),
     ("valid_quantity", storage::valid_quantity),
+    ("validation_actions", admission::validation_actions),
+    ("validating_webhooks", webhooks::validating_webhooks),
+    ("validations", policies::validations),
     ("volume_field", env::volume_field),
     ("volume_type", storage::volume_type),
     ("volumes", volumes::volumes),

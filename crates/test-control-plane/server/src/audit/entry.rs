@@ -1,5 +1,6 @@
 //! A logged request and its outcome.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +69,8 @@ pub struct AuditEntry {
     pub message: String,
     /// The names of the applied fault rules, separated by commas; may be empty.
     pub fault: String,
+    /// Annotations of admission policies, by key.
+    pub annotations: BTreeMap<String, String>,
     /// The store's revision before the request was processed; 0 if unknown.
     pub revision_before: u64,
     /// The store's revision after the request was processed; 0 if unknown.
@@ -101,6 +104,7 @@ impl AuditEntry {
             reason: String::new(),
             message: String::new(),
             fault: String::new(),
+            annotations: BTreeMap::new(),
             revision_before: 0,
             revision_after: 0,
         }

@@ -68,8 +68,12 @@ pub(super) fn event(entry: &AuditEntry, level: AuditLevel) -> Value {
     if entry.impersonator.is_some() {
         event["impersonatedUser"] = entry.identity.to_user_info();
     }
+    let mut annotations = json!(entry.annotations);
     if !entry.fault.is_empty() {
-        event["annotations"] = json!({"test-control-plane/fault": entry.fault});
+        annotations["test-control-plane/fault"] = json!(entry.fault);
+    }
+    if annotations != json!({}) {
+        event["annotations"] = annotations;
     }
     event
 }

@@ -3,6 +3,7 @@
 use http::Method;
 use kube_test_control_plane_api::kinds::{Subresource, Target, Verb};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use serde_json::{Value, json};
 
 use super::container::{container, existing, pod_address, ports, query_values};
 use super::node::proxy_to_node;
@@ -10,6 +11,7 @@ use crate::access;
 use crate::auth::attributes::Attributes;
 use crate::containers::KubeletError;
 use crate::incoming::Incoming;
+use crate::policies;
 use crate::reply::Reply;
 use crate::route::ResourceRequest;
 use crate::state::{Access, Streams};
@@ -25,10 +27,15 @@ pub(crate) async fn connect(
     let Target::Part(part) = request.target else {
         return Err(ApiError::method_not_allowed());
     };
+    if part != Subresource::Proxy {
+        authorize_connection(&streams.access, request, incoming)?;
+    }
+    policies::review_connection(&streams.access, request, || {
+        options(request, part, incoming)
+    })?;
     if part == Subresource::Proxy {
         return proxy(streams, request, incoming).await;
     }
-    authorize_connection(&streams.access, request, incoming)?;
     let query = &incoming.query;
     let pod = existing(&streams.reads, request)?;
     let name = &request.name;
@@ -115,7 +122,7 @@ async fn proxy(
     }
     Err(match &*request.kind.storage {
         "services" => ApiError {
-            details: Some(serde_json::json!({})),
+            details: Some(json!({})),
             ..ApiError::new(
                 503,
                 "ServiceUnavailable",
@@ -145,4 +152,51 @@ fn as_error(error: KubeletError) -> ApiError {
         502 => ApiError::internal(format!("error dialing backend: {}", error.message)),
         _ => ApiError::internal(error.message),
     }
+}
+
+/// Returns the options of a connection, which stand for its object at admission.
+fn options(request: &ResourceRequest, part: Subresource, incoming: &Incoming) -> Value {
+    let of = &*request.kind.kind;
+    let (kind, members): (String, &[&str]) = match part {
+        Subresource::Exec => (
+            "PodExecOptions".to_owned(),
+            &["stdin", "stdout", "stderr", "tty"],
+        ),
+        Subresource::Attach => (
+            "PodAttachOptions".to_owned(),
+            &["stdin", "stdout", "stderr", "tty"],
+        ),
+        Subresource::PortForward => ("PodPortForwardOptions".to_owned(), &[]),
+        _ => (format!("{of}ProxyOptions"), &[]),
+    };
+    let mut options = json!({"kind": kind, "apiVersion": "v1"});
+    let query = &incoming.query;
+    for name in members.iter().filter(|name| query.flag(name)) {
+        options[*name] = json!(true);
+    }
+    if let Some(container) = query.get("container").filter(|it| !it.is_empty()) {
+        options["container"] = json!(container);
+    }
+    let values = |name| query_values(&incoming.query_text, name);
+    let command = values("command");
+    if part == Subresource::Exec {
+        options["command"] = json!(command);
+    }
+    if part == Subresource::PortForward {
+        let ports: Vec<i64> = values("ports")
+            .iter()
+            .filter_map(|it| it.parse().ok())
+            .collect();
+        if !ports.is_empty() {
+            options["ports"] = json!(ports);
+        }
+    }
+    if part == Subresource::Proxy {
+        let base = request.kind.object_path(&request.namespace, &request.name);
+        let path = incoming.path.strip_prefix(&format!("{base}/proxy"));
+        if let Some(path) = path.filter(|path| !path.is_empty()) {
+            options["path"] = json!(path);
+        }
+    }
+    options
 }

@@ -19,6 +19,7 @@ use super::priority_class::{check_default_class, priority_class};
 use super::signing_request::note_requester;
 use super::storage_class::admit_storage_class;
 use crate::access;
+use crate::policies;
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes, now_text};
 use crate::write::{
@@ -83,7 +84,10 @@ fn create_named(
     check_namespace_is_open(reads, request, &draft)?;
     in_namespace?;
     let (hooks, dry_run) = (&writes.admission, options.dry_run);
-    if review_write(hooks, request, None, &mut draft, dry_run)? {
+    let mut is_changed =
+        policies::mutate_write(&writes.access, request, None, &mut draft, options)?;
+    is_changed |= review_write(hooks, request, None, &mut draft, dry_run)?;
+    if is_changed {
         defaults::set_defaults(kind, behaviour.gates, &mut draft);
         write::normalize(behaviour, kind, &mut draft)?;
     }
@@ -104,9 +108,17 @@ fn create_named(
     };
     access::check_escalation(&writes.access, request, &draft, None)?;
     let Findings {
-        errors,
+        mut errors,
         warnings: found,
     } = findings(writes.validates, subject);
+    if errors.is_empty() {
+        errors.extend(access::check_parameters(
+            &writes.access,
+            request,
+            &draft,
+            None,
+        ));
+    }
     if !errors.is_empty() {
         return Err(ApiError::invalid_object(kind, &draft.value, &name, &errors));
     }
@@ -117,6 +129,7 @@ fn create_named(
     if request.verb != Verb::Create {
         access::authorize_create_on_update(&writes.access, request)?;
     }
+    policies::review_write(&writes.access, request, None, &draft, options)?;
     let is_generated = !draft.metadata().text("generateName").is_empty();
     let written = |text| Written {
         text,

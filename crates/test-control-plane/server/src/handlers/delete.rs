@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use super::Page;
 use super::admit::review_deletion;
 use super::read::list_text;
+use crate::policies;
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
 use crate::state::{Writes, now_text};
@@ -86,6 +87,7 @@ fn delete_one(
         }
         if last.is_none() {
             review_deletion(&writes.admission, request, &draft, options.dry_run)?;
+            policies::review_deletion(&writes.access, request, &draft, options)?;
         }
         let marked = mark(writes.reads.clock(), kind, draft, options);
         let uid = current.uid.to_string();

@@ -10,16 +10,16 @@ use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, MetadataRef};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::patch::Patch;
-use kube_test_control_plane_api::selectors::selector_text;
 use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
 use serde_json::{Value, json};
 
 use super::Source;
 use super::update::update;
 use crate::incoming::Incoming;
+use crate::policies;
 use crate::route::ResourceRequest;
 use crate::state::{Behaviour, Reads, Writes, now_text};
-use crate::write::{self, check_name, handled_form};
+use crate::write::{self, check_name, handled_form, scale_of};
 
 /// Returns the scale of an object.
 pub(crate) fn get_scale(reads: &Reads, request: &ResourceRequest) -> ApiResult<Bytes> {
@@ -57,7 +57,15 @@ pub(crate) fn update_scale(
             .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
         let old = handled_form(kind, &object)?;
         let (scale, managed) = scaled(&writes.reads, request, source, &old, options)?;
+        let scale = policies::mutate_scale(
+            &writes.access,
+            request,
+            scale_of(kind, &old),
+            scale,
+            options,
+        )?;
         let scale = check_scale(request, scale)?;
+        check_uid(request, source, &old, &scale)?;
         let mut draft = old.clone();
         match kind.scale() {
             Some(paths) => paths.set_wanted(&mut draft.value, replicas(&scale)),
@@ -212,46 +220,26 @@ fn set_preconditions(draft: &mut Draft, scale: &Value) -> bool {
     !version.is_empty() || !uid.is_empty()
 }
 
-fn scale_of(kind: &Kind, object: &Draft) -> Value {
-    if let Some(scale) = kind.scale() {
-        return scale.of_object(&object.value);
+/// Checks the uid in a patched scale. That in the body of a PUT is a precondition of the write.
+fn check_uid(
+    request: &ResourceRequest,
+    source: &ScaleSource<'_>,
+    old: &Draft,
+    scale: &Value,
+) -> ApiResult<()> {
+    let (uid, before) = (
+        MetadataRef(scale.get("metadata")).uid(),
+        old.metadata().uid(),
+    );
+    let is_put = matches!(source, ScaleSource::Put(_));
+    if is_put || uid.is_empty() || uid == before || request.kind.custom.is_some() {
+        return Ok(());
     }
-    let number = |pointer: &str| {
-        let value = object.value.pointer(pointer).and_then(Value::as_i64);
-        value.unwrap_or(0)
+    let why =
+        format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {before}");
+    let of_scale = Kind {
+        plural: format!("{}/scale", request.kind.plural),
+        ..Kind::clone(&request.kind)
     };
-    let metadata = object.metadata();
-    let selector = object.value.pointer("/spec/selector");
-    // A replication controller's selector is a plain map of labels.
-    let selector = if object.value.get("kind") == Some(&json!("ReplicationController")) {
-        selector_text(
-            selector
-                .map(|labels| json!({"matchLabels": labels}))
-                .as_ref(),
-        )
-    } else {
-        selector_text(selector)
-    };
-    // Zero is omitted from the spec, not from the status.
-    let replicas = number("/spec/replicas");
-    let spec = match replicas {
-        0 => json!({}),
-        replicas => json!({"replicas": replicas}),
-    };
-    json!({
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": {
-            "name": metadata.name(),
-            "namespace": metadata.namespace(),
-            "uid": metadata.uid(),
-            "resourceVersion": metadata.resource_version(),
-            "creationTimestamp": metadata.text("creationTimestamp"),
-        },
-        "spec": spec,
-        "status": {
-            "replicas": number("/status/replicas"),
-            "selector": selector,
-        },
-    })
+    Err(ApiError::conflict(&of_scale, &request.name, &why))
 }

@@ -18,10 +18,13 @@ use super::admit::review_write;
 use super::allocate::allocate;
 use super::create::{create, creates_on_update};
 use super::findings::findings;
+use super::limit_ranges::admit_limits;
+use super::pod_resize::admit_pod_resize;
 use super::priority_class::check_default_class;
 use super::signing_request::{check_approval, complete_signing_request};
 use super::storage_class::admit_resize;
 use crate::access;
+use crate::policies;
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes};
 use crate::write::{
@@ -176,7 +179,10 @@ pub(crate) fn commit_update(
     let behaviour = reads.behaviour();
     let kind = stored(&request.kind);
     let (hooks, dry_run) = (&writes.admission, options.dry_run);
-    if review_write(hooks, request, Some(old), &mut new, dry_run)? {
+    let mut is_changed =
+        policies::mutate_write(&writes.access, request, Some(old), &mut new, options)?;
+    is_changed |= review_write(hooks, request, Some(old), &mut new, dry_run)?;
+    if is_changed {
         defaults::set_defaults(kind, behaviour.gates, &mut new);
         write::normalize(behaviour, kind, &mut new)?;
         complete(reads, request, old, &mut new);
@@ -211,9 +217,17 @@ pub(crate) fn commit_update(
         check_approval(&writes.access, request, old)?;
     }
     let Findings {
-        errors,
+        mut errors,
         mut warnings,
     } = findings(writes.validates, subject);
+    if errors.is_empty() && request.target == Target::Object {
+        errors.extend(access::check_parameters(
+            &writes.access,
+            request,
+            &new,
+            Some(old),
+        ));
+    }
     if !errors.is_empty() {
         return Err(ApiError::invalid_object(
             kind,
@@ -223,20 +237,27 @@ pub(crate) fn commit_update(
         ));
     }
     normalize::drop_empty_lists(kind, &mut new, behaviour.version);
-    if new == *old {
-        let text = served_text(&request.kind, current)?;
-        let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);
-        return Ok(Outcome::updated(text, warnings));
-    }
     if request.target == Target::Object {
         admit_resize(reads, kind, old, &new)?;
-        check_default_class(reads, kind, &new)?;
     }
     if !matches!(
         request.target,
         Target::Part(Subresource::Status | Subresource::Finalize)
     ) {
         count_generation(kind, &mut new, old);
+    }
+    if request.target == Target::Part(Subresource::Resize) {
+        admit_limits(reads, kind, &new)?;
+        admit_pod_resize(reads, kind, old, &new)?;
+    }
+    policies::review_write(&writes.access, request, Some(old), &new, options)?;
+    if new == *old {
+        let text = served_text(&request.kind, current)?;
+        let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);
+        return Ok(Outcome::updated(text, warnings));
+    }
+    if request.target == Target::Object {
+        check_default_class(reads, kind, &new)?;
     }
     let more = warnings::of_update(kind, request.target, &new.value, &old.value);
     warnings.extend(more);

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::bind::bind;
 use crate::access;
 use crate::incoming::Incoming;
+use crate::policies;
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes, now_text};
@@ -53,6 +54,7 @@ pub(crate) fn post_virtual(
     let (mut draft, warnings) = write::decode(behaviour, &asked, incoming, options)?;
     write::normalize(behaviour, &asked.kind, &mut draft)?;
     write::track(reads.clock(), &asked, options, None, &mut draft)?;
+    policies::review_posted(&writes.access, request, &draft.value, options)?;
     let mut draft = Draft::from_value(
         &asked.kind,
         match request.target {
@@ -76,14 +78,15 @@ fn post_binding(
     let body = decode::value(incoming.format()?, &incoming.body)?;
     let name = body.pointer("/metadata/name").and_then(Value::as_str);
     let pods = kinds::by_resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
+    let agent = incoming.header(USER_AGENT);
+    let options = WriteOptions::parse(Write::Create, &incoming.query, agent)?;
+    policies::review_posted(&writes.access, request, &body, &options)?;
     let request = ResourceRequest {
         kind: Arc::clone(pods),
         target: Target::Part(Subresource::Binding),
         name: name.unwrap_or_default().to_owned(),
         ..request.clone()
     };
-    let agent = incoming.header(USER_AGENT);
-    let options = WriteOptions::parse(Write::Create, &incoming.query, agent)?;
     bind(writes, &request, &body, options.dry_run)
 }
 

@@ -19,7 +19,7 @@ use crate::faults::{ReadView, RequestFacts};
 use crate::handlers;
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
-use crate::route::{ResourceRequest, Route, route};
+use crate::route::{Remarks, ResourceRequest, Route, route};
 use crate::state::{Reads, ServerState};
 use crate::watch;
 
@@ -29,6 +29,7 @@ pub(super) async fn dispatch(
     identity: &RequestIdentity,
     incoming: &Incoming,
     facts: &Arc<RequestFacts>,
+    remarks: &Remarks,
 ) -> ApiResult<Reply> {
     access::authorize_request(&state.access, identity, incoming)?;
     let custom = state.reads.custom_kinds();
@@ -38,6 +39,7 @@ pub(super) async fn dispatch(
                 return Err(error.clone());
             }
             request.user = Some(Arc::clone(&identity.user));
+            request.remarks = remarks.clone();
             let (faults, facts) = (state.faults.clone(), Arc::clone(facts));
             let read_view = ReadView { faults, facts };
             let handled = handle(state, &request, incoming, read_view);

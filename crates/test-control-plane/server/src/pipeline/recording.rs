@@ -13,6 +13,7 @@ use crate::access::RequestIdentity;
 use crate::audit::AuditEntry;
 use crate::faults::RequestFacts;
 use crate::incoming::Incoming;
+use crate::route::Remarks;
 use crate::state::ServerState;
 
 /// A request to be logged.
@@ -21,6 +22,7 @@ pub(crate) struct Recording<'a> {
     pub incoming: &'a Incoming,
     pub identity: &'a RequestIdentity,
     pub(crate) facts: &'a RequestFacts,
+    pub(crate) remarks: &'a Remarks,
     /// The response header `Audit-Id`.
     pub(crate) audit_id: &'a str,
     /// The names of the applied fault rules.
@@ -54,6 +56,7 @@ impl Recording<'_> {
             error.message.clone_into(&mut entry.message);
         }
         entry.fault.clone_from(&self.fault);
+        entry.annotations = self.remarks.annotations();
         entry.revision_before = revision_before;
         entry.revision_after = revision_after;
         self.state.audit.push(entry);

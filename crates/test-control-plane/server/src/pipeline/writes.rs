@@ -10,6 +10,7 @@ use kube_test_control_plane_api::{decode, warnings};
 
 use crate::handlers::{self, ScaleSource, Source};
 use crate::incoming::Incoming;
+use crate::policies;
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
 use crate::state::Writes;
@@ -26,11 +27,13 @@ pub(super) fn handle_create(
         Target::Part(Subresource::Binding) => {
             let body = decode::value(format, &incoming.body)?;
             handlers::review_posted(&writes.admission, request, &body, options.dry_run)?;
+            policies::review_posted(&writes.access, request, &body, &options)?;
             handlers::bind(writes, request, &body, options.dry_run)
         }
         Target::Part(Subresource::Eviction) => {
             let body = decode::value(format, &incoming.body)?;
             handlers::review_posted(&writes.admission, request, &body, options.dry_run)?;
+            policies::review_posted(&writes.access, request, &body, &options)?;
             handlers::evict(writes, request, &incoming.query, &body, &options)
         }
         Target::Part(Subresource::Token) => {

@@ -7,6 +7,7 @@ use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Verb};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
+use super::remarks::Remarks;
 use super::request::ResourceRequest;
 use crate::resource_path::ResourcePath;
 use crate::state::CustomIndex;
@@ -52,6 +53,8 @@ pub(super) fn request(
             .to_owned(),
         verb,
         user: None,
+        requested: target,
+        remarks: Remarks::default(),
     }))
 }
 

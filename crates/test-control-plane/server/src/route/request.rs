@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube_test_control_plane_api::kinds::{Kind, Target, Verb};
 use kube_test_control_plane_api::object::Key;
 
+use super::Remarks;
 use crate::auth::Identity;
 
 /// A resource request.
@@ -22,9 +23,18 @@ pub(crate) struct ResourceRequest {
     pub(crate) verb: Verb,
     /// The user; `None` for the server itself, which may do everything.
     pub(crate) user: Option<Arc<Identity>>,
+    /// The part of the object in the URL, which other parts than `target` implement.
+    pub(crate) requested: Target,
+    /// Remarks of admission about the request.
+    pub(crate) remarks: Remarks,
 }
 
 impl ResourceRequest {
+    /// Returns true for a post to a subresource of an object.
+    pub(crate) fn is_posted(&self) -> bool {
+        self.verb == Verb::Create && self.requested != Target::Object
+    }
+
     /// Returns the key of the object.
     pub(crate) fn key(&self) -> Key {
         Key::new(&self.kind, &self.namespace, &self.name)

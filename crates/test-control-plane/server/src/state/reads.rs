@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::behaviour::Behaviour;
 use super::custom::{CustomIndex, CustomKinds};
 use super::random::Source;
+#[cfg(feature = "cel")]
+use crate::admission::policy_index::Policies;
 
 /// The shortest default timeout of a watch; the longest is twice that.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
@@ -25,6 +27,9 @@ pub(crate) struct Reads {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) behaviour: Mutex<Behaviour>,
     pub(super) custom: CustomKinds,
+    /// The compiled admission policies.
+    #[cfg(feature = "cel")]
+    pub(crate) policies: Policies,
     /// Watches from an earlier revision get 410.
     pub(super) watch_floor: AtomicU64,
     pub(super) timeouts: Source,

@@ -7,7 +7,7 @@ use super::age::{age, human_duration};
 use super::texts::{joined, labels, list, number, or, or_none, text};
 use super::{
     access, api_services, autoscalers, certificate_signing_requests, ingresses, jobs, network,
-    pods, workloads,
+    pods, policies, workloads,
 };
 use crate::defaults;
 
@@ -112,6 +112,12 @@ const SOURCES: &[(&str, Source)] = &[
     ("node_status", |node, _, _| node_status(node).into()),
     ("number", |object, args, _| number(object, args[0]).into()),
     ("phase", |object, _, _| phase(object).into()),
+    ("policy_param_kind", |policy, _, _| {
+        policies::param_kind(policy).into()
+    }),
+    ("policy_param_ref", |binding, _, _| {
+        policies::param_reference(binding).into()
+    }),
     ("pod_gates", |pod, _, _| pods::gates(pod).into()),
     ("pod_ready", |pod, _, _| pods::ready(pod).into()),
     ("pod_restarts", |pod, _, now| {

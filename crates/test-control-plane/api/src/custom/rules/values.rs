@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::declared::is_of_metadata;
 use super::names::escape;
 use crate::cel::values::{self, Identity};
+use crate::cel::{duration, timestamp};
 use crate::custom::schema::{AdditionalProperties, ListType, Schema, SchemaType};
 
 /// Returns a value as rules read it. A root is an object with a kind and metadata.
@@ -50,9 +51,9 @@ fn text(schema: &Schema, value: &str) -> values::Value {
             Ok(bytes) => values::bytes(bytes),
             Err(_) => values::text(value),
         },
-        "date" => values::timestamp(&format!("{value}T00:00:00Z")),
-        "date-time" => values::timestamp(value),
-        "duration" => values::duration(value),
+        "date" => timestamp(&format!("{value}T00:00:00Z")),
+        "date-time" => timestamp(value),
+        "duration" => duration(value),
         _ => values::text(value),
     }
 }

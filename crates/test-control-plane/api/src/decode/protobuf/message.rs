@@ -20,14 +20,14 @@ pub(super) fn read(
     bytes: &[u8],
     object: &mut Map<String, Value>,
 ) -> Result<(), WireError> {
-    read_at(found, None, bytes, object, 0)
+    read_at(found, [None, None], bytes, object, 0)
 }
 
 /// Decodes the direct members of `found`, or, with `outer`, the members inside the embedded message
-/// with that number.
+/// with these numbers.
 fn read_at(
     found: &Type,
-    outer: Option<u32>,
+    outer: [Option<u32>; 2],
     bytes: &[u8],
     object: &mut Map<String, Value>,
     depth: usize,
@@ -41,9 +41,9 @@ fn read_at(
         let wanted = Tag { outer, number };
         if let Some(field) = found.fields.iter().find(|f| f.tag == Some(wanted)) {
             read_field(field, tag, &mut reader, object, depth)?;
-        } else if outer.is_none() && embeds(found, number) {
+        } else if let Some(outer) = embedded(found, outer, number) {
             let inner = expect_bytes(tag, "embedded message", &mut reader)?;
-            read_at(found, Some(number), inner, object, depth + 1)?;
+            read_at(found, outer, inner, object, depth + 1)?;
         } else {
             reader.skip(tag.wire)?;
         }
@@ -51,12 +51,16 @@ fn read_at(
     Ok(())
 }
 
-fn embeds(found: &Type, number: u32) -> bool {
-    let outer = |field: &Field| field.tag.and_then(|tag| tag.outer);
-    found
-        .fields
-        .iter()
-        .any(|field| outer(field) == Some(number))
+/// Returns the numbers of the message that is embedded with this number, if there is one.
+fn embedded(found: &Type, outer: [Option<u32>; 2], number: u32) -> Option<[Option<u32>; 2]> {
+    let inner = match outer {
+        [None, _] => [Some(number), None],
+        [outer, None] => [outer, Some(number)],
+        _ => return None,
+    };
+    let mut tags = found.fields.iter().filter_map(|field| field.tag);
+    tags.any(|tag| tag.outer == inner || [tag.outer[0], None] == inner)
+        .then_some(inner)
 }
 
 fn read_field(
@@ -120,7 +124,7 @@ fn read_value(
         Some(Value::Object(object)) => object,
         _ => Map::new(),
     };
-    read_at(inner, None, bytes, &mut object, depth + 1)?;
+    read_at(inner, [None, None], bytes, &mut object, depth + 1)?;
     Ok(Value::Object(object))
 }
 

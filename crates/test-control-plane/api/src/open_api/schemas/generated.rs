@@ -150,12 +150,7 @@ fn add(types: &mut Types, kind: GroupVersionKind<'_>) {
         }
         ("autoscaling", "v1", "Scale") => types.add::<autoscaling::Scale>(kind),
         ("coordination.k8s.io", "v1", "Lease") => types.add_listed::<coordination::Lease>(kind),
-        ("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration") => {
-            types.add_listed::<admission::MutatingWebhookConfiguration>(kind);
-        }
-        ("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration") => {
-            types.add_listed::<admission::ValidatingWebhookConfiguration>(kind);
-        }
+        ("admissionregistration.k8s.io", "v1", name) => add_admission(types, kind, name),
         ("autoscaling", "v2", "HorizontalPodAutoscaler") => {
             types.add_listed::<autoscaling_v2::HorizontalPodAutoscaler>(kind);
         }
@@ -214,6 +209,31 @@ fn add_core(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
         "Service" => types.add_listed::<core::Service>(kind),
         "ServiceAccount" => types.add_listed::<core::ServiceAccount>(kind),
         _ => {}
+    }
+}
+
+fn add_admission(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
+    match name {
+        "MutatingWebhookConfiguration" => {
+            types.add_listed::<admission::MutatingWebhookConfiguration>(kind)
+        }
+        "ValidatingAdmissionPolicy" => {
+            types.add_listed::<admission::ValidatingAdmissionPolicy>(kind)
+        }
+        "ValidatingAdmissionPolicyBinding" => {
+            types.add_listed::<admission::ValidatingAdmissionPolicyBinding>(kind)
+        }
+        "ValidatingWebhookConfiguration" => {
+            types.add_listed::<admission::ValidatingWebhookConfiguration>(kind)
+        }
+        _ => {}
+    }
+    k8s_openapi::k8s_if_ge_1_36! {
+        match name {
+            "MutatingAdmissionPolicy" => types.add_listed::<admission::MutatingAdmissionPolicy>(kind),
+            "MutatingAdmissionPolicyBinding" => types.add_listed::<admission::MutatingAdmissionPolicyBinding>(kind),
+            _ => {}
+        }
     }
 }
 

@@ -9,10 +9,6 @@ use kube_apimachinery::json::write_go_str;
 use crate::go::json::cursor::Cursor;
 use crate::go::json::raw::{Escape, compact_with};
 
-/// An operation doesn't apply. The reference reports no details of it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Failed;
-
 /// A node's index in its document.
 pub(super) type NodeId = usize;
 
@@ -51,6 +47,13 @@ pub(super) struct Place {
     key: String,
 }
 
+impl Place {
+    /// Returns the name or the index.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+}
+
 impl Document {
     /// Reads the text of a JSON object.
     pub(super) fn new(text: &[u8]) -> Self {
@@ -73,9 +76,9 @@ impl Document {
     }
 
     /// Replaces the whole document.
-    pub(super) fn replace_root(&mut self, value: NodeId) -> Result<(), Failed> {
+    pub(super) fn replace_root(&mut self, value: NodeId) -> Result<(), String> {
         if !self.enter(value) || matches!(self.nodes[value], Node::NilObject) {
-            return Err(Failed);
+            return Err("replace operation value must be object or array".to_owned());
         }
         self.root = value;
         Ok(())
@@ -87,22 +90,22 @@ impl Document {
     }
 
     /// Finds the place of a path. Like the reference, ignores everything before the first slash.
-    pub(super) fn place(&mut self, path: &str) -> Result<Place, Failed> {
+    pub(super) fn place(&mut self, path: &str) -> Option<Place> {
         let mut steps = path.split('/').skip(1).map(decoded);
-        let mut key = steps.next().ok_or(Failed)?;
+        let mut key = steps.next()?;
         let mut holder = self.root;
         for next in steps {
-            holder = self.get(&Place { holder, key })?;
+            holder = self.get(&Place { holder, key }).ok()?;
             if !self.enter(holder) {
-                return Err(Failed);
+                return None;
             }
             key = next;
         }
-        Ok(Place { holder, key })
+        Some(Place { holder, key })
     }
 
     /// Returns the value at a place. An object has a missing value for each missing member.
-    pub(super) fn get(&mut self, place: &Place) -> Result<NodeId, Failed> {
+    pub(super) fn get(&mut self, place: &Place) -> Result<NodeId, String> {
         let found = match &self.nodes[place.holder] {
             Node::List(elements) => Some(elements[index(&place.key, elements.len())?]),
             Node::Object(members) => members.get(&place.key).copied(),
@@ -112,7 +115,7 @@ impl Document {
     }
 
     /// Replaces the value at a place, or adds a member.
-    pub(super) fn set(&mut self, place: &Place, value: NodeId) -> Result<(), Failed> {
+    pub(super) fn set(&mut self, place: &Place, value: NodeId) -> Result<(), String> {
         match &mut self.nodes[place.holder] {
             Node::List(elements) => {
                 let at = index(&place.key, elements.len())?;
@@ -124,7 +127,7 @@ impl Document {
     }
 
     /// Inserts a value before an element, or sets a member.
-    pub(super) fn add(&mut self, place: &Place, value: NodeId) -> Result<(), Failed> {
+    pub(super) fn add(&mut self, place: &Place, value: NodeId) -> Result<(), String> {
         match &mut self.nodes[place.holder] {
             Node::List(elements) if place.key == "-" => elements.push(value),
             Node::List(elements) => {
@@ -134,21 +137,30 @@ impl Document {
             Node::Object(members) => {
                 members.insert(place.key.clone(), value);
             }
-            _ => return Err(Failed),
+            _ => return Err("the value has no members".to_owned()),
         }
         Ok(())
     }
 
     /// Removes the value at a place.
-    pub(super) fn remove(&mut self, place: &Place) -> Result<(), Failed> {
+    pub(super) fn remove(&mut self, place: &Place) -> Result<(), String> {
         match &mut self.nodes[place.holder] {
             Node::List(elements) => {
                 let at = index(&place.key, elements.len())?;
                 elements.remove(at);
                 Ok(())
             }
-            Node::Object(members) => members.remove(&place.key).map(drop).ok_or(Failed),
-            _ => Err(Failed),
+            holder => {
+                let removed = match holder {
+                    Node::Object(members) => members.remove(&place.key),
+                    _ => None,
+                };
+                let missing = || {
+                    let key = &place.key;
+                    format!("Unable to remove nonexistent key: {key}: missing value")
+                };
+                removed.map(drop).ok_or_else(missing)
+            }
         }
     }
 
@@ -335,12 +347,13 @@ fn decoded(step: &str) -> String {
 /// end.
 ///
 /// Upstream: `strconv.Atoi` and `SupportNegativeIndices`
-fn index(step: &str, len: usize) -> Result<usize, Failed> {
-    let index: i64 = step.parse().map_err(|_| Failed)?;
-    let len = i64::try_from(len).map_err(|_| Failed)?;
-    let index = if index < 0 { index + len } else { index };
-    usize::try_from(index)
-        .ok()
-        .filter(|_| index < len)
-        .ok_or(Failed)
+fn index(step: &str, len: usize) -> Result<usize, String> {
+    let found: i64 = step
+        .parse()
+        .map_err(|_| format!("strconv.Atoi: parsing {step:?}: invalid syntax"))?;
+    let invalid = || format!("Unable to access invalid index: {found}: invalid index referenced");
+    let len = i64::try_from(len).map_err(|_| invalid())?;
+    let index = if found < 0 { found + len } else { found };
+    let index = usize::try_from(index).ok().filter(|_| index < len);
+    index.ok_or_else(invalid)
 }

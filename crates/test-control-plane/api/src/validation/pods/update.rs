@@ -311,7 +311,12 @@ fn changed_containers(spec: &Place<'_>, old: &Value, errors: &mut Errors) {
         for (container, old) in containers.elements().zip(list(old, member)) {
             let is_init = member == "initContainers";
             let place = if is_init { &container } else { spec };
-            if without_amounts(container.value) != without_amounts(old) {
+            let mut resized = without_amounts(container.value);
+            if let Some(resources) = resized["resources"].as_object_mut() {
+                // As in the reference, new claims do not count.
+                resources.remove("claims");
+            }
+            if resized != without_amounts(old) {
                 errors.push(place.forbidden(if is_init {
                     "only cpu and memory resources for init or sidecar containers are mutable"
                 } else {

@@ -106,21 +106,28 @@ impl Fields {
             });
             fields.push((tag, place));
         }
-        fields.sort_unstable_by_key(|(tag, _)| (tag.outer.unwrap_or(tag.number), tag.number));
+        fields.sort_unstable_by_key(|(tag, _)| tag.path());
         let mut sorted = Vec::with_capacity(out.len() - self.start);
-        for group in fields.chunk_by(|(a, _), (b, _)| a.outer.is_some() && a.outer == b.outer) {
-            let append = |sorted: &mut Vec<u8>| {
-                for (_, place) in group {
-                    sorted.extend_from_slice(&out[place.clone()]);
-                }
-            };
-            match group[0].0.outer {
-                Some(embedded) => wire::message(&mut sorted, embedded, append),
-                None => append(&mut sorted),
-            }
-        }
+        append(&fields, 0, out, &mut sorted);
         out.truncate(self.start);
         out.append(&mut sorted);
+    }
+}
+
+/// Appends written fields in order. Those of a struct that Go embeds at this level form a separate
+/// message.
+fn append(fields: &[(Tag, Range<usize>)], level: usize, written: &[u8], sorted: &mut Vec<u8>) {
+    let outer = |tag: &Tag| tag.outer.get(level).copied().flatten();
+    for group in fields.chunk_by(|(a, _), (b, _)| outer(a).is_some() && outer(a) == outer(b)) {
+        let Some((first, place)) = group.first() else {
+            continue;
+        };
+        match outer(first) {
+            Some(embedded) => wire::message(sorted, embedded, |sorted| {
+                append(group, level + 1, written, sorted);
+            }),
+            None => sorted.extend_from_slice(&written[place.clone()]),
+        }
     }
 }
 

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use kube_apimachinery::quantity::Quantity;
 use serde_json::Value;
 
-use kube_test_control_plane_api::members::list_at;
+use crate::members::list_at;
 
 /// Amounts of resources by name: CPU in millicores, others in whole units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Needs(BTreeMap<String, i64>);
+pub struct Needs(BTreeMap<String, i64>);
 
 impl Needs {
     /// Returns a pod's requests: the sum of all containers that run at the same time with their
     /// sidecars, or the largest init container with the sidecars before it, plus the overhead.
     ///
     /// Upstream: `PodRequests`.
-    pub(super) fn of(pod: &Value) -> Self {
+    pub fn of(pod: &Value) -> Self {
         let requests = |container: &Value| Self::read(container.pointer("/resources/requests"));
         let mut sidecars = Self::default();
         let mut initial = Self::default();
@@ -44,7 +44,7 @@ impl Needs {
     }
 
     /// Parses quantities by name.
-    pub(super) fn read(amounts: Option<&Value>) -> Self {
+    pub fn read(amounts: Option<&Value>) -> Self {
         let amounts = amounts.and_then(Value::as_object).into_iter().flatten();
         let read = amounts.filter_map(|(name, amount)| {
             let amount: Quantity = amount.as_str()?.parse().ok()?;
@@ -59,30 +59,28 @@ impl Needs {
     }
 
     /// Returns the amount of a resource.
-    pub(super) fn get(&self, name: &str) -> i64 {
+    pub fn get(&self, name: &str) -> i64 {
         self.0.get(name).copied().unwrap_or(0)
     }
 
     /// Returns the resources whose free amount, after `used`, is too small.
-    pub(super) fn lacking<'a>(
-        &'a self,
-        room: &'a Self,
-        used: &'a Self,
-    ) -> impl Iterator<Item = &'a str> {
+    pub fn lacking<'a>(&'a self, room: &'a Self, used: &'a Self) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter_map(|(name, amount)| {
             let lacks = used.get(name).saturating_add(*amount) > room.get(name);
             (*amount > 0 && lacks).then_some(name.as_str())
         })
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    /// Adds amounts.
+    pub fn add(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
             let sum = self.0.entry(name.clone()).or_default();
             *sum = sum.saturating_add(*amount);
         }
     }
 
-    pub(super) fn subtract(&mut self, other: &Self) {
+    /// Subtracts amounts.
+    pub fn subtract(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
             let sum = self.0.entry(name.clone()).or_default();
             *sum = sum.saturating_sub(*amount);

@@ -1,0 +1,25 @@
+//! Admission policies: their expressions, compiled once, and their decisions about a request.
+//!
+//! The room has no state and knows no store: a policy is compiled from its object, and evaluated
+//! with the inputs of one request.
+//!
+//! Upstream: `k8s.io/apiserver/pkg/admission/plugin/{cel,policy}`
+
+mod attributes;
+mod constraints;
+mod environment;
+mod evaluation;
+mod expression;
+mod inputs;
+mod match_conditions;
+mod mutating;
+mod validating;
+
+pub use crate::cel::{About, Authorizer, Decision as AuthorizerDecision, Question, Resource};
+pub use attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation, User};
+pub use constraints::{Constraints, Equivalent, Mismatch, Namespace};
+pub(crate) use environment::Environment;
+pub(crate) use expression::{Expression, Returns};
+pub use inputs::Inputs;
+pub use mutating::{Change, MutatingPolicy};
+pub use validating::{AuditAnnotation, Decision, FailurePolicy, ValidatingPolicy, Verdict};

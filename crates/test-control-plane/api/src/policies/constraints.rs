@@ -1,0 +1,240 @@
+//! The requests that a policy, a binding or a webhook applies to.
+//!
+//! Upstream: `k8s.io/apiserver/pkg/admission/plugin/policy/matching`, and the predicates of webhooks
+
+use kube_apimachinery::selector::{LabelSelector, Selector};
+use serde_json::{Map, Value};
+
+use super::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
+use crate::members::text;
+use crate::status::ApiError;
+
+/// `matchConstraints` of a policy, or `matchResources` of a binding.
+#[derive(Debug)]
+pub struct Constraints {
+    namespace_selector: Result<Selector, String>,
+    object_selector: Result<Selector, String>,
+    rules: Vec<Rule>,
+    exclude_rules: Vec<Rule>,
+    is_exact: bool,
+}
+
+/// A rule for resources, with operations and names.
+#[derive(Debug)]
+struct Rule {
+    operations: Vec<String>,
+    groups: Vec<String>,
+    versions: Vec<String>,
+    resources: Vec<String>,
+    scope: String,
+    names: Vec<String>,
+}
+
+/// The same resource in another version or group.
+#[derive(Clone, Debug)]
+pub struct Equivalent {
+    /// The resource.
+    pub resource: GroupVersionResource,
+    /// The kind of its objects.
+    pub kind: GroupVersionKind,
+}
+
+/// The namespace of a request.
+pub trait Namespace {
+    /// Returns its labels.
+    ///
+    /// # Errors
+    ///
+    /// There is no such namespace.
+    fn labels(&self) -> Result<Map<String, Value>, ApiError>;
+}
+
+/// The reason why constraints can't be checked.
+pub type Mismatch = String;
+
+impl Constraints {
+    /// Reads the constraints; absent ones allow everything.
+    pub fn read(value: Option<&Value>) -> Self {
+        let null = Value::Null;
+        let value = value.unwrap_or(&null);
+        Self {
+            namespace_selector: selector(value.get("namespaceSelector")),
+            object_selector: selector(value.get("objectSelector")),
+            rules: Rule::read_all(value.get("resourceRules")),
+            exclude_rules: Rule::read_all(value.get("excludeResourceRules")),
+            is_exact: text(value, "matchPolicy") != "Equivalent",
+        }
+    }
+
+    /// Returns the resource and the kind in which a request meets the constraints, if it does.
+    ///
+    /// # Errors
+    ///
+    /// A selector can't be used, or there is no such namespace.
+    pub fn matches(
+        &self,
+        attributes: &Attributes<'_>,
+        namespace: &dyn Namespace,
+        equivalents: &[Equivalent],
+    ) -> Result<Option<Equivalent>, Mismatch> {
+        let in_namespace = self.matches_namespace(attributes, namespace);
+        if in_namespace == Ok(false) {
+            return Ok(None);
+        }
+        let of_object = self.matches_object(attributes);
+        if of_object == Ok(false) {
+            return Ok(None);
+        }
+        let is_exact = self.is_exact;
+        if find(&self.exclude_rules, is_exact, attributes, equivalents).is_some() {
+            return Ok(None);
+        }
+        let found = if self.rules.is_empty() {
+            Some(own(attributes))
+        } else {
+            find(&self.rules, is_exact, attributes, equivalents)
+        };
+        if found.is_some() {
+            in_namespace?;
+            of_object?;
+        }
+        Ok(found)
+    }
+
+    /// Upstream: `MatchNamespaceSelector`
+    fn matches_namespace(
+        &self,
+        attributes: &Attributes<'_>,
+        namespace: &dyn Namespace,
+    ) -> Result<bool, Mismatch> {
+        let is_namespace = attributes.resource.resource == "namespaces";
+        if attributes.namespace.is_empty() && !is_namespace {
+            return Ok(true);
+        }
+        let selector = self.namespace_selector.as_ref().map_err(internal)?;
+        if selector.is_empty() {
+            return Ok(true);
+        }
+        let is_written = matches!(attributes.operation, Operation::Create | Operation::Update);
+        if is_namespace && attributes.subresource.is_empty() && is_written {
+            return Ok(selector.matches(&labels(attributes.object)));
+        }
+        match namespace.labels() {
+            Ok(labels) => Ok(selector.matches(&labels)),
+            Err(error) => Err(error.message),
+        }
+    }
+
+    /// Upstream: `MatchObjectSelector`
+    fn matches_object(&self, attributes: &Attributes<'_>) -> Result<bool, Mismatch> {
+        let selector = self.object_selector.as_ref().map_err(internal)?;
+        if selector.is_empty() {
+            return Ok(true);
+        }
+        let mut objects = [attributes.object, attributes.old_object]
+            .into_iter()
+            .flatten();
+        Ok(objects.any(|object| selector.matches(&labels(Some(object)))))
+    }
+}
+
+fn internal(error: &String) -> Mismatch {
+    format!("Internal error occurred: {error}")
+}
+
+fn labels(object: Option<&Value>) -> Map<String, Value> {
+    let labels = object.and_then(|object| object.pointer("/metadata/labels"));
+    labels
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default()
+}
+
+fn selector(value: Option<&Value>) -> Result<Selector, String> {
+    let Some(value) = value.filter(|value| !value.is_null()) else {
+        return Ok(Selector::everything());
+    };
+    let selector: LabelSelector =
+        serde_json::from_value(value.clone()).map_err(|error| error.to_string())?;
+    Selector::from_label_selector(Some(&selector)).map_err(|error| error.to_string())
+}
+
+fn own(attributes: &Attributes<'_>) -> Equivalent {
+    Equivalent {
+        resource: attributes.resource.clone(),
+        kind: attributes.kind.clone(),
+    }
+}
+
+/// Returns the resource and the kind in which a request meets a rule.
+///
+/// Upstream: `matchesResourceRules`
+fn find(
+    rules: &[Rule],
+    is_exact: bool,
+    attributes: &Attributes<'_>,
+    equivalents: &[Equivalent],
+) -> Option<Equivalent> {
+    let is_named = |rule: &Rule| {
+        rule.names.is_empty() || rule.names.iter().any(|name| name == attributes.name)
+    };
+    let mut own_rules = rules.iter();
+    if own_rules.any(|rule| rule.matches(attributes, &attributes.resource) && is_named(rule)) {
+        return Some(own(attributes));
+    }
+    let others = equivalents.iter().filter(|_| !is_exact);
+    let others = others.filter(|other| other.resource != attributes.resource);
+    let mut pairs = rules
+        .iter()
+        .flat_map(|rule| others.clone().map(move |other| (rule, other)));
+    let found =
+        pairs.find(|(rule, other)| rule.matches(attributes, &other.resource) && is_named(rule));
+    found.map(|(_, other)| other.clone())
+}
+
+fn has(list: &[String], wanted: &str) -> bool {
+    list.iter().any(|known| known == "*" || known == wanted)
+}
+
+impl Rule {
+    fn read_all(rules: Option<&Value>) -> Vec<Self> {
+        let rules = rules.and_then(Value::as_array).into_iter().flatten();
+        rules.map(Self::read).collect()
+    }
+
+    fn read(rule: &Value) -> Self {
+        let texts = |name: &str| {
+            let list = rule.get(name).and_then(Value::as_array);
+            let texts = list.into_iter().flatten().filter_map(Value::as_str);
+            texts.map(str::to_owned).collect()
+        };
+        Self {
+            operations: texts("operations"),
+            groups: texts("apiGroups"),
+            versions: texts("apiVersions"),
+            resources: texts("resources"),
+            scope: text(rule, "scope").to_owned(),
+            names: texts("resourceNames"),
+        }
+    }
+
+    /// Upstream: `rules.Matcher`
+    fn matches(&self, attributes: &Attributes<'_>, resource: &GroupVersionResource) -> bool {
+        let of_namespaces = attributes.is_of_namespaces();
+        let in_scope = match self.scope.as_str() {
+            "" | "*" => true,
+            "Namespaced" => !of_namespaces && !attributes.namespace.is_empty(),
+            "Cluster" => of_namespaces || attributes.namespace.is_empty(),
+            _ => false,
+        };
+        in_scope
+            && has(&self.operations, attributes.operation.name())
+            && has(&self.groups, &resource.group)
+            && has(&self.versions, &resource.version)
+            && self.resources.iter().any(|known| {
+                let (known, part) = known.split_once('/').unwrap_or((known, ""));
+                (known == "*" || known == resource.resource)
+                    && (part == "*" || part == attributes.subresource)
+            })
+    }
+}

@@ -1,0 +1,109 @@
+//! An expression of a policy.
+
+use std::sync::Arc;
+
+use super::environment::Environment;
+use crate::cel::objects::{OBJECT, PATCH};
+use crate::cel::{Program, Type};
+
+/// The types that the result of an expression may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Returns {
+    /// Any.
+    Anything,
+    /// True or false.
+    Bool,
+    /// A text.
+    Text,
+    /// A text or null.
+    TextOrNull,
+    /// A whole object, made by the expression.
+    Object,
+    /// A list of operations of a JSON patch.
+    Patch,
+}
+
+/// A compiled expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Expression {
+    source: Arc<str>,
+    /// The program with the type of its result, or the text of the error.
+    compiled: Result<(Program, Type), String>,
+}
+
+impl Expression {
+    /// Compiles an expression.
+    ///
+    /// Upstream: `CompileCELExpression`
+    pub(crate) fn compile(source: &str, environment: &Environment, returns: Returns) -> Self {
+        Self {
+            source: source.into(),
+            compiled: compile(source, environment, returns),
+        }
+    }
+
+    /// Returns the text.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Returns the program, or the text of the compiler's error.
+    pub(super) fn program(&self) -> Result<&Program, &str> {
+        match &self.compiled {
+            Ok((program, _)) => Ok(program),
+            Err(text) => Err(text),
+        }
+    }
+
+    /// Returns the text of the compiler's error.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.compiled.as_ref().err().map(String::as_str)
+    }
+
+    /// Returns the type of the result; `None` if the expression is wrong.
+    pub(crate) fn result_type(&self) -> Option<&Type> {
+        self.compiled.as_ref().ok().map(|(_, of)| of)
+    }
+}
+
+fn compile(
+    source: &str,
+    environment: &Environment,
+    returns: Returns,
+) -> Result<(Program, Type), String> {
+    let failed = |text| format!("compilation failed: {text}");
+    let program = Program::parse(source).map_err(failed)?;
+    let declared = environment.declared();
+    let of = program.result_type(&declared, environment.makes_objects);
+    let of = of.map_err(failed)?;
+    let expected = match (returns, &of) {
+        (Returns::Anything, _)
+        | (Returns::Bool, Type::Bool)
+        | (Returns::Text | Returns::TextOrNull, Type::String)
+        | (Returns::TextOrNull, Type::Null) => return Ok((program, of)),
+        (Returns::Object, Type::Made(name)) if **name == *OBJECT => return Ok((program, of)),
+        (Returns::Patch, Type::List(inner)) if **inner == Type::Made(PATCH.into()) => {
+            return Ok((program, of));
+        }
+        (Returns::Object, _) => "Object",
+        (Returns::Patch, _) => "list(JSONPatch)",
+        (Returns::Bool, _) => "bool",
+        (Returns::Text, _) => "string",
+        (Returns::TextOrNull, _) => "one of [string null_type]",
+    };
+    Err(format!("must evaluate to {expected} but got {}", name(&of)))
+}
+
+/// Returns the name of a type as cel-go's `Type.String` does, which differs from that in faults.
+fn name(of: &Type) -> String {
+    match of {
+        Type::Null => "null_type".to_owned(),
+        Type::Timestamp => "google.protobuf.Timestamp".to_owned(),
+        Type::Duration => "google.protobuf.Duration".to_owned(),
+        Type::List(of) => format!("list({})", name(of)),
+        Type::Map(key, value) => format!("map({}, {})", name(key), name(value)),
+        Type::Optional(of) => format!("optional_type({})", name(of)),
+        Type::Meta(of) => format!("type({})", name(of)),
+        other => other.to_string(),
+    }
+}

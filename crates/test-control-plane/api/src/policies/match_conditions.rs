@@ -1,0 +1,74 @@
+//! Match conditions: expressions that decide if a policy or webhook applies to a request.
+//!
+//! Upstream: `k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions`
+
+use serde_json::Value;
+
+use super::environment::Environment;
+use super::evaluation::{self, MATCH_BUDGET, Variables};
+use super::expression::{Expression, Returns};
+use super::inputs::{Inputs, Optional};
+use crate::cel::values;
+
+/// The conditions of a policy or webhook.
+#[derive(Debug)]
+pub(super) struct MatchConditions(Vec<Expression>);
+
+/// The result of conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Match {
+    /// All conditions are met.
+    Met,
+    /// A condition is not met.
+    Unmet,
+    /// Conditions failed, and none is unmet.
+    Failed(String),
+}
+
+impl MatchConditions {
+    /// Compiles the list `matchConditions` of a policy.
+    pub(super) fn compile(conditions: &[Value], environment: &Environment) -> Self {
+        let compiled = conditions.iter().map(|condition| {
+            let source = condition.get("expression").and_then(Value::as_str);
+            Expression::compile(source.unwrap_or_default(), environment, Returns::Bool)
+        });
+        Self(compiled.collect())
+    }
+
+    /// Evaluates the conditions. As in the reference, they have no namespace.
+    pub(super) fn evaluate(
+        &self,
+        variables: &Variables,
+        inputs: &Inputs,
+        params: Option<&Value>,
+    ) -> Match {
+        if self.0.is_empty() {
+            return Match::Met;
+        }
+        let optional = Optional {
+            has_authorizer: true,
+            has_namespace: false,
+        };
+        let bindings = inputs.bindings(params, optional);
+        let conditions = self.0.iter().map(Some);
+        let found = evaluation::evaluate(conditions, variables, &bindings, MATCH_BUDGET);
+        let outcomes = match found {
+            Ok((outcomes, _)) => outcomes,
+            Err(text) => return Match::Failed(text),
+        };
+        let mut failed = Vec::new();
+        for outcome in outcomes.into_iter().flatten() {
+            match outcome {
+                Ok(value) if values::as_bool(&value) == Some(false) => return Match::Unmet,
+                Ok(_) => {}
+                Err(text) if failed.contains(&text) => {}
+                Err(text) => failed.push(text),
+            }
+        }
+        match failed.as_slice() {
+            [] => Match::Met,
+            [text] => Match::Failed(text.clone()),
+            texts => Match::Failed(format!("[{}]", texts.join(", "))),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `MutatingAdmissionPolicy`: its compiled form, and its changes of an object.
+//!
+//! Upstream: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating`
+
+use serde_json::{Map, Value, json};
+
+use super::constraints::Constraints;
+use super::environment::Environment;
+use super::evaluation::{self, BUDGET, Variables};
+use super::expression::{Expression, Returns};
+use super::inputs::{Inputs, Optional};
+use super::match_conditions::{Match, MatchConditions};
+use super::validating::{FailurePolicy, compile_variables};
+use crate::cel::{objects, values};
+use crate::members::text;
+
+/// A compiled policy.
+#[derive(Debug)]
+pub struct MutatingPolicy {
+    /// The name.
+    pub name: String,
+    /// The effect of a failure.
+    pub failure_policy: FailurePolicy,
+    /// The requests that it applies to.
+    pub constraints: Constraints,
+    /// `apiVersion` and `kind` of the parameters, if it has any.
+    pub param_kind: Option<(String, String)>,
+    /// True if it is asked again after others changed the object.
+    pub is_reinvoked: bool,
+    match_conditions: MatchConditions,
+    variables: Variables,
+    mutations: Vec<Mutation>,
+}
+
+/// A change by a policy.
+#[derive(Debug)]
+enum Mutation {
+    Apply(Expression),
+    Patch(Expression),
+}
+
+/// A change of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Merge these members.
+    Apply(Value),
+    /// Apply these operations of a JSON patch.
+    Patch(Vec<Value>),
+}
+
+impl MutatingPolicy {
+    /// Compiles a policy. Expressions that don't compile fail when they are evaluated.
+    ///
+    /// Upstream: `compilePolicy`
+    pub fn compile(object: &Value) -> Self {
+        let null = Value::Null;
+        let spec = object.get("spec").unwrap_or(&null);
+        let list = |name: &str| {
+            let list = spec.get(name).and_then(Value::as_array);
+            list.map(Vec::as_slice).unwrap_or_default()
+        };
+        let param_kind = spec.get("paramKind").filter(|kind| kind.is_object());
+        let mut environment = Environment {
+            has_params: param_kind.is_some(),
+            has_authorizer: true,
+            makes_objects: false,
+            variables: Some(Vec::new()),
+        };
+        let variables = compile_variables(list("variables"), &mut environment);
+        let match_conditions = MatchConditions::compile(list("matchConditions"), &environment);
+        environment.makes_objects = true;
+        let mutations = list("mutations").iter();
+        Self {
+            name: object
+                .get("metadata")
+                .map_or("", |metadata| text(metadata, "name"))
+                .to_owned(),
+            failure_policy: FailurePolicy::read(spec),
+            constraints: Constraints::read(spec.get("matchConstraints")),
+            param_kind: param_kind.map(|kind| {
+                let of = |name| text(kind, name).to_owned();
+                (of("apiVersion"), of("kind"))
+            }),
+            is_reinvoked: text(spec, "reinvocationPolicy") == "IfNeeded",
+            match_conditions,
+            variables,
+            mutations: mutations
+                .filter_map(|mutation| Mutation::compile(mutation, &environment))
+                .collect(),
+        }
+    }
+
+    /// Returns true if a request meets the match conditions.
+    ///
+    /// # Errors
+    ///
+    /// A condition fails.
+    pub fn matches(&self, inputs: &Inputs, params: Option<&Value>) -> Result<bool, String> {
+        match self
+            .match_conditions
+            .evaluate(&self.variables, inputs, params)
+        {
+            Match::Met => Ok(true),
+            Match::Unmet => Ok(false),
+            Match::Failed(text) => Err(text),
+        }
+    }
+
+    /// Returns the number of changes.
+    pub fn changes(&self) -> usize {
+        self.mutations.len()
+    }
+
+    /// Evaluates a change.
+    ///
+    /// # Errors
+    ///
+    /// The expression fails, or makes something else than a change.
+    pub fn change(
+        &self,
+        index: usize,
+        inputs: &Inputs,
+        params: Option<&Value>,
+    ) -> Result<Change, String> {
+        let Some(mutation) = self.mutations.get(index) else {
+            return Ok(Change::Patch(Vec::new()));
+        };
+        let (Mutation::Apply(expression) | Mutation::Patch(expression)) = mutation;
+        if let Some(error) = expression.error() {
+            return Err(error.to_owned());
+        }
+        let optional = Optional {
+            has_authorizer: true,
+            has_namespace: true,
+        };
+        let bindings = inputs.bindings(params, optional);
+        let expressions = [Some(expression)];
+        let (outcomes, _) = evaluation::evaluate(expressions, &self.variables, &bindings, BUDGET)?;
+        let outcome = outcomes.into_iter().flatten().next();
+        let value = outcome.unwrap_or_else(|| Ok(values::null()))?;
+        match mutation {
+            Mutation::Apply(_) => {
+                placed(&value)?;
+                objects::to_json(&*value).map(Change::Apply)
+            }
+            Mutation::Patch(_) => {
+                let operations = values::elements(&value);
+                let operations = operations.iter().map(operation);
+                operations.collect::<Result<_, String>>().map(Change::Patch)
+            }
+        }
+    }
+}
+
+impl Mutation {
+    fn compile(mutation: &Value, environment: &Environment) -> Option<Self> {
+        let compile = |member: &str, returns| {
+            let source = text(mutation.get(member)?, "expression");
+            Some(Expression::compile(source, environment, returns))
+        };
+        match text(mutation, "patchType") {
+            "JSONPatch" => compile("jsonPatch", Returns::Patch).map(Self::Patch),
+            "ApplyConfiguration" => compile("applyConfiguration", Returns::Object).map(Self::Apply),
+            _ => None,
+        }
+    }
+}
+
+/// Checks that the types of made objects name the members that hold them.
+fn placed(value: &values::Value) -> Result<(), String> {
+    let wrong = objects::misplaced(&**value);
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("type mismatch: {}", wrong.join("\n")))
+    }
+}
+
+/// Returns an operation of a JSON patch.
+fn operation(made: &values::Value) -> Result<Value, String> {
+    let mut operation = Map::new();
+    for name in ["op", "path", "from"] {
+        let found = objects::member(&**made, name);
+        let found = found.as_ref().and_then(values::as_text).unwrap_or_default();
+        if name != "from" || !found.is_empty() {
+            operation.insert(name.to_owned(), json!(found));
+        }
+    }
+    if let Some(value) = objects::member(&**made, "value") {
+        placed(&value)?;
+        let value = objects::to_json(&*value).map_err(|text| {
+            format!(
+                "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {text}"
+            )
+        })?;
+        operation.insert("value".to_owned(), value);
+    }
+    Ok(Value::Object(operation))
+}

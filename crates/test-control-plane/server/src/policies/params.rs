@@ -1,0 +1,89 @@
+//! The parameters of a policy's binding.
+//!
+//! Upstream: `CollectParams`, `ensureParamsForPolicyLocked`
+
+use std::sync::Arc;
+
+use kube_test_control_plane_api::kinds::{self, Kind};
+use kube_test_control_plane_api::object::{Key, Object};
+use serde_json::{Value, json};
+
+use crate::admission::policy_index::ParamReference;
+use crate::state::Reads;
+use crate::write::{handled_form, served_value};
+
+/// Returns the row of a kind of parameters.
+///
+/// # Errors
+///
+/// The server has no such kind; the text is the reference's.
+pub(super) fn param_kind(
+    reads: &Reads,
+    (version, kind): &(String, String),
+) -> Result<Arc<Kind>, String> {
+    let custom = || reads.custom_kinds().by_kind(version, kind).map(Arc::clone);
+    let found = kinds::by_kind(version, kind)
+        .map(Arc::clone)
+        .or_else(custom);
+    found.ok_or_else(|| {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
+        format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")
+    })
+}
+
+/// Returns the parameters of a binding for a request in a namespace; a null one if it has none.
+///
+/// # Errors
+///
+/// The reference can't be used, or nothing matches and the binding requires something.
+pub(super) fn collect(
+    reads: &Reads,
+    kind: Option<&Arc<Kind>>,
+    reference: Option<&ParamReference>,
+    namespace: &str,
+) -> Result<Vec<Value>, String> {
+    let Some((kind, reference)) = kind.zip(reference) else {
+        return Ok(vec![Value::Null]);
+    };
+    let namespace = match (kind.namespaced, reference.namespace.as_str()) {
+        (true, "") if namespace.is_empty() => {
+            return Err(
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped \
+                 resources"
+                    .to_owned(),
+            );
+        }
+        (true, "") => namespace,
+        (true, own) => own,
+        (false, "") => "",
+        (false, _) => {
+            let text = "paramRef.namespace must not be provided for a cluster-scoped `paramKind`";
+            return Err(text.to_owned());
+        }
+    };
+    let objects: Vec<Arc<Object>> = match &reference.selector {
+        None => {
+            let key = Key::new(kind, namespace, &reference.name);
+            reads.store.get(&key).into_iter().collect()
+        }
+        Some(selector) => {
+            let selector = selector.as_ref().map_err(String::clone)?;
+            let (_, mut objects) = reads.store.list(&kind.storage, namespace);
+            objects.retain(|object| selector.matches(&object.labels));
+            objects
+        }
+    };
+    if objects.is_empty() && reference.is_required {
+        let text = "no params found for policy binding with `Deny` parameterNotFoundAction";
+        return Err(text.to_owned());
+    }
+    objects.iter().map(|object| value(kind, object)).collect()
+}
+
+/// Returns an object in the version of its row.
+fn value(kind: &Arc<Kind>, object: &Object) -> Result<Value, String> {
+    let draft = handled_form(kind, object).map_err(|error| error.message)?;
+    let mut value = served_value(kind, &draft).into_owned();
+    value["apiVersion"] = json!(kind.api_version());
+    Ok(value)
+}

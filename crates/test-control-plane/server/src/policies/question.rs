@@ -1,0 +1,181 @@
+//! A request as a question to policies: if they apply to it, and the values that their expressions
+//! read.
+
+use std::sync::Arc;
+
+use kube_test_control_plane_api::kinds::Kind;
+use kube_test_control_plane_api::policies::{
+    Attributes, Authorizer, Constraints, Equivalent, Inputs,
+};
+use kube_test_control_plane_api::status::ApiResult;
+use serde_json::{Value, json};
+
+use super::authorizer::RequestAuthorizer;
+use super::input::{Around, Objects, attributes, equivalents};
+use super::params;
+use crate::admission::policy_index::Binding;
+use crate::route::ResourceRequest;
+use crate::state::{Access, Reads};
+
+/// The resources that no policy reviews: those of policies, and queries about users.
+const EXCLUDED: [(&str, &[&str]); 3] = [
+    (
+        "admissionregistration.k8s.io",
+        &[
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+            "mutatingwebhookconfigurations",
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+            "validatingwebhookconfigurations",
+        ],
+    ),
+    (
+        "authentication.k8s.io",
+        &["selfsubjectreviews", "tokenreviews"],
+    ),
+    (
+        "authorization.k8s.io",
+        &[
+            "localsubjectaccessreviews",
+            "selfsubjectaccessreviews",
+            "selfsubjectrulesreviews",
+            "subjectaccessreviews",
+        ],
+    ),
+];
+
+/// Returns true for the kinds that no policy reviews.
+pub(super) fn is_excluded(kind: &Kind) -> bool {
+    let mut excluded = EXCLUDED.iter();
+    excluded.any(|(group, names)| kind.group == *group && names.contains(&&*kind.plural))
+}
+
+/// Returns the name of the object for messages.
+///
+/// Upstream: `extractResourceName`
+pub(super) fn shown_name<'a>(name: &'a str, objects: &'a Objects<'_>) -> &'a str {
+    if !name.is_empty() {
+        return name;
+    }
+    let of = |member: &str| {
+        let object = objects.object.as_ref();
+        let found = object.and_then(|object| object["metadata"][member].as_str());
+        found.filter(|text| !text.is_empty())
+    };
+    of("name")
+        .or_else(|| of("generateName"))
+        .unwrap_or("Unknown")
+}
+
+/// A request as a question to policies.
+pub(super) struct Question<'a> {
+    reads: &'a Reads,
+    pub(super) attributes: Attributes<'a>,
+    around: Around<'a>,
+    equivalents: Vec<Equivalent>,
+    authorizer: Arc<dyn Authorizer>,
+}
+
+/// The form in which a request meets constraints, and the kind of the policy's parameters.
+pub(super) type Found = (Equivalent, Option<Arc<Kind>>);
+
+impl<'a> Question<'a> {
+    pub(super) fn new(
+        access: &'a Arc<Access>,
+        request: &'a ResourceRequest,
+        name: &'a str,
+        objects: &'a Objects<'_>,
+    ) -> Self {
+        let user = request.user.as_ref().unwrap_or(&access.admin);
+        let attributes = attributes(request, user, name, objects);
+        Self {
+            reads: &access.reads,
+            around: Around {
+                reads: &access.reads,
+                name: attributes.namespace,
+            },
+            attributes,
+            equivalents: equivalents(&access.reads, request),
+            authorizer: Arc::new(RequestAuthorizer {
+                access: Arc::clone(access),
+                user: Arc::clone(user),
+            }),
+        }
+    }
+
+    /// Returns how the request meets the constraints of a policy, if it does.
+    ///
+    /// # Errors
+    ///
+    /// The policy can't be used; the text is the reference's.
+    pub(super) fn matches(
+        &self,
+        constraints: &Constraints,
+        param_kind: Option<&(String, String)>,
+    ) -> Result<Option<Found>, String> {
+        let found = constraints.matches(&self.attributes, &self.around, &self.equivalents)?;
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let kind = param_kind.map(|kind| params::param_kind(self.reads, kind));
+        Ok(Some((found, kind.transpose()?)))
+    }
+
+    /// Returns the parameters of a binding; none if the request doesn't meet its constraints.
+    ///
+    /// # Errors
+    ///
+    /// The binding can't be used; the text is the reference's.
+    pub(super) fn params(
+        &self,
+        binding: &Binding,
+        kind: Option<&Arc<Kind>>,
+    ) -> Result<Vec<Value>, String> {
+        if let Some(constraints) = &binding.constraints {
+            let found = constraints.matches(&self.attributes, &self.around, &self.equivalents)?;
+            if found.is_none() {
+                return Ok(Vec::new());
+            }
+        }
+        let namespace = self.attributes.namespace;
+        params::collect(self.reads, kind, binding.params.as_ref(), namespace)
+    }
+
+    /// Returns the values that expressions read, for objects in the matched version.
+    pub(super) fn inputs(&self, matched: &Equivalent) -> ApiResult<Inputs> {
+        let attributes = &self.attributes;
+        let is_namespace = attributes.kind.kind == "Namespace" && attributes.kind.group.is_empty();
+        let namespace = if attributes.namespace.is_empty() || is_namespace {
+            None
+        } else {
+            Some(self.around.object()?)
+        };
+        let convert = |object: Option<&Value>| {
+            object.map(|object| {
+                let mut object = object.clone();
+                if matched.kind != attributes.kind {
+                    let version = match matched.kind.group.as_str() {
+                        "" => matched.kind.version.clone(),
+                        group => format!("{group}/{}", matched.kind.version),
+                    };
+                    object["apiVersion"] = json!(version);
+                }
+                object
+            })
+        };
+        let (object, old) = (convert(attributes.object), convert(attributes.old_object));
+        let attributes = Attributes {
+            object: object.as_ref(),
+            old_object: old.as_ref(),
+            ..attributes.clone()
+        };
+        Ok(Inputs::new(
+            &attributes,
+            &matched.kind,
+            &matched.resource,
+            namespace.as_ref(),
+            &self.authorizer,
+        ))
+    }
+}

@@ -1,0 +1,210 @@
+//! Admission policies.
+
+use http::Method;
+use kube_test_control_plane::TestControlPlane;
+use kube_test_control_plane::auth::Identity;
+use serde_json::{Value, json};
+
+use crate::support::{Plane, exchange, pod};
+
+const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+async fn plane() -> Plane {
+    Plane::new(TestControlPlane::builder().start().await)
+}
+
+/// Creates a policy for a resource of the core group, and its binding.
+async fn bind(plane: &Plane, kind: &str, resource: &str, spec: Value, binding: Value) {
+    let mut spec = spec;
+    spec["matchConstraints"] = json!({"resourceRules": [{
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": [resource],
+    }]});
+    let plural = kind.to_lowercase();
+    let policy = json!({"metadata": {"name": "p"}, "spec": spec});
+    plane
+        .create(
+            &format!("{ADMISSION}/{}ies", &plural[..plural.len() - 1]),
+            &policy,
+        )
+        .await;
+    let mut of = binding;
+    of["policyName"] = json!("p");
+    let binding = json!({"metadata": {"name": "b"}, "spec": of});
+    plane
+        .create(&format!("{ADMISSION}/{plural}bindings"), &binding)
+        .await;
+}
+
+fn map(name: &str, data: &Value) -> Value {
+    json!({"metadata": {"name": name}, "data": data})
+}
+
+#[tokio::test(start_paused = true)]
+async fn policies_deny_warn_and_audit() {
+    let plane = plane().await;
+    let spec = json!({
+        "validations": [{"expression": "object.data.a == '1'", "messageExpression": "'a is ' + object.data.a"}],
+        "auditAnnotations": [{"key": "a", "valueExpression": "object.data.a"}],
+    });
+    let actions = json!({"validationActions": ["Warn", "Audit"]});
+    bind(
+        &plane,
+        "ValidatingAdmissionPolicy",
+        "configmaps",
+        spec,
+        actions,
+    )
+    .await;
+    let server = plane.0.server();
+    server.audit().clear();
+    let body = serde_json::to_vec(&map("x", &json!({"a": "2"}))).unwrap();
+    let json = [("Content-Type", "application/json")];
+    let answer = exchange(server, Method::POST, MAPS, &json, body).await;
+    assert_eq!(answer.code, 201);
+    let warning =
+        "299 - \"Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': a is 2\"";
+    assert_eq!(answer.header("warning"), warning);
+    let entries = server.audit().entries();
+    let annotations = &entries[0].annotations;
+    assert_eq!(annotations["p/a"], "2");
+    let failure = &annotations["validation.policy.admission.k8s.io/validation_failure"];
+    assert!(failure.contains("\"message\":\"a is 2\""), "{failure}");
+
+    let path = format!("{ADMISSION}/validatingadmissionpolicybindings/b");
+    let patch = json!({"spec": {"validationActions": ["Deny"]}});
+    crate::support::call_patch(&plane, &path, &patch).await;
+    let (code, answer) = plane
+        .call(Method::POST, MAPS, &map("y", &json!({"a": "2"})))
+        .await;
+    assert_eq!(code, 422, "{answer}");
+    let wanted = "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: a is 2";
+    assert!(
+        answer["message"].as_str().unwrap().contains(wanted),
+        "{answer}"
+    );
+    plane.create(MAPS, &map("z", &json!({"a": "1"}))).await;
+
+    assert_eq!(plane.call(Method::DELETE, &path, &Value::Null).await.0, 200);
+    plane.create(MAPS, &map("y", &json!({"a": "2"}))).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn parameters_are_read_at_each_request() {
+    let plane = plane().await;
+    let spec = json!({
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "validations": [{"expression": "size(object.spec.containers) <= int(params.data.max)"}],
+    });
+    let reference =
+        json!({"name": "limits", "namespace": "default", "parameterNotFoundAction": "Deny"});
+    let binding = json!({"validationActions": ["Deny"], "paramRef": reference});
+    bind(&plane, "ValidatingAdmissionPolicy", "pods", spec, binding).await;
+    assert_eq!(plane.call(Method::POST, PODS, &pod("a")).await.0, 422);
+    plane
+        .create(MAPS, &map("limits", &json!({"max": "1"})))
+        .await;
+    plane.create(PODS, &pod("a")).await;
+    let patch = json!({"data": {"max": "0"}});
+    crate::support::call_patch(&plane, &format!("{MAPS}/limits"), &patch).await;
+    assert_eq!(plane.call(Method::POST, PODS, &pod("b")).await.0, 422);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn policies_change_objects_before_validation() {
+    let plane = plane().await;
+    let sidecar = "Object{spec: Object.spec{containers: [\
+                   Object.spec.containers{name: 'sidecar', image: 'proxy:1'}]}}";
+    let spec = json!({
+        "failurePolicy": "Fail", "reinvocationPolicy": "Never",
+        "matchConditions": [{"name": "new", "expression": "oldObject == null"}],
+        "mutations": [
+            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": sidecar}},
+            {"patchType": "JSONPatch", "jsonPatch": {"expression":
+                "[JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('a/b'), value: 'c'}]"}},
+        ],
+    });
+    // The policy is for pods alone: a rule for all operations may not include deletions.
+    let mut spec = spec;
+    spec["matchConstraints"] = json!({"resourceRules": [{
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"],
+    }]});
+    let policy = json!({"metadata": {"name": "p"}, "spec": spec});
+    plane
+        .create(&format!("{ADMISSION}/mutatingadmissionpolicies"), &policy)
+        .await;
+    let binding = json!({"metadata": {"name": "b"}, "spec": {"policyName": "p"}});
+    plane
+        .create(
+            &format!("{ADMISSION}/mutatingadmissionpolicybindings"),
+            &binding,
+        )
+        .await;
+    let created = plane.create(PODS, &pod("a")).await;
+    let containers = created["spec"]["containers"].as_array().unwrap();
+    let sidecar = containers
+        .iter()
+        .find(|it| it["name"] == "sidecar")
+        .unwrap();
+    assert_eq!(sidecar["imagePullPolicy"], "IfNotPresent");
+    assert_eq!(created["metadata"]["labels"]["a/b"], "c");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn authors_of_policies_need_to_read_the_parameters() {
+    let plane = plane().await;
+    let server = plane.0.server();
+    let alice = Identity::user("alice").group("devs");
+    let role = json!({"metadata": {"name": "r"}, "rules": [
+        {"apiGroups": ["admissionregistration.k8s.io"], "resources": ["*"], "verbs": ["*"]},
+    ]});
+    plane
+        .create("/apis/rbac.authorization.k8s.io/v1/clusterroles", &role)
+        .await;
+    let binding = json!({
+        "metadata": {"name": "r"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}],
+    });
+    plane
+        .create(
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            &binding,
+        )
+        .await;
+    let policy = json!({"metadata": {"name": "p"}, "spec": {
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "matchConstraints": {"resourceRules": [{
+            "apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["pods"],
+        }]},
+        "validations": [{"expression": "true"}],
+    }});
+    let path = format!("{ADMISSION}/validatingadmissionpolicies");
+    let (code, answer) = server
+        .call_json_as(&alice, Method::POST, &path, "test", &policy)
+        .await;
+    assert_eq!(code, 422, "{answer}");
+    let wanted = "spec.paramKind: Forbidden: user &{alice  [devs] map[]} must have \"get\" permission \
+                  on all objects of the referenced paramKind (kind=ConfigMap, apiVersion=v1)";
+    assert!(
+        answer["message"].as_str().unwrap().contains(wanted),
+        "{answer}"
+    );
+    plane.create(&path, &policy).await;
+    let binding = json!({"metadata": {"name": "b"}, "spec": {
+        "policyName": "p", "validationActions": ["Deny"],
+        "paramRef": {"name": "x", "namespace": "default", "parameterNotFoundAction": "Deny"},
+    }});
+    let path = format!("{ADMISSION}/validatingadmissionpolicybindings");
+    let (code, answer) = server
+        .call_json_as(&alice, Method::POST, &path, "test", &binding)
+        .await;
+    assert_eq!(code, 422, "{answer}");
+    assert_eq!(answer["details"]["causes"][0]["field"], "spec.paramRef");
+    plane.create(&path, &binding).await;
+    plane.stop().await;
+}
