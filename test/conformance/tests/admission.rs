@@ -38,8 +38,6 @@ const FAILING: &[&str] = &[
     "wh-custom-resource",
     "wh-conversion",
     "wh-conversion-errors",
-    "apply-resize",
-    "resize-limit-range",
 ];
 
 fn cases() -> Vec<Case> {

@@ -13,6 +13,8 @@ mod expression;
 mod inputs;
 mod match_conditions;
 mod mutating;
+#[cfg(test)]
+mod tests;
 mod validating;
 
 pub use crate::cel::{About, Authorizer, Decision as AuthorizerDecision, Question, Resource};

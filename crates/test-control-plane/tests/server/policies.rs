@@ -46,7 +46,7 @@ async fn policies_deny_warn_and_audit() {
     let plane = plane().await;
     let spec = json!({
         "validations": [{"expression": "object.data.a == '1'", "messageExpression": "'a is ' + object.data.a"}],
-        "auditAnnotations": [{"key": "a", "valueExpression": "object.data.a"}],
+        "auditAnnotations": [{"key": "a", "valueExpression": "'' + object.data.a"}],
     });
     let actions = json!({"validationActions": ["Warn", "Audit"]});
     bind(
@@ -73,8 +73,11 @@ async fn policies_deny_warn_and_audit() {
     assert!(failure.contains("\"message\":\"a is 2\""), "{failure}");
 
     let path = format!("{ADMISSION}/validatingadmissionpolicybindings/b");
-    let patch = json!({"spec": {"validationActions": ["Deny"]}});
-    crate::support::call_patch(&plane, &path, &patch).await;
+    assert_eq!(plane.call(Method::DELETE, &path, &Value::Null).await.0, 200);
+    let spec = json!({"policyName": "p", "validationActions": ["Deny"]});
+    let binding = json!({"metadata": {"name": "b"}, "spec": spec});
+    let bindings = format!("{ADMISSION}/validatingadmissionpolicybindings");
+    plane.create(&bindings, &binding).await;
     let (code, answer) = plane
         .call(Method::POST, MAPS, &map("y", &json!({"a": "2"})))
         .await;
@@ -188,7 +191,7 @@ async fn authors_of_policies_need_to_read_the_parameters() {
         .call_json_as(&alice, Method::POST, &path, "test", &policy)
         .await;
     assert_eq!(code, 422, "{answer}");
-    let wanted = "spec.paramKind: Forbidden: user &{alice  [devs] map[]} must have \"get\" permission \
+    let wanted = "spec.paramKind: Forbidden: user &{alice  [devs system:authenticated] map[]} must have \"get\" permission \
                   on all objects of the referenced paramKind (kind=ConfigMap, apiVersion=v1)";
     assert!(
         answer["message"].as_str().unwrap().contains(wanted),

@@ -31,7 +31,7 @@ struct Rule {
 }
 
 /// The same resource in another version or group.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Equivalent {
     /// The resource.
     pub resource: GroupVersionResource,

@@ -191,8 +191,12 @@ impl ValidatingPolicy {
             has_authorizer: false,
             ..optional
         };
-        let bindings = inputs.bindings(params, without_authorizer);
         let needs_messages = outcomes.iter().flatten().any(|outcome| !is_true(outcome));
+        let bindings = if needs_messages || !self.annotations.is_empty() {
+            inputs.bindings(params, without_authorizer)
+        } else {
+            Arc::from([])
+        };
         let messages = self.validations.iter();
         let messages =
             messages.map(|rule| rule.message_expression.as_ref().filter(|_| needs_messages));

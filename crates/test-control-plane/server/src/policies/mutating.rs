@@ -4,6 +4,7 @@
 //! `MutatingAdmissionPolicy`
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use kube_apimachinery::schema::{self, UnknownMembers};
@@ -219,7 +220,7 @@ impl Run<'_> {
         Ok(is_changed)
     }
 
-    fn inputs(&self, invocation: &Invocation) -> ApiResult<Inputs> {
+    fn inputs(&self, invocation: &Invocation) -> ApiResult<Rc<Inputs>> {
         let question = Question::new(self.access, self.request, self.name, &self.objects);
         question.inputs(&invocation.matched)
     }

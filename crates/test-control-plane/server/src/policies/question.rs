@@ -1,6 +1,8 @@
 //! A request as a question to policies: if they apply to it, and the values that their expressions
 //! read.
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use kube_test_control_plane_api::kinds::Kind;
@@ -74,6 +76,8 @@ pub(super) struct Question<'a> {
     pub(super) attributes: Attributes<'a>,
     around: Around<'a>,
     equivalents: Vec<Equivalent>,
+    /// The values for the objects in the versions so far.
+    inputs: RefCell<Vec<(Equivalent, Rc<Inputs>)>>,
     authorizer: Arc<dyn Authorizer>,
 }
 
@@ -97,6 +101,7 @@ impl<'a> Question<'a> {
             },
             attributes,
             equivalents: equivalents(&access.reads, request),
+            inputs: RefCell::default(),
             authorizer: Arc::new(RequestAuthorizer {
                 access: Arc::clone(access),
                 user: Arc::clone(user),
@@ -142,8 +147,19 @@ impl<'a> Question<'a> {
         params::collect(self.reads, kind, binding.params.as_ref(), namespace)
     }
 
-    /// Returns the values that expressions read, for objects in the matched version.
-    pub(super) fn inputs(&self, matched: &Equivalent) -> ApiResult<Inputs> {
+    /// Returns the values that expressions read, for objects in the matched version. Policies share
+    /// them.
+    pub(super) fn inputs(&self, matched: &Equivalent) -> ApiResult<Rc<Inputs>> {
+        let mut known = self.inputs.borrow_mut();
+        if let Some((_, inputs)) = known.iter().find(|(known, _)| known == matched) {
+            return Ok(Rc::clone(inputs));
+        }
+        let inputs = Rc::new(self.new_inputs(matched)?);
+        known.push((matched.clone(), Rc::clone(&inputs)));
+        Ok(inputs)
+    }
+
+    fn new_inputs(&self, matched: &Equivalent) -> ApiResult<Inputs> {
         let attributes = &self.attributes;
         let is_namespace = attributes.kind.kind == "Namespace" && attributes.kind.group.is_empty();
         let namespace = if attributes.namespace.is_empty() || is_namespace {
