@@ -104,7 +104,7 @@ impl WriteOptions {
             field_validation,
             field_manager: Some(manager),
             force: query.flag("force"),
-            sent: sent(query, dry_run),
+            sent: sent(query, &dry_run),
         })
     }
 
@@ -121,7 +121,7 @@ impl WriteOptions {
 }
 
 /// Returns the members of the options of creates and updates, without empty ones.
-fn sent(query: &Query, dry_run: Vec<String>) -> Map<String, Value> {
+fn sent(query: &Query, dry_run: &[String]) -> Map<String, Value> {
     let texts = ["fieldManager", "fieldValidation"].into_iter();
     let texts = texts.filter_map(|name| Some((name, json!(query.get(name)?))));
     let dry_run = Some(("dryRun", json!(dry_run)));

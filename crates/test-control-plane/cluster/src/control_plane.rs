@@ -33,7 +33,7 @@ use kube_test_control_plane_server::certificates::{
     CertificateError, ClientAuthorities, ServingCertificate,
 };
 use kube_test_control_plane_server::config::{
-    EmulatedVersion, ServerGates, ServerConfig, UnknownFields,
+    EmulatedVersion, ServerConfig, ServerGates, UnknownFields,
 };
 use kube_test_control_plane_server::in_process::ServiceAs;
 use kube_test_control_plane_server::server::ApiServer;

@@ -11,7 +11,6 @@ mod create;
 mod delete;
 mod discovery;
 mod evict;
-mod findings;
 mod limit_ranges;
 mod logs;
 mod node;
@@ -24,6 +23,7 @@ mod signing_request;
 mod storage_class;
 mod token_issuer;
 mod update;
+mod validate;
 mod virtual_resources;
 
 pub(crate) use admit::review_posted;

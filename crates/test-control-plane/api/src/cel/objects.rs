@@ -97,12 +97,14 @@ impl Val for Made {
 impl StaticVal for Made {}
 
 pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
-    environment.add_overload(MAKE, "make", vec![STRING_TYPE, MAP_TYPE], make)?;
+    environment.add_overload(MAKE, "make", vec![STRING_TYPE, MAP_TYPE], |arguments| {
+        make(&arguments)
+    })?;
     add_overload!(environment, fn escape: (CelString<'_>) -> CelString<'_>, name = "jsonpatch.escapeKey")
 }
 
-fn make<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    let [name, members] = arguments.as_slice() else {
+fn make<'b, 'v>(arguments: &[CowVal<'b, 'v>]) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let [name, members] = arguments else {
         return Err(ExecutionError::missing_argument_or_target());
     };
     let name = name.downcast_ref::<CelString<'v>>();

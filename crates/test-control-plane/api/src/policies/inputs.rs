@@ -78,9 +78,10 @@ impl Inputs {
     /// Returns the variables with these parameters.
     pub(super) fn bindings(&self, params: Option<&Value>, optional: Optional) -> Bindings {
         let params = shared(values::untyped(params.unwrap_or(&Value::Null)));
-        let namespace = match optional.has_namespace {
-            true => self.namespace.clone_as_boxed(),
-            false => shared(values::null()),
+        let namespace = if optional.has_namespace {
+            self.namespace.clone_as_boxed()
+        } else {
+            shared(values::null())
         };
         let mut bindings = vec![
             ("object", self.object.clone_as_boxed()),

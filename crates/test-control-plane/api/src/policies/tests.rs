@@ -47,7 +47,7 @@ fn resource(name: &str) -> GroupVersionResource {
     }
 }
 
-fn creation<'a>(object: &'a Value) -> Attributes<'a> {
+fn creation(object: &Value) -> Attributes<'_> {
     Attributes {
         operation: Operation::Create,
         kind: kind(),
@@ -69,7 +69,7 @@ fn inputs(object: &Value) -> Inputs {
     Inputs::new(&creation(object), &kind(), &resource, None, &authorizer)
 }
 
-fn rule(changes: Value) -> Value {
+fn rule(changes: &Value) -> Value {
     let mut rule = json!({
         "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
         "resources": ["configmaps"],
@@ -85,28 +85,28 @@ fn constraints_narrow_requests() {
     let object = json!({"metadata": {"labels": {"a": "b"}}});
     let selector = |name: &str, value: &str| json!({"matchLabels": {name: value}});
     for (constraints, expected) in [
-        (json!({"resourceRules": [rule(json!({}))]}), true),
+        (json!({"resourceRules": [rule(&json!({}))]}), true),
         (
-            json!({"resourceRules": [rule(json!({"operations": ["UPDATE"]}))]}),
+            json!({"resourceRules": [rule(&json!({"operations": ["UPDATE"]}))]}),
             false,
         ),
         (
-            json!({"resourceRules": [rule(json!({"resources": ["*"]}))]}),
+            json!({"resourceRules": [rule(&json!({"resources": ["*"]}))]}),
             true,
         ),
         (
-            json!({"resourceRules": [rule(json!({"resources": ["*/status"]}))]}),
+            json!({"resourceRules": [rule(&json!({"resources": ["*/status"]}))]}),
             false,
         ),
         (
-            json!({"resourceRules": [rule(json!({"resourceNames": ["b"]}))]}),
+            json!({"resourceRules": [rule(&json!({"resourceNames": ["b"]}))]}),
             false,
         ),
         (
-            json!({"resourceRules": [rule(json!({"scope": "Cluster"}))]}),
+            json!({"resourceRules": [rule(&json!({"scope": "Cluster"}))]}),
             false,
         ),
-        (json!({"excludeResourceRules": [rule(json!({}))]}), false),
+        (json!({"excludeResourceRules": [rule(&json!({}))]}), false),
         (json!({"namespaceSelector": selector("tier", "prod")}), true),
         (
             json!({"namespaceSelector": selector("tier", "test")}),
@@ -134,7 +134,7 @@ fn equivalent_resources_match_unless_the_policy_is_exact() {
     };
     for (policy, expected) in [("Equivalent", true), ("Exact", false)] {
         let constraints = json!({
-            "matchPolicy": policy, "resourceRules": [rule(json!({"resources": ["others"]}))],
+            "matchPolicy": policy, "resourceRules": [rule(&json!({"resources": ["others"]}))],
         });
         let read = Constraints::read(Some(&constraints));
         let found = read.matches(&creation(&object), &Prod, std::slice::from_ref(&other));

@@ -26,7 +26,8 @@ const FORM: &str = "; desired format: https://host[/path]";
 /// Violations of a stored configuration, which may stay.
 #[derive(Clone, Copy, Debug)]
 struct Leniency {
-    has_effects: bool,
+    /// The allowed side effects.
+    effects: &'static [&'static str],
     has_unknown_reviews: bool,
     has_equal_names: bool,
     has_same_conditions: bool,
@@ -58,8 +59,9 @@ impl Leniency {
                     .zip(&new)
                     .all(|(old, new)| conditions(old) == conditions(new))
         };
+        let has_effects = any(&|hook| !NO_EFFECTS.contains(&text(hook, "sideEffects").as_str()));
         Self {
-            has_effects: any(&|hook| !NO_EFFECTS.contains(&text(hook, "sideEffects").as_str())),
+            effects: if has_effects { &EFFECTS } else { &NO_EFFECTS },
             has_unknown_reviews: any(&|hook| !reviews(hook)),
             has_equal_names: names.iter().collect::<BTreeSet<_>>().len() < names.len(),
             has_same_conditions: old.as_ref().is_some_and(are_same),
@@ -103,11 +105,7 @@ fn webhook(hook: &Place<'_>, leniency: Leniency, is_mutating: bool, errors: &mut
         errors,
     );
     let effects = hook.member("sideEffects");
-    let allowed = if leniency.has_effects {
-        &EFFECTS[..]
-    } else {
-        &NO_EFFECTS[..]
-    };
+    let allowed = leniency.effects;
     if !effects.is_present() {
         errors.push(effects.required(&format!("must specify one of {}", allowed.join(", "))));
     }

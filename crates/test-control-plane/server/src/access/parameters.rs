@@ -31,26 +31,23 @@ pub(crate) fn check_parameters(
     let user = request.user.as_deref();
     let user = user.filter(|user| !user.is_in(MASTERS))?;
     let spec = &new.value["spec"];
-    match storage.strip_suffix("bindings") {
-        Some(policy) => check_reference(access, user, policy, spec),
-        None => {
-            let kind = spec.get("paramKind")?;
-            let is_same = old.is_some_and(|old| old.value["spec"].get("paramKind") == Some(kind));
-            if is_same {
-                return None;
-            }
-            let resource = resource_of(access, Some(kind), "*", "*");
-            let detail = format!(
-                "user {} must have \"get\" permission on all objects of the referenced paramKind \
-                 (kind={}, apiVersion={})",
-                printed(user),
-                text(kind, "kind"),
-                text(kind, "apiVersion"),
-            );
-            let error = FieldError::forbidden("spec.paramKind", &detail);
-            (!may_get(access, user, resource)).then_some(error)
-        }
+    if let Some(policy) = storage.strip_suffix("bindings") {
+        return check_reference(access, user, policy, spec);
     }
+    let kind = spec.get("paramKind")?;
+    if old.is_some_and(|old| old.value["spec"].get("paramKind") == Some(kind)) {
+        return None;
+    }
+    let resource = resource_of(access, Some(kind), "*", "*");
+    let detail = format!(
+        "user {} must have \"get\" permission on all objects of the referenced paramKind \
+         (kind={}, apiVersion={})",
+        printed(user),
+        text(kind, "kind"),
+        text(kind, "apiVersion"),
+    );
+    let error = FieldError::forbidden("spec.paramKind", &detail);
+    (!may_get(access, user, resource)).then_some(error)
 }
 
 fn check_reference(
@@ -89,11 +86,9 @@ fn resource_of<'a>(
         group = version.split_once('/').map_or("", |(group, _)| group);
         let custom = || {
             let kinds = access.reads.custom_kinds();
-            kinds
-                .by_kind(version, kind)
-                .map(|kind| kind.plural.to_string())
+            kinds.by_kind(version, kind).map(|kind| kind.plural.clone())
         };
-        let found = kinds::by_kind(version, kind).map(|kind| kind.plural.to_string());
+        let found = kinds::by_kind(version, kind).map(|kind| kind.plural.clone());
         plural = found.or_else(custom).map_or(plural, Cow::Owned);
     }
     Resource {

@@ -7,17 +7,17 @@ use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::validation::{Findings, Subject};
+use kube_test_control_plane_api::validation::Subject;
 use kube_test_control_plane_api::{defaults, events, normalize, warnings};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
 use super::admit::review_write;
 use super::allocate::allocate;
-use super::findings::findings;
 use super::priority_class::{check_default_class, priority_class};
 use super::signing_request::note_requester;
 use super::storage_class::admit_storage_class;
+use super::validate::validate;
 use crate::access;
 use crate::policies;
 use crate::route::ResourceRequest;
@@ -107,21 +107,7 @@ fn create_named(
         gates: behaviour.gates,
     };
     access::check_escalation(&writes.access, request, &draft, None)?;
-    let Findings {
-        mut errors,
-        warnings: found,
-    } = findings(writes.validates, subject);
-    if errors.is_empty() {
-        errors.extend(access::check_parameters(
-            &writes.access,
-            request,
-            &draft,
-            None,
-        ));
-    }
-    if !errors.is_empty() {
-        return Err(ApiError::invalid_object(kind, &draft.value, &name, &errors));
-    }
+    let found = validate(writes, request, subject, &name)?;
     defaults::admit_valid(kind, &draft)?;
     normalize::drop_empty_lists(kind, &mut draft, behaviour.version);
     warnings.extend(found);

@@ -9,7 +9,7 @@ use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::patch::Patch;
 use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
-use kube_test_control_plane_api::validation::{Findings, Subject};
+use kube_test_control_plane_api::validation::Subject;
 use kube_test_control_plane_api::{defaults, events, normalize, warnings};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
@@ -17,12 +17,12 @@ use serde_json::json;
 use super::admit::review_write;
 use super::allocate::allocate;
 use super::create::{create, creates_on_update};
-use super::findings::findings;
 use super::limit_ranges::admit_limits;
 use super::pod_resize::admit_pod_resize;
 use super::priority_class::check_default_class;
 use super::signing_request::{check_approval, complete_signing_request};
 use super::storage_class::admit_resize;
+use super::validate::validate;
 use crate::access;
 use crate::policies;
 use crate::route::ResourceRequest;
@@ -216,26 +216,7 @@ pub(crate) fn commit_update(
         access::check_escalation(&writes.access, request, &new, Some(old))?;
         check_approval(&writes.access, request, old)?;
     }
-    let Findings {
-        mut errors,
-        mut warnings,
-    } = findings(writes.validates, subject);
-    if errors.is_empty() && request.target == Target::Object {
-        errors.extend(access::check_parameters(
-            &writes.access,
-            request,
-            &new,
-            Some(old),
-        ));
-    }
-    if !errors.is_empty() {
-        return Err(ApiError::invalid_object(
-            kind,
-            &new.value,
-            &request.name,
-            &errors,
-        ));
-    }
+    let mut warnings = validate(writes, request, subject, &request.name)?;
     normalize::drop_empty_lists(kind, &mut new, behaviour.version);
     if request.target == Target::Object {
         admit_resize(reads, kind, old, &new)?;

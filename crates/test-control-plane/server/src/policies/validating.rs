@@ -189,7 +189,9 @@ impl Review<'_> {
         for annotation in verdict.annotations {
             match annotation.value {
                 Ok(mut value) => {
-                    value.truncate(value.floor_char_boundary(ANNOTATION_MAX));
+                    let ends = 0..=value.len().min(ANNOTATION_MAX);
+                    let end = ends.rev().find(|end| value.is_char_boundary(*end));
+                    value.truncate(end.unwrap_or(0));
                     let values = annotations.entry(annotation.key).or_default();
                     if !values.contains(&value) {
                         values.push(value);

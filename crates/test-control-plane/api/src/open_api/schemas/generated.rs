@@ -215,16 +215,16 @@ fn add_core(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
 fn add_admission(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
     match name {
         "MutatingWebhookConfiguration" => {
-            types.add_listed::<admission::MutatingWebhookConfiguration>(kind)
+            types.add_listed::<admission::MutatingWebhookConfiguration>(kind);
         }
         "ValidatingAdmissionPolicy" => {
-            types.add_listed::<admission::ValidatingAdmissionPolicy>(kind)
+            types.add_listed::<admission::ValidatingAdmissionPolicy>(kind);
         }
         "ValidatingAdmissionPolicyBinding" => {
-            types.add_listed::<admission::ValidatingAdmissionPolicyBinding>(kind)
+            types.add_listed::<admission::ValidatingAdmissionPolicyBinding>(kind);
         }
         "ValidatingWebhookConfiguration" => {
-            types.add_listed::<admission::ValidatingWebhookConfiguration>(kind)
+            types.add_listed::<admission::ValidatingWebhookConfiguration>(kind);
         }
         _ => {}
     }
