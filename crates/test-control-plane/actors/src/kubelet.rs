@@ -1,8 +1,8 @@
 //! The kubelets of all nodes: they start pods, make them ready, and restart and stop their
 //! containers.
 //!
-//! A [`PodRun`](run::PodRun) is a pod on its node: its containers, and timers for its next steps. A status is
-//! written only for a change in the simulation, so that a test may set conditions itself.
+//! A [`PodRun`](run::PodRun) is a pod on its node: its containers, and timers for its next steps. A
+//! status is written only for a change in the simulation, so that a test may set conditions itself.
 
 mod adopting;
 mod annotations;
