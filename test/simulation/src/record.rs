@@ -109,6 +109,8 @@ pub struct Request {
     pub sent: Duration,
     /// Time when its answer arrived.
     pub answered: Option<Duration>,
+    /// The versions of the caches when its answer arrived; none without an answer.
+    pub seen_after: Option<Seen>,
     /// Status code of the answer that arrived.
     pub status: Option<u16>,
     /// Verb; none for paths that name no resource.
@@ -320,6 +322,7 @@ impl Recorder {
             seen: seen.unwrap_or_default(),
             sent: inner.began.elapsed(),
             answered: None,
+            seen_after: None,
             status: None,
             verb: facts.verb,
             resource: facts.resource.clone(),
@@ -342,8 +345,11 @@ impl Recorder {
     pub fn answered(&self, request: usize, status: u16) {
         let mut inner = self.lock();
         let now = inner.began.elapsed();
+        let process = inner.requests.get(request).map(|it| it.process);
+        let seen = process.and_then(|it| inner.caches.get(&it).map(Seen::of));
         if let Some(request) = inner.requests.get_mut(request) {
             request.answered = Some(now);
+            request.seen_after = seen;
             request.status = Some(status);
         }
     }

@@ -177,11 +177,11 @@ impl<'a> Case<'a> {
     pub fn decided(&self, number: usize, sync: &Sync) -> Seen {
         let is_adoption =
             |it: &Request| it.verb == Some(Verb::Patch) && it.resource == "controllerrevisions";
-        let requests: Vec<&Request> = self.requests_of(number).collect();
-        let adopted = requests.iter().rposition(|it| is_adoption(it));
-        let next = adopted.and_then(|adopted| requests.get(adopted + 1));
+        // The next request may wait for the client's rate limit, so its time says nothing.
+        let adoptions = self.requests_of(number).filter(|it| is_adoption(it));
+        let adopted = adoptions.last().and_then(|it| it.seen_after);
         Seen {
-            pods: next.map_or(sync.seen.pods, |it| it.seen.pods),
+            pods: adopted.unwrap_or(sync.seen).pods,
             ..sync.seen
         }
     }

@@ -177,8 +177,9 @@ fn dependents_of<'a>(
 ) -> impl Iterator<Item = String> {
     let pods = case.history.pods.all_at(namespace, at);
     let revisions = case.history.revisions.all_at(namespace, at);
+    // An earlier deletion in the foreground takes the pods that it has reached.
     let pods = pods
-        .filter(move |it| it.is_of(set))
+        .filter(move |it| it.is_of(set) && !it.terminating)
         .map(|it| it.uid.clone());
     let revisions = revisions
         .filter(move |it| it.is_of(set))
