@@ -4,13 +4,12 @@
 
 use std::cmp::Ordering;
 
-/// A version.
+/// A version, without its build metadata: these don't count in comparisons.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Semver {
     /// Major, minor and patch.
     pub(crate) numbers: [u64; 3],
     pre_release: Vec<PreRelease>,
-    build: Vec<String>,
 }
 
 /// An identifier of a version before a release. Numbers come first.
@@ -35,7 +34,7 @@ impl Semver {
         };
         let (rest, build) = split(rest, '+');
         let (patch, pre_release) = split(rest, '-');
-        Ok(Self {
+        let version = Self {
             numbers: [
                 number("major", major)?,
                 number("minor", minor)?,
@@ -44,16 +43,11 @@ impl Semver {
             pre_release: pre_release
                 .map(PreRelease::read)
                 .collect::<Result<_, _>>()?,
-            build: build
-                .map(|part| match part {
-                    "" => Err("Build meta data is empty".to_owned()),
-                    part if !part.bytes().all(is_of_identifier) => Err(format!(
-                        "Invalid character(s) found in build meta data {part:?}"
-                    )),
-                    part => Ok(part.to_owned()),
-                })
-                .collect::<Result<_, _>>()?,
-        })
+        };
+        for part in build {
+            check_build_metadata(part)?;
+        }
+        Ok(version)
     }
 
     /// Parses a version that may lack parts, or have leading zeros or a `v`.
@@ -72,7 +66,7 @@ impl Semver {
         Self::parse(&parts.join("."))
     }
 
-    /// Compares versions. Build metadata don't count.
+    /// Compares versions.
     pub(crate) fn compare(&self, other: &Self) -> Ordering {
         let of_release = self
             .pre_release
@@ -100,6 +94,16 @@ impl PreRelease {
             text if text.bytes().all(is_of_identifier) => Ok(Self::Text(text.to_owned())),
             text => Err(format!("Invalid character(s) found in prerelease {text:?}")),
         }
+    }
+}
+
+fn check_build_metadata(part: &str) -> Result<(), String> {
+    match part {
+        "" => Err("Build meta data is empty".to_owned()),
+        part if !part.bytes().all(is_of_identifier) => Err(format!(
+            "Invalid character(s) found in build meta data {part:?}"
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -181,6 +185,7 @@ mod tests {
         }
         let [one, other] = ["1.0.0+a", "1.0.0+b"].map(|text| Semver::parse(text).unwrap());
         assert_eq!(one.compare(&other), Ordering::Equal);
+        assert_eq!(one, other, "upstream: EQ");
     }
 
     #[test]
