@@ -21,8 +21,7 @@ pub(crate) fn review_write(
     dry_run: bool,
 ) -> ApiResult<bool> {
     // A post to a subresource was reviewed with its body.
-    let is_posted = old.is_some() && request.verb == Verb::Create;
-    if is_posted || admission.is_empty() {
+    if request.is_posted() && old.is_some() || admission.is_empty() {
         return Ok(false);
     }
     let kind = stored(&request.kind);
