@@ -5,7 +5,8 @@ use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::auth::Identity;
 use serde_json::{Value, json};
 
-use crate::support::{Plane, exchange, pod};
+use crate::custom_resources::{WIDGETS, widget};
+use crate::support::{Plane, define_widgets, exchange, pod};
 
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -154,6 +155,33 @@ async fn policies_change_objects_before_validation() {
         .unwrap();
     assert_eq!(sidecar["imagePullPolicy"], "IfNotPresent");
     assert_eq!(created["metadata"]["labels"]["a/b"], "c");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn policy_that_removes_the_metadata_fails_the_request() {
+    let plane = plane().await;
+    define_widgets(&plane).await;
+    let constraints = json!({"resourceRules": [{
+        "apiGroups": ["example.com"], "apiVersions": ["v1"], "operations": ["CREATE"],
+        "resources": ["widgets"],
+    }]});
+    let patch = "[JSONPatch{op: 'replace', path: '/metadata', value: 'none'}]";
+    let spec = json!({
+        "failurePolicy": "Fail", "reinvocationPolicy": "Never", "matchConstraints": constraints,
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+    });
+    let policies = format!("{ADMISSION}/mutatingadmissionpolicies");
+    let policy = json!({"metadata": {"name": "p"}, "spec": spec});
+    plane.create(&policies, &policy).await;
+    let bindings = format!("{ADMISSION}/mutatingadmissionpolicybindings");
+    let binding = json!({"metadata": {"name": "b"}, "spec": {"policyName": "p"}});
+    plane.create(&bindings, &binding).await;
+    let widget = widget("a", &json!({}));
+    let (code, refused) = plane.call(Method::POST, WIDGETS, &widget).await;
+    assert_eq!(code, 500, "{refused}");
+    let message = refused["message"].as_str().unwrap_or_default();
+    assert!(message.contains("has no metadata"), "{message}");
     plane.stop().await;
 }
 

@@ -264,6 +264,10 @@ impl Run<'_> {
     /// Returns a changed object as the reference decodes it, with defaults.
     fn decoded(&self, value: Value) -> ApiResult<Value> {
         let kind = &self.request.kind;
+        if !value["metadata"].is_object() {
+            let why = "the changed object has no metadata, check the mutating admission policies";
+            return Err(ApiError::internal_error(why));
+        }
         if kind.custom.is_some() {
             return Ok(value);
         }
