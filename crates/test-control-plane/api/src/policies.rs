@@ -7,6 +7,7 @@
 
 mod attributes;
 mod constraints;
+mod definition;
 mod environment;
 mod evaluation;
 mod expression;
@@ -20,8 +21,9 @@ mod validating;
 pub use crate::cel::{About, Authorizer, Decision as AuthorizerDecision, Question, Resource};
 pub use attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation, User};
 pub use constraints::{Constraints, Equivalent, Mismatch, Namespace};
+pub use definition::FailurePolicy;
 pub(crate) use environment::Environment;
 pub(crate) use expression::{Expression, Returns};
 pub use inputs::Inputs;
 pub use mutating::{Change, MutatingPolicy};
-pub use validating::{AuditAnnotation, Decision, FailurePolicy, ValidatingPolicy, Verdict};
+pub use validating::{AuditAnnotation, Decision, ValidatingPolicy, Verdict};

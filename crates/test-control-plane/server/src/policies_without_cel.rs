@@ -1,5 +1,10 @@
 //! The review by admission policies in a build that can't evaluate them, and refuses to store them.
 
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "the functions that evaluate policies can fail"
+)]
+
 use std::sync::Arc;
 
 use kube_test_control_plane_api::object::Draft;
@@ -11,10 +16,6 @@ use crate::route::ResourceRequest;
 use crate::state::Access;
 
 /// Changes nothing: no policy can be stored.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the policies' own function can fail"
-)]
 pub(crate) fn mutate_write(
     _: &Arc<Access>,
     _: &ResourceRequest,
@@ -26,10 +27,6 @@ pub(crate) fn mutate_write(
 }
 
 /// Changes nothing: no policy can be stored.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the policies' own function can fail"
-)]
 pub(crate) fn mutate_scale(
     _: &Arc<Access>,
     _: &ResourceRequest,
@@ -41,10 +38,6 @@ pub(crate) fn mutate_scale(
 }
 
 /// Allows a write: no policy can be stored.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the policies' own function can fail"
-)]
 pub(crate) fn review_write(
     _: &Arc<Access>,
     _: &ResourceRequest,
@@ -56,10 +49,6 @@ pub(crate) fn review_write(
 }
 
 /// Allows a body posted to a subresource: no policy can be stored.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the policies' own function can fail"
-)]
 pub(crate) fn review_posted(
     _: &Arc<Access>,
     _: &ResourceRequest,
@@ -70,10 +59,6 @@ pub(crate) fn review_posted(
 }
 
 /// Allows a deletion: no policy can be stored.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the policies' own function can fail"
-)]
 pub(crate) fn review_deletion(
     _: &Arc<Access>,
     _: &ResourceRequest,
@@ -84,10 +69,6 @@ pub(crate) fn review_deletion(
 }
 
 /// Allows a connection: no policy can be stored.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the policies' own function can fail"
-)]
 pub(crate) fn review_connection(
     _: &Arc<Access>,
     _: &ResourceRequest,

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::progress::progress;
 
-/// User agent of the driver, by which audit logs tell its requests from the controller's.
+/// User agent of the driver, which distinguishes its requests in audit logs from the controller's.
 pub(super) const AGENT: &str = "bench-load";
 
 /// Counts by verb and resource, such as `create pods` or `update statefulsets/status`.

@@ -28,7 +28,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// What went wrong: the violations, the failed expectations, and the plan.
+    /// The report of a failure: the violations, the failed expectations, and the plan.
     pub fn play(&self, variant: usize) -> Result<(), String> {
         let Self { number, name, .. } = self;
         let plans = (self.plans)();

@@ -93,18 +93,31 @@ pub(super) fn plan_stop(run: &mut PodRun, now: Now<'_>) {
 fn detach(run: &mut PodRun, exit_code: i32, reason: &str, now: Now<'_>) {
     for container in &mut run.ephemeral {
         if let State::Running { since } = &container.state {
-            container.state = State::Terminated(Termination {
-                exit_code,
-                signal: None,
-                reason: reason.to_owned(),
-                started_at: since.clone(),
-                finished_at: now.time.to_owned(),
-                run: container.runs,
-            });
-            if let Some(log) = &container.log {
-                log.end(now.timestamp);
-            }
+            let since = since.clone();
+            end_run(container, since, exit_code, None, reason, now);
         }
+    }
+}
+
+/// Records the end of a container's run, also in its log.
+fn end_run(
+    container: &mut Container,
+    started_at: String,
+    exit_code: i32,
+    signal: Option<i32>,
+    reason: &str,
+    now: Now<'_>,
+) {
+    container.state = State::Terminated(Termination {
+        exit_code,
+        signal,
+        reason: reason.to_owned(),
+        started_at,
+        finished_at: now.time.to_owned(),
+        run: container.runs,
+    });
+    if let Some(log) = &container.log {
+        log.end(now.timestamp);
     }
 }
 
@@ -168,20 +181,11 @@ pub(super) fn terminate(
     let State::Running { since } = &container.state else {
         return;
     };
-    if ran_long(since, now.time) {
+    let since = since.clone();
+    if ran_long(&since, now.time) {
         container.exits = 0;
     }
-    container.state = State::Terminated(Termination {
-        exit_code,
-        signal,
-        reason: reason.to_owned(),
-        started_at: since.clone(),
-        finished_at: now.time.to_owned(),
-        run: container.runs,
-    });
-    if let Some(log) = &container.log {
-        log.end(now.timestamp);
-    }
+    end_run(container, since, exit_code, signal, reason, now);
     container.ready = container.role == Role::Init && exit_code == 0;
     container.exits += 1;
 }

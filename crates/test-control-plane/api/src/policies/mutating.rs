@@ -5,12 +5,12 @@
 use serde_json::{Map, Value, json};
 
 use super::constraints::Constraints;
+use super::definition::{Definition, FailurePolicy};
 use super::environment::Environment;
 use super::evaluation::{self, BUDGET, Variables};
 use super::expression::{Expression, Returns};
 use super::inputs::{Inputs, Optional};
 use super::match_conditions::{Match, MatchConditions};
-use super::validating::{FailurePolicy, compile_variables};
 use crate::cel::{objects, values};
 use crate::members::text;
 
@@ -53,40 +53,23 @@ impl MutatingPolicy {
     ///
     /// Upstream: `compilePolicy`
     pub fn compile(object: &Value) -> Self {
-        let null = Value::Null;
-        let spec = object.get("spec").unwrap_or(&null);
-        let list = |name: &str| {
-            let list = spec.get(name).and_then(Value::as_array);
-            list.map(Vec::as_slice).unwrap_or_default()
+        let definition = Definition::compile(object);
+        let environment = Environment {
+            makes_objects: true,
+            ..definition.environment.clone()
         };
-        let param_kind = spec.get("paramKind").filter(|kind| kind.is_object());
-        let mut environment = Environment {
-            has_params: param_kind.is_some(),
-            has_authorizer: true,
-            makes_objects: false,
-            variables: Some(Vec::new()),
-        };
-        let variables = compile_variables(list("variables"), &mut environment);
-        let match_conditions = MatchConditions::compile(list("matchConditions"), &environment);
-        environment.makes_objects = true;
-        let mutations = list("mutations").iter();
+        let mutations = definition.list("mutations").iter();
         Self {
-            name: object
-                .get("metadata")
-                .map_or("", |metadata| text(metadata, "name"))
-                .to_owned(),
-            failure_policy: FailurePolicy::read(spec),
-            constraints: Constraints::read(spec.get("matchConstraints")),
-            param_kind: param_kind.map(|kind| {
-                let of = |name| text(kind, name).to_owned();
-                (of("apiVersion"), of("kind"))
-            }),
-            is_reinvoked: text(spec, "reinvocationPolicy") == "IfNeeded",
-            match_conditions,
-            variables,
+            is_reinvoked: text(definition.spec, "reinvocationPolicy") == "IfNeeded",
             mutations: mutations
                 .filter_map(|mutation| Mutation::compile(mutation, &environment))
                 .collect(),
+            name: definition.name,
+            failure_policy: definition.failure_policy,
+            constraints: definition.constraints,
+            param_kind: definition.param_kind,
+            match_conditions: definition.match_conditions,
+            variables: definition.variables,
         }
     }
 

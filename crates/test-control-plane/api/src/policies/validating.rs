@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::constraints::Constraints;
+use super::definition::{Definition, FailurePolicy};
 use super::environment::Environment;
 use super::evaluation::{self, BUDGET, Outcome, Variables};
 use super::expression::{Expression, Returns};
@@ -19,25 +20,6 @@ use crate::members::text;
 ///
 /// Upstream: `MaxEvaluatedMessageExpressionSizeBytes`
 const MESSAGE_MAX: usize = 5 * 1024;
-
-/// The effect of a policy's failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailurePolicy {
-    /// The request fails.
-    Fail,
-    /// The policy is ignored.
-    Ignore,
-}
-
-impl FailurePolicy {
-    /// Reads the member `failurePolicy` of a policy's spec.
-    pub(super) fn read(spec: &Value) -> Self {
-        match text(spec, "failurePolicy") {
-            "Ignore" => Self::Ignore,
-            _ => Self::Fail,
-        }
-    }
-}
 
 /// A compiled policy.
 #[derive(Debug)]
@@ -114,52 +96,32 @@ impl ValidatingPolicy {
     ///
     /// Upstream: `compilePolicy`
     pub fn compile(object: &Value) -> Self {
-        let null = Value::Null;
-        let spec = object.get("spec").unwrap_or(&null);
-        let list = |name: &str| {
-            let list = spec.get(name).and_then(Value::as_array);
-            list.map(Vec::as_slice).unwrap_or_default()
-        };
-        let param_kind = spec.get("paramKind").filter(|kind| kind.is_object());
-        let mut environment = Environment {
-            has_params: param_kind.is_some(),
-            has_authorizer: true,
-            makes_objects: false,
-            variables: Some(Vec::new()),
-        };
-        let variables = compile_variables(list("variables"), &mut environment);
+        let definition = Definition::compile(object);
+        let environment = &definition.environment;
         let of_messages = Environment {
             has_authorizer: false,
             ..environment.clone()
         };
-        let validations = list("validations").iter();
-        let annotations = list("auditAnnotations").iter();
+        let validations = definition.list("validations").iter();
+        let annotations = definition.list("auditAnnotations").iter();
         Self {
-            name: object
-                .get("metadata")
-                .map_or("", |metadata| text(metadata, "name"))
-                .to_owned(),
-            failure_policy: FailurePolicy::read(spec),
-            constraints: Constraints::read(spec.get("matchConstraints")),
-            param_kind: param_kind.map(|kind| {
-                (
-                    text(kind, "apiVersion").to_owned(),
-                    text(kind, "kind").to_owned(),
-                )
-            }),
-            match_conditions: MatchConditions::compile(list("matchConditions"), &environment),
-            variables,
             validations: validations
-                .map(|validation| Validation::compile(validation, &environment, &of_messages))
+                .map(|validation| Validation::compile(validation, environment, &of_messages))
                 .collect(),
             annotations: annotations
                 .map(|annotation| {
                     let source = text(annotation, "valueExpression");
                     let returns = Returns::TextOrNull;
-                    let compiled = Expression::compile(source, &environment, returns);
+                    let compiled = Expression::compile(source, environment, returns);
                     (text(annotation, "key").to_owned(), compiled)
                 })
                 .collect(),
+            name: definition.name,
+            failure_policy: definition.failure_policy,
+            constraints: definition.constraints,
+            param_kind: definition.param_kind,
+            match_conditions: definition.match_conditions,
+            variables: definition.variables,
         }
     }
 
@@ -254,18 +216,6 @@ fn unsupported(expression: &Expression, value: &values::Value) -> String {
 
 fn is_true(outcome: &Outcome) -> bool {
     matches!(outcome, Ok(value) if values::as_bool(value) == Some(true))
-}
-
-/// Compiles the list `variables` of a policy, and declares them.
-pub(super) fn compile_variables(variables: &[Value], environment: &mut Environment) -> Variables {
-    let mut compiled = Vec::new();
-    for variable in variables {
-        let (name, source) = (text(variable, "name"), text(variable, "expression"));
-        let expression = Expression::compile(source, environment, Returns::Anything);
-        environment.add_variable(name, expression.result_type());
-        compiled.push((name.to_owned(), expression));
-    }
-    Arc::from(compiled)
 }
 
 impl Validation {

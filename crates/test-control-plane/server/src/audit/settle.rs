@@ -14,7 +14,7 @@ pub struct Settle {
     pub limit: Duration,
     /// Ignored changes and errors. By default those of leases, which are renewed indefinitely.
     pub ignore: Vec<RequestMatcher>,
-    /// Whether a failed request counts like a change, so that a client that fails again and again
+    /// True if a failed request counts like a change, so that a client whose requests keep failing
     /// doesn't settle.
     pub counts_errors: bool,
 }
