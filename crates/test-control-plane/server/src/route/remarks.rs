@@ -18,12 +18,14 @@ impl Remarks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a warning.
+    /// Adds a warning. Only policies do.
+    #[cfg(feature = "cel")]
     pub(crate) fn warn(&self, text: String) {
         self.lock().warnings.push(text);
     }
 
-    /// Sets an annotation, unless it has a value.
+    /// Sets an annotation, unless it has a value. Only policies do.
+    #[cfg(feature = "cel")]
     pub(crate) fn annotate(&self, key: String, value: String) {
         self.lock().annotations.entry(key).or_insert(value);
     }
