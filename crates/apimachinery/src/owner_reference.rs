@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A reference from an object to one of its owners.
 ///
-/// Serializes its members in Go's order, and omits unset ones.
+/// Serializes its fields in Go's order, and omits unset ones.
 ///
 /// Upstream: `metav1.OwnerReference`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -205,7 +205,7 @@ impl Quantity {
         let suffix = match self.format {
             Format::DecimalExponent if exponent == 0 => String::new(),
             Format::DecimalExponent => format!("e{exponent}"),
-            // The reference prints no suffix for unknown powers, although the number is then wrong.
+            // Upstream prints no suffix for unknown powers, although the number is then wrong.
             Format::Decimal | Format::Binary => DECIMAL_SUFFIXES
                 .iter()
                 .find(|(_, power)| *power == exponent)

@@ -1,9 +1,9 @@
 //! The field schema of the Kubernetes types, and Go's decode and encode over plain JSON.
 //!
-//! Go's controller decodes an object into its types and encodes it again: it loses members that the
+//! Go's controller decodes an object into its types and encodes it again: it loses fields that the
 //! types lack, adds or drops zero values, and canonicalises quantities and times. [`normalize`]
 //! does the same to a JSON value, from a table of the types of v1.36.2 (the files in
-//! `schema/types/`), so that both controllers see the same object. The table also has the members
+//! `schema/types/`), so that both controllers see the same object. The table also has the fields
 //! that later versions added, see [`Version`].
 
 mod base64;

@@ -81,7 +81,7 @@ impl Known {
         }
     }
 
-    /// Knowledge of the object in a member, or of the objects in its list.
+    /// Knowledge of the object in a field, or of the objects in its list.
     fn member(self, name: &str) -> Self {
         match (self, self.field(name)) {
             (Self::Map(of), _) => Self::object(of),
@@ -94,7 +94,7 @@ impl Known {
         }
     }
 
-    /// Returns true if a patch replaces the object in a member as a whole.
+    /// Returns true if a patch replaces the object in a field as a whole.
     fn replaces_object(self, name: &str) -> bool {
         self.field(name).is_some_and(|field| {
             matches!(field.kind, Kind::Struct(_))

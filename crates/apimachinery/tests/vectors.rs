@@ -1,4 +1,4 @@
-//! Tests against the recorded behaviour of the reference: revision bytes, names and hashes,
+//! Tests against the recorded behaviour of upstream: revision bytes, names and hashes,
 //! decoding and encoding, defaults.
 
 #![expect(
@@ -211,7 +211,7 @@ fn defaults_do_not_change_defaulted_objects() {
     }
 }
 
-/// Adds a member if it is absent; returns whether it was.
+/// Adds a field if it is absent; returns whether it was.
 fn fill(object: &mut Value, member: &str, value: &str) -> bool {
     let is_absent = object.get(member).is_none();
     if is_absent {

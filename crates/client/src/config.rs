@@ -68,7 +68,7 @@ pub struct ClientOptions {
 }
 
 impl Default for ClientOptions {
-    /// The reference's limits: 20 requests per second, bursts of 30.
+    /// Upstream's limits: 20 requests per second, bursts of 30.
     fn default() -> Self {
         Self {
             qps: 20.0,

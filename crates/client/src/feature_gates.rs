@@ -235,7 +235,7 @@ impl FeatureGates {
         self.emulation_version < KubeVersion::v1(34)
     }
 
-    /// Returns the version of the types whose members are known: an unknown member causes no rollout
+    /// Returns the version of the types whose fields are known: an unknown field causes no rollout
     /// by appearing or disappearing. Versions before 1.36 share its types.
     pub fn types(self) -> Version {
         Version::of_minor(self.emulation_version.minor)

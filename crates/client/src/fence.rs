@@ -12,7 +12,7 @@ use tower::{BoxError, Layer, Service, ServiceExt as _};
 use crate::clock::MonotonicClock;
 use crate::not_processed::is_not_processed;
 
-/// Default time that the kernel may take to deliver written bytes. It is the reference's lease
+/// Default time that the kernel may take to deliver written bytes. It is upstream's lease
 /// duration minus its renew deadline.
 const TRANSIT_MAX_DEFAULT: Duration = Duration::from_secs(5);
 

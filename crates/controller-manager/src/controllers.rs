@@ -5,7 +5,7 @@ use anyhow::{bail, ensure};
 /// Name of this program's controller, and its older alias.
 const OWN: [&str; 2] = ["statefulset-controller", "statefulset"];
 
-/// The reference's other controllers, with their older aliases.
+/// Upstream's other controllers, with their older aliases.
 ///
 /// Upstream: `NewControllerDescriptors`, `ControllersDisabledByDefault`.
 const OTHERS: [&str; 89] = [

@@ -8,7 +8,7 @@ use statefulset_client::cache::indexer::{CachedObject, IndexKey};
 
 use crate::decode::{RawMeta, null_managed_fields};
 
-/// A stored claim, reduced to the members that decisions need.
+/// A stored claim, reduced to the fields that decisions need.
 ///
 /// It is never written back: updates start from the live object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

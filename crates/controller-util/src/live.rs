@@ -22,7 +22,7 @@ pub struct Live<K> {
 
 impl<K: CachedObject> Live<K> {
     /// Decodes a server's response, without `managedFields`: these may nest to any depth, contain
-    /// any number and repeat a member, none of which a JSON value can represent.
+    /// any number and repeat a field, none of which a JSON value can represent.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Pods as cached, with the members that the controller reads.
+//! Pods as cached, with the fields that the controller reads.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub const POD_INDEX_LABEL: &str = "apps.kubernetes.io/pod-index";
 /// Label with the name of a pod's ControllerRevision.
 pub const REVISION_LABEL: &str = "controller-revision-hash";
 
-/// A stored pod, reduced to the members that decisions need.
+/// A stored pod, reduced to the fields that decisions need.
 ///
 /// It is never written back: updates start from the live object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

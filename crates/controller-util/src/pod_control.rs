@@ -77,7 +77,7 @@ impl PodControl for RealPodControl {
 }
 
 /// Body of the patch that adopts an object and adds the finalizers; its uid is a precondition.
-/// Members are in Go's order.
+/// Fields are in Go's order.
 ///
 /// Upstream: `ownerRefControllerPatch`, named after its use.
 pub fn adoption_patch(owner: &OwnerReference, uid: &str, finalizers: &[&str]) -> String {
@@ -86,7 +86,7 @@ pub fn adoption_patch(owner: &OwnerReference, uid: &str, finalizers: &[&str]) ->
     format!(r#"{{"metadata":{{"ownerReferences":[{owner}],"uid":{uid}{finalizers}}}}}"#)
 }
 
-/// Body of the patch that removes owners and finalizers from the object with the uid `uid`. Members
+/// Body of the patch that removes owners and finalizers from the object with the uid `uid`. Fields
 /// are in Go's order.
 ///
 /// Upstream: `GenerateDeleteOwnerRefStrategicMergeBytes`, named after its use.
@@ -98,7 +98,7 @@ pub fn release_patch(uid: &str, owner_uids: &[&str], finalizers: &[&str]) -> Str
     format!(r#"{{"metadata":{{"uid":{uid},"ownerReferences":[{removed}]{finalizers}}}}}"#)
 }
 
-/// An additional list member of an object; empty text for an empty list.
+/// An additional list field of an object; empty text for an empty list.
 fn members_unless_empty(name: &str, list: &[&str]) -> String {
     if list.is_empty() {
         return String::new();

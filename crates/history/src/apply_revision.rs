@@ -18,7 +18,7 @@ mod tests;
 /// Returns the set with the template that `revision` recorded; all other fields keep their present
 /// values.
 ///
-/// Unknown members of the recorded template survive. A revision without a template leaves the set
+/// Unknown fields of the recorded template survive. A revision without a template leaves the set
 /// unchanged.
 ///
 /// # Errors
@@ -93,7 +93,7 @@ pub(crate) fn recorded_template(
         source,
     })?;
     if merged.get("spec").is_some_and(|spec| !spec.is_object()) {
-        // Fails with the reference's error.
+        // Fails with upstream's error.
         normalize("StatefulSet", &merged, UnknownMembers::Keep, "")?;
     }
     let replaces_strategy = merged.pointer("/spec/updateStrategy/type") != strategy.get("type");

@@ -13,7 +13,7 @@ use crate::error::Error;
 #[cfg(test)]
 mod tests;
 
-/// Returns the revisions that hold `data`, in their given order; unknown members on only one side
+/// Returns the revisions that hold `data`, in their given order; unknown fields on only one side
 /// don't count. Compares lazily.
 ///
 /// Upstream: `FindEqualRevisions`.
@@ -27,8 +27,8 @@ pub fn find_equal_revisions<'a, 'd>(
 }
 
 /// True if a recorded revision is semantically equal to `data` although its bytes differ: after
-/// applying, defaulting and encoding it again, it equals the data that the reference would record
-/// for the set now, and each unknown member in both has the same value.
+/// applying, defaulting and encoding it again, it equals the data that upstream would record
+/// for the set now, and each unknown field in both has the same value.
 ///
 /// An unreadable revision doesn't match.
 ///
@@ -38,7 +38,7 @@ pub fn stateful_set_matches_revision(
     data: &RevisionData,
     revision: &ControllerRevision,
 ) -> bool {
-    // The template that the revision sets, and the data that the reference would record for it.
+    // The template that the revision sets, and the data that upstream would record for it.
     let reapply = || -> Result<_, Error> {
         let (recorded, _) = recorded_template(set, revision)?;
         let recorded = recorded.unwrap_or_else(|| data.template.clone());

@@ -21,17 +21,17 @@ mod tests;
 pub(crate) const TEMPLATE_TYPE: &str = "PodTemplateSpec";
 /// Path of the template in a set, for error texts.
 pub(crate) const TEMPLATE_PATH: &str = "spec.template";
-/// The member that holds a template's strategic merge directive.
+/// The field that holds a template's strategic merge directive.
 const DIRECTIVE: &str = "$patch";
 
 /// Data that a revision of a set's template records.
 pub struct RevisionData {
-    /// The template's type, in the version that decides which members are known.
+    /// The template's type, in the version that decides which fields are known.
     of: TypeName<'static>,
     pub(crate) template: Value,
     recorded: Forms,
-    /// Data that the reference would record after dropping unknown members. `None` if the template
-    /// has a value that doesn't fit the reference's types.
+    /// Data that upstream would record after dropping unknown fields. `None` if the template
+    /// has a value that doesn't fit upstream's types.
     known: OnceLock<Option<Forms>>,
 }
 
@@ -69,7 +69,7 @@ impl RevisionData {
 
     /// Builds the data of a template as the emulated version records it: before 1.34 with an
     /// explicit `null` for an empty creation time. It equals the revisions in the form of any
-    /// version, so the form alone never starts a rollout. The version also decides which members
+    /// version, so the form alone never starts a rollout. The version also decides which fields
     /// are known.
     ///
     /// # Errors
@@ -85,14 +85,14 @@ impl RevisionData {
         })
     }
 
-    /// The bytes that a new revision records: the whole template, unknown members included.
+    /// The bytes that a new revision records: the whole template, unknown fields included.
     pub fn recorded(&self) -> &Arc<str> {
         let Forms { latest, earlier } = &self.recorded;
         earlier.as_ref().unwrap_or(latest)
     }
 
-    /// The bytes that the reference would record: the template without unknown members. `None` if the
-    /// reference can't decode the template.
+    /// The bytes that upstream would record: the template without unknown fields. `None` if
+    /// upstream can't decode the template.
     pub fn known(&self) -> Option<&Arc<str>> {
         self.known_forms().map(|known| &known.latest)
     }
@@ -110,8 +110,8 @@ impl RevisionData {
         self.recorded.contain(data)
     }
 
-    /// True if a recorded revision holds this data: these bytes, or the bytes that the reference
-    /// would record without the unknown members. An unknown member may appear or disappear; one in
+    /// True if a recorded revision holds this data: these bytes, or the bytes that upstream
+    /// would record without the unknown fields. An unknown field may appear or disappear; one in
     /// both must have the same value.
     ///
     /// Upstream: `EqualRevision`, which compares two revisions.
@@ -123,7 +123,7 @@ impl RevisionData {
         self.is_recorded_as(data) || self.known_forms().is_some_and(is_known)
     }
 
-    /// Returns recorded data without its unknown members; `None` if this data can't equal it.
+    /// Returns recorded data without its unknown fields; `None` if this data can't equal it.
     fn without_unknown_members(&self, data: &str) -> Option<String> {
         let mut data = json::parse(data).ok()?;
         let template = data.pointer_mut("/spec/template")?;
@@ -140,8 +140,8 @@ impl RevisionData {
         Some(to_go_string(&data))
     }
 
-    /// True if each unknown member in both this template and a recorded one is recorded with the
-    /// same value. Compares list elements by index, so the result counts only if the known members
+    /// True if each unknown field in both this template and a recorded one is recorded with the
+    /// same value. Compares list elements by index, so the result counts only if the known fields
     /// are equal.
     pub(crate) fn agrees_on_unknown_members(&self, recorded_template: &Value) -> bool {
         unknown_members_agree(
@@ -152,7 +152,7 @@ impl RevisionData {
         )
     }
 
-    /// Returns a template without unknown members, encoded as Go encodes it.
+    /// Returns a template without unknown fields, encoded as Go encodes it.
     pub(crate) fn known_members(&self, template: &Value) -> Result<Value, DecodeError> {
         normalize(self.of, template, UnknownMembers::Drop, TEMPLATE_PATH)
     }

@@ -1,7 +1,7 @@
 //! ControllerRevisions: data, hash, name, order, comparison, and the writes to a set's history.
 //!
 //! The controller compares and stores a revision's data byte for byte; one byte that differs from
-//! the reference's restarts every pod of the set. So the data is built from the verbatim template,
+//! upstream's restarts every pod of the set. So the data is built from the verbatim template,
 //! and stays text between cache and API server.
 //!
 //! Upstream: `pkg/controller/history`, and the revision functions of `stateful_set_utils.go`.

@@ -128,7 +128,7 @@ pub enum Command {
     },
 }
 
-/// A change to plan. Several parts are made in the order of these members.
+/// A change to plan. Several parts are made in the order of these fields.
 #[derive(Args, Clone, Debug, Default)]
 pub struct PlanArguments {
     /// The set

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::output::{Style, Tone};
 use crate::revisions::{Revisions, template};
 
-/// Members by which the elements of a list are matched, as in strategic merge patches.
+/// Fields by which the elements of a list are matched, as in strategic merge patches.
 const NAMES: [&str; 4] = ["name", "containerPort", "mountPath", "key"];
 
 /// The difference between two revisions.
@@ -27,7 +27,7 @@ struct Side {
     revision: i64,
 }
 
-/// One changed member.
+/// One changed field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Change {
     /// Path in the template, such as `spec.containers[app].image`.
@@ -105,7 +105,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// The changed members of two templates, in the order of their paths.
+/// The changed fields of two templates, in the order of their paths.
 pub(crate) fn changes(old: &Value, new: &Value) -> Vec<Change> {
     let mut found = Vec::new();
     compare("", Some(old), Some(new), &mut found);
@@ -168,7 +168,7 @@ fn compare_lists(path: &str, key: &str, old: &[Value], new: &[Value], found: &mu
     }
 }
 
-/// The member that names every element of both lists uniquely.
+/// The field that names every element of both lists uniquely.
 fn names(old: &[Value], new: &[Value]) -> Option<&'static str> {
     let is_key = |key: &&str, list: &[Value]| {
         let values: Vec<&Value> = list

@@ -1,6 +1,6 @@
 //! Answers to questions about StatefulSets, for the kubectl plugin `kubectl-sts`.
 //!
-//! A question reads objects from the API server ([`server`]), decodes the few members that it needs
+//! A question reads objects from the API server ([`server`]), decodes the few fields that it needs
 //! ([`model`]) and renders an answer ([`output`]). Nothing is ever written.
 
 // No server or user input may cause a panic here.

@@ -1,4 +1,4 @@
-//! The members of Kubernetes objects that the answers need; all others are skipped, so that large
+//! The fields of Kubernetes objects that the answers need; all others are skipped, so that large
 //! clusters fit into memory.
 
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ pub struct Revision {
     pub metadata: Metadata,
     /// Its number.
     pub revision: i64,
-    /// The recorded members of the set.
+    /// The recorded fields of the set.
     pub data: Value,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct Status {
     risks: Vec<Risk>,
 }
 
-/// The wanted pods that are ready in the update revision.
+/// The desired pods that are ready in the update revision.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Progress {

@@ -9,7 +9,7 @@ use crate::error::Error;
 
 /// Removes pods from the owners of claims that the set keeps. An earlier scale-down may have added
 /// them, and such a claim must outlive its pod even if the sync stops early. `wanted` holds the
-/// wanted pods that the sync has not processed. Tries every pod despite errors.
+/// desired pods that the sync has not processed. Tries every pod despite errors.
 ///
 /// # Errors
 ///

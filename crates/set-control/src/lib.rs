@@ -1,8 +1,8 @@
 //! Decisions of a sync: takes a set and the pods that it controls, and makes the writes.
 //!
-//! A sync finds the revisions, splits the pods into wanted and condemned ones, and runs four phases
-//! in order: wanted pods, claims of condemned pods, condemned pods, rollout. Then it records the
-//! status, even if a phase failed, and truncates the history.
+//! A sync finds the revisions, splits the pods into desired and condemned ones, and runs four
+//! phases in order: desired pods, claims of condemned pods, condemned pods, rollout. Then it
+//! records the status, even if a phase failed, and truncates the history.
 //!
 //! Upstream: `stateful_set_control.go`, `stateful_set_status_updater.go`.
 

@@ -15,11 +15,11 @@ use crate::waiting::Waiting;
 /// Reason of the event about a set whose strategy is disabled.
 const UNKNOWN_STRATEGY: &str = "UnknownStrategy";
 
-/// Deletes every outdated pod, wanted or condemned, in batches under either policy, and records the
-/// progress in the status. Returns the reason to wait as long as an outdated pod exists: nothing
-/// else happens in that sync.
+/// Deletes every outdated pod, desired or condemned, in batches under either policy, and records
+/// the progress in the status. Returns the reason to wait as long as an outdated pod exists:
+/// nothing else happens in that sync.
 ///
-/// Unlike upstream, keeps the claims that the set keeps: removes wanted pods from the owners of
+/// Unlike upstream, keeps the claims that the set keeps: removes desired pods from the owners of
 /// their claims before the first deletion, and reads the live set before it deletes a condemned pod.
 ///
 /// # Errors
@@ -43,7 +43,7 @@ pub(crate) async fn recreate(
 }
 
 /// Deletes the outdated pods, and returns the first one, terminating or not. Batch boundaries count
-/// all pods, wanted and condemned, so up-to-date pods leave gaps.
+/// all pods, desired and condemned, so up-to-date pods leave gaps.
 async fn delete_old_pods(
     set: &StatefulSet,
     control: &SetPodControl<'_>,

@@ -1,4 +1,4 @@
-//! A set's pods by slot: wanted replicas and condemned pods.
+//! A set's pods by slot: desired replicas and condemned pods.
 
 use std::sync::{Arc, OnceLock};
 
@@ -62,19 +62,19 @@ impl<'a> SetRevision<'a> {
 
 /// A set's pods by slot.
 pub(crate) struct Replicas {
-    /// One slot per wanted pod, by index, without the missing pods that this sync doesn't create.
+    /// One slot per desired pod, by index, without the missing pods that this sync doesn't create.
     pub(crate) wanted: Vec<PodSlot>,
-    /// True if every wanted pod has a slot.
+    /// True if every desired pod has a slot.
     pub(crate) is_complete: bool,
     /// Condemned pods, by descending ordinal.
     pub(crate) condemned: Vec<PodSlot>,
-    /// Name of the first unavailable pod: wanted pods by ascending ordinal, then condemned ones by
+    /// Name of the first unavailable pod: desired pods by ascending ordinal, then condemned ones by
     /// ascending ordinal. A missing pod is unavailable.
     pub(crate) first_unavailable: Option<Box<str>>,
 }
 
 impl Replicas {
-    /// Splits the pods. A pod without an ordinal gets no slot. A wanted pod without a phase, which
+    /// Splits the pods. A pod without an ordinal gets no slot. A desired pod without a phase, which
     /// no API server stores, counts as missing.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Replicas {
         now: Timestamp,
     ) -> Result<Self, Error> {
         let (mut wanted, mut condemned) = (Vec::with_capacity(pods.len()), Vec::new());
-        // Of wanted pods with the same ordinal the last one counts.
+        // Of desired pods with the same ordinal the last one counts.
         for pod in pods.iter().rev() {
             match ordinal(&pod.name) {
                 Some(ordinal) if ordinal.index_in(set).is_some() => {
@@ -139,7 +139,7 @@ impl Replicas {
         created.map(|slot| Waiting::PodCreated(slot.name().into()))
     }
 
-    /// Returns the pods that existed at the start of the sync, wanted ones first.
+    /// Returns the pods that existed at the start of the sync, desired ones first.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &Pod> {
         let slots = self.wanted.iter().chain(&self.condemned);
         slots.filter_map(|slot| slot.existing().map(|pod| &**pod))

@@ -25,7 +25,7 @@ pub(crate) struct CurrentAndUpdate {
     pub(crate) collision_count: i32,
 }
 
-/// Returns the recorded revision that holds the set's template. As unknown members appear and
+/// Returns the recorded revision that holds the set's template. As unknown fields appear and
 /// disappear, several revisions may match: equal bytes win, then the latest revision, then the
 /// newest of the older ones. With `semantic`, the latest may also differ in form.
 fn find_equal<'a>(

@@ -136,7 +136,7 @@ pub(crate) fn update_stateful_set_after_invariant_established(
 }
 
 /// Maximum number of unavailable pods during an update, at least 1. A percentage refers to the
-/// wanted pods and is rounded down.
+/// desired pods and is rounded down.
 ///
 /// # Errors
 ///

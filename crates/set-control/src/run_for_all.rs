@@ -70,7 +70,7 @@ pub(crate) async fn run_batch<'a, T, Fut: Future<Output = Step>>(
     step: impl Fn(&'a T) -> Fut,
 ) -> Step {
     consume_budget().await;
-    // Like the reference, sends the last call first: a server that fails a single call then fails the
+    // Like upstream, sends the last call first: a server that fails a single call then fails the
     // same pod's.
     let (before, last) = batch.split_at(batch.len().saturating_sub(1));
     let slots = Semaphore::new(MAX_IN_FLIGHT);

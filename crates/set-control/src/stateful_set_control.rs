@@ -258,9 +258,9 @@ impl SetSync<'_> {
         Ok((status, outcome))
     }
 
-    /// Processes the pods, phase by phase: wanted and condemned ones first, the update last, so that
-    /// scaling precedes updates. Returns the first reason to wait. `outcome` gets the number of
-    /// unavailable pods, if counted.
+    /// Processes the pods, phase by phase: desired and condemned ones first, the update last, so
+    /// that scaling precedes updates. Returns the first reason to wait. `outcome` gets the number
+    /// of unavailable pods, if counted.
     ///
     /// # Errors
     ///
@@ -361,7 +361,7 @@ impl SetSync<'_> {
         released.map(|()| waiting)
     }
 
-    /// Creates or repairs a wanted pod.
+    /// Creates or repairs a desired pod.
     ///
     /// Upstream: `processReplica`.
     async fn process_replica(&self, slot: &PodSlot) -> Step {
@@ -390,7 +390,7 @@ impl SetSync<'_> {
         if self.is_monotonic()
             && let Some(waiting) = self.unhealthy(pod)
         {
-            // A pending pod's claims already have the wanted owners.
+            // A pending pod's claims already have the desired owners.
             if pod.phase != PodPhase::Pending {
                 control.release_claims(slot).await?;
             }

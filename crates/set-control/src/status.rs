@@ -69,7 +69,7 @@ pub(crate) fn update_status<'a>(
     }
 }
 
-/// Makes the update revision the current one once all wanted pods are updated and ready. Versions
+/// Makes the update revision the current one once all desired pods are updated and ready. Versions
 /// before 1.37 complete only rolling updates. Returns true if the update is complete.
 ///
 /// Upstream: `completeRollingUpdate`; since 1.37 `completeUpdate`.

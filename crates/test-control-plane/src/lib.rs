@@ -25,7 +25,7 @@ pub use kube_test_control_plane_server::server::{ApiServer, ConnectionDropped, r
 pub use kube_test_control_plane_server::{admission, audit, certificates, config, faults};
 pub use kube_test_control_plane_store::{clock, store};
 
-/// Answers of the API server.
+/// Responses of the API server.
 pub mod reply {
     pub use kube_test_control_plane_server::reply::{BoxError, Reply, ResponseBody};
 }

@@ -28,7 +28,7 @@ use statefulset_controller_util::pod::{
 use statefulset_controller_util::stateful_set::{PodTemplate, StatefulSet};
 use statefulset_history::RevisionData;
 
-/// Settled clusters of the reference; the first one is used.
+/// Settled clusters of upstream; the first one is used.
 const SETTLED: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../test/vectors/settled.jsonl.gz"

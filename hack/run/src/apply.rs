@@ -108,7 +108,7 @@ impl Applier {
         Ok(Answer { outcome, warnings })
     }
 
-    /// The undecodable field, if omitting a single field changes the answer.
+    /// The undecodable field, if omitting a single field changes the response.
     async fn culprit(
         &self,
         document: &Document,
@@ -207,7 +207,7 @@ fn kinds(list: &Value) -> BTreeMap<String, Resource> {
         .collect()
 }
 
-/// Warnings in the headers of an answer.
+/// Warnings in the headers of a response.
 fn warnings(headers: &HeaderMap) -> Vec<String> {
     let lines = headers.get_all(header::WARNING).iter();
     lines

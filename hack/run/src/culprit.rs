@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-/// Path from an object to one of its members.
+/// Path from an object to one of its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Path(Vec<Step>);
 
@@ -56,7 +56,7 @@ fn collect(value: &Value, steps: &mut Vec<Step>, found: &mut Vec<Path>) {
     }
 }
 
-/// A copy of the object without the member or item at `path`.
+/// A copy of the object without the field or item at `path`.
 pub(crate) fn without(value: &Value, path: &Path) -> Value {
     let mut copy = value.clone();
     let Some((last, steps)) = path.0.split_last() else {

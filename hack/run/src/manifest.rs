@@ -147,7 +147,7 @@ fn is_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// Adds the object, or the items of a list, after checking the required members.
+/// Adds the object, or the items of a list, after checking the required fields.
 fn collect(place: &Place, value: Value, documents: &mut Vec<Document>) -> Result<(), Problem> {
     if !value.is_object() {
         return Err(place.problem(

@@ -29,7 +29,7 @@ use crate::{
     world::{Change, Key, Observed},
 };
 
-/// Time limit for the control plane's first answer.
+/// Time limit for the control plane's first response.
 const START_MAX: Duration = Duration::from_secs(60);
 
 /// Interval of the checks for that answer.

@@ -109,7 +109,7 @@ fn summary(set: &Set) -> String {
     )
 }
 
-/// Rows of the wanted ordinals and of surplus pods, in order.
+/// Rows of the desired ordinals and of surplus pods, in order.
 fn rows(key: &Key, set: &Set, world: &Observed) -> Vec<Row> {
     let mut rows: BTreeMap<(Option<i64>, String), Row> = BTreeMap::new();
     // A set may have too many replicas for the screen; the rest is counted, not shown.

@@ -1,4 +1,4 @@
-//! The view's cluster state: the shown members of sets, pods, claims and warnings.
+//! The view's cluster state: the shown fields of sets, pods, claims and warnings.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub(crate) struct Set {
     pub(crate) observed_generation: i64,
     /// First ordinal.
     pub(crate) start: i32,
-    /// Wanted replicas.
+    /// Desired replicas.
     pub(crate) replicas: i32,
     /// Names of the claim templates.
     pub(crate) claim_templates: Vec<String>,
@@ -74,7 +74,7 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// Wanted ordinals.
+    /// Desired ordinals.
     pub(crate) fn ordinals(&self) -> std::ops::Range<i64> {
         let start = i64::from(self.start);
         start..start + i64::from(self.replicas)

@@ -2,7 +2,7 @@
 //!
 //! A rule never reads the product's outcome. It compares the results of [`crate::model`] with
 //! and without the deviation, and applies only if the model without deviations reproduces the
-//! recording: an expectation that isn't the reference's is never altered.
+//! recording: an expectation that isn't upstream's is never altered.
 
 #[cfg(test)]
 mod tests;
@@ -47,8 +47,8 @@ const RULES: [Rule; 9] = [
 
 /// Alters the expectation of a case; returns the names of the rules that changed it.
 ///
-/// An expectation that already contains a deviation can't be a recording of the reference. It is
-/// replaced with the reference's outcome, which the product then fails to match.
+/// An expectation that already contains a deviation can't be a recording of upstream. It is
+/// replaced with upstream's outcome, which the product then fails to match.
 pub fn apply(case: &Case, expected: Outcome) -> (Outcome, Vec<&'static str>) {
     let (Ok(reference), Ok(product)) = (run(case, Rules::REFERENCE), run(case, Rules::PRODUCT))
     else {

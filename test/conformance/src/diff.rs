@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 /// Rule for the equality of two values.
 pub trait Rule {
-    /// Compares two values; the path ends with the name of their member. Not called for two objects
-    /// or two lists of equal length, which are compared member by member.
+    /// Compares two values; the path ends with the name of their field. Not called for two objects
+    /// or two lists of equal length, which are compared field by field.
     fn equal(&self, path: &str, expected: &Value, actual: &Value) -> bool;
 
-    /// Returns true if members of this name are ignored everywhere.
+    /// Returns true if fields of this name are ignored everywhere.
     fn ignores(&self, member: &str) -> bool;
 }
 
@@ -60,10 +60,10 @@ fn walk(rule: &dyn Rule, path: &str, expected: &Value, actual: &Value, lines: &m
     }
 }
 
-/// A member of one or both objects.
+/// A field of one or both objects.
 type Pair<'a> = (&'a String, Option<&'a Value>, Option<&'a Value>);
 
-/// Pairs the members of two objects by name. Names in only one of them are paired if the rule finds
+/// Pairs the fields of two objects by name. Names in only one of them are paired if the rule finds
 /// them equal as texts: recordings may mask parts of names.
 fn pairs<'a>(
     rule: &dyn Rule,

@@ -20,7 +20,7 @@ use crate::report::{Report, Verdict};
 /// Path of the collection with the patched object. Messages contain its namespace.
 const COLLECTION: &str = "/api/v1/namespaces/default/configmaps";
 
-/// Status of a case in which the reference's handler panics. Any client error passes there.
+/// Status of a case in which upstream's handler panics. Any client error passes there.
 const PANIC: u16 = 0;
 
 /// A file of cases.

@@ -1,4 +1,4 @@
-//! Runners that replay recorded behaviour of the reference against the real crates and programs.
+//! Runners that replay recorded behaviour of upstream against the real crates and programs.
 //!
 //! Each runner reads files of one format (plain or gzip), runs every case, prints the differences,
 //! and counts. A deliberate deviation is a pure rule from a case to an altered expectation

@@ -15,7 +15,7 @@ use conformance::{
     apiserver, json_patches, kubectl, metrics, objects, odd, revisions, settled, sync,
 };
 
-/// Replays recorded behaviour of the reference.
+/// Replays recorded behaviour of upstream.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -37,7 +37,7 @@ enum Form {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Settled clusters of the reference.
+    /// Settled clusters of upstream.
     Settled {
         /// Files with one case per line, plain or gzip.
         #[arg(required = true)]

@@ -1,4 +1,4 @@
-//! Comparison of the reference's `/metrics` scrapes with the program's, except for values.
+//! Comparison of upstream's `/metrics` scrapes with the program's, except for values.
 
 mod compare;
 pub mod exposition;

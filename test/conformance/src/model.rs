@@ -3,7 +3,7 @@
 //!
 //! The model is an oracle. It shares no decision with the product: it works on plain JSON, reads
 //! caches that never change, and writes to an object tracker instead of a server. With every rule
-//! of [`Rules`] off it is the reference, and must reproduce each recorded expectation in full; each
+//! of [`Rules`] off it is upstream, and must reproduce each recorded expectation in full; each
 //! rule enables one deliberate deviation. The difference between two runs of the model is therefore
 //! exactly what a deviation alters, also in unforeseen cases, and nothing else is exempted.
 //!

@@ -1,4 +1,4 @@
-//! Recorded odd objects: raw bytes sent to a real API server, and the reference's reaction.
+//! Recorded odd objects: raw bytes sent to a real API server, and upstream's reaction.
 
 pub mod case;
 pub mod controller;

@@ -30,7 +30,7 @@ pub fn request(verb: &str, resource: &str, subresource: &str, name: &str, body: 
     Value::from_iter([("request", request), ("body", body)])
 }
 
-/// Sorts neighbouring requests whose order in the reference is that of a hash map: adoptions and
+/// Sorts neighbouring requests whose order in upstream is that of a hash map: adoptions and
 /// releases, and the creation of a pod's claims.
 pub fn sort_neighbours(requests: &mut [Value]) {
     let kind = |request: &Value| {
@@ -92,7 +92,7 @@ impl RequestLog {
         });
     }
 
-    /// The requests so far without those that the reference doesn't make by design, and the names
+    /// The requests so far without those that upstream doesn't make by design, and the names
     /// of the rules that removed any.
     ///
     /// # Errors
@@ -116,7 +116,7 @@ impl RequestLog {
     }
 }
 
-/// Rule by which the reference doesn't make this request; `None` if it must make it.
+/// Rule by which upstream doesn't make this request; `None` if it must make it.
 fn rule_against(
     source: Source,
     action: &Action,

@@ -1,4 +1,4 @@
-//! Settled clusters of the reference: a controller that starts on them writes nothing, and computes
+//! Settled clusters of upstream: a controller that starts on them writes nothing, and computes
 //! the update revision of each set's status.
 
 pub mod shapes;

@@ -13,7 +13,7 @@ use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use crate::outcome::{ClaimVolumes, Outcome, comparable};
 use crate::requests;
 
-/// The failure of every live read of a resource that the reference doesn't make.
+/// The failure of every live read of a resource that upstream doesn't make.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveReadFault {
     /// The resource's plural name.
@@ -30,7 +30,7 @@ pub struct Case {
     pub id: String,
     /// Current time of the controller.
     pub now: Timestamp,
-    /// The emulated version, if it isn't the reference's. Never recorded.
+    /// The emulated version, if it isn't upstream's. Never recorded.
     #[serde(default)]
     pub emulated_version: Option<String>,
     /// Explicitly set feature gates.
@@ -51,14 +51,14 @@ pub struct Case {
     /// Pods in the API whose names belong to other pods in the cache. Never recorded.
     #[serde(skip)]
     pub live_pods: Vec<Box<RawValue>>,
-    /// Failing live reads that the reference doesn't make. Never recorded.
+    /// Failing live reads that upstream doesn't make. Never recorded.
     #[serde(skip)]
     pub live_read_fault: Option<LiveReadFault>,
-    /// Behaviour of the reference.
+    /// Behaviour of upstream.
     pub expect: Expect,
 }
 
-/// Behaviour of the reference.
+/// Behaviour of upstream.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Expect {
@@ -79,7 +79,7 @@ pub struct Expect {
     pub objects: Vec<Box<RawValue>>,
 }
 
-/// An API call of the reference.
+/// An API call of upstream.
 #[derive(Deserialize)]
 pub struct Action {
     /// Verb of the call.
@@ -191,7 +191,7 @@ impl Case {
         Ok(spec["podManagementPolicy"] != "Parallel" && !recreates)
     }
 
-    /// Outcome of the reference.
+    /// Outcome of upstream.
     ///
     /// # Errors
     ///

@@ -119,7 +119,7 @@ const ALTERATIONS: [Alteration; 20] = [
     }),
 ];
 
-/// Member at `pointer` of the first object of a kind that has it.
+/// Field at `pointer` of the first object of a kind that has it.
 fn find<'a>(outcome: &'a mut Outcome, kind: &str, pointer: &str) -> Option<&'a mut Value> {
     let mut objects = outcome
         .objects

@@ -1,4 +1,4 @@
-//! Test of foreign pods with the names of pods that the reference deletes: they survive the sync.
+//! Test of foreign pods with the names of pods that upstream deletes: they survive the sync.
 //! `conformance sync` derives these cases from every recorded one, this test from a sample.
 
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn foreign_pod_survives_a_deletion_of_its_name() {
         let differences = successor::differences(&mut case).unwrap();
         assert_eq!(differences, [""; 0], "{}", case.id);
 
-        // The reference deletes each of them; here all survive.
+        // Upstream deletes each of them; here all survive.
         case.live_pods = successors;
         let reference = run(&case, Rules::REFERENCE).unwrap();
         let actual = outcome(&case).unwrap();

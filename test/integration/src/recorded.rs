@@ -1,4 +1,4 @@
-//! Recorded settled clusters of the reference, loaded into a server through its API. The server
+//! Recorded settled clusters of upstream, loaded into a server through its API. The server
 //! assigns its own uids, versions, times and generations; references to uids are updated.
 
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ impl Recorded {
     }
 }
 
-/// Strips an object's server-assigned members and status, so that it can be created.
+/// Strips an object's server-assigned fields and status, so that it can be created.
 pub fn creatable(object: &Value) -> Value {
     let mut object = object.clone();
     if let Value::Object(members) = &mut object {

@@ -62,7 +62,7 @@ pub async fn start(
             let plane = plane.clock(plane_clock).unknown_fields(unknown_fields);
             plane.feature_gates(gates)
         })
-        // Without the gate the server drops the member, so tests couldn't observe its effect.
+        // Without the gate the server drops the field, so tests couldn't observe its effect.
         .kube_apiserver_flag("--feature-gates=MaxUnavailableStatefulSet=true");
     let cluster = Box::pin(cluster.start_on(backend))
         .await

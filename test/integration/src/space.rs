@@ -32,7 +32,7 @@ const TRIES_MAX: usize = 50;
 pub struct Refused {
     /// Description of the request.
     pub action: String,
-    /// The HTTP status code; 0 if there was no answer.
+    /// The HTTP status code; 0 if there was no response.
     pub code: u16,
     /// The reason, such as `Conflict`.
     pub reason: String,

@@ -102,7 +102,7 @@ pub async fn list_pods(space: &Space) -> Vec<Value> {
     space.list(&PODS, LABELS).await
 }
 
-/// Waits until the controller has observed this version of the set and the wanted number of
+/// Waits until the controller has observed this version of the set and the desired number of
 /// pods exists.
 ///
 /// Upstream: `waitSTSStable`.

@@ -122,7 +122,7 @@ fn image() -> Value {
     json!({"spec": {"containers": [container]}})
 }
 
-/// Sets, by their pods and further members of the spec, and the changes of their specs.
+/// Sets, by their pods and further fields of the spec, and the changes of their specs.
 fn changes() -> [(u32, Value, Value); 12] {
     let parallel = json!({"podManagementPolicy": "Parallel"});
     let deleting = json!({"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}});

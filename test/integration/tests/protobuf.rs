@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_controller_util::pod::Pod;
 
-/// A pod with every member that is read, each next to another.
+/// A pod with every field that is read, each next to another.
 fn full() -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",

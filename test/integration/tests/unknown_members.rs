@@ -1,4 +1,4 @@
-//! Tests of members unknown to the compiled types, from a newer API server: they survive every
+//! Tests of fields unknown to the compiled types, from a newer API server: they survive every
 //! write, and their appearance alone restarts nothing.
 
 use std::time::Duration;

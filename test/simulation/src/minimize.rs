@@ -15,7 +15,7 @@ use crate::plan::Plan;
 
 /// Says which plans fail.
 pub trait Oracle {
-    /// The reason for no answer.
+    /// The reason for no response.
     type Error;
 
     /// Returns the first of these plans that fails.

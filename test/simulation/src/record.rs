@@ -107,11 +107,11 @@ pub struct Request {
     pub seen: Seen,
     /// Time when it was sent.
     pub sent: Duration,
-    /// Time when its answer arrived.
+    /// Time when its response arrived.
     pub answered: Option<Duration>,
-    /// The versions of the caches when its answer arrived; none without an answer.
+    /// The versions of the caches when its response arrived; none without a response.
     pub seen_after: Option<Seen>,
-    /// Status code of the answer that arrived.
+    /// Status code of the response that arrived.
     pub status: Option<u16>,
     /// Verb; none for paths that name no resource.
     pub verb: Option<Verb>,
@@ -341,7 +341,7 @@ impl Recorder {
         (inner.requests.len() - 1, nth)
     }
 
-    /// Records an answer that arrived.
+    /// Records a response that arrived.
     pub fn answered(&self, request: usize, status: u16) {
         let mut inner = self.lock();
         let now = inner.began.elapsed();

@@ -54,8 +54,8 @@ fn owners(value: &Value) -> Vec<Owner> {
         .collect()
 }
 
-/// Returns a pod template without what restarts nothing: a member that only a newer API server knows,
-/// and the creation time that older controllers recorded.
+/// Returns a pod template without what restarts nothing: a field that only a newer API server
+/// knows, and the creation time that older controllers recorded.
 fn known_template(mut template: Value) -> Value {
     if let Some(spec) = template.pointer_mut("/spec").and_then(Value::as_object_mut) {
         spec.remove(NEW_MEMBER);

@@ -43,7 +43,7 @@ pub(super) fn set_container_defaults(container: &mut Object) {
     }
 }
 
-/// Sets the defaults of a member `fieldRef`.
+/// Sets the defaults of a field `fieldRef`.
 ///
 /// Upstream: `SetDefaults_ObjectFieldSelector`.
 pub(super) fn set_field_ref_defaults(source: &mut Object) {

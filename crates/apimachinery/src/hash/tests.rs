@@ -1,4 +1,4 @@
-//! Tests against hashes from the reference.
+//! Tests against hashes from upstream.
 
 use super::*;
 

@@ -78,7 +78,7 @@ impl FromStr for Quantity {
 
 /// Splits the text into sign, number and suffix.
 ///
-/// Like the reference, it reads a sign alone, and a suffix without a number, as zero.
+/// Like upstream, it reads a sign alone, and a suffix without a number, as zero.
 fn split(text: &str) -> Result<Parts<'_>, QuantityError> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_digit = |character: char| character.is_ascii_digit();

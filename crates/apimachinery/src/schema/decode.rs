@@ -113,7 +113,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Returns Go's encoding of the member; `None` if Go omits it.
+    /// Returns Go's encoding of the field; `None` if Go omits it.
     fn field(&mut self, field: &Field, value: Value) -> Result<Option<Value>, DecodeError> {
         let decoded = match (field.shape, value) {
             (Shape::Pointer | Shape::List | Shape::Map, Value::Null) => Value::Null,
@@ -252,7 +252,7 @@ fn holder_in_set(path: &str) -> &'static str {
     holder.unwrap_or(set).name
 }
 
-/// Returns Go's encoding of an absent member that is always written.
+/// Returns Go's encoding of an absent field that is always written.
 fn zero(field: &Field) -> Value {
     match (field.shape, field.kind) {
         (Shape::Pointer | Shape::List | Shape::Map, _) => Value::Null,
@@ -282,7 +282,7 @@ fn zero_value(kind: Kind) -> Value {
     }
 }
 
-/// Returns true if Go omits a plain member with this value; it never omits an object.
+/// Returns true if Go omits a plain field with this value; it never omits an object.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,

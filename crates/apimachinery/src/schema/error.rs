@@ -5,7 +5,7 @@ use crate::quantity::QuantityError;
 /// Reason why a value can't be decoded into a type. The texts are those of Go's decoder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// A value has another JSON type than its member, or a number is out of range.
+    /// A value has another JSON type than its field, or a number is out of range.
     #[error("json: cannot unmarshal {value} into Go {target} of type {go_type}")]
     Mismatch {
         /// The found value: `string`, `bool`, `array`, `object`, `number`, or `number` and the
@@ -13,7 +13,7 @@ pub enum DecodeError {
         value: String,
         /// `value` at the root, else `struct field`, the struct's name and the path.
         target: String,
-        /// The Go type of the member.
+        /// The Go type of the field.
         go_type: String,
     },
     /// A text is not a quantity.

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// One step of a [`Path`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathStep {
-    /// A member of an object.
+    /// A field of an object.
     Member(String),
     /// An element of a list.
     Index(usize),

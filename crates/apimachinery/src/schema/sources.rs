@@ -1,6 +1,6 @@
 //! The text form of the table of types.
 //!
-//! One block per type: a line with its name, then a line per member. An empty line separates
+//! One block per type: a line with its name, then a line per field. An empty line separates
 //! blocks. A block that begins with `#` is a comment.
 //!
 //! ```text
@@ -18,21 +18,22 @@
 //! object; its kind is the type's name without any prefix up to a slash. `atomic` means that
 //! server-side apply treats its objects as one value.
 //!
-//! A member begins with its protobuf number; `-` if protobuf lacks it or it is not known; numbers
-//! with dots if Go embeds structs, whose numbers come first. After the name, `!` means that Go writes the member
-//! even if it is zero, and `@Name` gives the embedded Go struct that declares it. Types are `str`,
+//! A field begins with its protobuf number; `-` if protobuf lacks it or it is not known; numbers
+//! with dots if Go embeds structs, whose numbers come first. After the name, `!` means that Go
+//! writes the field even if it is zero, and `@Name` gives the embedded Go struct that declares it.
+//! Types are `str`,
 //! `i32`, `i64`, `bool`, `bytes`, `Quantity`, `IntOrString`, `Time`, `MicroTime`, `RawObject` (any
 //! JSON, kept verbatim), `JSON`, the name of another block, or a Go string type with its package
 //! (`v1.PullPolicy`), wrapped in `*` (pointer), `[]` (list) or `map<…>` (with string keys; values
 //! can be `[]str`).
 //!
-//! The remaining words define how server-side apply merges the member: `atomic`, `granular`, `set`,
+//! The remaining words define how server-side apply merges the field: `atomic`, `granular`, `set`,
 //! `by=` and the keys of a list of objects, each optionally with a default after a colon. If there
 //! is no word, lists are atomic, maps granular, and objects follow their type. Strategic merge
 //! patches use the same word, with the first key, unless `patch=` gives another key or says
 //! `replace`; they always merge objects and maps. `retainKeys` is an additional strategy.
 //!
-//! The last word can be `since=` and the version in which the member appeared, for members that
+//! The last word can be `since=` and the version in which the field appeared, for fields that
 //! v1.36.2 lacks.
 
 /// Source files of the table.

@@ -1,4 +1,4 @@
-//! The table of types: their members, and each member's type, zero-value rule, merge strategy and
+//! The table of types: their fields, and each field's type, zero-value rule, merge strategy and
 //! protobuf number. Its text is in [`sources`].
 
 use std::collections::BTreeMap;
@@ -136,26 +136,26 @@ pub struct Type {
     /// Name in the table: the Go struct's, prefixed with a group and a slash if two groups have a
     /// struct of that name (`events/Event`).
     pub name: &'static str,
-    /// The version that has these members.
+    /// The version that has these fields.
     pub version: Version,
     /// apiVersion, if requests carry objects of this type.
     pub api_version: Option<&'static str>,
     /// True if server-side apply treats an object of this type as one value.
     pub atomic: bool,
-    /// The members in Go's order of declaration.
+    /// The fields in Go's order of declaration.
     pub fields: Vec<Field>,
 }
 
-/// A member of a type.
+/// A field of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The member's JSON name.
+    /// The field's JSON name.
     pub name: &'static str,
     /// True if Go writes it even if it is zero or null.
     pub always: bool,
     /// Embedded Go struct that declares it.
     pub embedded: Option<&'static str>,
-    /// Protobuf number; `None` for members that protobuf lacks.
+    /// Protobuf number; `None` for fields that protobuf lacks.
     pub tag: Option<Tag>,
     /// Wrapper around its values.
     pub shape: Shape,
@@ -165,7 +165,7 @@ pub struct Field {
     pub(super) topology: Option<Topology>,
     /// Patch strategy on its line; `None` if the strategy follows from `topology`.
     pub(super) patch: Option<PatchStrategy>,
-    /// True if a generated strategic merge patch lists the remaining members in `$retainKeys`.
+    /// True if a generated strategic merge patch lists the remaining fields in `$retainKeys`.
     pub retain_keys: bool,
 }
 
@@ -201,7 +201,7 @@ pub enum Kind {
 }
 
 impl Type {
-    /// Returns the member `name`.
+    /// Returns the field `name`.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
@@ -213,7 +213,7 @@ impl Type {
 }
 
 impl Field {
-    /// Returns the type of the member's values, if they are objects.
+    /// Returns the type of the field's values, if they are objects.
     pub fn object_type(&self) -> Option<&'static Type> {
         match self.kind {
             Kind::Struct(name) => name.find(),
@@ -221,7 +221,7 @@ impl Field {
         }
     }
 
-    /// Returns how server-side apply merges the member.
+    /// Returns how server-side apply merges the field.
     pub fn topology(&self) -> &Topology {
         if let Some(topology) = &self.topology {
             return topology;
@@ -238,7 +238,7 @@ impl Field {
         }
     }
 
-    /// Returns how a strategic merge patch changes the member.
+    /// Returns how a strategic merge patch changes the field.
     pub fn patch_strategy(&self) -> PatchStrategy {
         if let Some(patch) = self.patch {
             return patch;
@@ -268,12 +268,12 @@ pub fn type_of_kind(api_version: &str, kind: &str) -> Option<&'static Type> {
     Version::V1_36.type_of_kind(api_version, kind)
 }
 
-/// Returns the members of the type `type_name` in v1.36.2, in Go's order of declaration.
+/// Returns the fields of the type `type_name` in v1.36.2, in Go's order of declaration.
 pub fn fields(type_name: &str) -> Option<&'static [Field]> {
     find_type(type_name).map(|found| found.fields.as_slice())
 }
 
-/// Returns true if the type `type_name` has the member `member` in v1.36.2.
+/// Returns true if the type `type_name` has the field `member` in v1.36.2.
 pub fn is_known(type_name: &str, member: &str) -> bool {
     find_type(type_name).is_some_and(|found| found.field(member).is_some())
 }
@@ -283,7 +283,7 @@ pub(super) fn go_name(type_name: &'static str) -> &'static str {
     type_name.rsplit('/').next().unwrap_or(type_name)
 }
 
-/// Parses a block's first line: a type without its members.
+/// Parses a block's first line: a type without its fields.
 fn parse_head(block: &'static str, version: Version) -> Option<Type> {
     let mut words = block.lines().next()?.split(' ');
     let mut head = Type {
@@ -306,7 +306,7 @@ fn parse_head(block: &'static str, version: Version) -> Option<Type> {
 /// Parses a block.
 ///
 /// # Errors
-/// Fails with a line that is neither a type nor a member.
+/// Fails with a line that is neither a type nor a field.
 pub(super) fn parse_block(block: &'static str, version: Version) -> Result<Type, &'static str> {
     let mut parsed = parse_head(block, version).ok_or(block)?;
     for line in block.lines().skip(1) {
@@ -321,7 +321,7 @@ pub(super) fn parse_block(block: &'static str, version: Version) -> Result<Type,
     Ok(parsed)
 }
 
-/// Splits a member's line into the rest and the version in which the member appeared; `None` if
+/// Splits a field's line into the rest and the version in which the field appeared; `None` if
 /// there is no such version.
 fn parse_since(member: &'static str) -> Option<(&'static str, Version)> {
     match member.rsplit_once(" since=") {

@@ -1,4 +1,4 @@
-//! Tests of decoding, encoding and unknown members.
+//! Tests of decoding, encoding and unknown fields.
 
 mod table;
 

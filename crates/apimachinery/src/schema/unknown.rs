@@ -1,4 +1,4 @@
-//! Members that the schema doesn't know: listing, removal and comparison.
+//! Fields that the schema doesn't know: listing, removal and comparison.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::table::Kind;
 use super::table::TypeName;
 use super::words::Shape;
 
-/// Treatment of members that the schema doesn't know.
+/// Treatment of fields that the schema doesn't know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnknownMembers {
     /// Drop them, as Go's decoder does.
@@ -17,10 +17,10 @@ pub enum UnknownMembers {
     Keep,
 }
 
-/// Returns the members of `value`, an object of the type `of`, that the type and its nested
-/// types don't know, with their paths, sorted by path. The contents of an unknown member are not
+/// Returns the fields of `value`, an object of the type `of`, that the type and its nested
+/// types don't know, with their paths, sorted by path. The contents of an unknown field are not
 /// listed separately. Values of the wrong type, and values of a type that the schema lacks, have no
-/// unknown members.
+/// unknown fields.
 pub fn unknown_members<'a, 't>(
     of: impl Into<TypeName<'t>>,
     value: &'a Value,
@@ -82,7 +82,7 @@ fn walk_member<'a>(
     }
 }
 
-/// Removes the members that [`unknown_members`] lists, and leaves the rest unchanged. Returns
+/// Removes the fields that [`unknown_members`] lists, and leaves the rest unchanged. Returns
 /// whether it removed any.
 pub fn drop_unknown_members<'t>(of: impl Into<TypeName<'t>>, value: &mut Value) -> bool {
     let (Some(found_type), Value::Object(members)) = (of.into().find(), value) else {
@@ -113,11 +113,11 @@ fn objects_of(shape: Shape, value: &mut Value) -> Vec<&mut Value> {
     }
 }
 
-/// Returns true if each unknown member of both `a` and `b` is the same in both, according to
+/// Returns true if each unknown field of both `a` and `b` is the same in both, according to
 /// `same`.
 ///
 /// List elements are compared by index, so the result is meaningful only if `a` and `b` are equal
-/// in the members that the schema knows. Null counts as absent.
+/// in the fields that the schema knows. Null counts as absent.
 pub fn unknown_members_agree<'t>(
     of: impl Into<TypeName<'t>>,
     a: &Value,

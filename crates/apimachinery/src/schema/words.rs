@@ -1,15 +1,15 @@
-//! The words of a member's line in the table of types: protobuf number, wrapper, merge rule.
+//! The words of a field's line in the table of types: protobuf number, wrapper, merge rule.
 
-/// Protobuf number of a member.
+/// Protobuf number of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tag {
-    /// Numbers of the embedded messages around the member, outermost first, if Go embeds structs.
+    /// Numbers of the embedded messages around the field, outermost first, if Go embeds structs.
     pub outer: [Option<u32>; 2],
-    /// Number of the member itself.
+    /// Number of the field itself.
     pub number: u32,
 }
 
-/// Wrapper of a member's values.
+/// Wrapper of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Nothing: absent and zero are the same.
@@ -22,41 +22,41 @@ pub enum Shape {
     Map,
 }
 
-/// Server-side apply's merge rule of a member.
+/// Server-side apply's merge rule of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// As one value, owned and replaced as a whole; also for scalars.
     Atomic,
-    /// As an object or a map whose members are owned separately.
+    /// As an object or a map whose fields are owned separately.
     Granular,
     /// As a list of distinct values, owned separately.
     Set,
-    /// As a list of objects, identified by these members.
+    /// As a list of objects, identified by these fields.
     Keyed(Vec<ListKey>),
 }
 
-/// A member that identifies the elements of a list.
+/// A field that identifies the elements of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListKey {
-    /// The member's name.
+    /// The field's name.
     pub name: &'static str,
     /// Default for elements that lack it.
     pub default: Option<&'static str>,
 }
 
-/// Strategic merge patch's rule for a member.
+/// Strategic merge patch's rule for a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchStrategy {
     /// The patch's value replaces the old one.
     Replace,
-    /// Objects and maps merge member by member, lists of plain values as sets.
+    /// Objects and maps merge field by field, lists of plain values as sets.
     Merge,
-    /// List elements merge if this member is equal.
+    /// List elements merge if this field is equal.
     MergeBy(&'static str),
 }
 
 impl Tag {
-    /// Reads `3`, or `1.3` for a member of an embedded struct.
+    /// Reads `3`, or `1.3` for a field of an embedded struct.
     pub(super) fn parse(tag: &str) -> Option<Self> {
         let numbers: Option<Vec<u32>> = tag.split('.').map(|number| number.parse().ok()).collect();
         let (outer, number) = match *numbers? {
@@ -68,7 +68,7 @@ impl Tag {
         Some(Self { outer, number })
     }
 
-    /// Returns the numbers on the way to the member; 0 after its own.
+    /// Returns the numbers on the way to the field; 0 after its own.
     pub fn path(self) -> [u32; 3] {
         let Self { outer, number } = self;
         match outer {

@@ -5,13 +5,13 @@ use serde_json::Value;
 /// Action on an object or a list: `replace`, `delete` or `merge`.
 pub(super) const PATCH: &str = "$patch";
 
-/// Names of the members of an object that stay.
+/// Names of the fields of an object that stay.
 pub(super) const RETAIN_KEYS: &str = "$retainKeys";
 
-/// Prefix of a member that lists values to remove from a list.
+/// Prefix of a field that lists values to remove from a list.
 pub(super) const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 
-/// Prefix of a member that sets the order of a list.
+/// Prefix of a field that sets the order of a list.
 pub(super) const SET_ORDER: &str = "$setElementOrder/";
 
 /// The `$patch` directive of a value.

@@ -7,12 +7,12 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// Identity of list elements: by a member, or by the whole value.
+/// Identity of list elements: by a field, or by the whole value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Identity(pub(super) Option<&'static str>);
 
 impl Identity {
-    /// Identity of an element; `None` if it lacks the member.
+    /// Identity of an element; `None` if it lacks the field.
     fn of(self, item: &Value) -> Option<String> {
         match self.0 {
             Some(key) => item.get(key).map(Value::to_string),

@@ -51,7 +51,7 @@ fn status(body: &[u8]) -> Option<Status> {
     status.filter(|_| kind.kind == "Status")
 }
 
-/// The member that distinguishes a `Status` from other objects.
+/// The field that distinguishes a `Status` from other objects.
 #[derive(serde::Deserialize)]
 struct Kind<'a> {
     kind: &'a str,

@@ -140,7 +140,7 @@ fn details_of(message: &[u8]) -> Result<serde_json::Value, WireError> {
     Ok(details.into())
 }
 
-/// Returns the members with these field numbers that aren't empty.
+/// Returns the fields with these field numbers that aren't empty.
 fn texts_of(
     message: &[u8],
     name: &str,

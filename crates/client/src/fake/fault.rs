@@ -60,8 +60,8 @@ impl CallFault {
         self
     }
 
-    /// Returns true if the rule matches this call and has failures left. Live reads that the
-    /// reference does not make never fail: before a write, the reference reads only sets and
+    /// Returns true if the rule matches this call and has failures left. Live reads that
+    /// upstream does not make never fail: before a write, upstream reads only sets and
     /// revisions live.
     pub(super) fn applies_to(&self, action: &Action) -> bool {
         let reference_reads = ["statefulsets", "controllerrevisions"];

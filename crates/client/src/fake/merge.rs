@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Merges by RFC 7386: each member separately, null removes it, other values replace it.
+/// Merges by RFC 7386: each field separately, null removes it, other values replace it.
 pub(super) fn plain(old: Value, change: Value) -> Value {
     let Value::Object(change) = change else {
         return change;

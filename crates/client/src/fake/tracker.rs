@@ -93,7 +93,7 @@ fn key(resource: &str, namespace: &str, name: &str) -> Key {
     (resource.to_owned(), namespace.to_owned(), name.to_owned())
 }
 
-/// An object's members, each with its original bytes.
+/// An object's fields, each with its original bytes.
 type Members = BTreeMap<String, Box<RawValue>>;
 
 fn bad_request(err: &serde_json::Error) -> Error {
@@ -121,7 +121,7 @@ fn with_namespace(text: &str, namespace: &str) -> Result<String, Error> {
     serde_json::to_string(&members).map_err(|err| bad_request(&err))
 }
 
-/// Applies a patch. Like the API, it encodes the object again: sorted members, no spaces.
+/// Applies a patch. Like the API, it encodes the object again: sorted fields, no spaces.
 fn patched(text: &str, action: &Action) -> Result<String, Error> {
     let old: Value = serde_json::from_str(text).map_err(|err| bad_request(&err))?;
     let patch: Value = serde_json::from_str(&action.body).map_err(|err| bad_request(&err))?;

@@ -55,7 +55,7 @@ impl Gate {
             .unwrap_or_else(|| Spec::new(0, Stage::PreAlpha, false))
     }
 
-    /// Returns true if a program of this version, but at least of the reference's, knows the gate.
+    /// Returns true if a program of this version, but at least of upstream's, knows the gate.
     pub(super) fn is_known_at(&self, version: KubeVersion) -> bool {
         let newest = version.max(KubeVersion::REFERENCE);
         self.specs.iter().any(|spec| spec.since <= newest)

@@ -13,11 +13,11 @@ pub struct KubeVersion {
 }
 
 impl KubeVersion {
-    /// The version of the reference, which is the default.
+    /// The version of upstream, which is the default.
     pub const REFERENCE: Self = Self::v1(36);
     /// The newest version to emulate. It is built from its sources; no recordings exist.
     pub const NEWEST: Self = Self::v1(37);
-    /// The oldest version to emulate: three before the reference.
+    /// The oldest version to emulate: three before upstream.
     pub const EMULATION_FLOOR: Self = Self::v1(33);
     /// The oldest version accepted as a peer: one before the oldest to emulate.
     pub const COMPATIBILITY_FLOOR: Self = Self::v1(32);

@@ -34,7 +34,7 @@ pub struct LeaderElectionConfig {
 }
 
 impl Default for LeaderElectionConfig {
-    /// The reference's durations; the lease is not released.
+    /// Upstream's durations; the lease is not released.
     fn default() -> Self {
         Self {
             lease_duration: LEASE_DURATION_DEFAULT,

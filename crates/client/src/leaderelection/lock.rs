@@ -44,8 +44,8 @@ pub struct LeaseLock {
     recorder: Arc<dyn EventRecorder>,
     /// Time limit of each call, including waits and retries.
     call_timeout: Duration,
-    /// The members of the lease as last received. An update replaces only the spec, so it keeps the
-    /// version and loses no member.
+    /// The fields of the lease as last received. An update replaces only the spec, so it keeps the
+    /// version and loses no field.
     received: Option<BTreeMap<String, Box<RawValue>>>,
 }
 

@@ -33,7 +33,7 @@ struct LeaseSpec {
 }
 
 impl LeaderElectionRecord {
-    /// Decodes the `spec` of a lease; missing members are empty or 0. Times out of range saturate,
+    /// Decodes the `spec` of a lease; missing fields are empty or 0. Times out of range saturate,
     /// and invalid times are dropped: no decision needs them.
     ///
     /// Upstream: `LeaseSpecToLeaderElectionRecord`.
@@ -50,7 +50,7 @@ impl LeaderElectionRecord {
         })
     }
 
-    /// Encodes the `spec` of a lease with only these members.
+    /// Encodes the `spec` of a lease with only these fields.
     ///
     /// Upstream: `LeaderElectionRecordToLeaseSpec`.
     pub(super) fn to_spec(&self) -> Result<String, serde_json::Error> {

@@ -84,7 +84,7 @@ impl Event {
     }
 }
 
-/// An event's JSON, with its members in alphabetical order.
+/// An event's JSON, with its fields in alphabetical order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::resource::PODS;
 use crate::rest::RestClient;
 
-/// Starts a server that answers 401 to all but one token, until dropped. Returns its address.
+/// Starts a server that responds with 401 to all but one token, until dropped. Returns its address.
 pub(super) async fn server_that_accepts(token: &'static str) -> (Uri, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("http://{}", listener.local_addr().unwrap());

@@ -65,7 +65,7 @@ impl AuthenticationFlags {
     ///
     /// # Errors
     ///
-    /// The first flag with an empty name, in the words of the reference.
+    /// The first flag with an empty name, in the words of upstream.
     ///
     /// Upstream: `RequestHeaderAuthenticationOptions.Validate`.
     pub(crate) fn validate(&self) -> anyhow::Result<()> {

@@ -52,7 +52,7 @@ impl LeaderElectionFlags {
     ///
     /// # Errors
     ///
-    /// The first violated rule, in the words of the reference.
+    /// The first violated rule, in the words of upstream.
     ///
     /// Upstream: `NewLeaderElector`.
     pub(crate) fn validate(&self) -> anyhow::Result<()> {

@@ -37,7 +37,7 @@ impl MetricsFlags {
     ///
     /// # Errors
     ///
-    /// The first violated rule, in the words of the reference.
+    /// The first violated rule, in the words of upstream.
     ///
     /// Upstream: `metrics.Options.Validate`.
     pub(crate) fn validate(&self) -> anyhow::Result<()> {

@@ -3,7 +3,7 @@
 use prometheus::{Error, IntGaugeVec, Opts, Registry};
 use statefulset_client::feature_gates::KubeVersion;
 
-/// Patch version of the reference, v1.36.2.
+/// Patch version of upstream, v1.36.2.
 const REFERENCE_PATCH: u32 = 2;
 
 /// A feature gate: name, stage as in the label (`ALPHA`, `BETA`, empty once generally available),
@@ -19,7 +19,7 @@ pub(crate) struct Release {
 }
 
 impl Release {
-    /// Returns the release whose behaviour a version needs: the reference, which emulates the
+    /// Returns the release whose behaviour a version needs: upstream, which emulates the
     /// earlier versions, or a later version's first release.
     pub(crate) fn at(version: KubeVersion) -> Self {
         let KubeVersion { major, minor } = version.max(KubeVersion::REFERENCE);

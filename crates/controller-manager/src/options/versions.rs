@@ -12,7 +12,7 @@ const COMPONENT: &str = "kube";
 ///
 /// # Errors
 ///
-/// An invalid version, or one out of range, in the words of the reference.
+/// An invalid version, or one out of range, in the words of upstream.
 ///
 /// Upstream: `ComponentGlobalsRegistry.Set`, `effectiveVersion.Validate`.
 pub(super) fn emulation_version(flags: &FeatureFlags) -> anyhow::Result<KubeVersion> {

@@ -53,7 +53,7 @@ pub(crate) struct Failure<'a> {
     pub(crate) reason: &'a str,
     /// Human-readable message.
     pub(crate) message: &'a str,
-    /// True if the response has a `details` member, which would name the affected object.
+    /// True if the response has a `details` field, which would name the affected object.
     pub(crate) details: bool,
 }
 

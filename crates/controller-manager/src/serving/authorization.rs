@@ -194,7 +194,7 @@ async fn ask(reviewer: &Reviewer, question: &Question<'_>) -> Result<Decision, E
     };
     let answer = reviewer.review(&REVIEWS, &review).await?;
     let status = answer.status.unwrap_or_default();
-    // An answer that both allows and denies is a denial.
+    // A response that both allows and denies is a denial.
     if status.allowed && status.denied != Some(true) {
         return Ok(Decision::Allow);
     }

@@ -16,7 +16,7 @@ use super::endpoints::Endpoints;
 use super::user::User;
 
 /// Maximum number of concurrent requests, except those that need no review: they wait for the API
-/// server's answers, and hold memory meanwhile.
+/// server's responses, and hold memory meanwhile.
 ///
 /// Upstream: `MaxRequestsInFlight`.
 const IN_FLIGHT_MAX: usize = 400;

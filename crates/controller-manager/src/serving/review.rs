@@ -51,7 +51,7 @@ impl Reviewer {
     ///
     /// # Errors
     ///
-    /// A rejection, or no answer in time.
+    /// A rejection, or no response in time.
     ///
     /// Upstream: `webhook.WithExponentialBackoff`.
     pub(crate) async fn review<T: Serialize + DeserializeOwned>(

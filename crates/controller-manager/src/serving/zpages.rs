@@ -92,7 +92,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Leading members of all objects.
+/// Leading fields of all objects.
 fn object_head(kind: &str, version: &str, program: &str) -> String {
     format!(
         "\"kind\":\"{kind}\",\"apiVersion\":\"{GROUP}/{version}\",\"metadata\":{{\"name\":{}}}",

@@ -1,4 +1,4 @@
-//! Tests of decoding: kept members and memory use.
+//! Tests of decoding: kept fields and memory use.
 
 use std::sync::Arc;
 

@@ -114,7 +114,7 @@ impl Conditions {
             }
             _ => format_seconds(now),
         };
-        // The members have the order of Go's type.
+        // The fields have the order of Go's type.
         let quoted = |text: &str| to_raw(&Value::from(text));
         let text = format!(
             r#"{{"type":{},"status":{},"lastTransitionTime":{},"reason":{},"message":{}}}"#,

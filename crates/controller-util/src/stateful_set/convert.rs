@@ -10,7 +10,7 @@ use super::StatefulSet;
 /// Reason why a typed set can't be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
-    /// A member of the template has a value outside its Go type.
+    /// A field of the template has a value outside its Go type.
     #[error("{0}")]
     Normalize(#[from] kube_apimachinery::schema::DecodeError),
     /// The set can't be encoded to, or decoded from, JSON.
@@ -22,7 +22,7 @@ impl TryFrom<&apps::StatefulSet> for StatefulSet {
     type Error = ConvertError;
 
     /// Encodes the templates with the rules of the Go types, so that revision data and names match
-    /// the reference.
+    /// upstream.
     #[expect(clippy::indexing_slicing, reason = "a typed set encodes as an object")]
     fn try_from(set: &apps::StatefulSet) -> Result<Self, ConvertError> {
         let mut json = serde_json::to_value(set)?;

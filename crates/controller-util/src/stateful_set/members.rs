@@ -1,14 +1,14 @@
-//! Members of pod templates.
+//! Fields of pod templates.
 
 use kube_apimachinery::json::{ParseError, RawObject, parse};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Members of a template as Go encodes them.
+/// Fields of a template as Go encodes them.
 #[derive(Debug)]
 pub struct TemplateMembers {
     metadata: Option<Box<RawValue>>,
-    /// The spec, with the text of its members; empty if it isn't an object.
+    /// The spec, with the text of its fields; empty if it isn't an object.
     pub spec: RawObject<'static>,
 }
 

@@ -14,9 +14,9 @@ use super::selector::SetSelector;
 use super::template::PodTemplate;
 use crate::decode::or_default;
 
-/// Replicas of a set without the member; API defaulting normally sets it.
+/// Replicas of a set without the field; API defaulting normally sets it.
 const REPLICAS_DEFAULT: i32 = 1;
-/// History limit of a set without the member; API defaulting normally sets it.
+/// History limit of a set without the field; API defaulting normally sets it.
 const REVISION_HISTORY_LIMIT_DEFAULT: i32 = 10;
 
 /// Desired state of a set.

@@ -9,8 +9,8 @@ use crate::decode::or_default;
 
 /// The status of a set.
 ///
-/// Serializes like Go: `replicas` and `availableReplicas` always, zero and empty members never,
-/// `collisionCount` if set. Of the members that the controller doesn't compute, only the conditions
+/// Serializes like Go: `replicas` and `availableReplicas` always, zero and empty fields never,
+/// `collisionCount` if set. Of the fields that the controller doesn't compute, only the conditions
 /// are kept.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]

@@ -1,4 +1,4 @@
-//! Pod templates, kept verbatim so that members unknown to the compiled types survive, and the
+//! Pod templates, kept verbatim so that fields unknown to the compiled types survive, and the
 //! results of syncs that depend only on a template and on revisions.
 
 use std::borrow::Cow;
@@ -55,7 +55,7 @@ impl PodTemplate {
         self.json.to_str()
     }
 
-    /// The template as Go encodes it, with sorted members.
+    /// The template as Go encodes it, with sorted fields.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl PodTemplate {
         Ok(to_go_string(&self.to_value()?).into())
     }
 
-    /// Returns the members that pods need, parsed once while syncs need them.
+    /// Returns the fields that pods need, parsed once while syncs need them.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ struct Known {
     latest_equal: Option<(FeatureGates, Box<[RevisionState]>)>,
     /// Revisions that could be applied, the newest last, each with its kept parts, if any.
     applicable: Vec<(RevisionState, Option<AppliedRevision>)>,
-    /// The template's members.
+    /// The template's fields.
     members: Option<Arc<TemplateMembers>>,
 }
 
@@ -237,7 +237,7 @@ impl TemplateMemo {
         Ok(applied)
     }
 
-    /// Returns the template's members: the kept ones, or those from `parse`, which are kept then.
+    /// Returns the template's fields: the kept ones, or those from `parse`, which are kept then.
     fn members(
         &self,
         parse: impl FnOnce() -> Result<TemplateMembers, ParseError>,

@@ -44,14 +44,14 @@ impl<K: CachedObject> Builder<K> {
         }
     }
 
-    /// Sets the member at a path such as `spec.template.metadata.labels`; creates missing parents.
+    /// Sets the field at a path such as `spec.template.metadata.labels`; creates missing parents.
     #[must_use]
     pub fn with(mut self, path: &str, value: impl Into<Value>) -> Self {
         *self.member(path) = value.into();
         self
     }
 
-    /// Removes the member at a path.
+    /// Removes the field at a path.
     #[must_use]
     pub fn without(mut self, path: &str) -> Self {
         let (parent, member) = path.rsplit_once('.').unwrap_or(("", path));
@@ -368,7 +368,7 @@ pub fn revision(
 }
 
 /// An owner reference to a set, a pod or another object; `controls: None` omits the `controller`
-/// member.
+/// field.
 pub fn owner_reference(
     (api_version, kind): (&str, &str),
     name: &str,

@@ -12,7 +12,7 @@ use statefulset_controller::client::metrics::text;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-/// Answers every request with the registry. Returns only if the port fails.
+/// Responds to every request with the registry. Returns only if the port fails.
 pub(crate) async fn serve(port: TcpListener, registry: Registry) -> io::Error {
     let mut connections = JoinSet::new();
     loop {

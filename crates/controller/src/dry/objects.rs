@@ -1,4 +1,4 @@
-//! Cached objects as JSON, with the members that a sync reads.
+//! Cached objects as JSON, with the fields that a sync reads.
 
 use kube_apimachinery::time::format_seconds;
 use serde_json::{Map, Value, json};

@@ -38,7 +38,7 @@ impl EventHandler<StatefulSet> for SetHandler {
     }
 }
 
-/// Enqueues the set that waits for a removed claim. The reference has no such handler: there the set
+/// Enqueues the set that waits for a removed claim. Upstream has no such handler: there the set
 /// waits until its next event or resync.
 pub(crate) struct ClaimHandler {
     pub(crate) queue: WorkQueue<ObjectKey>,

@@ -7,8 +7,8 @@ use statefulset_client::cache::indexer::{IndexKey, Indexer};
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{KIND, StatefulSet};
 
-/// Returns the cached set that a controller reference names, if its uid matches. Ignores the
-/// reference's API version.
+/// Returns the cached set that a controller reference names, if its uid matches. Ignores
+/// upstream's API version.
 ///
 /// Upstream: `resolveControllerRef`.
 pub(crate) fn resolve_controller_ref(

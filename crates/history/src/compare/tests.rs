@@ -14,7 +14,7 @@ fn plain() -> StatefulSet {
     set(|set| set)
 }
 
-/// Data that a controller records for a set, unknown members included.
+/// Data that a controller records for a set, unknown fields included.
 fn recorded(set: &StatefulSet) -> String {
     RevisionData::new(&set.spec.template)
         .unwrap()

@@ -60,7 +60,7 @@ impl World {
         actions.iter().map(line).collect()
     }
 
-    /// Loads a stored revision with odd bytes and an unknown member.
+    /// Loads a stored revision with odd bytes and an unknown field.
     fn load_odd(&self) -> ControllerRevision {
         let revision = builders::revision(&self.set, "web-1", 1, ODD).with("future", 7);
         self.api.load(&CONTROLLER_REVISIONS, revision.text());

@@ -69,7 +69,7 @@ fn undecodable_template_has_no_known_members() {
     assert!(!data.equals(""));
 }
 
-/// Builds a template with two containers, each with unknown members, and one in the spec.
+/// Builds a template with two containers, each with unknown fields, and one in the spec.
 fn future(spec: &str, first: &str, second: &str) -> RevisionData {
     data(&format!(
         r#"{{"metadata":{{}},"spec":{{"containers":[{{"name":"a","resources":{{}}{first}}},{{"name":"b","resources":{{}}{second}}}]{spec}}}}}"#
@@ -96,7 +96,7 @@ fn unknown_members_may_appear_and_disappear() {
         assert!(is_equal(&plain, held), "gone: {}", held.recorded());
         assert!(is_equal(held, &plain), "new: {}", held.recorded());
     }
-    // One member disappears while another appears.
+    // One field disappears while another appears.
     assert!(is_equal(&held[0], &held[2]) && is_equal(&held[2], &held[3]));
 }
 

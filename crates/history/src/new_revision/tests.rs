@@ -15,7 +15,7 @@ fn revision(set: &StatefulSet, collision_count: i32) -> NewRevision {
     )
 }
 
-/// Vector A of the reference's hashes.
+/// Vector A of upstream's hashes.
 const TEMPLATE: &str = r#"{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"image":"registry.example/web:1","imagePullPolicy":"IfNotPresent","name":"web","resources":{},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}],"dnsPolicy":"ClusterFirst","restartPolicy":"Always","schedulerName":"default-scheduler","securityContext":{},"terminationGracePeriodSeconds":10}}"#;
 
 #[test]

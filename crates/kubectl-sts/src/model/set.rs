@@ -124,12 +124,12 @@ pub struct SetStatus {
 }
 
 impl Set {
-    /// Number of wanted pods.
+    /// Number of desired pods.
     pub fn replicas(&self) -> i32 {
         self.spec.replicas.unwrap_or(1)
     }
 
-    /// Wanted ordinals.
+    /// Desired ordinals.
     pub fn ordinals(&self) -> Range<i64> {
         let start = i64::from(self.spec.ordinals.start);
         start..start + i64::from(self.replicas().max(0))

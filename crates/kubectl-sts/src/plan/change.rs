@@ -157,7 +157,7 @@ fn last_applied(live: &Value) -> Option<Value> {
     serde_json::from_str(annotations.get(LAST_APPLIED)?.as_str()?).ok()
 }
 
-/// The patch of `kubectl apply`: the members of the manifest, and the removal of those that only
+/// The patch of `kubectl apply`: the fields of the manifest, and the removal of those that only
 /// the last applied one had. Elements of lists are matched by name.
 fn three_way(last: &Value, file: &Value) -> Value {
     let mut patch = removals(last, file);

@@ -13,7 +13,7 @@ use super::storage::update_storage;
 #[cfg(test)]
 mod tests;
 
-/// Members of a template's spec that differ between the pods of a set.
+/// Fields of a template's spec that differ between the pods of a set.
 const OWN_MEMBERS: [&str; 3] = ["hostname", "subdomain", "volumes"];
 
 /// A missing pod that a set wants; its body is built only at its creation.
@@ -54,7 +54,7 @@ impl NewPod {
         self.set.spec.template.json_len()
     }
 
-    /// Returns the body to POST, with the template's unknown members. Members of the spec that all
+    /// Returns the body to POST, with the template's unknown fields. Fields of the spec that all
     /// pods share are copied, not parsed.
     ///
     /// # Errors

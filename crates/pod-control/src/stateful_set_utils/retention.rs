@@ -163,7 +163,7 @@ pub(crate) fn may_keep_owners(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -
 }
 
 /// Updates the owners in a claim's JSON: keeps owners of other kinds or names, removes every
-/// reference to the set's or the pod's name, and appends the wanted owner. Returns true if it
+/// reference to the set's or the pod's name, and appends the desired owner. Returns true if it
 /// appended one, with which the claim will be deleted.
 ///
 /// Upstream: `updateClaimOwnerRefForSetAndPod`.

@@ -28,7 +28,7 @@ pub struct NewClaim<'a> {
 }
 
 impl NewClaim<'_> {
-    /// Returns the object to POST, with the template's unknown members.
+    /// Returns the object to POST, with the template's unknown fields.
     ///
     /// # Errors
     ///

@@ -194,7 +194,7 @@ async fn failed_revision_writes_are_returned() {
     assert_eq!(error.to_string(), "boom");
 }
 
-/// Builds a set whose template has an unknown member.
+/// Builds a set whose template has an unknown field.
 fn future(value: Value) -> Builder<StatefulSet> {
     web("1").with("spec.template.spec.future", value)
 }
@@ -264,7 +264,7 @@ async fn equal_bytes_win_among_matching_revisions() {
     let found = stored.find(&future(json!(1))).await.update;
     assert_eq!((&*found.name, found.revision), ("web-a", 3));
 
-    // Both equal a template without the member: the latest stays.
+    // Both equal a template without the field: the latest stays.
     let stored = load(&[("web-a", a.clone()), ("web-b", b.clone())]);
     let found = stored.find(&web("1")).await;
     assert_eq!(

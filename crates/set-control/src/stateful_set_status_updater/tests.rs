@@ -57,7 +57,7 @@ async fn write(updater: &ApiUpdater, set: &Builder<StatefulSet>) -> Result<(), E
     updater.update_stateful_set_status(&set, &status()).await
 }
 
-/// Text of a set with an unknown member and a number that our encoder would write differently.
+/// Text of a set with an unknown field and a number that our encoder would write differently.
 fn sent(set: &Builder<StatefulSet>) -> String {
     set.text()
         .replacen(r#""spec":{"#, r#""spec":{"future":1.00,"#, 1)

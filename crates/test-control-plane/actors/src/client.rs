@@ -41,7 +41,7 @@ impl ActorClient {
         self.server.store().list(storage, namespace).1
     }
 
-    /// Sends a request and returns the status code and body of the answer.
+    /// Sends a request and returns the status code and body of the response.
     pub(super) async fn ask(&self, method: Method, path: &str, body: &Value) -> (u16, Value) {
         let (code, answer) = self
             .server

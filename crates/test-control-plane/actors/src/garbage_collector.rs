@@ -25,7 +25,7 @@ use references::Owner;
 /// Settings of the garbage collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GarbageCollectorConfig {
-    /// Delay between a write and the collector's reaction. The reference takes around a second.
+    /// Delay between a write and the collector's reaction. Upstream takes around a second.
     pub delay: Duration,
 }
 

@@ -27,7 +27,7 @@ use view::View;
 
 const JOBS: &str = "jobs";
 
-/// Limit of pods that one sync creates or deletes, as in the reference.
+/// Limit of pods that one sync creates or deletes, as in upstream.
 const BURST_MAX: usize = 500;
 
 /// Runs jobs.

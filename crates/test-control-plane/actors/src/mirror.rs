@@ -1,7 +1,7 @@
 //! A copy of a real API server's objects, kept up to date by watches, so that actors run on it as
 //! on the embedded server.
 //!
-//! On a real server, a write's watch event may arrive after its answer. So a successful request
+//! On a real server, a write's watch event may arrive after its response. So a successful request
 //! waits up to `ECHO_MAX` until the copy contains its write; after that, the actor may read its own
 //! write late.
 
@@ -109,7 +109,7 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// The code of an answer that does not prove whether the object exists.
+    /// The code of a response that does not prove whether the object exists.
     pub(super) async fn look_up(&self, key: &Key) -> Result<Option<Arc<Object>>, u16> {
         let Some(kind) = kinds::by_storage(&key.storage) else {
             return Ok(None);

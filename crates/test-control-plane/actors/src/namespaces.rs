@@ -31,7 +31,7 @@ const CONTENT_FINALIZER: &str = "kubernetes";
 /// Settings of the namespace controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NamespaceControllerConfig {
-    /// Delay between the deletion of a namespace and of its content. The reference waits 5 seconds.
+    /// Delay between the deletion of a namespace and of its content. Upstream waits 5 seconds.
     pub delay: Duration,
 }
 

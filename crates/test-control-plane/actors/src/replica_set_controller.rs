@@ -1,4 +1,4 @@
-//! The replica set controller: keeps the wanted number of pods of each set.
+//! The replica set controller: keeps the desired number of pods of each set.
 
 pub(super) mod status;
 mod victims;
@@ -19,7 +19,7 @@ use super::runner::{Actor, Agenda, Work};
 
 const SETS: &str = "replicasets";
 
-/// Limit of pods that one sync creates or deletes, as in the reference.
+/// Limit of pods that one sync creates or deletes, as in upstream.
 const BURST_MAX: usize = 500;
 
 /// Keeps the pods of replica sets.

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 #[cfg(feature = "client")]
 use crate::mirror::Mirror;
 
-/// A real server's answer does not prove whether an object exists.
+/// A real server's response does not prove whether an object exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Inconclusive;
 
@@ -49,7 +49,7 @@ impl ActorServer {
     ///
     /// # Errors
     ///
-    /// A real server answers with neither 200 nor 404, or not at all.
+    /// A real server responds with neither 200 nor 404, or not at all.
     #[cfg_attr(
         not(feature = "client"),
         expect(clippy::unused_async, reason = "the embedded server answers at once")
@@ -124,7 +124,7 @@ impl ActorServer {
         }
     }
 
-    /// Returns the full version of kubelets: that of the embedded server, or the reference's.
+    /// Returns the full version of kubelets: that of the embedded server, or upstream's.
     pub(super) fn kubelet_version(&self) -> &'static str {
         let version = match self {
             Self::Embedded(server) => server.emulated_version(),

@@ -1,7 +1,7 @@
 //! Rules in the Common Expression Language: types, costs and evaluation.
 //!
 //! Parser, interpreter and the language's own functions come from the crate `cel`. This module adds
-//! the reference's static checks with their texts, its estimates of costs, and Kubernetes' functions.
+//! upstream's static checks with their texts, its estimates of costs, and Kubernetes' functions.
 //!
 //! Upstream: cel-go, and `k8s.io/apiserver/pkg/cel`
 

@@ -56,7 +56,7 @@ impl Position {
     /// Encodes the token of the next page.
     pub fn token(&self) -> String {
         let revision = self.revision.map_or(json!(-1), |revision| json!(revision));
-        // The reference's tokens begin with a slash, except those of an inconsistent continuation.
+        // Upstream's tokens begin with a slash, except those of an inconsistent continuation.
         let slash = if self.revision.is_some() { "/" } else { "" };
         let start = format!("{slash}{}", self.start);
         let token = json!({"v": VERSION, "rv": revision, "start": start});

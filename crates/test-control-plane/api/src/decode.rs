@@ -144,7 +144,7 @@ pub fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
     }
 }
 
-/// The group versions that the reference still decodes scales of, but doesn't accept.
+/// The group versions that upstream still decodes scales of, but doesn't accept.
 const SCALES: [&str; 3] = ["apps/v1beta1", "apps/v1beta2", "extensions/v1beta1"];
 
 /// Checks kind and apiVersion of a body and fills in missing ones.

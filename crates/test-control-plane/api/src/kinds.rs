@@ -58,7 +58,7 @@ pub fn stored(kind: &Arc<Kind>) -> &Arc<Kind> {
     built_in.unwrap_or(kind)
 }
 
-/// Returns the object's key in the reference's storage, for error messages.
+/// Returns the object's key in upstream's storage, for error messages.
 pub fn registry_key(kind: &Kind, namespace: &str, name: &str) -> String {
     let custom;
     let directory = match &*kind.storage {

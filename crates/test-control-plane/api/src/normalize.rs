@@ -1,4 +1,4 @@
-//! Normalization: decoding an object into the reference's types and encoding it again.
+//! Normalization: decoding an object into upstream's types and encoding it again.
 
 mod custom;
 mod older_object;

@@ -173,7 +173,7 @@ impl DeleteOptions {
     /// # Errors
     ///
     /// 422 for values that aren't allowed or that conflict, 400 for an invalid number in the query,
-    /// 500 for a member of another type, as the reference answers.
+    /// 500 for a member of another type, as upstream answers.
     pub fn parse(query: &Query, body: &Value) -> ApiResult<Self> {
         let raw = if body.is_null() {
             Raw::of_query(query)?

@@ -57,7 +57,7 @@ pub struct Patched {
 }
 
 impl Patched {
-    /// Returns the text that the reference decodes.
+    /// Returns the text that upstream decodes.
     pub(crate) fn text(&self) -> Vec<u8> {
         let text = self.text.clone();
         text.unwrap_or_else(|| self.draft.to_value().to_string().into_bytes())
@@ -150,13 +150,13 @@ impl Patch {
             return Ok(patched);
         }
         if let Self::Strategic(_) = self {
-            // The reference decodes the object into its own type, with any kind.
+            // Upstream decodes the object into its own type, with any kind.
             patched.draft.value["apiVersion"] = json!(kind.api_version());
             patched.draft.value["kind"] = json!(kind.kind);
         } else if let Some(why) = decode::type_error(&patched.text()) {
             return Err(unreadable(&self.shown(kind, &patched), &why));
         } else if patched.draft.text("/apiVersion").unwrap_or("").is_empty() {
-            // The reference decodes the object into its internal type, which has no `metadata`.
+            // Upstream decodes the object into its internal type, which has no `metadata`.
             patched.draft = Draft {
                 value: json!({}),
                 data: None,

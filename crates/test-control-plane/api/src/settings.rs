@@ -7,7 +7,7 @@ use kube_apimachinery::schema::Version;
 /// The treatment of members outside the schema of the emulated version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownFields {
-    /// Drop them, as the reference does.
+    /// Drop them, as upstream does.
     #[default]
     Prune,
     /// Store them, like a newer server that knows them.
@@ -31,7 +31,7 @@ impl FromStr for UnknownFields {
     }
 }
 
-/// The reference's feature gates that affect the stored objects, and lists and watches of them.
+/// Upstream's feature gates that affect the stored objects, and lists and watches of them.
 ///
 /// Upstream: `features.kubeFeatures`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct ServerGates {
 /// The version of Kubernetes that the server behaves like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EmulatedVersion {
-    /// The reference, v1.36.2.
+    /// Upstream, v1.36.2.
     #[default]
     V1_36,
     /// v1.37.0, built from its types and tests; no recordings exist.

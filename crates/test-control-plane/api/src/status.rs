@@ -12,10 +12,10 @@ mod field_error;
 
 pub use field_error::FieldError;
 
-/// The code for a closed connection without an answer.
+/// The code for a closed connection without a response.
 const CODE_CLOSED: u16 = 0;
 
-/// An error answer: the `Status` body and the HTTP code.
+/// An error response: the `Status` body and the HTTP code.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct ApiError {
@@ -50,12 +50,12 @@ impl ApiError {
         }
     }
 
-    /// Builds the error that closes the connection without an answer.
+    /// Builds the error that closes the connection without a response.
     pub fn connection_closed() -> Self {
         Self::new(CODE_CLOSED, "", "the server closed the connection")
     }
 
-    /// Returns true if the connection closes without an answer.
+    /// Returns true if the connection closes without a response.
     pub fn closes_connection(&self) -> bool {
         self.code == CODE_CLOSED
     }

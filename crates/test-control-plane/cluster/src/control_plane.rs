@@ -304,8 +304,8 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Sets the treatment of members outside the schema of the emulated version: prune them, as the
-    /// reference does, or keep them.
+    /// Sets the treatment of members outside the schema of the emulated version: prune them, as
+    /// upstream does, or keep them.
     #[must_use]
     pub fn unknown_fields(mut self, unknown_fields: UnknownFields) -> Self {
         self.0.config.unknown_fields = unknown_fields;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::requests::Attempt;
 use crate::session::Answer;
 
-/// Server errors that the reference also returns, by parts of their messages.
+/// Server errors that upstream also returns, by parts of their messages.
 const KNOWN_ERRORS: &[&str] = &[
     // Versions that are not numbers, in updates and watches.
     "strconv.ParseUint: parsing",

@@ -130,7 +130,7 @@ async fn send(server: &ApiServer, attempt: &Attempt) -> Result<Option<Answer>, S
     let started = Instant::now();
     let answered = async {
         let Ok(reply) = server.serve(request).await else {
-            // The server drops the connection where the reference would panic.
+            // The server drops the connection where upstream would panic.
             return Ok(None);
         };
         let (parts, mut body) = reply.into_parts();

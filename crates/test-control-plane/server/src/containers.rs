@@ -30,7 +30,7 @@ pub struct PodAddress {
 pub struct KubeletError {
     /// The HTTP status code; 502 if no kubelet answers.
     pub code: u16,
-    /// The text of the answer.
+    /// The text of the response.
     pub message: String,
 }
 

@@ -19,7 +19,7 @@ use crate::faults::RequestFacts;
 use crate::reply::BoxError;
 use crate::transport;
 
-/// The longest timeout that a client can set. It is also the reference's default, while here a
+/// The longest timeout that a client can set. It is also upstream's default, while here a
 /// request without a timeout has no limit.
 const TIME_LIMIT_MAX: Duration = Duration::from_secs(60);
 
@@ -114,7 +114,7 @@ impl Incoming {
         if self.body.is_empty() {
             return DeleteOptions::parse(&self.query, &Value::Null);
         }
-        // The reference reports an unreadable body as an internal error.
+        // Upstream reports an unreadable body as an internal error.
         let format = self.format()?;
         let body = decode::value(format, &self.body).map_err(|err| {
             let why = err.message;

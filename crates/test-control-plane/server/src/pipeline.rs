@@ -23,11 +23,11 @@ use crate::transport::ResponseEncoder;
 use dispatch::dispatch;
 use recording::Recording;
 
-/// Answers a request.
+/// Responds to a request.
 ///
 /// # Errors
 ///
-/// A fault drops or refuses the connection, or the reference would panic on the request. All
+/// A fault drops or refuses the connection, or upstream would panic on the request. All
 /// other failures are responses.
 pub(crate) async fn serve<B>(
     state: &ServerState,

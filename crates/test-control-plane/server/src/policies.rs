@@ -177,7 +177,7 @@ pub(crate) fn review_deletion(
         options: Some(&options.sent),
         dry_run: options.dry_run,
     };
-    // As in the reference, the deletion of a collection names no object.
+    // As in upstream, the deletion of a collection names no object.
     let name = match request.verb {
         Verb::DeleteCollection => "",
         _ => &request.name,

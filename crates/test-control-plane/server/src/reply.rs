@@ -20,7 +20,7 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The body of a response, complete or streamed.
 pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
-/// The connection was dropped by a fault, or the reference would have panicked.
+/// The connection was dropped by a fault, or upstream would have panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the connection was dropped")]
 pub struct ConnectionDropped;
@@ -124,7 +124,7 @@ pub(crate) fn error(error: &ApiError) -> Reply {
     reply
 }
 
-/// Returns the response to a request that exceeded its timeout. The reference gives it no kind and
+/// Returns the response to a request that exceeded its timeout. Upstream gives it no kind and
 /// a text content type.
 pub(crate) fn timed_out() -> Reply {
     let code = StatusCode::GATEWAY_TIMEOUT;

@@ -214,11 +214,11 @@ impl ApiServer {
         access::install_bootstrap_policy(&self.0.writes);
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     ///
     /// # Errors
     ///
-    /// A fault drops or refuses the connection, or the reference would panic on the request. All
+    /// A fault drops or refuses the connection, or upstream would panic on the request. All
     /// other failures are responses.
     pub async fn serve<B>(&self, request: Request<B>) -> Result<Reply, ConnectionDropped>
     where
@@ -228,7 +228,7 @@ impl ApiServer {
         pipeline::serve(&self.0, request).await
     }
 
-    /// Answers a request to the port of the kubelets.
+    /// Responds to a request to the port of the kubelets.
     pub(crate) async fn serve_nodes<B>(&self, request: Request<B>) -> Reply
     where
         B: http_body::Body<Data = Bytes> + Send,

@@ -1,4 +1,4 @@
-//! A new user's project, written from the guide: an operator and a test with a lost answer.
+//! A new user's project, written from the guide: an operator and a test with a lost response.
 
 use std::{sync::Arc, time::Duration};
 

@@ -10,7 +10,7 @@ const SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const APPLY: &str = "application/apply-patch+yaml";
 const MERGE: &str = "application/merge-patch+json";
 
-/// A control plane that prunes unknown fields, as the reference does.
+/// A control plane that prunes unknown fields, as upstream does.
 struct Server(TestControlPlane);
 
 /// A response.

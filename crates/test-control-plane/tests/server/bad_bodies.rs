@@ -1,4 +1,4 @@
-//! Malformed bodies, with the reference's answer to each.
+//! Malformed bodies, with upstream's response to each.
 
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
@@ -14,7 +14,7 @@ async fn started() -> Plane {
     Plane::new(TestControlPlane::builder().start().await)
 }
 
-/// Returns the code and the message of the answer to a POST.
+/// Returns the code and the message of the response to a POST.
 async fn post(plane: &Plane, content_type: &str, body: &str) -> (u16, String) {
     let server = plane.0.server();
     let (code, text) = raw(server, Method::POST, MAPS, content_type, body.to_owned()).await;

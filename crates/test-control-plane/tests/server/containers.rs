@@ -315,7 +315,7 @@ async fn connections_end_with_a_normal_close() {
     plane.stop().await;
 }
 
-/// Asks a shell for an answer, and ends it with an exit code.
+/// Asks a shell for a response, and ends it with an exit code.
 pub(super) async fn assert_shell_answers(mut process: AttachedProcess) {
     let mut stdin = process.stdin().unwrap();
     let mut stdout = process.stdout().unwrap();

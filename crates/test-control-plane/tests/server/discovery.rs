@@ -1,4 +1,4 @@
-//! Non-resource endpoints, and the answers to unknown paths and methods.
+//! Non-resource endpoints, and the responses to unknown paths and methods.
 
 use http::Method;
 use kube_test_control_plane::{ApiServer, EmulatedVersion, TestControlPlane};

@@ -80,7 +80,7 @@ async fn start(definitions: Option<&Path>) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
-/// A definition with members of every type, a default, a column and the status subresource.
+/// A definition with fields of every type, a default, a column and the status subresource.
 fn definition(number: usize) -> Value {
     let plural = format!("widgets{number}");
     let text = json!({"type": "string", "maxLength": 1000});

@@ -60,7 +60,7 @@ pub(super) async fn create_pods(server: &ApiServer, bodies: &[String]) -> anyhow
     create(server, PODS, bodies).await
 }
 
-/// The pod without the server's members.
+/// The pod without the server's fields.
 fn pod(recorded: &Recorded, number: usize) -> anyhow::Result<String> {
     let mut pod: Value = serde_json::from_str(&recorded.numbered_pod_json(number))?;
     let metadata = pod.get_mut("metadata").and_then(Value::as_object_mut);
@@ -102,7 +102,7 @@ pub(super) async fn get(server: &ApiServer, path: &str) -> anyhow::Result<Bytes>
     read(open(server, path).await?).await
 }
 
-/// Reads an answer to its end; returns its body.
+/// Reads a response to its end; returns its body.
 pub(super) async fn count_bytes(reply: Reply) -> anyhow::Result<usize> {
     let mut body = reply.into_body();
     let mut size = 0;

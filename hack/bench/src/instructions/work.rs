@@ -45,9 +45,9 @@ pub(crate) enum Work {
         /// Additional environment variables of the template.
         variables: usize,
     },
-    /// A pod's creation: the sync with its requests and answers, and the event.
+    /// A pod's creation: the sync with its requests and responses, and the event.
     Created,
-    /// A pod's replacement: both syncs with their requests and answers, and the events.
+    /// A pod's replacement: both syncs with their requests and responses, and the events.
     Rolled,
     /// A pod's event, from JSON to the cached object.
     Decode,

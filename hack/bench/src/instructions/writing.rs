@@ -1,4 +1,4 @@
-//! Syncs that create and delete pods, over an API that answers every write.
+//! Syncs that create and delete pods, over an API that responds to every write.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::rows::Row;
 
-/// The reference's version.
+/// Upstream's version.
 pub const UPSTREAM_VERSION: &str = "v1.36.2";
 
 /// Line before the status line.

@@ -61,7 +61,7 @@ pub(super) struct Step {
     pub(super) response: Recorded,
 }
 
-/// Distinguishes a null member from a missing one.
+/// Distinguishes a null field from a missing one.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Credentials, D::Error> {
     let token = Option::deserialize(deserializer)?;
     Ok(token.map_or(Credentials::Nobody, Credentials::Token))

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 
-/// Compared members of a column definition.
+/// Compared fields of a column definition.
 const COLUMN: [&str; 4] = ["name", "type", "format", "priority"];
 
 /// Prefix of the projection to one group of a discovery document.
@@ -56,7 +56,7 @@ fn table(answer: &Value) -> Value {
     json!({"kind": answer["kind"], "columns": columns, "rows": rows})
 }
 
-/// One member, under its name in the recording, if any.
+/// One field, under its name in the recording, if any.
 fn member(path: &str, answer: &Value, recorded: &Value) -> Value {
     let value = answer
         .pointer(&format!("/{}", path.replace('.', "/")))

@@ -78,7 +78,7 @@ impl References {
     }
 }
 
-/// Collects the uids in a request: members of that name, and values that a JSON patch sets there.
+/// Collects the uids in a request: fields of that name, and values that a JSON patch sets there.
 pub(super) fn uids(body: &Value, found: &mut BTreeSet<String>) {
     match body {
         Value::Array(items) => items.iter().for_each(|item| uids(item, found)),

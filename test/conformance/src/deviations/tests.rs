@@ -29,8 +29,8 @@ fn apply_restores_expectations_that_contain_a_deviation() {
     assert!(altered_count > 15, "only {altered_count} cases deviate");
 }
 
-/// Rules that apply to the first recorded case after a change, with the model's outcome of the
-/// reference as the recording.
+/// Rules that apply to the first recorded case after a change, with the model's outcome of
+/// upstream as the recording.
 fn names_after(change: impl FnOnce(&mut Value)) -> Vec<&'static str> {
     let mut case: Value = serde_json::from_str(&recorded()[0]).unwrap();
     change(&mut case);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::exposition::Family;
 use crate::report::Verdict;
 
-/// Prefixes of families that must match the reference; other families are program-specific.
+/// Prefixes of families that must match upstream; other families are program-specific.
 const PREFIXES: [&str; 4] = [
     "leader_election_",
     "rest_client_",
@@ -34,8 +34,8 @@ fn is_compared(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Compares each family; returns a verdict per family of the reference, and per own family that the
-/// reference lacks.
+/// Compares each family; returns a verdict per family of upstream, and per own family that
+/// upstream lacks.
 pub(super) fn compare(reference: &[(String, Family)], own: &[(String, Family)]) -> Vec<Verdict> {
     let own_by_name: BTreeMap<&str, &Family> = by_name(own);
     let reference_by_name = by_name(reference);

@@ -105,8 +105,8 @@ pub(super) fn load(case: &Case, rules: Rules) -> anyhow::Result<InitialState> {
     Ok(cluster)
 }
 
-/// Parses an object. A revision's data becomes text, to keep every byte. The reference decodes into
-/// types, which drops unknown members.
+/// Parses an object. A revision's data becomes text, to keep every byte. Upstream decodes into
+/// types, which drops unknown fields.
 fn read(raw: &RawValue, rules: Rules) -> anyhow::Result<(Kind, Value)> {
     let mut object: Value = serde_json::from_str(raw.get())?;
     let kind = Kind::ALL
@@ -189,7 +189,7 @@ impl Tracker {
             .ok_or_else(not_found)
     }
 
-    /// Makes a live read that the reference doesn't make. Its result equals the cache.
+    /// Makes a live read that upstream doesn't make. Its result equals the cache.
     pub(super) fn look(&self, kind: Kind, name: &str) -> Result<(), Failure> {
         match self.live_read_fault {
             Some(fault) if fault.resource == kind.resource() => {

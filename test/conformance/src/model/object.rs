@@ -1,4 +1,4 @@
-//! Access to members of objects.
+//! Access to fields of objects.
 
 use serde_json::{Map, Value, json};
 
@@ -56,7 +56,7 @@ pub(super) fn controller(object: &Value) -> Option<&Value> {
         .find(|owner| owner["controller"] == true)
 }
 
-/// Sets the owners; removes the member if there are none.
+/// Sets the owners; removes the field if there are none.
 pub(super) fn set_owners(object: &mut Value, owners: Vec<Value>) {
     set_or_remove(
         &mut object["metadata"],
@@ -66,7 +66,7 @@ pub(super) fn set_owners(object: &mut Value, owners: Vec<Value>) {
     );
 }
 
-/// Sets a member, or removes it if it would be empty.
+/// Sets a field, or removes it if it would be empty.
 pub(super) fn set_or_remove(object: &mut Value, member: &str, is_empty: bool, value: Value) {
     let Some(members) = object.as_object_mut() else {
         return;

@@ -72,7 +72,7 @@ fn add_creation_time(object: &mut Value) {
     }
 }
 
-/// Returns true if the unknown members of both a recorded template and the set's have equal values.
+/// Returns true if the unknown fields of both a recorded template and the set's have equal values.
 fn unknown_values_stay(of: TypeName<'_>, recorded: &Value, template: &Value) -> bool {
     unknown_members(of, recorded)
         .into_iter()
@@ -82,7 +82,7 @@ fn unknown_values_stay(of: TypeName<'_>, recorded: &Value, template: &Value) -> 
         })
 }
 
-/// Returns true if recorded data without its unknown members equals the reference's data of the
+/// Returns true if recorded data without its unknown fields equals upstream's data of the
 /// template, in one of its forms.
 fn holds(of: TypeName<'_>, data: &str, template: &Value, known: &[String]) -> bool {
     let Ok(mut data) = serde_json::from_str::<Value>(data) else {
@@ -102,7 +102,7 @@ fn holds(of: TypeName<'_>, data: &str, template: &Value, known: &[String]) -> bo
         && known.contains(&to_go_string(&data))
 }
 
-/// Removes the member at a path.
+/// Removes the field at a path.
 fn remove(value: &mut Value, path: &[PathStep]) {
     match path {
         [PathStep::Member(name)] => {
@@ -226,8 +226,8 @@ pub(super) fn choose(sync: &mut Sync, revisions: &[Value]) -> Result<Chosen, Fai
 }
 
 /// Index of the recorded revision that equals the template: byte-equal, or the latest if
-/// semantically equal. With unknown members kept, the latest precedes older ones that equal the
-/// template except for such members.
+/// semantically equal. With unknown fields kept, the latest precedes older ones that equal the
+/// template except for such fields.
 fn find_equal(
     sync: &Sync,
     revisions: &[Value],
@@ -277,7 +277,7 @@ fn template_type(sync: &Sync) -> TypeName<'static> {
     TypeName { name, version }
 }
 
-/// The template without unknown members, as the reference would encode it.
+/// The template without unknown fields, as upstream would encode it.
 fn without_unknown(sync: &Sync, template: &Value) -> Value {
     let drop = UnknownMembers::Drop;
     let known = normalize(template_type(sync), template, drop, TEMPLATE_PLACE);
@@ -315,7 +315,7 @@ fn renumber(sync: &mut Sync, revision: &Value, number: i64) -> Result<Value, Fai
     result.map(|()| renumbered)
 }
 
-/// The reference's request after a conflict: the failed call has left an empty revision.
+/// Upstream's request after a conflict: the failed call has left an empty revision.
 fn renumber_nothing(sync: &mut Sync, number: i64) -> Result<(), Failure> {
     let nothing = json!({
         "apiVersion": "apps/v1",

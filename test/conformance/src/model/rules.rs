@@ -19,18 +19,18 @@ pub struct Rules {
     /// The live set is read before a claim gets an owner, and before a pod is deleted with its
     /// claims.
     pub live_set_before_dooming: bool,
-    /// A wanted pod that has ended or is terminating is removed from the owners of its claims.
+    /// A desired pod that has ended or is terminating is removed from the owners of its claims.
     pub take_claims_from_wanted: bool,
     /// References to earlier sets and pods go from a claim's owners with that to the set or the pod.
     pub release_stale_owners: bool,
     /// Deletions specify the object's uid.
     pub deletions_name_objects: bool,
-    /// Members unknown to the schema are recorded and kept, and restart nothing.
+    /// Fields unknown to the schema are recorded and kept, and restart nothing.
     pub unknown_members: bool,
 }
 
 impl Rules {
-    /// The reference: no deviations.
+    /// Upstream: no deviations.
     pub const REFERENCE: Self = Self {
         canonical_names: false,
         keep_conditions: false,

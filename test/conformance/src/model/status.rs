@@ -144,7 +144,7 @@ impl Status {
             || (self.compares_conditions && self.conditions_differ(stored))
     }
 
-    /// Members in Go's encoding, without omitted zero counts.
+    /// Fields in Go's encoding, without omitted zero counts.
     fn members(&self) -> Map<String, Value> {
         let mut members = Map::new();
         let mut add = |name: &str, value: Value, is_omitted: bool| {

@@ -98,7 +98,7 @@ impl Sync {
         Ok(Step::Continue)
     }
 
-    /// Calls a function for each index of a batch. Of the parallel calls, the reference makes the
+    /// Calls a function for each index of a batch. Of the parallel calls, upstream makes the
     /// last one first.
     pub(super) fn in_parallel<T>(
         &mut self,
@@ -124,7 +124,7 @@ impl Sync {
         self.event(result.map_err(Failure::text), verb, &text);
     }
 
-    /// Treatment of members unknown to the schema.
+    /// Treatment of fields unknown to the schema.
     pub(super) fn unknown(&self) -> UnknownMembers {
         if self.rules.unknown_members {
             UnknownMembers::Keep

@@ -8,9 +8,9 @@ use crate::report::{Report, Verdict};
 /// Category of a difference, for counting. A case counts under the first one that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
-    /// The reference accepts the request.
+    /// Upstream accepts the request.
     WronglyRefused,
-    /// The reference rejects the request.
+    /// Upstream rejects the request.
     WronglyAccepted,
     /// The request is rejected with another status.
     Status,

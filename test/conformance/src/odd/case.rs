@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-/// Requests that create an odd object, and the reference's reaction.
+/// Requests that create an odd object, and upstream's reaction.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Case {
@@ -24,7 +24,7 @@ pub struct Case {
     /// Other objects created by the steps.
     #[serde(default)]
     pub stored_more: Vec<Recorded>,
-    /// Outcome of the reference's controller; `None` if no object was created.
+    /// Outcome of upstream's controller; `None` if no object was created.
     pub controller: Option<ControllerRecord>,
     /// All objects after the controller's run.
     #[serde(rename = "final")]
@@ -116,7 +116,7 @@ pub struct Recorded {
     pub length: Option<u64>,
 }
 
-/// Outcome of the reference's controller.
+/// Outcome of upstream's controller.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ControllerRecord {

@@ -1,4 +1,4 @@
-//! Random odd objects and answers, shown to the real controller alongside ordinary sets.
+//! Random odd objects and responses, shown to the real controller alongside ordinary sets.
 
 mod answers;
 mod mutate;
@@ -28,7 +28,7 @@ const SETTLE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(200);
 /// Maximum number of odd objects in a round.
 const OBJECTS_MAX: usize = 3;
-/// Share of the rounds with odd answers instead of odd objects.
+/// Share of the rounds with odd responses instead of odd objects.
 const ODD_ANSWERS: f64 = 0.2;
 
 /// One round, determined by a seed.
@@ -36,7 +36,7 @@ const ODD_ANSWERS: f64 = 0.2;
 pub enum Round {
     /// The server stores odd objects.
     Objects(Box<OddObjects>),
-    /// The server's answers are odd.
+    /// The server's responses are odd.
     Answers {
         /// The seed.
         seed: u64,

@@ -25,7 +25,7 @@ pub enum Category {
     StoredManagedFields,
     /// Another value of a stored object.
     StoredValue,
-    /// Order of a stored object's members.
+    /// Order of a stored object's fields.
     StoredOrder,
 }
 

@@ -1,4 +1,4 @@
-//! Shapes of revisions as other versions of the reference, or of the API server, would have left
+//! Shapes of revisions as other versions of upstream, or of the API server, would have left
 //! them: derived from a recorded cluster, with data, names and references.
 
 use std::collections::BTreeMap;

@@ -32,7 +32,7 @@ const RESOURCES: [Resource; 4] = [
 ];
 
 /// Runs the case's sync in paused time; also returns the names of the rules by which requests of
-/// the product have no counterpart in the reference.
+/// the product have no counterpart in upstream.
 pub(super) fn sync(case: &Case) -> anyhow::Result<(Outcome, Vec<&'static str>)> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -49,7 +49,7 @@ async fn sync_once(case: &Case) -> anyhow::Result<(Outcome, Vec<&'static str>)> 
         live_reads.load(&STATEFUL_SETS, set);
     }
     for fault in &case.faults {
-        // The reference reads live sets only before adoptions: only those reads fail.
+        // Upstream reads live sets only before adoptions: only those reads fail.
         let is_live_read = fault.verb == Verb::Get && fault.resource == STATEFUL_SETS.plural;
         let target = if is_live_read { &live_reads } else { &api };
         target.fail(fault.clone());
@@ -105,8 +105,8 @@ async fn sync_once(case: &Case) -> anyhow::Result<(Outcome, Vec<&'static str>)> 
     Ok((outcome, rules))
 }
 
-/// Lets reads that the reference doesn't make return the objects from before the sync: where the
-/// controller reads an object before a write, the reference writes the copy from its cache. The
+/// Lets reads that upstream doesn't make return the objects from before the sync: where the
+/// controller reads an object before a write, upstream writes the copy from its cache. The
 /// writes are still compared.
 fn freeze_reads(case: &Case, api: &FakeClientset) -> anyhow::Result<()> {
     for resource in [CONTROLLER_REVISIONS, PODS, PERSISTENT_VOLUME_CLAIMS] {

@@ -1,6 +1,6 @@
-//! Derived cases with failing live reads that the reference doesn't make.
+//! Derived cases with failing live reads that upstream doesn't make.
 //!
-//! The reference changes claim owners, repairs pods and deletes pods based on its cache. The
+//! Upstream changes claim owners, repairs pods and deletes pods based on its cache. The
 //! product reads the live object first, and a failed read ends the sync, or counts as a failed
 //! write, before such a write. Each run is compared in full with the model.
 
@@ -21,7 +21,7 @@ pub const FAILURES: [CallError; 4] = [
     CallError::NotFound,
 ];
 
-/// Resources that the product reads live and the reference doesn't.
+/// Resources that the product reads live and upstream doesn't.
 pub const RESOURCES: [Resource; 3] = [STATEFUL_SETS, PODS, PERSISTENT_VOLUME_CLAIMS];
 
 /// Differences from the model in runs of the case with failing reads. Skips reads of a set that

@@ -1,6 +1,6 @@
-//! Derived cases in which a foreign pod has the name of a pod that the reference deletes.
+//! Derived cases in which a foreign pod has the name of a pod that upstream deletes.
 //!
-//! The cache still shows the set's own pod. The reference deletes by name, and so deletes the
+//! The cache still shows the set's own pod. Upstream deletes by name, and so deletes the
 //! foreign pod: its recorded outcome stays the same. The product sends the uid, gets a conflict and
 //! deletes nothing, according to the rule `deletions-name-objects`.
 
@@ -13,7 +13,7 @@ use super::cluster;
 use super::verdict::judge;
 use crate::sync_case::Case;
 
-/// Differences from the altered expectation if every pod that the reference deletes without any
+/// Differences from the altered expectation if every pod that upstream deletes without any
 /// other request about it has been replaced with a foreign pod; empty without such a pod.
 ///
 /// # Errors
@@ -77,7 +77,7 @@ pub fn successors(case: &Case) -> anyhow::Result<Vec<Box<RawValue>>> {
     Ok(successors)
 }
 
-/// Returns true if the reference deletes the pod and makes no other request about it.
+/// Returns true if upstream deletes the pod and makes no other request about it.
 fn is_only_deleted(case: &Case, name: &str) -> bool {
     let actions = case.expect.actions.iter();
     let mut verbs = actions

@@ -1,6 +1,6 @@
 //! Rendering like `kubectl kustomize`, limited to features of the shipped folders: resources, an
 //! additional component, a namespace where none is set, patches of a Deployment's pod template,
-//! members copied between objects. Any other feature is an error.
+//! fields copied between objects. Any other feature is an error.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Renderer for the subset of Go templates in the shipped chart: members of the context, `if`,
+//! Renderer for the subset of Go templates in the shipped chart: fields of the context, `if`,
 //! `with`, `else`, `define`, `include`, `default`, `quote`, `nindent`, `toYaml`. Anything else is
 //! an error.
 
@@ -148,7 +148,7 @@ fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// A literal, or a member of the dot; a missing member is null.
+/// A literal, or a field of the dot; a missing field is null.
 fn operand(word: &str, dot: &Value) -> Value {
     if word == "." {
         return dot.clone();

@@ -117,7 +117,7 @@ fn hold_lease(plane: &Plane, namespace: &str, name: &str) -> String {
     format!("{leases}/{name}")
 }
 
-/// Checks that a controller waiting for its lease answers probes and writes nothing.
+/// Checks that a controller waiting for its lease responds to probes and writes nothing.
 fn assert_waits(plane: &Plane, controller: &mut Process, port: &Api) {
     let line = controller.logged("the lease has another holder");
     assert!(line.contains("switch-over"), "{line}");

@@ -1,4 +1,4 @@
-//! Tests of the controller's log: brief, complete, and in the formats of the reference.
+//! Tests of the controller's log: brief, complete, and in the formats of upstream.
 
 use serde_json::{Value, json};
 

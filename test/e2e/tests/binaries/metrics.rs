@@ -1,4 +1,4 @@
-//! Comparison of the shipped program's `/metrics` with a recorded scrape of the reference.
+//! Comparison of the shipped program's `/metrics` with a recorded scrape of upstream.
 
 use conformance::metrics;
 

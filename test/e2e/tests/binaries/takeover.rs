@@ -1,5 +1,5 @@
 //! Takeover test: the shipped controller, with only the default role, writes nothing
-//! to settled sets of the reference until a user scales them or changes their templates.
+//! to settled sets of upstream until a user scales them or changes their templates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -45,7 +45,7 @@ fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     object
 }
 
-/// Creates all objects; fails on unknown members and duplicates.
+/// Creates all objects; fails on unknown fields and duplicates.
 async fn apply(objects: &[Value]) {
     let world = World::api_server().await;
     let space = world.namespace("unused").await;
@@ -95,7 +95,7 @@ fn objects_of_other_kinds_are_valid() {
     }
 }
 
-/// Validates a flow schema like kube-apiserver, for the members that the shipped ones use.
+/// Validates a flow schema like kube-apiserver, for the fields that the shipped ones use.
 fn assert_valid_flow_schema(schema: &Value) {
     assert_known::<FlowSchema>(schema);
     assert_eq!(schema["apiVersion"], "flowcontrol.apiserver.k8s.io/v1");
@@ -107,7 +107,7 @@ fn assert_valid_flow_schema(schema: &Value) {
     assert_ne!(spec["priorityLevelConfiguration"]["name"], "");
     for rule in spec["rules"].as_array().unwrap() {
         for subject in rule["subjects"].as_array().unwrap() {
-            // Exactly the member of this kind must be set.
+            // Exactly the field of this kind must be set.
             assert_eq!(subject["kind"], "ServiceAccount");
             assert_eq!(subject.as_object().unwrap().len(), 2, "{subject}");
             for member in ["namespace", "name"] {
@@ -350,7 +350,7 @@ fn chart_renders_the_objects_of_the_overlays() {
     assert_eq!(by_key(chart.render("kube-system")), expected);
 }
 
-/// Checks that the objects have no unknown members.
+/// Checks that the objects have no unknown fields.
 fn assert_known<T: Serialize + DeserializeOwned>(object: &Value) {
     let typed: T = serde_json::from_value(object.clone()).unwrap();
     assert_eq!(&serde_json::to_value(typed).unwrap(), object);

@@ -87,7 +87,7 @@ async fn plane() -> TestControlPlane {
     TestControlPlane::builder().listen(address).start().await
 }
 
-/// Moves the base64 data of a kubeconfig member into a file next to it.
+/// Moves the base64 data of a kubeconfig field into a file next to it.
 fn to_file(folder: &Path, owner: &mut Value, member: &str) {
     let data = owner
         .as_object_mut()

@@ -101,7 +101,7 @@ impl Scenario {
     }
 }
 
-/// Sets the container's image to this number, and keeps its other members.
+/// Sets the container's image to this number, and keeps its other fields.
 async fn set_image(cluster: &NodeCluster, number: u32) {
     let mut spec = manifests::web(0)["spec"]["template"]["spec"].clone();
     spec["containers"][0]["image"] = format!("registry.example/web:{number}").into();

@@ -192,7 +192,7 @@ async fn recreate_replaces_no_pod_twice() {
     }
 }
 
-/// The user's change of a member that only 1.37 knows waits for that version, as with the reference.
+/// The user's change of a field that only 1.37 knows waits for that version, as with upstream.
 #[tokio::test(start_paused = true)]
 async fn newer_member_rolls_only_in_its_version() {
     integration::embedded_only!("changes the version of the server");

@@ -1,5 +1,5 @@
-//! Tests that sets which this controller creates and changes like the reference have the same
-//! names, labels, revisions and claims, at rest and in the middle of a rollout. The reference can
+//! Tests that sets which this controller creates and changes like upstream have the same
+//! names, labels, revisions and claims, at rest and in the middle of a rollout. Upstream can
 //! thus take them back without changes.
 
 use std::time::Duration;
@@ -26,8 +26,8 @@ const COMPARED: [(&str, Resource); 3] = [
     ("persistentvolumeclaims", PERSISTENT_VOLUME_CLAIMS),
 ];
 
-/// Strips an object of server-specific members: server-assigned metadata, uids, and the pod's node.
-/// The order of a pod's volumes is ignored: the reference orders claim volumes at random.
+/// Strips an object of server-specific fields: server-assigned metadata, uids, and the pod's node.
+/// The order of a pod's volumes is ignored: upstream orders claim volumes at random.
 fn comparable(object: &Value) -> Value {
     let mut object = creatable(object);
     for member in ["apiVersion", "kind"] {
@@ -60,7 +60,7 @@ fn status(set: &Value) -> Value {
     status
 }
 
-/// Waits until the set's status equals the reference's, and compares everything else.
+/// Waits until the set's status equals upstream's, and compares everything else.
 async fn assert_becomes(space: &Space, recorded: &Recorded) {
     let wanted = status(recorded.set());
     let set = name(recorded.set());

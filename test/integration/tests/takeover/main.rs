@@ -1,4 +1,4 @@
-//! Tests of takeovers from and to the reference, of any version, at rest or in the middle of a
+//! Tests of takeovers from and to upstream, of any version, at rest or in the middle of a
 //! rollout, without visible effects.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]

@@ -1,4 +1,4 @@
-//! Takeover of sets in the middle of a rollout: the controller finishes what the reference began,
+//! Takeover of sets in the middle of a rollout: the controller finishes what upstream began,
 //! and repeats nothing.
 
 use std::time::Duration;

@@ -15,7 +15,7 @@ use statefulset_client::rest::RestClient;
 /// Longer than the controller's retries after many failures, and than any other delay.
 const LONG: Duration = Duration::from_secs(3600);
 const PATIENCE: Patience = Patience(Duration::from_secs(60));
-/// A member unknown to the types of this version.
+/// A field unknown to the types of this version.
 const UNKNOWN: &str = "madeUpIn2030";
 
 /// Lets the controller take these clusters over; checks that it writes nothing, and that it follows
@@ -93,7 +93,7 @@ async fn sets_with_fewer_server_defaults_stay_unchanged() {
     assert_leaves_alone(World::api_server().await, &clusters).await;
 }
 
-/// Adds a new member, as a newer server's defaulting would, to templates and pods, but not to
+/// Adds a new field, as a newer server's defaulting would, to templates and pods, but not to
 /// recorded revisions.
 fn with_a_new_default(cluster: &mut Recorded) {
     let fill = |spec: &mut Value| {

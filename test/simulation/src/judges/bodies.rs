@@ -1,4 +1,4 @@
-//! Members that updates may change.
+//! Fields that updates may change.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn base(case: &Case<'_>, body: &Value) -> Option<Value> {
     Some(commit.entry.object.draft().to_value())
 }
 
-/// Returns the JSON pointers of the members that differ, down to labels. The server keeps the
+/// Returns the JSON pointers of the fields that differ, down to labels. The server keeps the
 /// version, the managed fields, and the generation by itself.
 fn changes(base: &Value, body: &Value) -> Vec<String> {
     let by_server = |name: &str| ["resourceVersion", "managedFields", "generation"].contains(&name);
@@ -90,7 +90,7 @@ fn members(left: &Value, right: &Value) -> BTreeSet<String> {
     names.map(|(name, _)| name).collect()
 }
 
-/// Reports whether a member of a pod is repaired by the controller: labels of its identity, and
+/// Reports whether a field of a pod is repaired by the controller: labels of its identity, and
 /// volumes.
 fn is_repair(pointer: &str) -> bool {
     let label = pointer.strip_prefix("/metadata/labels/");

@@ -266,8 +266,8 @@ pub fn belongs(set: &Set, pod: &Pod) -> bool {
 }
 
 /// Returns the revision that a controller of this version takes for the set's template: the one that
-/// records it byte for byte, or the latest one if that is equal in its known members; of others, only
-/// one that lacks a member of a newer API server, or has it in addition.
+/// records it byte for byte, or the latest one if that is equal in its known fields; of others,
+/// only one that lacks a field of a newer API server, or has it in addition.
 pub(super) fn update_revision<'a>(
     set: &Set,
     revisions: &[&'a Arc<Revision>],
@@ -289,7 +289,7 @@ pub(super) fn update_revision<'a>(
     older.max_by_key(|it| it.number).copied()
 }
 
-/// Returns a template without the member that only a newer API server knows.
+/// Returns a template without the field that only a newer API server knows.
 pub(super) fn without_new_member(mut template: Value) -> Value {
     let spec = template.pointer_mut("/spec").and_then(Value::as_object_mut);
     spec.map(|spec| spec.remove(NEW_MEMBER));

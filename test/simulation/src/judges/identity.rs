@@ -119,7 +119,7 @@ fn owns_revision(case: &Case<'_>, write: &Write<'_>) -> bool {
     revisions.any(|revision| revision.is_of(&write.view.set.uid))
 }
 
-/// Reports whether a claim's name follows from a template for a wanted pod or a member.
+/// Reports whether a claim's name follows from a template for a desired pod or a member.
 fn names_claim(case: &Case<'_>, write: &Write<'_>) -> bool {
     let set = write.view.set;
     let Some(ordinal) = set.ordinal_of_claim(&write.request.name) else {

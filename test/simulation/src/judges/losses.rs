@@ -14,7 +14,7 @@ use crate::record::{Commit, Request, SetKey, Sync};
 use crate::views::{Claim, Owner, Pod, Set, is_named_as};
 
 /// V-5: the garbage collector removes a claim because its owners are gone. When each of them was
-/// added, the stored spec, or the one that the sync's last live read showed, wanted that.
+/// added, the stored spec, or the one that the sync's last live read showed, desired that.
 pub(super) fn judge_removals(case: &Case<'_>, verdict: &mut Verdict) {
     let mut removed: BTreeSet<String> = BTreeSet::new();
     for commit in &case.record.commits {
@@ -78,7 +78,7 @@ fn judge_owner(
                 ClaimDeletionCause::of(owner, set.ordinal_of_claim(&claim.name)?)?,
             ))
         });
-    // The read before the write, which judge_claim_deletion found, showed a spec that wanted it.
+    // The read before the write, which judge_claim_deletion found, showed a spec that desired it.
     let looked = case
         .requests_of(request.sync.unwrap_or_default())
         .any(|it| {

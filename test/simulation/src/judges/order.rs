@@ -88,7 +88,7 @@ fn was_not_deleted(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
     !changes.any(|(_, claim)| claim.is_none())
 }
 
-/// O-5: a wanted pod is deleted because it ended, or for its revision.
+/// O-5: a desired pod is deleted because it ended, or for its revision.
 fn judge_wanted(write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     let Some(pod) = write.view.members.get(&ordinal) else {
         return;
@@ -125,7 +125,7 @@ fn judge_wanted(write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
 
 /// O-4: an ordered set deletes one condemned pod per sync, highest ordinal first, once all desired
 /// pods are available. An unavailable condemned pod waits for unavailable lower ones. A lower pod
-/// that still stops doesn't hold up an adopted higher one, as in the reference.
+/// that still stops doesn't hold up an adopted higher one, as in upstream.
 fn judge_condemned(write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     let (set, members, at) = (write.view.set, &write.view.members, write.request.sent);
     if set.terminating {

@@ -65,9 +65,9 @@ fn judge_created(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 }
 
 /// no two revisions of a set have the same template. A version that writes it in another way
-/// compares it with the latest revision alone, as the reference. Nor is it promised if syncs don't wait for
-/// their process's writes. A revision whose creation was never answered, and which the cache does
-/// not show, is found by its name alone, so only if its bytes are the same.
+/// compares it with the latest revision alone, as upstream. Nor is it promised if syncs don't wait
+/// for their process's writes. A revision whose creation was never answered, and which the cache
+/// does not show, is found by its name alone, so only if its bytes are the same.
 fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let consistent = case.plan.settings.consistency;
     let processed = write.request.processed;
@@ -98,7 +98,8 @@ fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// Reports whether a sync's cache lacks a revision, and no instance got the answer of its creation.
+/// Reports whether a sync's cache lacks a revision, and no instance got the response of its
+/// creation.
 fn unanswered(case: &Case<'_>, write: &Write<'_>, revision: &Revision) -> bool {
     let mut seen = write.view.revisions.iter();
     let known = seen.any(|it| it.name == revision.name);
@@ -148,7 +149,7 @@ fn known_numbers<'a>(case: &Case<'a>, write: &Write<'a>) -> BTreeMap<&'a str, i6
 }
 
 /// a revision in use is never deleted. R-5: nor one within the limit. A sync that failed before
-/// it knew the current revision protects those of the pods alone, as the reference's.
+/// it knew the current revision protects those of the pods alone, as upstream's.
 fn judge_truncated(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let (set, name) = (write.view.set, &write.request.name);
     let mut live: BTreeSet<&str> = BTreeSet::new();
@@ -252,7 +253,7 @@ fn judge_completion(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
     let update = update_of(case, write).map(|it| it.name.as_str());
     let members = &write.view.members;
-    // A condemned pod counts as well, as in the reference.
+    // A condemned pod counts as well, as in upstream.
     let is_complete = u32::try_from(members.len()) == Ok(set.replicas)
         && members
             .values()

@@ -61,7 +61,7 @@ impl<'a> Scene<'a> {
         tasks
     }
 
-    /// L-1 and I-1: the pods are the wanted ones, all available, with their identity.
+    /// L-1 and I-1: the pods are the desired ones, all available, with their identity.
     fn pending_pods(&self, tasks: &mut Vec<PendingTask>) {
         let set = self.set;
         let found: BTreeSet<u32> = self
@@ -195,7 +195,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// V-2 and V-7: every wanted pod has its claims, and their owners follow the retention.
+    /// V-2 and V-7: every desired pod has its claims, and their owners follow the retention.
     fn pending_claims(&self, tasks: &mut Vec<PendingTask>) {
         let set = self.set;
         for name in set.range().flat_map(|ordinal| set.claims_of(ordinal)) {
@@ -211,7 +211,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Returns the task that a wanted pod's claim in this state is.
+    /// Returns the task that a desired pod's claim in this state is.
     fn wrong_claim(&self, name: &str, claim: Option<&Arc<Claim>>) -> Option<PendingTask> {
         let Some(claim) = claim else {
             return Some(("V-7", format!("claim {name} is missing")));
@@ -220,7 +220,7 @@ impl<'a> Scene<'a> {
         (!self.has_right_owners(claim)).then(|| ("V-2", why()))
     }
 
-    /// Reports whether a wanted pod's claim has the owners that the retention policy requires. If
+    /// Reports whether a desired pod's claim has the owners that the retention policy requires. If
     /// another controller owns the claim, the set must not be an owner; otherwise the set controls it. At the end, a terminating
     /// claim also passes.
     fn has_right_owners(&self, claim: &Claim) -> bool {
@@ -236,9 +236,9 @@ impl<'a> Scene<'a> {
         owned == (set.deletes_claims_with_set() && !foreign) && as_controller && !pods
     }
 
-    /// Reports whether a sync leaves a wanted pod's claim alone because the garbage collector is to
-    /// remove a former set or pod from its owners first, as in the reference. With a living owner that
-    /// the policy doesn't want, the claim would go, so a sync repairs it.
+    /// Reports whether a sync leaves a desired pod's claim alone because the garbage collector is
+    /// to remove a former set or pod from its owners first, as in upstream. With a living owner
+    /// that the policy doesn't want, the claim would go, so a sync repairs it.
     fn is_left_to_collector(&self, claim: &Claim) -> bool {
         let set = self.set;
         let ordinal = set.ordinal_of_claim(&claim.name);
@@ -287,7 +287,7 @@ impl<'a> Scene<'a> {
     /// process last wrote it.
     ///
     /// At the end, a claim that became wrong later is not left to do, and neither is such a
-    /// revision: their events wake no set, as in the reference. The next event or resync does.
+    /// revision: their events wake no set, as in upstream. The next event or resync does.
     fn claim_at_last_sync(&self, name: &str) -> Option<&'a Arc<Claim>> {
         let (number, sync) = self.last_sync()?;
         let requests = self.case.requests_of(number);

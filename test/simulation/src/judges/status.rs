@@ -86,7 +86,7 @@ pub(super) fn judge_syncs(case: &Case<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// The status that a sync must record. As in the reference, pods that it created don't count yet.
+/// The status that a sync must record. As in upstream, pods that it created don't count yet.
 #[derive(Debug)]
 struct Expected {
     generation: i64,
@@ -162,7 +162,7 @@ fn number(count: usize) -> i64 {
 }
 
 /// Returns the number of deletions for an update that the sync knows of. In a parallel set an ended
-/// pod of an old revision goes for both reasons, as in the reference.
+/// pod of an old revision goes for both reasons, as in upstream.
 fn deleted_for_update(view: &View<'_>, requests: &[&Request]) -> usize {
     let set = view.set;
     let deletions = |pod: &Pod| {

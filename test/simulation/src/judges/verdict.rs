@@ -36,7 +36,7 @@ pub struct Verdict {
     pub windows: Vec<Duration>,
     /// Number of claims that the garbage collector removed.
     pub removed: usize,
-    /// Number of those that the stored spec wanted again by then.
+    /// Number of those that the stored spec desired again by then.
     pub removed_kept: usize,
 }
 

@@ -83,7 +83,7 @@ pub enum Fault {
         /// Time between two changes in milliseconds.
         every: Millis,
     },
-    /// The API server knows a further member of pod templates and sets it in all of them, without a
+    /// The API server knows a further field of pod templates and sets it in all of them, without a
     /// new generation. At the end of the fault it is an older server again.
     NewDefaults,
     /// An instance is cut off: nothing reaches the API server, nothing comes back.

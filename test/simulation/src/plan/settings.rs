@@ -91,7 +91,7 @@ pub struct Settings {
     pub restart: Span,
 }
 
-/// Minor version of the reference.
+/// Minor version of upstream.
 const REFERENCE: u32 = 36;
 
 impl Settings {

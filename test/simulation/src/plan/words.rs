@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Action;
 
-/// Writes the name of an action and its members: `scale: set web, replicas 3`.
+/// Writes the name of an action and its fields: `scale: set web, replicas 3`.
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let action = serde_json::to_value(self).map_err(|_| fmt::Error)?;
@@ -14,7 +14,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// Phrases a value: a text as words, an object as its members.
+/// Phrases a value: a text as words, an object as its fields.
 fn phrase(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -26,7 +26,7 @@ fn phrase(value: &Value) -> String {
     }
 }
 
-/// Phrases the only member of an object, which is the tag of an enum.
+/// Phrases the only field of an object, which is the tag of an enum.
 fn tagged(name: &str, value: &Value) -> String {
     match value {
         Value::Null => words(name),
@@ -34,7 +34,7 @@ fn tagged(name: &str, value: &Value) -> String {
     }
 }
 
-/// Lists the members of an object that have a value.
+/// Lists the fields of an object that have a value.
 fn members(value: &Value) -> String {
     let Value::Object(members) = value else {
         return value

@@ -152,7 +152,7 @@ impl Set {
         self.retention.when_scaled == Retain::Delete
     }
 
-    /// The wanted ordinals.
+    /// The desired ordinals.
     pub fn range(&self) -> Range<u32> {
         self.start..self.start.saturating_add(self.replicas)
     }
@@ -196,7 +196,7 @@ impl Set {
 /// The minor version since which revisions don't record the creation time of a template.
 const FIRST_WITHOUT_NULL: u32 = 34;
 
-/// Reads a member; absent ones have their default.
+/// Reads a field; absent ones have their default.
 fn read_member<T: serde::de::DeserializeOwned + Default>(value: &Value, pointer: &str) -> T {
     let found = value.pointer(pointer).cloned();
     let read = found.and_then(|found| serde_json::from_value(found).ok());

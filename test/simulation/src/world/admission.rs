@@ -7,7 +7,7 @@ use kube_test_control_plane::ApiServer;
 use kube_test_control_plane::admission::{AdmissionHook, AdmissionRequest, Denial, Operation};
 use serde_json::{Value, json};
 
-/// The member of pod specs that only the newer API server knows.
+/// The field of pod specs that only the newer API server knows.
 pub const NEW_MEMBER: &str = "flavor";
 
 /// JSON pointer of the spec in a pod template.
@@ -21,7 +21,7 @@ pub(super) struct Admission {
     pub(super) denied_image: Mutex<String>,
     /// True if new pods get a further container and toleration.
     pub(super) mutates: AtomicBool,
-    /// True if the API server knows and sets a further member of templates.
+    /// True if the API server knows and sets a further field of templates.
     pub(super) newer: AtomicBool,
     /// Number of pods that may exist; no limit if zero.
     pub(super) quota: AtomicUsize,
@@ -87,7 +87,7 @@ pub(super) fn pod_images(admission: Arc<Admission>) -> impl AdmissionHook + 'sta
     }
 }
 
-/// Adds the new member to a pod spec, or removes it. Returns true if that changed the spec.
+/// Adds the new field to a pod spec, or removes it. Returns true if that changed the spec.
 pub(super) fn set_new_member(spec: &mut Value, newer: bool) -> bool {
     let Some(spec) = spec.as_object_mut() else {
         return false;
@@ -101,7 +101,7 @@ pub(super) fn set_new_member(spec: &mut Value, newer: bool) -> bool {
     has != newer
 }
 
-/// Sets the new member in the templates of sets while the API server knows it.
+/// Sets the new field in the templates of sets while the API server knows it.
 pub(super) fn new_defaults(admission: Arc<Admission>) -> impl AdmissionHook + 'static {
     move |request: &mut AdmissionRequest<'_>| {
         let is_newer = admission.newer.load(Ordering::Relaxed);

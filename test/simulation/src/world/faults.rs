@@ -227,7 +227,7 @@ pub(super) fn suspend(cluster: &mut Cluster, number: usize, time: Duration) {
     freeze_watches(cluster, number, time);
 }
 
-/// Adds the new member to all templates, or removes it, as an API server that is upgraded or
+/// Adds the new field to all templates, or removes it, as an API server that is upgraded or
 /// rolled back.
 fn set_new_defaults(cluster: &Cluster, newer: bool) {
     cluster.admission.newer.store(newer, Ordering::Relaxed);
@@ -252,7 +252,7 @@ fn set_new_defaults(cluster: &Cluster, newer: bool) {
     cluster.recorder.upgraded(before + 1..=after);
 }
 
-/// Adds the new member to the pod specs in all objects of a kind, or removes it.
+/// Adds the new field to the pod specs in all objects of a kind, or removes it.
 fn set_members(cluster: &Cluster, kind: Option<&Arc<Kind>>, pointer: &str, newer: bool) {
     let (Some(kind), store) = (kind, cluster.plane.server().store()) else {
         return;

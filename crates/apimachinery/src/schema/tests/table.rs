@@ -122,7 +122,7 @@ fn names_and_numbers_are_unique_per_type() {
             let Some(tag) = field.tag else { continue };
             let before = numbers.insert(tag, field);
             assert_eq!(before, None, "{}.{}", found.name, field.name);
-            // The number of an embedded struct must not be a member's.
+            // The number of an embedded struct must not be a field's.
             let [outer, inner] = tag.outer;
             let around = [
                 outer.map(|number| ([None, None], number)),

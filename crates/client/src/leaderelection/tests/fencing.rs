@@ -192,8 +192,8 @@ async fn connection_cut_by_fence_is_not_a_server_fault() {
     );
 }
 
-/// Returns a client of a server that answers every write with this code after a second, or never if
-/// there is no code.
+/// Returns a client of a server that responds to every write with this code after a second, or
+/// never if there is no code.
 fn answering(fence: &Fence, code: Option<u16>) -> RestClient {
     let service = tower::service_fn(move |_: http::Request<kube::client::Body>| async move {
         sleep(Duration::from_secs(1)).await;

@@ -109,7 +109,7 @@ impl Server {
         self.0.lock().unwrap().lease.clone().expect("a lease")
     }
 
-    /// Returns a member of the lease's spec.
+    /// Returns a field of the lease's spec.
     pub(super) fn spec(&self, member: &str) -> Value {
         self.lease()["spec"][member].clone()
     }
@@ -126,7 +126,7 @@ impl Server {
             let server = server.clone();
             async move {
                 let answer = server.answer(request).await;
-                // Other candidates run while the answer is on its way.
+                // Other candidates run while the response is on its way.
                 tokio::task::yield_now().await;
                 answer
             }

@@ -1,4 +1,4 @@
-//! Tests of the correlator, with the reference's tables.
+//! Tests of the correlator, with upstream's tables.
 
 use super::*;
 use crate::recorder::event::event_name;

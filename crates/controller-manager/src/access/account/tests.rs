@@ -17,7 +17,7 @@ fn account() -> ServiceAccountName {
     }
 }
 
-/// Runs the checks on a server that answers with this code for the account and denies these
+/// Runs the checks on a server that responds with this code for the account and denies these
 /// permissions, each `verb resource/subresource`, to every user. Returns the reviews.
 async fn checked(code: u16, denies: &'static [&'static str]) -> (Result<(), Obstacle>, Vec<Value>) {
     let reviews = Arc::new(Mutex::new(Vec::new()));

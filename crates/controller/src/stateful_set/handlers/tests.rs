@@ -279,7 +279,7 @@ async fn controller_change_enqueues_former_set_first() {
         handlers.updated(owned("1", "other"), owned("2", "web")),
         ["ns/other", "ns/web"]
     );
-    // Any difference in the reference is a change.
+    // Any difference in upstream is a change.
     let mut before = owned("1", "web");
     Arc::make_mut(before.controller.as_mut().unwrap()).block_owner_deletion = None;
     assert_eq!(handlers.updated(before, owned("2", "web")), ["ns/web"]);

@@ -75,7 +75,7 @@ pub(in crate::why) fn raise(
     Some(case.kubectl(&command))
 }
 
-/// The limits of a quota that admit this number of objects more, as members of JSON.
+/// The limits of a quota that admit this number of objects more, as fields of JSON.
 fn raised(message: &str, missing: u64, used: impl Fn(&str) -> Option<Quantity>) -> Option<String> {
     let requested = amounts(message, "requested: ")?;
     let hard = requested.iter().map(|(resource, requested)| {

@@ -45,7 +45,7 @@ impl Manager {
         actions.remove(0)
     }
 
-    /// Answers a verb's requests with this version.
+    /// Responds to a verb's requests with this version.
     fn answer(&self, verb: Verb, resource: &str, version: &str) {
         let text = json!({"metadata": {"name": "x", "resourceVersion": version}}).to_string();
         self.api
@@ -98,7 +98,7 @@ async fn delete_pod_sends_uid_and_reports_deleted_pods_alone() {
     let pod = builders::pod(&manager.set, 0);
     manager.api.load(&PODS, pod.text());
     let pod = pod.build();
-    // Waiting for a pod's end that was not observed would stop the set's syncs if the answer is
+    // Waiting for a pod's end that was not observed would stop the set's syncs if the response is
     // wrong, as one from a proxy may be.
     for gone in [false, true] {
         let result = manager

@@ -66,7 +66,7 @@ const ALL: [Policy; 5] = [RETAIN, ON_DELETE, ON_SCALE, ALWAYS, UNKNOWN];
 
 #[test]
 fn policy_decides_the_claims_owner() {
-    // For each policy, the correct owners for a wanted pod and for a condemned one.
+    // For each policy, the correct owners for a desired pod and for a condemned one.
     for (policy, wanted, condemned) in [
         (RETAIN, "", ""),
         (ON_DELETE, "S", "S"),

@@ -32,7 +32,7 @@ fn rewritten(owners: &[OwnerReference], set: &StatefulSet, pod: &PodSlot) -> Vec
 mod test_update_claim_owner_ref_for_set_and_pod {
     use super::*;
 
-    /// The claim's wanted owner.
+    /// The claim's desired owner.
     #[derive(Clone, Copy)]
     enum Owner {
         Nobody,

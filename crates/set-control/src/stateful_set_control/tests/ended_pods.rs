@@ -1,4 +1,4 @@
-//! Retention of claims when pods of wanted ordinals end or terminate.
+//! Retention of claims when pods of desired ordinals end or terminate.
 
 use super::*;
 

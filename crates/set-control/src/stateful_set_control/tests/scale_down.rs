@@ -189,7 +189,7 @@ async fn pod_without_claim_owner_is_not_deleted() {
             world.put_claim(&claim);
             match failure {
                 "update" => world.fail(Call::UpdateClaim, 0),
-                // The first lookup is the wanted pod's.
+                // The first lookup is the desired pod's.
                 "look-up" => world.fail(Call::GetClaim, 1),
                 _ => drop(world.objects.sets.remove("ns", "web")),
             }

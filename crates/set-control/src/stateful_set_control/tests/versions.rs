@@ -72,7 +72,7 @@ async fn new_member_of_1_37_rolls_out_from_1_37_on() {
         world.apply(&web().with(path, responders.clone()).generation(2));
         world.settle().await;
         assert_eq!(world.revisions().len(), revisions, "{minor}");
-        // The change waits for the version that knows the member, as with the reference.
+        // The change waits for the version that knows the field, as with upstream.
         world.restart(FeatureGates::at(KubeVersion::v1(37)));
         world.settle().await;
         assert_eq!(world.revisions().len(), 2, "{minor}");

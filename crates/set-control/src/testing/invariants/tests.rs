@@ -88,7 +88,7 @@ fn checks_detect_a_missing_claim_under_every_policy() {
 fn checks_detect_wrong_claim_owners() {
     let (set_must, pod_must) = ("its set must own it", "its pod must own it");
     let (set_must_not, pod_must_not) = ("its set must not own it", "its pod must not own it");
-    // `whenScaled`, `whenDeleted`, number of wanted pods, owner of claim 1, violation.
+    // `whenScaled`, `whenDeleted`, number of desired pods, owner of claim 1, violation.
     for (scaled, deleted, replicas, owner, wrong) in [
         ("Retain", "Retain", 2, "other", None),
         ("Retain", "Retain", 2, "web-uid", Some(set_must_not)),

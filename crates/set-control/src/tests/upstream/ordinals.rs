@@ -22,7 +22,7 @@ mod test_stateful_set_control_with_start_ordinal {
     }
 }
 
-/// Here sorting is part of the split into slots: wanted pods ascend, the others descend.
+/// Here sorting is part of the split into slots: desired pods ascend, the others descend.
 #[test]
 fn test_ascending_ordinal() {
     for mut world in walks(set(10)) {

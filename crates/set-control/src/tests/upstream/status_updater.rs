@@ -69,7 +69,7 @@ impl ApiUpdater {
         written.await
     }
 
-    /// Returns a member of the stored status.
+    /// Returns a field of the stored status.
     fn stored(&self, member: &str) -> i64 {
         let stored = self.api.object(&STATEFUL_SETS, "default", "foo").unwrap();
         stored["status"][member].as_i64().unwrap_or(0)

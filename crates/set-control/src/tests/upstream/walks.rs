@@ -38,9 +38,9 @@ pub(super) use statefulset_controller_util::testing::Call;
 pub(super) use statefulset_controller_util::testing::builders::Builder;
 pub(super) use statefulset_controller_util::testing::upstream::{claim_pod_name, set};
 
-/// Name that the reference gives the revision of upstream's set.
+/// Name that upstream gives the revision of upstream's set.
 pub(super) const NGINX_REVISION: &str = "foo-674c887789";
-/// Name that the reference gives the revision of upstream's set with the image `foo`.
+/// Name that upstream gives the revision of upstream's set with the image `foo`.
 pub(super) const FOO_REVISION: &str = "foo-758f94cd5c";
 
 /// Walks per test and policy, each with another seed.
@@ -160,7 +160,7 @@ fn succeeded(outcome: SyncOutcome) -> Result<(), Failure> {
 }
 
 impl World {
-    /// Makes pods ready until the set has its wanted number of ready pods.
+    /// Makes pods ready until the set has its desired number of ready pods.
     ///
     /// Upstream: `scaleUpStatefulSetControl`.
     pub(super) async fn scale_up(&mut self, invariants: Invariants) -> Result<(), Failure> {
@@ -173,8 +173,8 @@ impl World {
         Err(Failure::Stuck)
     }
 
-    /// Removes pods until the set has its wanted number, then the claims owned by the removed pods.
-    /// Upstream never checks the remaining claims.
+    /// Removes pods until the set has its desired number, then the claims owned by the removed
+    /// pods. Upstream never checks the remaining claims.
     ///
     /// Upstream: `scaleDownStatefulSetControl`.
     pub(super) async fn scale_down(&mut self, invariants: Invariants) -> Result<(), Failure> {
@@ -346,8 +346,8 @@ impl World {
         claims.iter().map(|claim| claim.name.to_string()).collect()
     }
 
-    /// Fails unless exactly the claims of wanted pods are left, plus the other claims if the policy
-    /// retains them.
+    /// Fails unless exactly the claims of desired pods are left, plus the other claims if the
+    /// policy retains them.
     fn check_claims_left(&self, before: BTreeSet<String>) -> Result<(), Failure> {
         let mut kept = before;
         if self.set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete {

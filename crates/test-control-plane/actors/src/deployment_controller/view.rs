@@ -23,7 +23,7 @@ pub(super) struct ReplicaSet {
     pub(super) key: Key,
     pub(super) uid: Box<str>,
     pub(super) value: Value,
-    /// The wanted number of pods.
+    /// The desired number of pods.
     pub(super) replicas: i64,
     pub(super) available: i64,
 }
@@ -94,7 +94,7 @@ impl View {
             let found = set.value.pointer("/spec/template");
             found.map(without_hash) == template.map(without_hash)
         };
-        // The reference takes the oldest of several.
+        // Upstream takes the oldest of several.
         let new = sets.iter().position(same).map(|i| sets.remove(i));
         let replicas = number_at(&value, "/spec/replicas");
         let strategy = text_at(&value, "/spec/strategy/type").to_owned();
@@ -126,12 +126,12 @@ impl View {
         self.old.iter().chain(&self.new)
     }
 
-    /// Returns the wanted pods of all replica sets.
+    /// Returns the desired pods of all replica sets.
     pub(super) fn all_replicas(&self) -> i64 {
         self.all().map(|set| set.replicas).sum()
     }
 
-    /// Returns the wanted pods of the old replica sets.
+    /// Returns the desired pods of the old replica sets.
     pub(super) fn old_replicas(&self) -> i64 {
         self.old.iter().map(|set| set.replicas).sum()
     }
@@ -163,7 +163,7 @@ impl View {
             && self.sum("availableReplicas") == self.replicas
     }
 
-    /// Returns the hash of the current template. It differs from the reference's hash, which covers
+    /// Returns the hash of the current template. It differs from upstream's hash, which covers
     /// Go's printed form.
     pub(super) fn hash(&self) -> String {
         let template = self.value.pointer("/spec/template").unwrap_or(&Value::Null);

@@ -27,7 +27,7 @@ const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
 /// The label of the slices of a service without an address.
 const HEADLESS: &str = "service.kubernetes.io/headless";
 
-/// Limit of endpoints in a slice, as in the reference.
+/// Limit of endpoints in a slice, as in upstream.
 const ENDPOINTS_MAX: usize = 100;
 
 /// The zone of a node.

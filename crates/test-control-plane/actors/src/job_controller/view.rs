@@ -29,7 +29,7 @@ pub(super) struct View {
     pub(super) is_deleting: bool,
     pub(super) is_suspended: bool,
     pub(super) is_indexed: bool,
-    /// The wanted number of successes; `None` if one ends the job.
+    /// The desired number of successes; `None` if one ends the job.
     pub(super) completions: Option<i64>,
 }
 

@@ -69,7 +69,7 @@ impl KubeletConfig {
         self
     }
 
-    /// Sets the closure that answers the commands which clients execute in containers.
+    /// Sets the closure that responds to the commands which clients execute in containers.
     #[must_use]
     pub fn on_command(
         mut self,

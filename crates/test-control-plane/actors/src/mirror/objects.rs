@@ -1,4 +1,4 @@
-//! The objects in a server's answers.
+//! The objects in a server's responses.
 
 use kube_test_control_plane_api::kinds::{self, Kind, Trait, Verb};
 use kube_test_control_plane_api::object::{Draft, Key, Object};
@@ -10,7 +10,7 @@ pub(super) fn is_followed(kind: &Kind) -> bool {
     stored && kind.allows(Verb::List) && kind.allows(Verb::Watch)
 }
 
-/// Returns the object in an answer with its version; `None` unless its kind is known.
+/// Returns the object in a response with its version; `None` unless its kind is known.
 pub(super) fn made(answer: &Value) -> Option<(Key, u64)> {
     let text = |pointer: &str| answer.pointer(pointer)?.as_str();
     let kind = kinds::by_kind(text("/apiVersion")?, text("/kind")?)?;

@@ -54,7 +54,7 @@ pub struct Resource {
     pub name: String,
 }
 
-/// An answer of the authorizer.
+/// A response of the authorizer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     /// True if the user may do it.

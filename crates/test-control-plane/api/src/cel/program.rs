@@ -60,7 +60,7 @@ pub(crate) enum Kind {
 pub(crate) struct Checked {
     /// The type of the result.
     pub(crate) kind: Kind,
-    /// The largest cost, in units of the reference.
+    /// The largest cost, in units of upstream.
     pub(crate) cost: u64,
 }
 
@@ -84,9 +84,9 @@ pub(crate) struct Variables<'a> {
 /// The result of an evaluation, with its cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Evaluation {
-    /// The result. The text of an error is that of the reference, such as `no such key: x`.
+    /// The result. The text of an error is that of upstream, such as `no such key: x`.
     pub(crate) outcome: Result<Outcome, String>,
-    /// The cost, in units of the reference. Sizes of texts and lists count in loops alone.
+    /// The cost, in units of upstream. Sizes of texts and lists count in loops alone.
     pub(crate) cost: u64,
 }
 
@@ -246,7 +246,7 @@ impl Program {
     }
 
     /// Evaluates the expression with these variables, unless that costs too much. Returns the value
-    /// or the reference's text of the error, and the cost in units of the reference.
+    /// or upstream's text of the error, and the cost in units of upstream.
     pub(crate) fn run<'a>(
         &self,
         variables: impl IntoIterator<Item = (&'a str, Value)>,
@@ -333,7 +333,7 @@ fn depth(part: &IdedExpr) -> usize {
     deepest + 1
 }
 
-/// Returns the reference's text for an error.
+/// Returns upstream's text for an error.
 fn text_of(error: &ExecutionError) -> String {
     match error {
         ExecutionError::DivisionByZero(_) => "division by zero".to_owned(),

@@ -24,7 +24,7 @@ pub(crate) enum Scalar {
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(super) of: Type,
-    /// The largest number of elements; of bytes for texts. As in the reference, 0 for objects and
+    /// The largest number of elements; of bytes for texts. As in upstream, 0 for objects and
     /// numbers.
     pub(super) max: u64,
     /// The length of the shortest JSON, in bytes.

@@ -286,7 +286,7 @@ fn costs_grow_with_unlimited_sizes() {
     assert!(cost("self.names.all(x, self.names.all(y, x != y))") > 100_000_000);
     assert!(cost("self.list.all(x, self.list.all(y, x != y))") < 1_000);
     assert!(cost("'x' + string(self.n) == 'x1'") > 100_000_000);
-    // The reference knows no size of quantities either.
+    // Upstream knows no size of quantities either.
     assert!(cost("quantity('1') == quantity('1000m')") > 100_000_000);
     for (source, wanted) in [
         ("quantity('1').add(2).isLessThan(quantity('3'))", 4),

@@ -7,7 +7,7 @@ use crate::members::{at, text, text_at};
 /// The paths of a scale, as JSON paths with a leading dot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scale {
-    /// Of the wanted replicas.
+    /// Of the desired replicas.
     pub spec: String,
     /// Of the existing replicas.
     pub status: String,
@@ -26,12 +26,12 @@ impl Scale {
         })
     }
 
-    /// Returns the wanted replicas of an object.
+    /// Returns the desired replicas of an object.
     pub fn wanted<'a>(&self, object: &'a Value) -> Option<&'a Value> {
         found(object, &self.spec)
     }
 
-    /// Sets the wanted replicas of an object, with the members around them.
+    /// Sets the desired replicas of an object, with the members around them.
     pub fn set_wanted(&self, object: &mut Value, replicas: Value) {
         let mut place = object;
         for step in self.spec.split('.').skip(1) {

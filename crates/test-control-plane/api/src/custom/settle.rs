@@ -1,6 +1,6 @@
 //! The status of a definition: accepted names, conditions, deletion.
 //!
-//! The reference sets them in several controllers. Here they follow each write at once.
+//! Upstream sets them in several controllers. Here they follow each write at once.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Decoding of YAML as the reference does: the first document, YAML 1.1, as JSON.
+//! Decoding of YAML as upstream does: the first document, YAML 1.1, as JSON.
 
 mod error;
 mod keys;
@@ -12,8 +12,8 @@ pub use self::keys::{as_warnings, repeated_keys};
 /// Go writes larger whole numbers with an exponent.
 const WHOLE_MAX: f64 = 1e18;
 
-/// Maximum number of values that aliases expand to; a few lines can expand to millions. The
-/// reference counts differently and allows several times as many.
+/// Maximum number of values that aliases expand to; a few lines can expand to millions.
+/// Upstream counts differently and allows several times as many.
 const ALIASED_MAX: usize = 100_000;
 
 /// Decodes a document. The last value of a repeated key wins. Ignores the text after the first

@@ -1,4 +1,4 @@
-//! Objects that the reference's types always have, so that they get defaults.
+//! Objects that upstream's types always have, so that they get defaults.
 
 use kube_apimachinery::schema::{Field, Shape, Type};
 use serde_json::{Map, Value};

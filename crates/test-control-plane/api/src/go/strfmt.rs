@@ -117,7 +117,7 @@ pub(crate) fn is_known(of: &str, format: &str) -> bool {
     }
 }
 
-/// Returns the name of a format without dashes, which the reference ignores.
+/// Returns the name of a format without dashes, which upstream ignores.
 fn plain(format: &str) -> String {
     format.replace('-', "")
 }

@@ -66,7 +66,7 @@ pub enum Trait {
     NoUnconditionalUpdate,
     /// A PUT of an object that doesn't exist creates it.
     CreateOnUpdate,
-    /// Deletion answers with the object instead of a Status.
+    /// Deletion responds with the object instead of a Status.
     ReturnsDeleted,
     /// Deletion has a grace period (pods).
     Graceful,
@@ -76,7 +76,7 @@ pub enum Trait {
     RawData,
     /// Serves another version of objects that a different row stores.
     View,
-    /// Answers requests but is never stored (reviews, bindings, component statuses).
+    /// Responds to requests but is never stored (reviews, bindings, component statuses).
     Virtual,
     /// Reads also return objects of the server that are never stored (API services).
     OwnRows,
@@ -135,7 +135,7 @@ impl Kind {
         self.subresources.contains(&wanted)
     }
 
-    /// Returns group, version and kind of the answer of a subresource.
+    /// Returns group, version and kind of the response of a subresource.
     pub fn response_type(&self, part: Subresource) -> (&str, &str, &str) {
         match part {
             Subresource::Attach => ("", "v1", "PodAttachOptions"),

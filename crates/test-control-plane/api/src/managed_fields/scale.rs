@@ -9,10 +9,10 @@ use super::path::PathElement;
 use super::set::Set;
 use crate::kinds::{Kind, SCALE};
 
-/// The path of the wanted replicas in a scale and in built-in objects.
+/// The path of the desired replicas in a scale and in built-in objects.
 const REPLICAS: &str = ".spec.replicas";
 
-/// Returns the path of the wanted replicas in objects of a kind.
+/// Returns the path of the desired replicas in objects of a kind.
 fn replicas(kind: &Kind) -> Vec<PathElement> {
     let path = kind.scale().map_or(REPLICAS, |scale| &scale.spec);
     path.split('.').skip(1).map(PathElement::field).collect()
@@ -71,7 +71,7 @@ pub fn to_parent(kind: &Kind, parent: Option<&Value>, scale: Option<&Value>) -> 
     }
     for (id, fields) in scale {
         if fields.set.has(&in_scale) {
-            // The reference looks the time up among the object's managers, which rarely have it.
+            // Upstream looks the time up among the object's managers, which rarely have it.
             if let Some(time) = parent.times.get(&id) {
                 managed.times.insert(id.clone(), time.clone());
             }

@@ -9,7 +9,7 @@ use crate::kinds::Kind;
 ///
 /// # Errors
 ///
-/// The configuration doesn't fit the kind's type, or has atomic parts; the text is the reference's.
+/// The configuration doesn't fit the kind's type, or has atomic parts; the text is upstream's.
 ///
 /// Upstream: `ApplyStructuredMergeDiff`
 pub fn merge_unmanaged(

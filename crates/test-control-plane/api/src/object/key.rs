@@ -1,4 +1,4 @@
-//! Storage keys of objects, in the order of the reference's storage.
+//! Storage keys of objects, in the order of upstream's storage.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

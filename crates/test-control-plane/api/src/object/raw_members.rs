@@ -9,7 +9,7 @@ use crate::go::json::read::Expect;
 use crate::kinds::{Kind, type_of};
 
 /// Returns true if raw text in the object, except its own field sets, has a number that overflows a
-/// double. The reference keeps the number, but can't track the owners of the object's fields then.
+/// double. Upstream keeps the number, but can't track the owners of the object's fields then.
 pub fn has_huge_numbers(kind: &Kind, draft: &Draft) -> bool {
     let is_huge = |value: &Value| value.as_str().is_some_and(has_huge_number);
     draft.data.as_deref().is_some_and(has_huge_number) || any_raw(kind, draft, &is_huge)

@@ -31,7 +31,7 @@ const CUSTOM_OBJECTS: [&str; 2] = [OBJECTS[0], OBJECTS[2]];
 /// The type of all patches.
 const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 
-/// The type of the answers to deletions.
+/// The type of the responses to deletions.
 const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 
 /// The type of the bodies of deletions.

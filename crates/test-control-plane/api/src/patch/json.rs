@@ -1,4 +1,4 @@
-//! JSON patches (RFC 6902), as the reference applies them.
+//! JSON patches (RFC 6902), as upstream applies them.
 //!
 //! Upstream: `applyJSPatch` and `gopkg.in/evanphx/json-patch.v4`. It differs from the RFC: a test
 //! compares the text of scalars; a missing member of an object equals null, can be copied, and can
@@ -34,7 +34,7 @@ pub struct JsonPatch {
 /// An operation that doesn't apply.
 #[derive(Clone, Debug, Default)]
 pub struct Failed {
-    /// The text of the library that the reference uses.
+    /// The text of the library that upstream uses.
     pub text: String,
     /// True for a test of an existing value.
     pub is_test: bool,
@@ -102,7 +102,7 @@ impl JsonPatch {
     }
 }
 
-/// The reference's text for an absent value.
+/// Upstream's text for an absent value.
 const MISSING: &str = "missing value";
 
 /// Applies an operation. `copied` counts the bytes of all copies.

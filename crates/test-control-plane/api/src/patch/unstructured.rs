@@ -1,5 +1,5 @@
-//! Messages about values of a wrong type in the result of a strategic merge patch, which the
-//! reference reads without JSON.
+//! Messages about values of a wrong type in the result of a strategic merge patch, which
+//! upstream reads without JSON.
 
 /// Returns the message for a value that JSON decoding reports with `why`; `None` for another error.
 ///

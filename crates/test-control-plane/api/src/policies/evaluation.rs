@@ -11,7 +11,7 @@ use super::inputs::Bindings;
 use crate::cel::values::Value;
 use crate::cel::{Members, lazy};
 
-/// The budget of all expressions of a policy for one request, in units of the reference.
+/// The budget of all expressions of a policy for one request, in units of upstream.
 ///
 /// Upstream: `RuntimeCELCostBudget`
 pub(super) const BUDGET: u64 = 10_000_000;
@@ -36,7 +36,7 @@ pub(super) type Outcome = Result<Value, String>;
 ///
 /// # Errors
 ///
-/// The expressions cost more than the budget; the text is the reference's.
+/// The expressions cost more than the budget; the text is upstream's.
 pub(super) fn evaluate<'e>(
     expressions: impl IntoIterator<Item = Option<&'e Expression>>,
     variables: &Variables,

@@ -35,7 +35,7 @@ impl MatchConditions {
         Self(compiled.collect())
     }
 
-    /// Evaluates the conditions. As in the reference, they have no namespace.
+    /// Evaluates the conditions. As in upstream, they have no namespace.
     pub(super) fn evaluate(
         &self,
         variables: &Variables,

@@ -49,7 +49,7 @@ impl ShardSelector {
     ///
     /// # Errors
     ///
-    /// 500 for anything else, as in the reference: bounds of fewer digits, several fields, empty
+    /// 500 for anything else, as in upstream: bounds of fewer digits, several fields, empty
     /// ranges.
     pub fn parse(text: &str) -> ApiResult<Self> {
         parse(text)

@@ -107,7 +107,7 @@ fn resources(list: &Place<'_>, errors: &mut Errors) {
             continue;
         }
         let Some((resource, part)) = text.split_once('/') else {
-            // As in the reference, the last one counts.
+            // As in upstream, the last one counts.
             has_plain = text != "*";
             continue;
         };

@@ -23,7 +23,7 @@ const SUBRESOURCE_NAME_MAX: usize = 256;
 const BARE_FINALIZERS: &[&str] = &["kubernetes", "orphan", "foregroundDeletion"];
 
 /// The rounds of metadata checks that a kind adds on an update, besides the rounds for all kinds.
-/// Each round reports its findings, so clients see duplicates as often as with the reference.
+/// Each round reports its findings, so clients see duplicates as often as with upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rounds {
     /// Only the update rules.
@@ -209,7 +209,7 @@ pub(super) fn annotations(found: &Place<'_>, errors: &mut Errors) {
 
 /// Rejects a version that is empty without its group.
 pub(super) fn owner_version(api_version: &Place<'_>, errors: &mut Errors) {
-    // The reference ignores a version with more than one slash.
+    // Upstream ignores a version with more than one slash.
     let version = match api_version.text().split_once('/') {
         Some((_, version)) if version.contains('/') => "",
         Some((_, version)) => version,

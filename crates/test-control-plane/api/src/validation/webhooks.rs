@@ -13,7 +13,7 @@ use crate::go::names;
 use crate::go::url::Url;
 use crate::status::FieldError;
 
-/// The effects that webhooks may have besides their answer.
+/// The effects that webhooks may have besides their response.
 const NO_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
 const EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
 
@@ -222,7 +222,7 @@ fn webhook_url(place: &Place<'_>, errors: &mut Errors) {
 
 /// Upstream: `ValidateWebhookService`
 fn webhook_service(service: &Place<'_>, errors: &mut Errors) {
-    // The reference confuses the two.
+    // Upstream confuses the two.
     for (checked, shown) in [("namespace", "name"), ("name", "namespace")] {
         if service.member(checked).is_empty() {
             errors.push(service.member(shown).required(""));

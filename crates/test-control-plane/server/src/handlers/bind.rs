@@ -26,7 +26,7 @@ pub(crate) fn bind(
             "name in URL does not match name in Binding object",
         ));
     }
-    // The reference returns no validation `Status` for invalid bindings.
+    // Upstream returns no validation `Status` for invalid bindings.
     let node = text("/target/name");
     if !matches!(text("/target/kind"), "" | "Node") {
         return Err(ApiError::internal(format!(

@@ -99,7 +99,7 @@ fn authorize_connection(
     access::authorize(access, user, &attributes)
 }
 
-/// Answers a request through a proxy to a node, or rejects one to a pod or a service.
+/// Responds to a request through a proxy to a node, or rejects one to a pod or a service.
 async fn proxy(
     streams: &Streams,
     request: &ResourceRequest,

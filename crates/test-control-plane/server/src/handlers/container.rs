@@ -17,7 +17,7 @@ pub(super) fn existing(reads: &Reads, request: &ResourceRequest) -> ApiResult<Dr
     Ok(object.draft())
 }
 
-/// Returns the address of a pod; `None` if it has no node. The reference reports a missing node
+/// Returns the address of a pod; `None` if it has no node. Upstream reports a missing node
 /// as a missing pod.
 pub(super) fn pod_address(
     reads: &Reads,

@@ -25,7 +25,7 @@ use crate::state::Access;
 use health::health;
 use metrics::metrics;
 
-/// Answers non-resource requests.
+/// Responds to non-resource requests.
 pub(crate) fn discover(access: &Access, route: &Route, incoming: &Incoming) -> ApiResult<Reply> {
     let reads = &*access.reads;
     // These paths accept any method.

@@ -97,7 +97,7 @@ impl<'a> KubeletRequest<'a> {
     }
 }
 
-/// Answers a request to the port of the kubelets.
+/// Responds to a request to the port of the kubelets.
 pub(crate) async fn serve_nodes<B>(streams: &Streams, request: Request<B>) -> Reply
 where
     B: http_body::Body<Data = Bytes> + Send,
@@ -122,7 +122,7 @@ async fn answer_for_nodes(streams: &Streams, incoming: &Incoming) -> Result<Repl
     answer_kubelet_request(streams, incoming, &request, address, "").await
 }
 
-/// Answers a request through the proxy to a node; its sender may use the proxy.
+/// Responds to a request through the proxy to a node; its sender may use the proxy.
 pub(super) async fn proxy_to_node(
     streams: &Streams,
     node: &str,

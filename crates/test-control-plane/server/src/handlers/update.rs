@@ -310,7 +310,7 @@ fn check_version(request: &ResourceRequest, new: &Draft, old: &Draft) -> ApiResu
                 "0",
                 "must be specified for an update",
             );
-            // The reference names the resource here, while other messages name the kind.
+            // Upstream names the resource here, while other messages name the kind.
             return Err(ApiError::invalid_kind(
                 &kind.plural,
                 &kind.group,

@@ -30,7 +30,7 @@ const CUSTOM_GROUP_PRIORITY: i32 = 1000;
 /// The priority of a version in its group.
 const VERSION_PRIORITY: i32 = 15;
 
-/// Answers a POST of a kind with
+/// Responds to a POST of a kind with
 /// [`Trait::Virtual`](kube_test_control_plane_api::kinds::Trait::Virtual), or to the
 /// subresource `token`.
 pub(crate) fn post_virtual(
@@ -100,7 +100,7 @@ pub(crate) fn is_virtual(reads: &Reads, request: &ResourceRequest) -> bool {
     kind.has(Trait::Virtual) || kind.has(Trait::OwnRows) && !is_stored()
 }
 
-/// Answers a read of objects that aren't stored, in a list together with the stored ones.
+/// Responds to a read of objects that aren't stored, in a list together with the stored ones.
 ///
 /// # Errors
 ///

@@ -23,7 +23,7 @@ use crate::route::{Remarks, ResourceRequest, Route, route};
 use crate::state::{Reads, ServerState};
 use crate::watch;
 
-/// Answers an authenticated request.
+/// Responds to an authenticated request.
 pub(super) async fn dispatch(
     state: &ServerState,
     identity: &RequestIdentity,

@@ -210,7 +210,7 @@ impl Run<'_> {
             match changed {
                 Ok(value) => {
                     let value = self.decoded(value)?;
-                    // As in the reference, a change without an effect counts, too.
+                    // As in upstream, a change without an effect counts, too.
                     is_changed = true;
                     self.objects.object = Some(value);
                 }
@@ -261,7 +261,7 @@ impl Run<'_> {
         merge_unmanaged(&self.request.kind, before, config, strictness)
     }
 
-    /// Returns a changed object as the reference decodes it, with defaults.
+    /// Returns a changed object as upstream decodes it, with defaults.
     fn decoded(&self, value: Value) -> ApiResult<Value> {
         let kind = &self.request.kind;
         if !value["metadata"].is_object() {

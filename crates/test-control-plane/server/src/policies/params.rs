@@ -16,7 +16,7 @@ use crate::write::{handled_form, served_value};
 ///
 /// # Errors
 ///
-/// The server has no such kind; the text is the reference's.
+/// The server has no such kind; the text is upstream's.
 pub(super) fn param_kind(
     reads: &Reads,
     (version, kind): &(String, String),
@@ -35,7 +35,7 @@ pub(super) fn param_kind(
 ///
 /// # Errors
 ///
-/// The reference can't be used, or nothing matches and the binding requires something.
+/// Upstream can't be used, or nothing matches and the binding requires something.
 pub(super) fn collect(
     reads: &Reads,
     kind: Option<&Arc<Kind>>,

@@ -113,7 +113,7 @@ impl<'a> Question<'a> {
     ///
     /// # Errors
     ///
-    /// The policy can't be used; the text is the reference's.
+    /// The policy can't be used; the text is upstream's.
     pub(super) fn matches(
         &self,
         constraints: &Constraints,
@@ -131,7 +131,7 @@ impl<'a> Question<'a> {
     ///
     /// # Errors
     ///
-    /// The binding can't be used; the text is the reference's.
+    /// The binding can't be used; the text is upstream's.
     pub(super) fn params(
         &self,
         binding: &Binding,

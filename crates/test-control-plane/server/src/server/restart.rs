@@ -8,6 +8,6 @@ pub struct Restart {
     /// Time for which connections are refused.
     pub down_for: Duration,
     /// True to keep the events before the restart. A real server keeps events only in memory, so it
-    /// answers a watch from an older revision with 410.
+    /// responds to a watch from an older revision with 410.
     pub keep_events: bool,
 }

@@ -45,7 +45,7 @@ pub(super) enum Frame {
     Reset { stream: u32 },
     /// Must be echoed to the client.
     Ping(u32),
-    /// Needs no answer.
+    /// Needs no response.
     Other,
 }
 
@@ -155,7 +155,7 @@ fn parse(text: &[u8]) -> Option<Vec<(String, String)>> {
     (0..count).map(|_| Some((next()?, next()?))).collect()
 }
 
-/// Answers of the server that need the state of the connection.
+/// Responses of the server that need the state of the connection.
 #[derive(Default)]
 pub(super) struct Encoder {
     has_begun: bool,
@@ -175,7 +175,7 @@ impl Encoder {
     }
 }
 
-/// Returns the answer to a ping.
+/// Returns the response to a ping.
 pub(super) fn ping(number: u32) -> Vec<u8> {
     control(PING, &number.to_be_bytes())
 }

@@ -96,7 +96,7 @@ pub(crate) async fn tunnel(mut socket: Socket, pod: Arc<dyn NodePod>) {
 }
 
 impl Tunnel {
-    /// Processes a frame. Returns the answer, if any.
+    /// Processes a frame. Returns the response, if any.
     fn take(&mut self, frame: Frame) -> Result<Vec<u8>, Malformed> {
         match frame {
             Frame::Open { stream, headers } => {

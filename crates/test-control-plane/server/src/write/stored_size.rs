@@ -1,4 +1,4 @@
-//! Size limits of stored objects, as in the reference's etcd.
+//! Size limits of stored objects, as in upstream's etcd.
 
 use kube_apimachinery::schema::Version;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 /// Limit of a request to etcd in bytes.
 const REQUEST_MAX: usize = 1_572_864;
 
-/// Limit of a message sent by the reference's etcd client in bytes.
+/// Limit of a message sent by upstream's etcd client in bytes.
 const MESSAGE_MAX: usize = 2_097_152;
 
 /// Size of a request without its object and its key, which it contains three times, in bytes.
@@ -20,12 +20,12 @@ const REQUEST_OVERHEAD: usize = 48;
 /// Total size of names and texts, in bytes, below which no object comes near the limit.
 const SMALL: usize = REQUEST_MAX / 2;
 
-/// Checks the size of an object. The reference stores protobuf messages, so their size is the one
+/// Checks the size of an object. Upstream stores protobuf messages, so their size is the one
 /// that counts.
 ///
 /// # Errors
 ///
-/// 500 with the message of etcd or of its client, which the reference returns unchanged.
+/// 500 with the message of etcd or of its client, which upstream returns unchanged.
 pub(crate) fn check_stored_size(kind: &Kind, key: &Key, draft: &Draft) -> ApiResult<()> {
     let data = draft.data.as_ref().map_or(0, String::len);
     if text_size(&draft.value) + data < SMALL {

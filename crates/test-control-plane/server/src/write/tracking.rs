@@ -20,7 +20,7 @@ use crate::state::now_text;
 ///
 /// # Errors
 ///
-/// Raw text holds a number outside the range of a double, on which the reference panics: the
+/// Raw text holds a number outside the range of a double, on which upstream panics: the
 /// connection is closed.
 pub(crate) fn track(
     clock: &dyn Clock,
@@ -37,7 +37,7 @@ pub(crate) fn track(
     }
     let is_wrong = |draft: &Draft| raw_members::has_wrong_fields(&request.kind, draft);
     if is_wrong(new) || old.is_some_and(is_wrong) {
-        // The reference can't compare the objects and drops their managers.
+        // Upstream can't compare the objects and drops their managers.
         new.metadata_mut().remove("managedFields");
         return Ok(());
     }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::MAPS;
 use crate::support::Plane;
 
-/// Returns code, media type and body of the answer to a GET.
+/// Returns code, media type and body of the response to a GET.
 async fn get(plane: &Plane, path: &str) -> (u16, String, Value) {
     let request = Request::get(path).body(Full::<Bytes>::default()).unwrap();
     let reply = plane.0.server().serve(request).await.unwrap();

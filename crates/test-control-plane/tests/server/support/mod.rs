@@ -105,7 +105,7 @@ pub(crate) async fn call_patch(plane: &Plane, path: &str, patch: &Value) {
     assert_eq!(code, 200, "{answer}");
 }
 
-/// Sends text verbatim. Returns the code and the text of the answer.
+/// Sends text verbatim. Returns the code and the text of the response.
 pub(crate) async fn raw(
     server: &ApiServer,
     method: Method,

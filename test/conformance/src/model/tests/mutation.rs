@@ -119,7 +119,7 @@ fn progressing(status: &str, reason: &str, message: &str) -> Value {
     })
 }
 
-/// Adds a member unknown to every version to a template.
+/// Adds a field unknown to every version to a template.
 fn add_unknown(template: &mut Value, rng: &mut SeededRng) {
     let value = json!(*rng.pick(&["x", "y"]));
     match rng.below(4) {
@@ -140,7 +140,7 @@ fn unknown_in_revision(case: &mut Value, rng: &mut SeededRng) {
     }
 }
 
-/// Adds a member of 1.37 to a template.
+/// Adds a field of 1.37 to a template.
 fn add_newer(template: &mut Value, rng: &mut SeededRng) {
     let spec = &mut template["spec"];
     match rng.below(3) {

@@ -78,7 +78,7 @@ impl EndState {
         Ok(left)
     }
 
-    /// State that the reference left.
+    /// State that upstream left.
     pub(super) fn recorded(record: &ControllerRecord) -> Self {
         let set = |names: &[String]| names.iter().cloned().collect();
         Self {

@@ -1,6 +1,6 @@
 //! Expectations of the controller, and named rules for permitted differences.
 //!
-//! If the reference fails permanently, the product may do better, never worse. Otherwise the
+//! If upstream fails permanently, the product may do better, never worse. Otherwise the
 //! outcome must be the recorded one.
 
 use std::collections::BTreeSet;
@@ -14,25 +14,25 @@ use crate::odd::case::{Case, ControllerRecord, Step};
 /// A rule that permits a difference from the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The reference was still building pods in memory when its recording ended.
+    /// Upstream was still building pods in memory when its recording ended.
     RecordCut,
-    /// The reference can't parse, or write, a time that its server printed.
+    /// Upstream can't parse, or write, a time that its server printed.
     YearsOutOfRange,
-    /// The reference can't apply revision data without the structure of a set.
+    /// Upstream can't apply revision data without the structure of a set.
     RevisionDataShape,
-    /// The reference takes a set's name and labels from revision data.
+    /// Upstream takes a set's name and labels from revision data.
     RevisionDataBeyondTemplate,
-    /// The reference's revision numbers overflow.
+    /// Upstream's revision numbers overflow.
     RevisionNumberEnd,
-    /// The reference rounds an integer to one out of range.
+    /// Upstream rounds an integer to one out of range.
     RoundedByDouble,
-    /// The reference treats a pod without a phase as missing.
+    /// Upstream treats a pod without a phase as missing.
     EmptyPodPhase,
-    /// The reference renames pods with ordinals beyond 32 bits.
+    /// Upstream renames pods with ordinals beyond 32 bits.
     OrdinalPastInt32,
-    /// The reference counts pods with leading zeros in their ordinals.
+    /// Upstream counts pods with leading zeros in their ordinals.
     NonCanonicalName,
-    /// The reference sees whitespace in revision data, which no JSON response shows.
+    /// Upstream sees whitespace in revision data, which no JSON response shows.
     SpacingInRevisionData,
 }
 
@@ -87,7 +87,7 @@ impl Rule {
     }
 }
 
-/// Number of replicas from which the reference takes longer than its recording lasts.
+/// Number of replicas from which upstream takes longer than its recording lasts.
 const REPLICAS_MANY: i64 = 100_000;
 
 /// Adds differences from the record that are not improvements; names the rule if one was needed.

@@ -1,4 +1,4 @@
-//! Random odd answers of an API server: objects, lists, watch events, errors, leases.
+//! Random odd responses of an API server: objects, lists, watch events, errors, leases.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,14 +27,14 @@ use super::tree::Tree;
 use crate::odd::program::Program;
 use crate::odd::stage::Stage;
 
-/// Time that the controller runs with odd answers.
+/// Time that the controller runs with odd responses.
 const LASTS: Duration = Duration::from_secs(20);
-/// Share of the answers that are odd.
+/// Share of the responses that are odd.
 const ODD: f64 = 0.2;
 
 type SharedRng = Arc<Mutex<StdRng>>;
 
-/// Runs the controller, its election included, on odd answers, then without them.
+/// Runs the controller, its election included, on odd responses, then without them.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ async fn lead_again_and_again(client: kube::Client, seed: u64) {
     }
 }
 
-/// Returns a client that gets some answers in an odd form.
+/// Returns a client that gets some responses in an odd form.
 fn client(stage: &Stage, rng: &SharedRng) -> kube::Client {
     let (client, rng) = (stage.plane().client_as(Identity::admin()), Arc::clone(rng));
     let service = tower::service_fn(move |request: Request<Body>| {

@@ -87,7 +87,7 @@ const STRINGS: &[&[u8]] = &[
     b"yesterday",
 ];
 
-/// Member names that decoders look for, at any position.
+/// Field names that decoders look for, at any position.
 const NAMES: &[&[u8]] = &[
     b"",
     b"unknown",
@@ -147,7 +147,7 @@ fn change_members(members: &mut Vec<(Vec<u8>, Tree)>, rng: &mut StdRng) {
     let index = rng.random_range(0..members.len().max(1));
     match rng.random_range(0..5) {
         0 if !members.is_empty() => drop(members.remove(index)),
-        // A repeated member, which decoders resolve differently.
+        // A repeated field, which decoders resolve differently.
         1 if !members.is_empty() => {
             let (name, old) = members[index].clone();
             let new = if rng.random() { old } else { value(rng) };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A JSON value whose strings, names and leaves are bytes; members may repeat.
+/// A JSON value whose strings, names and leaves are bytes; fields may repeat.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Tree {
     /// A literal value.

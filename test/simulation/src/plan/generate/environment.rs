@@ -62,7 +62,7 @@ pub(super) fn settings(random: &mut StdRng) -> Settings {
     }
 }
 
-/// Draws the versions of the instances: mostly the reference's, else a mixed or the newest one.
+/// Draws the versions of the instances: mostly upstream's, else a mixed or the newest one.
 fn versions(instances: usize, random: &mut StdRng) -> Vec<u32> {
     match random.random_range(0..10) {
         0..6 => Vec::new(),

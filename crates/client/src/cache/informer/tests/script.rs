@@ -1,4 +1,4 @@
-//! A server that answers from a script.
+//! A server that responds from a script.
 
 use std::collections::VecDeque;
 use std::io::{Error as IoError, ErrorKind};
@@ -68,7 +68,7 @@ pub(super) fn event(event_type: &str, object: &str) -> Step {
     Step::Line(format!(r#"{{"type":"{event_type}","object":{object}}}"#))
 }
 
-/// A server that answers from a script, and never after its end.
+/// A server that responds from a script, and never after its end.
 #[derive(Clone)]
 pub(super) struct ScriptedApi {
     answers: Arc<Mutex<VecDeque<Answer>>>,

@@ -1,7 +1,7 @@
 //! Encoding of JSON answers as protobuf messages, driven by the schema table. The mirror of the
 //! body decoder.
 //!
-//! The bytes equal the reference's: fields sorted by number, zero values where Go's generated code
+//! The bytes equal upstream's: fields sorted by number, zero values where Go's generated code
 //! writes them, map entries sorted by key.
 
 mod message;

@@ -21,7 +21,7 @@ pub(super) const TRAVERSAL: f64 = 0.1;
 /// The estimate of an expression's parts.
 pub(super) struct Estimate<'a> {
     pub(super) types: &'a Types,
-    /// The shape of the value. As in the reference, that of all names but loop variables.
+    /// The shape of the value. As in upstream, that of all names but loop variables.
     pub(super) root: &'a Shape,
     /// The shape of a map's keys, which count as empty.
     pub(super) key: &'a Shape,

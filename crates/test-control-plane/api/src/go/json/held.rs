@@ -1,4 +1,4 @@
-//! Raw JSON text held in a string. The reference keeps some members as sent (`fieldsV1`, the data
+//! Raw JSON text held in a string. Upstream keeps some members as sent (`fieldsV1`, the data
 //! of revisions), and a [`Value`] would lose details of them.
 //!
 //! A member of the type [`Kind::Raw`](kube_apimachinery::schema::Kind::Raw) holds a string only as
@@ -83,7 +83,7 @@ pub(crate) fn json(held: &str) -> Cow<'_, [u8]> {
     quoted.into_bytes().into()
 }
 
-/// Returns true if raw text holds a number that overflows a double. The reference keeps the number,
+/// Returns true if raw text holds a number that overflows a double. Upstream keeps the number,
 /// but can't track the owners of the object's fields then.
 pub(crate) fn has_huge_number(held: &str) -> bool {
     let bytes = release(held);

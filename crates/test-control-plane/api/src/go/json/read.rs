@@ -1,4 +1,4 @@
-//! Decoding of JSON text into the reference's types: invalid UTF-8, lone surrogates, numbers of any
+//! Decoding of JSON text into upstream's types: invalid UTF-8, lone surrogates, numbers of any
 //! size, repeated members.
 //!
 //! Upstream: `json.Unmarshal`; `normalize` checks the types.

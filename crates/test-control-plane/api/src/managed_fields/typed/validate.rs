@@ -17,7 +17,7 @@ use crate::settings::EmulatedVersion;
 /// The treatment of members outside the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
-    /// Reports them as errors, as the reference does; members of later versions, too.
+    /// Reports them as errors, as upstream does; members of later versions, too.
     Declared(EmulatedVersion),
     /// Accepts them.
     Any,

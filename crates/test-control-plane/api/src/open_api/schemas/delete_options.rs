@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// The groups of the reference with their versions, served or not.
+/// The groups of upstream with their versions, served or not.
 const GROUPS: &[(&str, &[&str])] = &[
     ("", &["v1"]),
     (
@@ -34,7 +34,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("storagemigration.k8s.io", &["v1beta1"]),
 ];
 
-/// Returns the kinds of the type: those of the reference, and that of a built-in group version.
+/// Returns the kinds of the type: those of upstream, and that of a built-in group version.
 pub(super) fn kinds(own: Option<(&str, &str)>) -> Value {
     let of_group = |(group, versions): &(&'static str, &'static [&'static str])| {
         let group = *group;

@@ -89,7 +89,7 @@ impl Document {
         self.root
     }
 
-    /// Finds the place of a path. Like the reference, ignores everything before the first slash.
+    /// Finds the place of a path. Like upstream, ignores everything before the first slash.
     pub(super) fn place(&mut self, path: &str) -> Option<Place> {
         let mut steps = path.split('/').skip(1).map(decoded);
         let mut key = steps.next()?;
@@ -202,7 +202,7 @@ impl Document {
             };
             match (&self.nodes[left], &self.nodes[right]) {
                 (Node::List(left), Node::List(right)) if left.len() == right.len() => {
-                    // The reference's handler panics on a null in a list.
+                    // Upstream's handler panics on a null in a list.
                     if left.iter().chain(right).any(|id| self.is_missing(*id)) {
                         return false;
                     }

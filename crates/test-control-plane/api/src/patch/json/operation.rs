@@ -24,7 +24,7 @@ pub(crate) const MEMBERS: [&str; 4] = ["op", "path", "from", "value"];
 ///
 /// # Errors
 ///
-/// Go's message for a body that isn't a list of operations. Without field validation the reference
+/// Go's message for a body that isn't a list of operations. Without field validation upstream
 /// decodes the body once, as a list of maps; else also as a list of operations, which checks the
 /// types of the members.
 pub(super) fn decode(body: &[u8], validation: FieldValidation) -> Result<Vec<Operation>, String> {

@@ -89,7 +89,7 @@ fn tests_compare_the_text_of_scalars() {
         ("/z", r#"{"a":[1,2],"b":1,"c":null}"#, false),
         ("/z/a", "[2,1]", false),
         ("/z/a/-1", "2", true),
-        // The reference's handler panics on a null in a list.
+        // Upstream's handler panics on a null in a list.
         ("/list", r#"["x",null,"y"]"#, false),
         ("", r#"{"a":1}"#, false),
         ("", "null", false),
@@ -123,7 +123,7 @@ fn null_of_an_operation_has_no_text() {
             vec![null, copy, r#"{"op":"test","path":"/m/x","value":null}"#],
             true,
         ),
-        // The reference's handler panics on these.
+        // Upstream's handler panics on these.
         (
             vec![null, copy, r#"{"op":"add","path":"/m/x","value":1}"#],
             false,

@@ -397,7 +397,7 @@ impl<'a> Place<'a> {
         self.member(member).text() == value
     }
 
-    /// Formats the value as the reference's internal type prints it.
+    /// Formats the value as upstream's internal type prints it.
     pub(in crate::validation) fn printed(&self) -> String {
         match (self.value, self.typed()) {
             (Value::Array(_) | Value::Object(_) | Value::Null, Some(of)) => {

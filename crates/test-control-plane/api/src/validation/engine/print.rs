@@ -1,4 +1,4 @@
-//! Text of objects as the reference's internal types print them: all members, under their Go names.
+//! Text of objects as upstream's internal types print them: all members, under their Go names.
 //!
 //! Errors quote invalid objects in this form, and those about immutable specs show the difference of
 //! such texts.

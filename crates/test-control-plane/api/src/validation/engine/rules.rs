@@ -1,6 +1,6 @@
 //! The rules of validation as data: a check per line, in the files in `tables/`.
 //!
-//! A block per type of the schema has a line per check, in the order of the reference's errors. A
+//! A block per type of the schema has a line per check, in the order of upstream's errors. A
 //! name after a slash distinguishes several blocks of one type.
 //!
 //! ```text

@@ -120,7 +120,7 @@ pub(in crate::validation) fn compared_toleration(toleration: &Place<'_>, errors:
     }
 }
 
-/// Validates taints. Errors name a path in the metadata, as in the reference.
+/// Validates taints. Errors name a path in the metadata, as in upstream.
 ///
 /// Upstream: `validateNodeTaints`, called by `ValidateNode`.
 pub(in crate::validation) fn taints(taints: &Place<'_>, errors: &mut Errors) {

@@ -1,4 +1,4 @@
-//! Tests of pod rules, with the reference's error messages.
+//! Tests of pod rules, with upstream's error messages.
 
 use kube_apimachinery::defaults;
 use serde_json::{Value, json};
@@ -165,7 +165,7 @@ fn mounts_need_existing_volumes() {
             "volumeMounts[1].name: Not found: \"\"",
             "volumeMounts[1].mountPath: Required value",
             "volumeMounts[2].mountPath: Invalid value: \"/a\": must be unique",
-            // The reference leaves out the index here.
+            // Upstream leaves out the index here.
             "volumeMounts.subPath: Invalid value: \"/x/../y\": must be a relative path",
             "volumeMounts.subPath: Invalid value: \"/x/../y\": must not contain '..'",
         ]

@@ -313,7 +313,7 @@ fn changed_containers(spec: &Place<'_>, old: &Value, errors: &mut Errors) {
             let place = if is_init { &container } else { spec };
             let mut resized = without_amounts(container.value);
             if let Some(resources) = resized["resources"].as_object_mut() {
-                // As in the reference, new claims do not count.
+                // As in upstream, new claims do not count.
                 resources.remove("claims");
             }
             if resized != without_amounts(old) {

@@ -204,7 +204,7 @@ fn check_metadata(draft: &Draft, allowed: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The kind is missing in the message, as in the reference.
+/// The kind is missing in the message, as in upstream.
 fn refuse(errors: &[FieldError]) -> ApiResult<()> {
     if errors.is_empty() {
         return Ok(());

@@ -50,7 +50,7 @@ pub(crate) struct Grant {
 pub(crate) enum NoRules {
     /// The role does not exist: its resource and name.
     Missing(&'static Kind, String),
-    /// The reference has this kind, which is no role.
+    /// Upstream has this kind, which is no role.
     NoRole(String),
 }
 

@@ -18,7 +18,7 @@ const PROBES: [(&str, &[&str]); 3] = [
 /// The check that fails while the server stops.
 const SHUTDOWN: &str = "shutdown";
 
-/// Answers a probe, or one of its checks.
+/// Responds to a probe, or one of its checks.
 pub(super) fn health(is_stopping: bool, path: &str, query: &Query) -> Reply {
     let path = path.trim_matches('/');
     let (probe, only) = path.split_once('/').unwrap_or((path, ""));

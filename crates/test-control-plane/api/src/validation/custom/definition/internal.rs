@@ -1,4 +1,4 @@
-//! Texts of the reference's internal types, which errors about whole values show: every member in
+//! Texts of upstream's internal types, which errors about whole values show: every member in
 //! the order of the Go type, under its Go name.
 
 use kube_apimachinery::json::to_go_string;

@@ -29,7 +29,7 @@ const SELECTABLE: &str = "selectableFields";
 /// The largest number of selectable fields.
 const SELECTABLE_MAX: usize = 8;
 
-/// A part of a version. The internal type of the reference moves one that all versions share from
+/// A part of a version. The internal type of upstream moves one that all versions share from
 /// the versions to the spec, and so do the paths of errors.
 pub(super) struct Part {
     /// Its member in a version.
@@ -83,7 +83,7 @@ pub(super) fn split(versions: &[&Value]) -> (Vec<&'static Part>, Vec<&'static Pa
 /// Checks the parts of a version, or those that all versions share. `at` returns the path of a part,
 /// and `apart` is the error of selectable fields without the schema among these parts.
 ///
-/// The reference rejects selectable fields that differ between versions with one schema, and the
+/// Upstream rejects selectable fields that differ between versions with one schema, and the
 /// same fields of versions with different schemas, because it looks for the schema in the same place.
 pub(super) fn check(
     parts: &[&Part],
