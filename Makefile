@@ -29,7 +29,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 PACKAGE_FLAGS ?=
 
 .PHONY: help run build dist package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-helm soak test-stand-ins lint check-crates \
-	check-embedding deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
+	check-embedding check-other-kube deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -101,6 +101,9 @@ check-crates:
 
 check-embedding:
 	@CARGO='$(CARGO)' hack/embed-other-version.sh
+
+check-other-kube: ## Test the control plane with another major version of kube, downloaded
+	@CARGO='$(CARGO)' hack/other-kube.sh
 
 # The packages verify each other: cargo builds each from the files of the others. A library leaves the
 # version of k8s-openapi to its dependents, so the build needs one. While the version is the same, cargo
