@@ -27,11 +27,11 @@ resolver = "3"
 
 [dev-dependencies]
 futures = { version = "0.3", default-features = false }
-k8s-openapi-other = { package = "k8s-openapi", version = "$k8s_openapi", features = ["$feature"] }
+k8s-openapi = { version = "$k8s_openapi", features = ["$feature"] }
 kube = { version = "$kube", default-features = false, features = ["client"] }
 kube-test-control-plane = { path = "$PWD/crates/test-control-plane", default-features = false }
 tokio = { version = "1", features = ["macros", "rt", "test-util"] }
 END
 echo '//! Holds the test.' >"$package/src/lib.rs"
-cp hack/other-kube.rs "$package/tests/other_kube.rs"
-"${CARGO:-cargo}" test --quiet --manifest-path "$package/Cargo.toml" --target-dir "$target" --test other_kube
+cp crates/test-control-plane/tests/cluster/any_kube.rs "$package/tests/any_kube.rs"
+"${CARGO:-cargo}" test --quiet --manifest-path "$package/Cargo.toml" --target-dir "$target" --test any_kube

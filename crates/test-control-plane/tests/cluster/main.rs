@@ -8,6 +8,7 @@
 )]
 
 mod actors;
+mod any_kube;
 mod choosing;
 mod existing;
 mod failing;

@@ -1,13 +1,16 @@
-//! A client of another major version of kube writes, patches and watches.
+//! A client of any version of kube writes, patches and watches. `make check-other-kube` runs this file
+//! with another one.
 
 use futures::{StreamExt, pin_mut};
-use k8s_openapi_other::api::core::v1::ConfigMap;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{
+    DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
+};
 use kube::{Api, Client};
 use kube_test_control_plane::TestControlPlane;
 
 #[tokio::test(start_paused = true)]
-async fn a_client_of_another_major_version_writes_and_watches() {
+async fn a_client_of_any_version_writes_and_watches() {
     let plane = TestControlPlane::builder().start().await;
     let client = Client::new(plane.service(), "default");
     let maps = Api::<ConfigMap>::default_namespaced(client);
@@ -21,7 +24,9 @@ async fn a_client_of_another_major_version_writes_and_watches() {
     let apply = PatchParams::apply("test");
     let patched = maps.patch("settings", &apply, &Patch::Merge(&map)).await;
     assert_eq!(patched.unwrap().data, map.data);
-    maps.delete("settings", &DeleteParams::default()).await.unwrap();
+    maps.delete("settings", &DeleteParams::default())
+        .await
+        .unwrap();
 
     let version = listed.metadata.resource_version.unwrap();
     let events = maps.watch(&WatchParams::default(), &version).await.unwrap();
