@@ -17,6 +17,7 @@ pub struct ImageVersion<'a> {
 
 /// Reason why a text is not an image reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ImageError {
     /// The text is a bare image ID.
     #[error("an image reference must not be 64 hexadecimal characters alone")]

@@ -23,6 +23,7 @@ pub enum IntOrString {
 
 /// Reason why a value has no number. The texts are Go's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum IntOrStringError {
     /// The text does not end with `%`.
     #[error("invalid value for IntOrString: invalid type: string is not a percentage")]

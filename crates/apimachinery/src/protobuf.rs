@@ -66,6 +66,7 @@ impl<'a> Envelope<'a> {
 
 /// A reason why a message can't be decoded. The texts match Go's generated decoders.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WireError {
     /// The message ends in the middle of a field.
     #[error("unexpected EOF")]

@@ -64,6 +64,7 @@ enum Format {
 
 /// Reason why a text is not a quantity. The texts are Go's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum QuantityError {
     /// The text is not a number followed by a suffix.
     #[error(

@@ -17,6 +17,7 @@ use crate::schema::{Field, Kind, PatchStrategy, Shape, Type, TypeName};
 
 /// Reason why a patch can't be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StrategicMergeError {
     /// The patch has an unknown directive.
     #[error("unknown patch type found: {0}")]

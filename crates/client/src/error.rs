@@ -22,6 +22,7 @@ mod status;
 /// `Display` of [`Error::Api`] is only the server's message, which goes into events and into the
 /// errors of callers.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The server responded with a failure.
     #[error("{}", .0.message)]

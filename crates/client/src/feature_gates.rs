@@ -63,6 +63,7 @@ impl Default for FeatureGates {
 
 /// The reason that a list of feature gates was rejected; the messages are upstream's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FeatureGateError {
     /// An entry without `=`.
     #[error("missing bool value for {0}")]

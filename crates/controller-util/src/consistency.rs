@@ -53,6 +53,7 @@ impl fmt::Display for TrackedResource {
 
 /// A cache that doesn't show one of the controller's own writes yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StaleCache {
     /// The cache's version is older than a written version.
     #[error(
@@ -72,6 +73,16 @@ pub enum StaleCache {
         /// The pod.
         pod: ObjectKey,
     },
+}
+
+impl StaleCache {
+    /// Returns the resource of the cache.
+    pub fn resource(&self) -> TrackedResource {
+        match self {
+            Self::Older { resource, .. } => *resource,
+            Self::PodDeleted { .. } => TrackedResource::Pods,
+        }
+    }
 }
 
 /// Tracks the controller's own writes until the caches show them.

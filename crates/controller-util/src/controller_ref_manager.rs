@@ -48,10 +48,11 @@ impl SetReader for RestClient {
 
 /// Reason why a set may not adopt.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CanAdoptError {
     /// The live set can't be read.
     #[error("can't recheck DeletionTimestamp: {0}")]
-    Read(ApiError),
+    Read(#[source] ApiError),
     /// The live set has the same name but another uid.
     #[error(
         "can't recheck DeletionTimestamp: original StatefulSet {key} is gone: got uid {found}, wanted {wanted}"
@@ -99,19 +100,21 @@ pub async fn can_adopt(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), 
 
 /// Reason why pods can't be claimed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClaimError {
     /// Adopting or releasing a pod failed.
     #[error("{0}")]
     Patch(#[from] ApiError),
     /// The set may not adopt.
-    #[error("can't adopt Pod {pod} ({uid}): {reason}")]
+    #[error("can't adopt Pod {pod} ({uid}): {source}")]
     Adopt {
         /// The orphan.
         pod: ObjectKey,
         /// Its uid.
         uid: Box<str>,
-        /// Reason as text, so that callers can't classify by the source error.
-        reason: String,
+        /// The reason, shared by all orphans of a sync.
+        #[source]
+        source: Arc<CanAdoptError>,
     },
     /// Several pods failed.
     #[error("{0}")]
@@ -140,7 +143,7 @@ pub struct PodControllerRefManager<'a> {
     reader: &'a dyn SetReader,
     finalizers: &'a [&'a str],
     /// Result of the live check, which runs at most once, before the first adoption.
-    can_adopt: OnceCell<Result<(), String>>,
+    can_adopt: OnceCell<Result<(), Arc<CanAdoptError>>>,
 }
 
 impl<'a> PodControllerRefManager<'a> {
@@ -222,14 +225,10 @@ impl<'a> PodControllerRefManager<'a> {
 
     /// Upstream: `AdoptPod`.
     async fn adopt_pod(&self, pod: &Pod) -> Result<bool, ClaimError> {
-        let check = || async {
-            can_adopt(self.reader, self.set)
-                .await
-                .map_err(|error| error.to_string())
-        };
-        if let Err(reason) = self.can_adopt.get_or_init(check).await {
-            let (pod, uid, reason) = (pod.key(), pod.uid.clone(), reason.clone());
-            return Err(ClaimError::Adopt { pod, uid, reason });
+        let check = || async { can_adopt(self.reader, self.set).await.map_err(Arc::new) };
+        if let Err(source) = self.can_adopt.get_or_init(check).await {
+            let (pod, uid, source) = (pod.key(), pod.uid.clone(), Arc::clone(source));
+            return Err(ClaimError::Adopt { pod, uid, source });
         }
         let owner = self.set.controller_reference();
         let patch = adoption_patch(&owner, &pod.uid, self.finalizers);

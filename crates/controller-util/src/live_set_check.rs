@@ -1,8 +1,11 @@
 //! Live read of the set before a write that can delete a claim.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
+use kube_apimachinery::object_key::ObjectKey;
+use statefulset_client::error::Error as ApiError;
+use tokio::sync::{AcquireError, Mutex, Semaphore, SemaphorePermit};
 
 use crate::controller_ref_manager::SetReader;
 use crate::stateful_set::StatefulSet;
@@ -26,7 +29,51 @@ pub struct LiveSetCheck {
     /// Number of live reads started.
     begun: AtomicU64,
     /// Number and result of the last live read.
-    last: Mutex<(u64, Result<(), String>)>,
+    last: Mutex<(u64, Result<(), Arc<LiveSetError>>)>,
+}
+
+/// Reason why the live set forbids a write.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LiveSetError {
+    /// The live set can't be read.
+    #[error("can't read StatefulSet {key}: {source}")]
+    Read {
+        /// The set.
+        key: ObjectKey,
+        /// The API server's error.
+        #[source]
+        source: ApiError,
+    },
+    /// The live set has the same name but another uid.
+    #[error("StatefulSet {key} was recreated: uid {found} instead of {desired}")]
+    Recreated {
+        /// The set.
+        key: ObjectKey,
+        /// UID of the live set.
+        found: Box<str>,
+        /// UID of the sync's set.
+        desired: Box<str>,
+    },
+    /// The live set is being deleted.
+    #[error("StatefulSet {key} is being deleted")]
+    Deleted {
+        /// The set.
+        key: ObjectKey,
+    },
+    /// The live set has another generation.
+    #[error("StatefulSet {key} changed: generation {found} instead of {desired}")]
+    Changed {
+        /// The set.
+        key: ObjectKey,
+        /// Generation of the live set.
+        found: i64,
+        /// Generation of the sync's set.
+        desired: i64,
+    },
+    /// The check was closed.
+    #[error("{0}")]
+    Closed(#[from] AcquireError),
 }
 
 impl Default for LiveSetCheck {
@@ -51,39 +98,48 @@ impl LiveSetCheck {
         &self,
         reader: &dyn SetReader,
         set: &StatefulSet,
-    ) -> Result<SemaphorePermit<'_>, String> {
+    ) -> Result<SemaphorePermit<'_>, Arc<LiveSetError>> {
         let permit = self.turns.acquire().await;
-        let permit = permit.map_err(|closed| closed.to_string())?;
+        let permit = permit.map_err(LiveSetError::from)?;
         let begun = self.begun.load(Ordering::Relaxed);
         let mut last = self.last.lock().await;
         if last.0 <= begun && last.1.is_ok() {
             // The batch's other calls can join this live read.
             tokio::task::yield_now().await;
             let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
-            *last = (number, compare_with_live(reader, set).await);
+            *last = (
+                number,
+                compare_with_live(reader, set).await.map_err(Arc::new),
+            );
         }
         last.1.clone().map(|()| permit)
     }
 }
 
-async fn compare_with_live(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), String> {
+async fn compare_with_live(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), LiveSetError> {
     let key = set.key();
-    let live = reader.read_stateful_set(&key).await;
-    let live = live.map_err(|error| format!("can't read StatefulSet {key}: {error}"))?;
-    let (found, wanted) = (live.uid(), set.uid());
-    if found != wanted {
-        return Err(format!(
-            "StatefulSet {key} was recreated: uid {found} instead of {wanted}"
-        ));
+    let live = match reader.read_stateful_set(&key).await {
+        Ok(live) => live,
+        Err(source) => return Err(LiveSetError::Read { key, source }),
+    };
+    if live.uid() != set.uid() {
+        let (found, desired) = (live.uid().into(), set.uid().into());
+        return Err(LiveSetError::Recreated {
+            key,
+            found,
+            desired,
+        });
     }
     if live.is_deleting() {
-        return Err(format!("StatefulSet {key} is being deleted"));
+        return Err(LiveSetError::Deleted { key });
     }
-    let (found, wanted) = (live.metadata.generation, set.metadata.generation);
-    if found != wanted {
-        return Err(format!(
-            "StatefulSet {key} changed: generation {found} instead of {wanted}"
-        ));
+    let (found, desired) = (live.metadata.generation, set.metadata.generation);
+    if found != desired {
+        return Err(LiveSetError::Changed {
+            key,
+            found,
+            desired,
+        });
     }
     Ok(())
 }

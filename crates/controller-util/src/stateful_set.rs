@@ -29,6 +29,7 @@ use crate::decode::{RawMeta, null_managed_fields, or_default, without_managed_fi
 
 pub use claim_template::ClaimTemplate;
 pub use conditions::{Condition, Conditions, RecreateProgress};
+pub use convert::ConvertError;
 pub use members::TemplateMembers;
 pub use selector::SetSelector;
 pub use spec::{

@@ -1,12 +1,16 @@
 //! Errors of syncs and of the controller.
 
+use std::sync::Arc;
+
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::leaderelection::Lost;
 use statefulset_controller_util::consistency::{StaleCache, TrackedResource};
-use statefulset_controller_util::controller_ref_manager::ClaimError;
+use statefulset_controller_util::controller_ref_manager::{CanAdoptError, ClaimError};
+use statefulset_controller_util::live_set_check::LiveSetError;
 
 /// A failed sync. Retried with increasing delay; [`Error::SetAside`] is retried every 30 seconds.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A cache doesn't show the controller's writes yet.
     #[error("{0}")]
@@ -31,7 +35,7 @@ pub enum Error {
     },
     /// The set must not adopt revisions.
     #[error("can't adopt ControllerRevisions: {0}")]
-    CanAdoptRevisions(String),
+    CanAdoptRevisions(#[source] CanAdoptError),
     /// Pods can't be adopted or released.
     #[error("{0}")]
     ClaimPods(#[from] ClaimError),
@@ -41,16 +45,26 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns the API error that caused this error, if any.
+    /// Returns the API error that caused this error, if any; none for the live read of a set, which
+    /// fails only that set's sync.
     pub(crate) fn api_error(&self) -> Option<&statefulset_client::error::Error> {
         let first: &(dyn std::error::Error + 'static) = self;
         std::iter::successors(Some(first), |&error| error.source())
+            .take_while(|error| !is_live_read(*error))
             .find_map(|error| error.downcast_ref())
     }
 }
 
+/// True for the error of a check against the live set.
+fn is_live_read(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.is::<CanAdoptError>()
+        || error.is::<Arc<CanAdoptError>>()
+        || error.is::<Arc<LiveSetError>>()
+}
+
 /// The error that stopped a controller.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError {
     /// An informer, a handler or a worker panicked, which is a bug.
     #[error("a task of the controller panicked: {message}; report this as a bug")]
@@ -66,5 +80,5 @@ pub enum RunError {
     ShutdownTimeout,
     /// The lease was lost. Exit the process: its caches may have missed the next leader's writes.
     #[error("the lease is lost: {0}")]
-    LeaseLost(Lost),
+    LeaseLost(#[source] Lost),
 }

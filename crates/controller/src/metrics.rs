@@ -1,7 +1,7 @@
 //! Metrics of the controller and its sets.
 
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_controller_util::consistency::{Caches, StaleCache, TrackedResource};
+use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use statefulset_controller_util::stateful_set::PodManagementPolicy;
 
 #[cfg(feature = "prometheus")]
@@ -108,11 +108,3 @@ pub trait ShadowMetrics: Send + Sync {
 pub struct NoopShadowMetrics;
 
 impl ShadowMetrics for NoopShadowMetrics {}
-
-/// Returns the resource of the stale cache.
-pub(crate) fn stale_resource(stale: &StaleCache) -> TrackedResource {
-    match stale {
-        StaleCache::Older { resource, .. } => *resource,
-        StaleCache::PodDeleted { .. } => TrackedResource::Pods,
-    }
-}

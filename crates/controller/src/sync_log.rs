@@ -124,10 +124,13 @@ fn seconds(since: Instant) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use statefulset_client::error::Error as ApiError;
     use statefulset_client::fake::CapturedLog;
+    use statefulset_controller_util::controller_ref_manager::{CanAdoptError, ClaimError};
+    use statefulset_controller_util::live_set_check::LiveSetError;
     use statefulset_controller_util::stateful_set::StatefulSetStatus;
     use tracing::Level;
 
@@ -225,6 +228,35 @@ mod tests {
         let unauthorized = ApiError::api(401, "Unauthorized", "Unauthorized");
         sync_log.failed(&key(), &failure(unauthorized));
         assert_eq!(log.take(), [""; 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failed_live_read_of_a_set_is_logged_with_the_set() {
+        let (log, sync_log) = (CapturedLog::at(Level::INFO), SyncLog::default());
+        let unauthorized = || ApiError::api(401, "Unauthorized", "Unauthorized");
+        let can_adopt = || CanAdoptError::Read(unauthorized());
+        sync_log.failed(&key(), &Error::CanAdoptRevisions(can_adopt()));
+        let adopt = ClaimError::Adopt {
+            pod: key(),
+            uid: "u".into(),
+            source: Arc::new(can_adopt()),
+        };
+        sync_log.failed(&key(), &adopt.into());
+        let read = LiveSetError::Read {
+            key: key(),
+            source: unauthorized(),
+        };
+        let deletes = statefulset_pod_control::Error::DeletesClaims {
+            action: "delete pod web-0".to_owned(),
+            source: Arc::new(read),
+        };
+        let update = statefulset_set_control::Error::from(deletes);
+        sync_log.failed(&key(), &update.into());
+        let [revisions, pod, claims] = <[String; 3]>::try_from(log.take()).unwrap();
+        let cause = "can't recheck DeletionTimestamp: Unauthorized";
+        assert!(revisions.ends_with(&format!("can't adopt ControllerRevisions: {cause}")));
+        assert!(pod.ends_with(&format!("(u): {cause}")), "{pod}");
+        assert!(claims.ends_with(": Unauthorized"), "{claims}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ use statefulset_client::error::Error as ApiError;
 
 /// A failure to build, apply or write a revision.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The API server rejected the request or can't be reached.
     #[error("{0}")]

@@ -1,12 +1,16 @@
 //! Errors of pods and claims; their texts appear in events.
 
+use std::sync::Arc;
+
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::error::Aggregate;
+use statefulset_controller_util::live_set_check::LiveSetError;
 
 use crate::stateful_set_utils::Ordinal;
 
 /// A failure to create, repair or delete a pod or a claim.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The API server rejected a request for a pod or can't be reached.
     #[error("{0}")]
@@ -26,12 +30,12 @@ pub enum Error {
     #[error("pvc {0} is being deleted")]
     ClaimBeingDeleted(String),
     /// The live set forbids a write after which claims would be deleted.
-    #[error("will not {action}: {reason}")]
+    #[error("will not {action}: {source}")]
     DeletesClaims {
         /// The write that was not made.
         action: String,
         /// The difference in the live set, or the failure to read it.
-        reason: String,
+        source: Arc<LiveSetError>,
     },
     /// Several claims failed.
     #[error("{0}")]

@@ -282,9 +282,9 @@ impl SetPodControl<'_> {
         let mut resends = Resends::default();
         loop {
             let passed = self.live_set.passes(&*self.control.objects, self.set);
-            let turn = passed.await.map_err(|reason| Error::DeletesClaims {
+            let turn = passed.await.map_err(|source| Error::DeletesClaims {
                 action: action(),
-                reason,
+                source,
             })?;
             // No step may come between the check and the write.
             let written = write().await;

@@ -8,6 +8,7 @@ use statefulset_controller_util::error::Aggregate;
 
 /// A failure to sync a set.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A revision can't be built, applied or written.
     #[error("{0}")]

@@ -21,6 +21,7 @@ const BASE_BYTES: usize = 1024 * 1024;
 
 /// Reason why a JSON text can't be parsed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ParseError {
     /// The text is not JSON, or contains a number beyond the range of doubles.
     #[error("{0}")]

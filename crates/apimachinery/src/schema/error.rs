@@ -4,6 +4,7 @@ use crate::quantity::QuantityError;
 
 /// Reason why a value can't be decoded into a type. The texts are those of Go's decoder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// A value has another JSON type than its field, or a number is out of range.
     #[error("json: cannot unmarshal {value} into Go {target} of type {go_type}")]

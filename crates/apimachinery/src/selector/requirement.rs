@@ -28,8 +28,9 @@ pub(super) enum Operator {
 
 /// Reason why a selector can't be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SelectorError {
-    /// The operator of a [`LabelSelectorRequirement`] is unknown.
+    /// The operator of a [`LabelSelectorRequirement`](super::LabelSelectorRequirement) is unknown.
     #[error("{0:?} is not a valid label selector operator")]
     Operator(String),
     /// The key, a value or the number of values is invalid.

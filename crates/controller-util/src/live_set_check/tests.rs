@@ -86,7 +86,7 @@ async fn each_live_read_allows_a_few_writes() {
             objects.change();
         }
         drop(turn);
-        Ok::<(), String>(())
+        Ok::<(), Arc<LiveSetError>>(())
     };
     let written = join_all((0..WRITES_PER_READ_MAX * 3).map(write)).await;
     assert_eq!(
@@ -103,7 +103,7 @@ async fn earlier_live_read_is_not_reused() {
     objects.change();
     let error = check.passes(&objects, &set).await.unwrap_err();
     assert_eq!(
-        error,
+        error.to_string(),
         "StatefulSet ns/web changed: generation 2 instead of 1"
     );
 }
@@ -118,7 +118,7 @@ async fn failed_live_read_is_the_last_of_its_sync() {
     let check = LiveSetCheck::default();
     for _ in 0..3 {
         let error = check.passes(&objects, &set).await.unwrap_err();
-        assert_eq!(error, "can't read StatefulSet ns/web: boom");
+        assert_eq!(error.to_string(), "can't read StatefulSet ns/web: boom");
     }
     assert_eq!(objects.reads(), 1);
     let (objects, _) = stored();

@@ -9,6 +9,7 @@ use super::StatefulSet;
 
 /// Reason why a typed set can't be converted.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConvertError {
     /// A field of the template has a value outside its Go type.
     #[error("{0}")]

@@ -38,7 +38,7 @@ use statefulset_set_control::{
 use super::claim_waits::ClaimWaits;
 use crate::error::Error;
 use crate::long_computation::{computes_for_long, poll_in_place};
-use crate::metrics::{NoopSetMetrics, SetMetrics, Unavailability, stale_resource};
+use crate::metrics::{NoopSetMetrics, SetMetrics, Unavailability};
 use crate::set_aside::ensure_decoded;
 use crate::sync_log::SyncLog;
 use crate::tasks::panic_message;
@@ -158,7 +158,7 @@ impl SetSyncer {
     pub async fn sync(&self, key: &ObjectKey) -> Result<SyncOutcome, Error> {
         let parts = &self.parts;
         if let Err(stale) = parts.consistency.ensure_ready(key) {
-            parts.metrics.stale_sync_skipped(stale_resource(&stale));
+            parts.metrics.stale_sync_skipped(stale.resource());
             return Err(stale.into());
         }
         parts.metrics.sync_started(key, &parts.caches);
@@ -239,7 +239,7 @@ impl SetSyncer {
         }
         can_adopt(&*self.parts.reader, set)
             .await
-            .map_err(|error| Error::CanAdoptRevisions(error.to_string()))?;
+            .map_err(Error::CanAdoptRevisions)?;
         let adopted = self
             .parts
             .set_control

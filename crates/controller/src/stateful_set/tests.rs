@@ -12,6 +12,7 @@ use statefulset_controller_util::consistency::{
 };
 use statefulset_controller_util::controller_ref_manager::MockSetReader;
 use statefulset_controller_util::error::Aggregate;
+use statefulset_controller_util::live_set_check::LiveSetError;
 use statefulset_controller_util::pod_control::fake::FakePodControl;
 use statefulset_controller_util::stateful_set::StatefulSetStatus;
 use statefulset_controller_util::testing::{WriteLog, builders, upstream};
@@ -240,7 +241,7 @@ async fn other_failures_next_to_a_claim_back_off_further() {
         let claim = PodError::ClaimBeingDeleted("data-foo-0".to_owned());
         let other = PodError::DeletesClaims {
             action: "add an owner".to_owned(),
-            reason: "changed".to_owned(),
+            source: Arc::new(LiveSetError::Deleted { key: key() }),
         };
         let errors = [claim, other].map(UpdateError::from);
         Aggregate::join::<UpdateError>(errors.into())
