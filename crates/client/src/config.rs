@@ -1,8 +1,6 @@
 //! Builds clients from flags: the API server's address, the credentials, the rate limit.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::Scheme;
@@ -14,75 +12,22 @@ use tower::util::option_layer;
 use tower::{BoxError, Layer, Service, ServiceExt as _, service_fn};
 
 use crate::fence::Fence;
-use crate::rest::api_health::ApiHealthLog;
 use crate::rest::flowcontrol::RateLimitLayer;
-use crate::rest::metrics::{ClientMetrics, NoopClientMetrics, RequestMetricsLayer};
+use crate::rest::metrics::RequestMetricsLayer;
 use crate::rest::retry::RetryLayer;
 use crate::rest::timeout::TimeoutLayer;
 use crate::rest::unprocessed::ResendLayer;
-use crate::rest::{MediaType, ReadOnlyLayer, RestClient, service_of};
+use crate::rest::{ReadOnlyLayer, RestClient, service_of};
 use crate::transport::{ServiceAccountToken, Transport};
 
-pub use error::ConfigError;
-pub use proxy::ProxyConfig;
+pub use error::{ConfigError, ServerUrlError};
+pub use options::{ClientOptions, RESPONSE_TIMEOUT_DEFAULT, Source};
+pub use proxy::{ProxyConfig, ProxyError};
 
 mod error;
 mod kubeconfig;
+mod options;
 mod proxy;
-
-/// Default time limit for the start of a response. API servers end requests after 60 s by default.
-pub const RESPONSE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(90);
-
-/// Location of the API server and the credentials.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Source {
-    /// A kubeconfig file. Without it and `master`, the pod's service account is used.
-    pub kubeconfig: Option<PathBuf>,
-    /// The API server's address; overrides the one in the file.
-    pub master: Option<String>,
-    /// The proxy from the environment, read by the caller. A proxy in the kubeconfig overrides it.
-    pub proxy: ProxyConfig,
-}
-
-/// Options of a client. Each client built from them has its own rate limit.
-#[derive(Clone)]
-pub struct ClientOptions {
-    /// Average requests per second; 0 or less for no limit.
-    pub qps: f64,
-    /// Maximum burst of requests.
-    pub burst: u32,
-    /// The `User-Agent` header.
-    pub user_agent: String,
-    /// Time limit for the start of a response.
-    pub response_timeout: Duration,
-    /// Preferred format of watched objects. Everything else is JSON.
-    pub media_type: MediaType,
-    /// Receives the client's metrics.
-    pub metrics: Arc<dyn ClientMetrics>,
-    /// Blocks writes while this process isn't the leader; none allows all writes.
-    pub fence: Option<Fence>,
-    /// True if the client can only read: it rejects other requests before they are sent.
-    pub is_read_only: bool,
-    /// The log of API health. Clients of one process share it, so that each fault is logged once.
-    pub api_health: Arc<ApiHealthLog>,
-}
-
-impl Default for ClientOptions {
-    /// Upstream's limits: 20 requests per second, bursts of 30.
-    fn default() -> Self {
-        Self {
-            qps: 20.0,
-            burst: 30,
-            user_agent: "statefulset-controller".to_owned(),
-            response_timeout: RESPONSE_TIMEOUT_DEFAULT,
-            media_type: MediaType::Protobuf,
-            metrics: Arc::new(NoopClientMetrics),
-            fence: None,
-            is_read_only: false,
-            api_health: Arc::default(),
-        }
-    }
-}
 
 /// Reads the server's address and the credentials. Credentials are sent only to https servers.
 ///
@@ -103,9 +48,7 @@ pub async fn load(source: &Source) -> Result<Config, ConfigError> {
     // A kubeconfig's proxy applies to every server.
     if config.proxy_url.is_none() {
         let proxy = source.proxy.proxy_for(&config.cluster_url);
-        config.proxy_url = proxy.map_err(|err| ConfigError::BadProxy {
-            problem: err.to_string(),
-        })?;
+        config.proxy_url = proxy.map_err(|source| ConfigError::BadProxy { source })?;
     }
     if config.cluster_url.scheme() != Some(&Scheme::HTTPS) {
         config.auth_info = without_credentials(config.auth_info);
@@ -141,9 +84,9 @@ fn without_credentials(info: AuthInfo) -> AuthInfo {
 }
 
 fn parse_master(master: &str) -> Result<Uri, ConfigError> {
-    kubeconfig::server_url(master, &Scheme::HTTP).map_err(|problem| ConfigError::BadMaster {
+    kubeconfig::server_url(master, &Scheme::HTTP).map_err(|source| ConfigError::BadMaster {
         master: master.to_owned(),
-        problem,
+        source,
     })
 }
 
@@ -223,12 +166,18 @@ where
         .with_fence(options.fence.clone())
 }
 
-/// Returns a client that writes only while the fence is open, for controllers that are written with
-/// kube and share a lease with this library's.
-pub fn fenced(client: kube::Client, fence: &Fence) -> kube::Client {
-    let namespace = client.default_namespace().to_owned();
+/// Returns a kube client that writes only while the fence is open, for controllers that are written
+/// with kube and share a lease with this library's. It sends each request once: kube's own retries
+/// would come after the fence.
+pub fn fenced(mut config: Config, fence: &Fence) -> Result<kube::Client, ConfigError> {
+    config.default_retry = false;
+    let (namespace, server) = (config.default_namespace.clone(), config.cluster_url.clone());
+    let client = kube::Client::try_from(config).map_err(|source| ConfigError::Connection {
+        server,
+        source: source.into(),
+    })?;
     let service = service_of(client).map_err(BoxError::from);
-    kube::Client::new(fence.layer(service), namespace)
+    Ok(kube::Client::new(fence.layer(service), namespace))
 }
 
 /// Requests the server's version, to detect a wrong address or wrong credentials at startup.

@@ -58,10 +58,7 @@ impl<'a> Clients<'a> {
 
     /// Client of a shadow, which can only read.
     pub(crate) fn shadow(&self) -> Result<RestClient, ConfigError> {
-        let options = ClientOptions {
-            is_read_only: true,
-            ..self.options_of("shadow")
-        };
+        let options = self.options_of("shadow").read_only(true);
         client(self.config, &options)
     }
 
@@ -75,10 +72,7 @@ impl<'a> Clients<'a> {
         fence: Option<&Fence>,
         clock: &Arc<dyn Clock>,
     ) -> Result<RestClient, ConfigError> {
-        let fenced = |part: &str| ClientOptions {
-            fence: fence.cloned(),
-            ..self.options_of(part)
-        };
+        let fenced = |part: &str| self.options_of(part).fence(fence.cloned());
         let Some(account) = service_account(self.options) else {
             return client(self.config, &fenced(CONTROLLER));
         };
@@ -90,15 +84,13 @@ impl<'a> Clients<'a> {
 
     /// Options of a client; `part` ends its user agent.
     fn options_of(&self, part: &str) -> ClientOptions {
-        ClientOptions {
-            qps: self.options.qps,
-            burst: self.options.burst,
-            user_agent: user_agent(part),
-            media_type: self.options.media_type,
-            metrics: Arc::clone(&self.metrics),
-            api_health: Arc::clone(&self.api_health),
-            ..ClientOptions::default()
-        }
+        ClientOptions::default()
+            .qps(self.options.qps)
+            .burst(self.options.burst)
+            .user_agent(user_agent(part))
+            .media_type(self.options.media_type)
+            .metrics(Arc::clone(&self.metrics))
+            .api_health(Arc::clone(&self.api_health))
     }
 }
 
@@ -106,10 +98,7 @@ impl<'a> Clients<'a> {
 pub(crate) fn service_account(options: &Options) -> Option<ServiceAccountName> {
     options
         .use_service_account_credentials
-        .then(|| ServiceAccountName {
-            namespace: ACCOUNTS_NAMESPACE.to_owned(),
-            name: CONTROLLER.to_owned(),
-        })
+        .then(|| ServiceAccountName::new(ACCOUNTS_NAMESPACE, CONTROLLER))
 }
 
 /// User agent in the format of client-go.

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use statefulset_client::backoff::SeededJitter;
-use statefulset_client::clock::{BootClock, Clock, SystemClock};
+use statefulset_client::clock::{Clock, SystemClock};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{
-    ElectorParts, Ended, LeaderElectionConfig, LeaderElectionMetrics, LeaderElector, LeaderHealth,
-    LeaseLock, LeaseName,
+    ElectorParts, Ended, LeaderElectionMetrics, LeaderElector, LeaderHealth, LeaseLock, LeaseName,
 };
 use statefulset_client::recorder::{BroadcastRecorder, EventSink};
 use statefulset_client::rest::RestClient;
@@ -60,25 +59,21 @@ impl Election {
         seeds: ElectionSeeds,
         metrics: Arc<dyn LeaderElectionMetrics>,
     ) -> anyhow::Result<Self> {
-        let config = LeaderElectionConfig {
-            release_on_cancel: gates.controller_manager_release_leader_election_lock_on_exit,
-            ..flags.config()
-        };
+        let releases = gates.controller_manager_release_leader_election_lock_on_exit;
+        let config = flags.config().release_on_cancel(releases);
         let client = client.with_body_timeout(config.request_timeout());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let (recorder, events) = BroadcastRecorder::new(COMPONENT, Arc::clone(&clock));
-        let parts = ElectorParts {
-            lock: LeaseLock::new(
-                client.clone(),
-                lease(flags, shard),
-                identity()?,
-                Arc::new(recorder),
-            ),
-            clock,
-            monotonic: Arc::new(BootClock),
-            jitter: Arc::new(SeededJitter::new(seeds.waits)),
-            metrics,
-        };
+        let lock = LeaseLock::new(
+            client.clone(),
+            lease(flags, shard),
+            identity()?,
+            Arc::new(recorder),
+        );
+        let jitter = Arc::new(SeededJitter::new(seeds.waits));
+        let parts = ElectorParts::new(lock, jitter)
+            .clock(clock)
+            .metrics(metrics);
         Ok(Self {
             elector: LeaderElector::new(config, parts)?,
             client,
@@ -135,13 +130,11 @@ impl Election {
 /// Lease named by the flags. Each shard has its own.
 pub(crate) fn lease(flags: &LeaderElectionFlags, shard: Option<Shard>) -> LeaseName {
     let name = &flags.leader_elect_resource_name;
-    LeaseName {
-        namespace: flags.leader_elect_resource_namespace.clone(),
-        name: match shard {
-            Some(shard) => format!("{name}-shard-{}-of-{}", shard.index(), shard.count()),
-            None => name.clone(),
-        },
-    }
+    let name = match shard {
+        Some(shard) => format!("{name}-shard-{}-of-{}", shard.index(), shard.count()),
+        None => name.clone(),
+    };
+    LeaseName::new(&flags.leader_elect_resource_namespace, name)
 }
 
 /// Identity of this process, unique across hosts and time.

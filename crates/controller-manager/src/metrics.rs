@@ -49,10 +49,7 @@ impl Metrics {
         registry.register(Box::new(process::ProcessCollector::new(Path::new(
             "/proc",
         ))?))?;
-        let options = Options {
-            stale_sync_skips: release.minor >= STALE_SYNC_SKIPS_SINCE,
-            ..Options::default()
-        };
+        let options = Options::default().stale_sync_skips(release.minor >= STALE_SYNC_SKIPS_SINCE);
         Ok(Self {
             clients: RestClientFamilies::register(&registry)?,
             controller: ControllerMetrics::register(&registry, &options)?,

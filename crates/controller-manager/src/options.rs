@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use statefulset_client::config::{ProxyConfig, Source};
+use statefulset_client::config::Source;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::rest::MediaType;
 use statefulset_client::shard::Shard;
@@ -108,11 +108,9 @@ impl Options {
         flags.metrics.validate()?;
         let not_zero = |duration: Duration| Some(duration).filter(|it| !it.is_zero());
         Ok(Self {
-            source: Source {
-                kubeconfig: flags.misc.kubeconfig,
-                master: Some(flags.misc.master).filter(|master| !master.is_empty()),
-                proxy: ProxyConfig::default(),
-            },
+            source: Source::default()
+                .kubeconfig(flags.misc.kubeconfig)
+                .master(Some(flags.misc.master).filter(|master| !master.is_empty())),
             shadow: flags.statefulset_controller.shadow,
             use_service_account_credentials: generic.use_service_account_credentials,
             concurrent_syncs,

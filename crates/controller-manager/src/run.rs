@@ -229,15 +229,14 @@ async fn shadow(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     tracing::info!("shadow: no lease, no writes, decisions are compared");
-    let settings = ShadowSettings {
-        feature_gates: parts.options.feature_gates,
-        concurrent_syncs: parts.options.concurrent_syncs,
-        resync_period: parts.options.resync_period,
-        seed: parts.seed,
-        shard: parts.options.shard,
-        clock: parts.clock,
-        metrics: parts.metrics,
-    };
+    let settings = ShadowSettings::default()
+        .feature_gates(parts.options.feature_gates)
+        .concurrent_syncs(parts.options.concurrent_syncs)
+        .resync_period(parts.options.resync_period)
+        .seed(parts.seed)
+        .shard(parts.options.shard)
+        .clock(parts.clock)
+        .metrics(parts.metrics);
     let shadow = Shadow::new(client, settings, journal);
     let synced = shadow.has_synced();
     parts.port.controller_runs(move || synced.get());

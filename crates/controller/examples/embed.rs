@@ -18,17 +18,10 @@ use statefulset_controller::{LeaderElection, StatefulSetController};
 async fn main() -> anyhow::Result<()> {
     let name = std::env::args().nth(1).unwrap_or("embed".to_owned());
     let config = kube::Config::infer().await?;
-    let lease = LeaseName {
-        namespace: "default".to_owned(),
-        name,
-    };
+    let lease = LeaseName::new("default", name);
     let identity = format!("embed-{}", process::id());
     // Informers, writes and the lease each have these limits, so none delays another.
-    let options = ClientOptions {
-        qps: 50.0,
-        burst: 100,
-        ..ClientOptions::default()
-    };
+    let options = ClientOptions::default().qps(50.0).burst(100);
     let controller = StatefulSetController::builder(config)
         .client_options(options)
         .leader_election(LeaderElection::new(lease, identity))

@@ -28,6 +28,7 @@ pub use write::{DryVerb, DryWrite};
 
 /// The result of a dry sync.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct DrySync {
     /// The writes that the controller would send, in order; without status writes and events.
     pub writes: Vec<DryWrite>,

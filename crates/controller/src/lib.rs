@@ -12,7 +12,8 @@
 //! # }
 //! ```
 //!
-//! A [`SetSyncer`] runs a single sync over given caches. The crate re-exports its dependencies.
+//! A [`SetSyncer`] runs a single sync over given caches. The modules [`client`],
+//! [`controller_util`] and [`apimachinery`] hold the names of the crates beneath that embedders use.
 //!
 //! Upstream: `stateful_set.go`.
 
@@ -28,6 +29,9 @@
     )
 )]
 
+pub mod apimachinery;
+pub mod client;
+pub mod controller_util;
 pub mod dry;
 mod error;
 mod informers;
@@ -48,10 +52,6 @@ pub use stateful_set::{
     RESYNC_PERIOD_DEFAULT, SetSyncer, StatefulSetController, SyncerParts,
 };
 pub use statefulset_set_control::{SyncOutcome, Waiting};
-pub use {
-    kube_apimachinery as apimachinery, statefulset_client as client,
-    statefulset_controller_util as controller_util,
-};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]

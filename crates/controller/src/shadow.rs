@@ -14,13 +14,14 @@ mod open_comparisons;
 mod snapshot;
 mod watch;
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::cache::informer::Relister;
-use statefulset_client::clock::Clock;
+use statefulset_client::clock::{Clock, SystemClock};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::rest::RestClient;
 use statefulset_client::shard::Shard;
@@ -30,8 +31,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::RunError;
 use crate::informers::{HasSynced, InformerSettings, Informers};
-use crate::metrics::ControllerMetrics;
-use crate::stateful_set::{PodHandler, SetHandler};
+use crate::metrics::{ControllerMetrics, QUEUE_NAME};
+use crate::stateful_set::{
+    CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, PodHandler, RESYNC_PERIOD_DEFAULT, SetHandler,
+};
 use crate::tasks::{join_all, unless_panicked};
 use comparator::Comparator;
 pub use journal::Journal;
@@ -39,6 +42,7 @@ use watch::{ComparisonsBySet, Observer};
 
 /// Settings of a shadow. They should be those of the other controller.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ShadowSettings {
     /// Feature gates, and the emulated version.
     pub feature_gates: FeatureGates,
@@ -54,6 +58,72 @@ pub struct ShadowSettings {
     pub clock: Arc<dyn Clock>,
     /// Receives the measurements of queue and caches.
     pub metrics: ControllerMetrics,
+}
+
+impl Default for ShadowSettings {
+    /// Upstream's defaults, without metrics.
+    fn default() -> Self {
+        Self {
+            feature_gates: FeatureGates::default(),
+            concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
+            resync_period: Some(RESYNC_PERIOD_DEFAULT),
+            seed: RandomState::new().hash_one(QUEUE_NAME),
+            shard: None,
+            clock: Arc::new(SystemClock),
+            metrics: ControllerMetrics::default(),
+        }
+    }
+}
+
+impl ShadowSettings {
+    /// Sets the feature gates, and the emulated version.
+    #[must_use]
+    pub fn feature_gates(mut self, gates: FeatureGates) -> Self {
+        self.feature_gates = gates;
+        self
+    }
+
+    /// Sets the number of sets that are compared in parallel.
+    #[must_use]
+    pub fn concurrent_syncs(mut self, number: NonZeroUsize) -> Self {
+        self.concurrent_syncs = number;
+        self
+    }
+
+    /// Sets the time between two resyncs; `None` disables resyncs.
+    #[must_use]
+    pub fn resync_period(mut self, period: Option<Duration>) -> Self {
+        self.resync_period = period;
+        self
+    }
+
+    /// Fixes the seed of random delays.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Limits the shadow to a shard of the namespaces.
+    #[must_use]
+    pub fn shard(mut self, shard: Option<Shard>) -> Self {
+        self.shard = shard;
+        self
+    }
+
+    /// Reads the time from another clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sends the measurements of queue and caches to these receivers.
+    #[must_use]
+    pub fn metrics(mut self, metrics: ControllerMetrics) -> Self {
+        self.metrics = metrics;
+        self
+    }
 }
 
 /// The shadow of another controller.

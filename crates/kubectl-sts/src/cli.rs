@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use statefulset_controller::apimachinery::go_duration;
+use kube_apimachinery::go_duration;
 
 use crate::release::Release;
 

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller::Waiting;
-use statefulset_controller::controller_util::consistency::Caches;
-use statefulset_controller::controller_util::stateful_set::StatefulSet;
 use statefulset_controller::dry::{DryWrite, dry_sync};
+use statefulset_controller_util::consistency::Caches;
+use statefulset_controller_util::stateful_set::StatefulSet;
 
 /// The objects of one set, each as the server sent it.
 pub(crate) struct Objects<'a> {

@@ -17,7 +17,6 @@ use statefulset_client::config::{ClientOptions, layered};
 use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{
     ElectorParts, Ended, LeaderElectionConfig, LeaderElector, LeaseLock, LeaseName, Lost,
-    NoopLeaderElectionMetrics,
 };
 use statefulset_client::recorder::NoopRecorder;
 use statefulset_client::resource::{LEASES, Resource, STATEFUL_SETS};
@@ -114,32 +113,22 @@ impl ElectionCluster {
             let client = client.clone();
             async move { client.send(request).await.map_err(BoxError::from) }
         });
-        let options = ClientOptions {
-            response_timeout: LeaderElectionConfig::default().request_timeout(),
-            fence,
-            ..ClientOptions::default()
-        };
+        let options = ClientOptions::default()
+            .response_timeout(LeaderElectionConfig::default().request_timeout())
+            .fence(fence);
         layered(service, &options)
     }
 
     /// Starts another instance.
     fn join(&mut self, name: &'static str, release_on_cancel: bool) -> Instance {
-        let config = LeaderElectionConfig {
-            release_on_cancel,
-            ..LeaderElectionConfig::default()
-        };
-        let at = LeaseName {
-            namespace: SYSTEM.to_owned(),
-            name: LEASE.to_owned(),
-        };
+        let config = LeaderElectionConfig::default().release_on_cancel(release_on_cancel);
+        let at = LeaseName::new(SYSTEM, LEASE);
         let client = self.client(format!("{name}-election"), None);
-        let parts = ElectorParts {
-            lock: LeaseLock::new(client, at, name.to_owned(), Arc::new(NoopRecorder)),
-            clock: self.cluster.clock(),
-            monotonic: Arc::new(TokioClock::new()),
-            jitter: Arc::new(SeededJitter::new(self.running.len() as u64)),
-            metrics: Arc::new(NoopLeaderElectionMetrics),
-        };
+        let lock = LeaseLock::new(client, at, name.to_owned(), Arc::new(NoopRecorder));
+        let jitter = Arc::new(SeededJitter::new(self.running.len() as u64));
+        let parts = ElectorParts::new(lock, jitter)
+            .clock(self.cluster.clock())
+            .monotonic(Arc::new(TokioClock::new()));
         let elector = LeaderElector::new(config, parts).expect("times that work");
         let informers = self.client(format!("{name}-informers"), None);
         let writes = self.client(name.to_owned(), Some(elector.fence()));

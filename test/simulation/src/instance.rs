@@ -69,35 +69,25 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
     let signals = network.signals.clone();
     let recorder = network.recorder.clone();
     let seconds = Duration::from_secs;
-    let mut election = LeaderElection::new(
-        LeaseName {
-            namespace: LEASE_NAMESPACE.to_owned(),
-            name: LEASE.to_owned(),
-        },
-        format!("controller-{process}"),
-    );
-    election.config = LeaderElectionConfig {
-        lease_duration: seconds(settings.lease.lease),
-        renew_deadline: seconds(settings.lease.renew),
-        retry_period: seconds(settings.lease.retry),
-        ..LeaderElectionConfig::default()
-    };
-    election.monotonic = Arc::new(TokioClock::new());
-    let metrics = ControllerMetrics {
-        sets: Arc::new(SyncProbe { process, recorder }),
-        ..ControllerMetrics::default()
-    };
+    let config = LeaderElectionConfig::default()
+        .lease_duration(seconds(settings.lease.lease))
+        .renew_deadline(seconds(settings.lease.renew))
+        .retry_period(seconds(settings.lease.retry));
+    let lease = LeaseName::new(LEASE_NAMESPACE, LEASE);
+    let election = LeaderElection::new(lease, format!("controller-{process}"))
+        .config(config)
+        .monotonic(Arc::new(TokioClock::new()));
+    let metrics = ControllerMetrics::default().sets(Arc::new(SyncProbe { process, recorder }));
     let seed = seed::derived(seed, &format!("controller {process}"));
-    let options = ClientOptions {
-        qps: settings.qps.into(),
-        burst: settings.qps,
-        media_type: if seed.is_multiple_of(2) {
-            MediaType::Protobuf
-        } else {
-            MediaType::Json
-        },
-        ..ClientOptions::default()
+    let media_type = if seed.is_multiple_of(2) {
+        MediaType::Protobuf
+    } else {
+        MediaType::Json
     };
+    let options = ClientOptions::default()
+        .qps(settings.qps.into())
+        .burst(settings.qps)
+        .media_type(media_type);
     let client = kube::Client::new(network, "default");
     let builder = StatefulSetController::builder_with_kube_client(client.clone())
         .client_options(options.clone())

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 use http::Uri;
+use http::uri::InvalidUri;
 use kube::config::InClusterError;
 use tower::BoxError;
 
+use super::proxy::ProxyError;
 use crate::error::Error;
 
 /// The reason that a client can't be built.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The kubeconfig is missing or unreadable.
     #[error("cannot read the kubeconfig {}: {source}; check --kubeconfig", .path.display())]
@@ -29,18 +32,20 @@ pub enum ConfigError {
         problem: String,
     },
     /// The address is not a URL.
-    #[error("--master {master:?} is not a URL: {problem}")]
+    #[error("--master {master:?} is not a URL: {source}")]
     BadMaster {
         /// The given address.
         master: String,
         /// The problem.
-        problem: String,
+        #[source]
+        source: ServerUrlError,
     },
     /// The environment names an invalid proxy.
-    #[error("cannot use the proxy of the environment: {problem}; check HTTPS_PROXY")]
+    #[error("cannot use the proxy of the environment: {source}; check HTTPS_PROXY")]
     BadProxy {
         /// The problem, in one line without the password.
-        problem: String,
+        #[source]
+        source: ProxyError,
     },
     /// There is neither a kubeconfig nor a service account.
     #[error(
@@ -85,6 +90,18 @@ pub enum ConfigError {
         #[source]
         source: Box<Error>,
     },
+}
+
+/// The problem with the address of an API server.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerUrlError {
+    /// The address is not a URL.
+    #[error("{0}")]
+    NotAUrl(#[from] InvalidUri),
+    /// The URL has another scheme or no host.
+    #[error("neither http:// nor https:// with a host")]
+    NoHost,
 }
 
 /// Returns an error in one line; some parsers quote the text around a mistake.

@@ -10,7 +10,7 @@ use kube::config::{
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::error::{ConfigError, one_line};
+use super::error::{ConfigError, ServerUrlError, one_line};
 use super::proxy;
 
 /// Reads the kubeconfig. A valid `master` overrides the file's address.
@@ -164,17 +164,17 @@ fn authority_file(cluster: &Cluster) -> Option<PathBuf> {
 }
 
 /// Parses a server's URL, with a default scheme.
-pub(super) fn server_url(text: &str, scheme_default: &Scheme) -> Result<Uri, String> {
+pub(super) fn server_url(text: &str, scheme_default: &Scheme) -> Result<Uri, ServerUrlError> {
     let url: Result<Uri, _> = if text.contains("://") {
         text.parse()
     } else {
         format!("{scheme_default}://{text}").parse()
     };
-    let url = url.map_err(|err| err.to_string())?;
+    let url = url?;
     let is_known = url.scheme() == Some(&Scheme::HTTPS) || url.scheme() == Some(&Scheme::HTTP);
     if is_known && url.host().is_some_and(|host| !host.is_empty()) {
         Ok(url)
     } else {
-        Err("neither http:// nor https:// with a host".to_owned())
+        Err(ServerUrlError::NoHost)
     }
 }

@@ -26,9 +26,12 @@ pub struct ProxyConfig {
 
 /// The problem with a configured proxy. Omits its URL, which may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum BadProxy {
+#[non_exhaustive]
+pub enum ProxyError {
+    /// The address is not a URL.
     #[error("not a URL")]
     NotAUrl,
+    /// The client can't use proxies with this scheme.
     #[error("unsupported scheme {0:?}, must be http, https, or socks5")]
     UnsupportedScheme(String),
 }
@@ -51,7 +54,7 @@ impl ProxyConfig {
     /// Returns the proxy for this server. Returns none for a loopback or an unencrypted server.
     ///
     /// Upstream: `httpproxy.Config.ProxyFunc`, `http.ProxyFromEnvironment`.
-    pub(super) fn proxy_for(&self, server: &Uri) -> Result<Option<Uri>, BadProxy> {
+    pub(super) fn proxy_for(&self, server: &Uri) -> Result<Option<Uri>, ProxyError> {
         let is_secure = server.scheme() == Some(&Scheme::HTTPS);
         if !is_secure || self.https_proxy.is_empty() || self.leaves_out(server) {
             return Ok(None);
@@ -152,19 +155,19 @@ fn split_port(entry: &str) -> (&str, Option<&str>) {
 /// Parses a proxy's URL and adds a port where the connector lacks the right default.
 ///
 /// Upstream: `clientcmd.parseProxyURL`.
-pub(super) fn parse(text: &str) -> Result<Uri, BadProxy> {
-    let url: Uri = text.parse().map_err(|_| BadProxy::NotAUrl)?;
+pub(super) fn parse(text: &str) -> Result<Uri, ProxyError> {
+    let url: Uri = text.parse().map_err(|_| ProxyError::NotAUrl)?;
     let (Some(scheme), Some(authority)) = (url.scheme_str(), url.authority()) else {
-        return Err(BadProxy::NotAUrl);
+        return Err(ProxyError::NotAUrl);
     };
     match scheme {
-        _ if authority.host().is_empty() => Err(BadProxy::NotAUrl),
+        _ if authority.host().is_empty() => Err(ProxyError::NotAUrl),
         "http" | "https" => Ok(url),
         "socks5" | "socks5h" if authority.port().is_some() => Ok(url),
         "socks5" | "socks5h" => format!("{scheme}://{authority}:{SOCKS_PORT}")
             .parse()
-            .map_err(|_| BadProxy::NotAUrl),
-        other => Err(BadProxy::UnsupportedScheme(other.to_owned())),
+            .map_err(|_| ProxyError::NotAUrl),
+        other => Err(ProxyError::UnsupportedScheme(other.to_owned())),
     }
 }
 
@@ -267,11 +270,11 @@ mod tests {
         for (text, expected) in [
             (
                 "ftp://u:secret@proxy.corp",
-                BadProxy::UnsupportedScheme("ftp".to_owned()),
+                ProxyError::UnsupportedScheme("ftp".to_owned()),
             ),
-            ("http://u:sec ret@proxy.corp", BadProxy::NotAUrl),
-            ("http://", BadProxy::NotAUrl),
-            ("/proxy", BadProxy::NotAUrl),
+            ("http://u:sec ret@proxy.corp", ProxyError::NotAUrl),
+            ("http://", ProxyError::NotAUrl),
+            ("/proxy", ProxyError::NotAUrl),
         ] {
             let config = ProxyConfig {
                 https_proxy: text.to_owned(),

@@ -1,6 +1,7 @@
 //! Tests of configurations: each mistake gives one line with advice.
 
 use std::io::Write as _;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,6 +12,7 @@ use crate::clock::FakeClock;
 use crate::error::Error;
 use crate::fake::CapturedLog;
 use crate::rest::WatchOptions;
+use crate::rest::metrics::ClientMetrics;
 use crate::transport::ServiceAccountName;
 
 fn file(text: &str) -> NamedTempFile {

@@ -21,6 +21,7 @@ const REQUEST_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 ///
 /// Upstream: `LeaderElectionConfig`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LeaderElectionConfig {
     /// Time after the last seen renewal at which rivals may take the lease. The lease stores whole
     /// seconds, rounded down.
@@ -47,6 +48,7 @@ impl Default for LeaderElectionConfig {
 
 /// An invalid configuration; all messages but the last are upstream's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// Rivals could take the lease while its holder still tries to renew it.
     #[error("leaseDuration must be greater than renewDeadline")]
@@ -72,6 +74,34 @@ pub enum ConfigError {
 }
 
 impl LeaderElectionConfig {
+    /// Sets the time after the last seen renewal at which rivals may take the lease.
+    #[must_use]
+    pub fn lease_duration(mut self, duration: Duration) -> Self {
+        self.lease_duration = duration;
+        self
+    }
+
+    /// Sets the time that a leader keeps trying to renew.
+    #[must_use]
+    pub fn renew_deadline(mut self, deadline: Duration) -> Self {
+        self.renew_deadline = deadline;
+        self
+    }
+
+    /// Sets the wait between two attempts.
+    #[must_use]
+    pub fn retry_period(mut self, period: Duration) -> Self {
+        self.retry_period = period;
+        self
+    }
+
+    /// Releases the lease when the work ends.
+    #[must_use]
+    pub fn release_on_cancel(mut self, release: bool) -> Self {
+        self.release_on_cancel = release;
+        self
+    }
+
     /// Validates the durations.
     ///
     /// Upstream: `NewLeaderElector`.

@@ -1,5 +1,6 @@
 //! The election, from the first attempt to the end of the work.
 
+use std::error::Error;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,14 +12,15 @@ use super::candidate::{Candidate, Try};
 use super::config::{ConfigError, JITTER_FACTOR, LeaderElectionConfig};
 use super::health::LeaderHealth;
 use super::lock::LeaseLock;
-use super::metrics::LeaderElectionMetrics;
+use super::metrics::{LeaderElectionMetrics, NoopLeaderElectionMetrics};
 use super::shared::Shared;
 use crate::backoff::Jitter;
-use crate::clock::{Clock, MonotonicClock};
+use crate::clock::{BootClock, Clock, MonotonicClock, SystemClock};
 use crate::fault_log::FaultLog;
 use crate::fence::Fence;
 
 /// Dependencies of an elector.
+#[non_exhaustive]
 pub struct ElectorParts {
     /// The lease to compete for.
     pub lock: LeaseLock,
@@ -30,6 +32,41 @@ pub struct ElectorParts {
     pub jitter: Arc<dyn Jitter>,
     /// Receives the metrics.
     pub metrics: Arc<dyn LeaderElectionMetrics>,
+}
+
+impl ElectorParts {
+    /// Creates the dependencies with the system's clocks and without metrics. `jitter` spreads the
+    /// retries of the candidates, so each process needs another seed.
+    pub fn new(lock: LeaseLock, jitter: Arc<dyn Jitter>) -> Self {
+        Self {
+            lock,
+            clock: Arc::new(SystemClock),
+            monotonic: Arc::new(BootClock),
+            jitter,
+            metrics: Arc::new(NoopLeaderElectionMetrics),
+        }
+    }
+
+    /// Reads the times for the lease from another clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Reads the lease's expiry and the fence's deadline from another clock.
+    #[must_use]
+    pub fn monotonic(mut self, clock: Arc<dyn MonotonicClock>) -> Self {
+        self.monotonic = clock;
+        self
+    }
+
+    /// Sends the metrics to this receiver.
+    #[must_use]
+    pub fn metrics(mut self, metrics: Arc<dyn LeaderElectionMetrics>) -> Self {
+        self.metrics = metrics;
+        self
+    }
 }
 
 /// Competes for a lease, and renews it while the work runs.
@@ -53,6 +90,7 @@ pub enum Ended<T> {
 
 /// The way the lease was lost. Formats as part of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Lost {
     /// The lease could not be renewed in time.
     NotRenewed {
@@ -77,6 +115,8 @@ impl fmt::Display for Lost {
         }
     }
 }
+
+impl Error for Lost {}
 
 impl LeaderElector {
     /// Creates an elector that does nothing until it is run.

@@ -38,10 +38,7 @@ mod tests {
     const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/mine";
 
     async fn checked(said: Said) -> Result<(), Obstacle> {
-        let lease = LeaseName {
-            namespace: "kube-system".to_owned(),
-            name: "mine".to_owned(),
-        };
+        let lease = LeaseName::new("kube-system", "mine");
         let client = client(move |path| {
             assert_eq!(path, LEASE);
             said.clone()

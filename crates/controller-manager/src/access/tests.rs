@@ -184,10 +184,7 @@ async fn forbidden_lease_is_logged_once_until_granted() {
         }
         Ok(empty())
     });
-    let lease = LeaseName {
-        namespace: "kube-system".to_owned(),
-        name: "mine".to_owned(),
-    };
+    let lease = LeaseName::new("kube-system", "mine");
     let needs = Needs {
         lease: Some(&lease),
         ..Needs::default()

@@ -78,11 +78,9 @@ impl LeaderElectionFlags {
 
     /// Durations of the election.
     pub(crate) fn config(&self) -> LeaderElectionConfig {
-        LeaderElectionConfig {
-            lease_duration: self.leader_elect_lease_duration,
-            renew_deadline: self.leader_elect_renew_deadline,
-            retry_period: self.leader_elect_retry_period,
-            release_on_cancel: false,
-        }
+        LeaderElectionConfig::default()
+            .lease_duration(self.leader_elect_lease_duration)
+            .renew_deadline(self.leader_elect_renew_deadline)
+            .retry_period(self.leader_elect_retry_period)
     }
 }

@@ -62,11 +62,9 @@ fn arguments_resolve_to_options() {
         (
             &["--kubeconfig=a/b", "--master", "https://h"],
             with(|options| {
-                options.source = Source {
-                    kubeconfig: Some("a/b".into()),
-                    master: Some("https://h".into()),
-                    ..Source::default()
-                };
+                options.source = Source::default()
+                    .kubeconfig(std::path::PathBuf::from("a/b"))
+                    .master("https://h".to_owned());
             }),
         ),
         (

@@ -293,15 +293,13 @@ fn review_options(
     cluster_url: &Uri,
     api_health: &Arc<ApiHealthLog>,
 ) -> ClientOptions {
-    ClientOptions {
-        qps: QPS,
-        burst: BURST,
-        user_agent: deps.user_agent.clone(),
-        metrics: (deps.client_metrics)(cluster_url),
-        response_timeout: RESPONSE_TIMEOUT,
-        api_health: Arc::clone(api_health),
-        ..ClientOptions::default()
-    }
+    ClientOptions::default()
+        .qps(QPS)
+        .burst(BURST)
+        .user_agent(deps.user_agent.clone())
+        .metrics((deps.client_metrics)(cluster_url))
+        .response_timeout(RESPONSE_TIMEOUT)
+        .api_health(Arc::clone(api_health))
 }
 
 /// Client for reviews: with a kubeconfig, or with the pod's service account; `None` outside of a
@@ -317,11 +315,9 @@ async fn reviewing_client(
     } else {
         Arc::default()
     };
-    let source = Source {
-        kubeconfig: given,
-        master: None,
-        proxy: deps.proxy.clone(),
-    };
+    let source = Source::default()
+        .kubeconfig(given)
+        .proxy(deps.proxy.clone());
     let config = match config::load(&source).await {
         Ok(config) => config,
         Err(ConfigError::NotInCluster { .. }) => return Ok(None),

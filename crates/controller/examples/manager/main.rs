@@ -16,7 +16,6 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use prometheus::Registry;
 use statefulset_controller::client::backoff::SeededJitter;
-use statefulset_controller::client::clock::{BootClock, SystemClock};
 use statefulset_controller::client::config::{self, ClientOptions};
 use statefulset_controller::client::leaderelection::{
     ElectorParts, Ended, LeaderElectionConfig, LeaderElector, LeaseLock, LeaseName,
@@ -39,11 +38,8 @@ const PROGRAM: &str = "my-controller-manager";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let mut config = kube::Config::infer().await?;
-    config.default_retry = false; // the controller has its own retries, behind its fence
     let manager = Manager {
-        server: config.cluster_url.to_string(),
-        client: kube::Client::try_from(config)?,
+        config: kube::Config::infer().await?,
         identity: format!("{PROGRAM}-{}", process::id()),
         metrics_port: TcpListener::bind((Ipv4Addr::LOCALHOST, 9090)).await?,
     };
@@ -58,9 +54,8 @@ async fn main() -> anyhow::Result<()> {
 
 /// The program's environment.
 struct Manager {
-    /// Value of the label `host` in the metrics of requests.
-    server: String,
-    client: kube::Client,
+    /// The cluster.
+    config: kube::Config,
     /// Unique among the replicas of this program.
     identity: String,
     metrics_port: TcpListener,
@@ -75,30 +70,22 @@ impl Manager {
     /// another replica takes over.
     async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
         let registry = Registry::new();
-        let options = Options {
-            program: PROGRAM.to_owned(),
-            ..Options::default()
-        };
+        let options = Options::default().program(PROGRAM);
         let metrics = ControllerMetrics::register(&registry, &options)?;
         let requests = RestClientFamilies::register(&registry)?;
         let services_created = services::register(&registry)?;
-        let client_options = ClientOptions {
-            metrics: requests.client(&self.server),
-            ..ClientOptions::default()
-        };
+        let server = self.config.cluster_url.to_string();
+        let client_options = ClientOptions::default().metrics(requests.client(&server));
         let elector = self.elector(&registry, &client_options)?;
 
         // Both controllers write through the fence, so neither writes after the lease is lost.
         let fence = elector.fence();
         let services = services::Context {
-            client: config::fenced(self.client.clone(), &fence),
+            client: config::fenced(self.config.clone(), &fence)?,
             created: services_created,
         };
-        let stateful_sets = StatefulSetController::builder_with_kube_client(self.client)
-            .client_options(ClientOptions {
-                fence: Some(fence),
-                ..client_options
-            })
+        let stateful_sets = StatefulSetController::builder(self.config)
+            .client_options(client_options.fence(fence))
             .metrics(metrics)
             .build()?;
 
@@ -126,22 +113,13 @@ impl Manager {
         registry: &Registry,
         options: &ClientOptions,
     ) -> anyhow::Result<LeaderElector> {
-        let lease = LeaseName {
-            namespace: "default".to_owned(),
-            name: PROGRAM.to_owned(),
-        };
-        let config = LeaderElectionConfig {
-            release_on_cancel: true,
-            ..LeaderElectionConfig::default()
-        };
-        let client = config::around(self.client.clone(), options);
-        let parts = ElectorParts {
-            lock: LeaseLock::new(client, lease, self.identity.clone(), Arc::new(NoopRecorder)),
-            clock: Arc::new(SystemClock),
-            monotonic: Arc::new(BootClock),
-            jitter: Arc::new(SeededJitter::new(process::id().into())),
-            metrics: Arc::new(LeaderElectionFamilies::register(registry)?),
-        };
+        let lease = LeaseName::new("default", PROGRAM);
+        let client = config::client(&self.config, options)?;
+        let lock = LeaseLock::new(client, lease, self.identity.clone(), Arc::new(NoopRecorder));
+        let jitter = Arc::new(SeededJitter::new(process::id().into()));
+        let metrics = LeaderElectionFamilies::register(registry)?;
+        let parts = ElectorParts::new(lock, jitter).metrics(Arc::new(metrics));
+        let config = LeaderElectionConfig::default().release_on_cancel(true);
         Ok(LeaderElector::new(config, parts)?)
     }
 }

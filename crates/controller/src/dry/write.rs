@@ -6,6 +6,7 @@ use statefulset_controller_util::consistency::TrackedResource;
 
 /// A write that was not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DryWrite {
     /// Its verb.
     pub verb: DryVerb,

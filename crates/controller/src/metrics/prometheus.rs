@@ -33,6 +33,7 @@ const SET_LABELS: [&str; 3] = [
 
 /// Choice and labels of the exported metrics.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Options {
     /// The program's name, for the label `name` of `informer_*`.
     pub program: String,
@@ -47,6 +48,22 @@ impl Default for Options {
             program: "kube-controller-manager".to_owned(),
             stale_sync_skips: false,
         }
+    }
+}
+
+impl Options {
+    /// Sets the program's name.
+    #[must_use]
+    pub fn program(mut self, name: impl Into<String>) -> Self {
+        self.program = name.into();
+        self
+    }
+
+    /// Exports `statefulset_controller_stale_sync_skips_total`.
+    #[must_use]
+    pub fn stale_sync_skips(mut self, exports: bool) -> Self {
+        self.stale_sync_skips = exports;
+        self
     }
 }
 

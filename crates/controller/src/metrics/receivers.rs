@@ -15,6 +15,7 @@ use super::{NoopSetMetrics, SetMetrics};
 
 /// Receivers of a controller's measurements. The default discards them.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ControllerMetrics {
     /// Metrics of the queue, which is named [`QUEUE_NAME`].
     pub queue: Arc<dyn QueueMetrics>,
@@ -37,6 +38,29 @@ impl Default for ControllerMetrics {
     }
 }
 
+impl ControllerMetrics {
+    /// Sends the metrics of the queue to this receiver.
+    #[must_use]
+    pub fn queue(mut self, metrics: Arc<dyn QueueMetrics>) -> Self {
+        self.queue = metrics;
+        self
+    }
+
+    /// Sends the metrics of the four caches to this receiver.
+    #[must_use]
+    pub fn informers(mut self, metrics: Arc<dyn InformerMetricsProvider>) -> Self {
+        self.informers = metrics;
+        self
+    }
+
+    /// Sends the metrics of the sets to this receiver.
+    #[must_use]
+    pub fn sets(mut self, metrics: Arc<dyn SetMetrics>) -> Self {
+        self.sets = metrics;
+        self
+    }
+}
+
 #[cfg(feature = "prometheus")]
 impl ControllerMetrics {
     /// Adds the metric families of sets, queue and caches to a registry and returns the metrics.
@@ -54,10 +78,7 @@ impl ControllerMetrics {
     /// use statefulset_controller::metrics::{ControllerMetrics, prometheus::Options};
     ///
     /// let registry = prometheus::Registry::new();
-    /// let options = Options {
-    ///     program: "my-manager".to_owned(),
-    ///     ..Options::default()
-    /// };
+    /// let options = Options::default().program("my-manager");
     /// let metrics = ControllerMetrics::register(&registry, &options)?;
     /// // Passed to `Builder::metrics`.
     /// # drop(metrics);

@@ -264,10 +264,8 @@ impl Builder {
     /// Creates a client with the options and this fence.
     fn client(&self, fence: Option<Fence>) -> Result<RestClient, BuildError> {
         let options = self.client_options.as_deref().cloned();
-        self.connection.client(&ClientOptions {
-            fence,
-            ..options.unwrap_or_default()
-        })
+        self.connection
+            .client(&options.unwrap_or_default().fence(fence))
     }
 
     /// Builds the controller, with its own informers. It does nothing until it runs. Requires a
@@ -352,13 +350,12 @@ impl Builder {
         } = election.clone();
         // The lease has a client with separate limits, so its renewals wait for no other request.
         let client = self.client(None)?;
-        let parts = ElectorParts {
-            lock: LeaseLock::new(client, lease, identity, Arc::new(NoopRecorder)),
-            clock: Arc::clone(&self.clock),
-            monotonic,
-            jitter: Arc::new(SeededJitter::new(self.seed.wrapping_add(6))),
-            metrics,
-        };
+        let lock = LeaseLock::new(client, lease, identity, Arc::new(NoopRecorder));
+        let jitter = Arc::new(SeededJitter::new(self.seed.wrapping_add(6)));
+        let parts = ElectorParts::new(lock, jitter)
+            .clock(Arc::clone(&self.clock))
+            .monotonic(monotonic)
+            .metrics(metrics);
         Ok(LeaderElector::new(config, parts)?)
     }
 }

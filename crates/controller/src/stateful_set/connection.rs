@@ -11,6 +11,7 @@ use statefulset_client::rest::RestClient;
 
 /// A leader election for the controller only. The process must exit when the lease is lost.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct LeaderElection {
     /// The lease.
     pub lease: LeaseName,
@@ -35,10 +36,32 @@ impl LeaderElection {
             metrics: Arc::new(NoopLeaderElectionMetrics),
         }
     }
+
+    /// Sets the durations of the election.
+    #[must_use]
+    pub fn config(mut self, config: LeaderElectionConfig) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Reads the lease's expiry and the fence's deadline from another clock.
+    #[must_use]
+    pub fn monotonic(mut self, clock: Arc<dyn MonotonicClock>) -> Self {
+        self.monotonic = clock;
+        self
+    }
+
+    /// Sends the election's measurements to this receiver.
+    #[must_use]
+    pub fn metrics(mut self, metrics: Arc<dyn LeaderElectionMetrics>) -> Self {
+        self.metrics = metrics;
+        self
+    }
 }
 
-/// An invalid setting of a [`Builder`].
+/// An invalid setting of a [`Builder`](super::Builder).
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// The durations or the identity of the election are invalid.
     #[error("invalid leader election: {0}")]

@@ -44,6 +44,7 @@ use crate::sync_log::SyncLog;
 use crate::tasks::panic_message;
 
 /// Dependencies of a syncer.
+#[non_exhaustive]
 pub struct SyncerParts {
     /// The caches on which it decides.
     pub caches: Caches,
@@ -102,6 +103,41 @@ impl SyncerParts {
             clock,
             metrics: Arc::new(NoopSetMetrics),
         }
+    }
+
+    /// Reads sets live through this reader.
+    #[must_use]
+    pub fn reader(mut self, reader: Arc<dyn SetReader>) -> Self {
+        self.reader = reader;
+        self
+    }
+
+    /// Adopts and releases pods through this control.
+    #[must_use]
+    pub fn pod_control(mut self, control: Arc<dyn PodControl>) -> Self {
+        self.pod_control = control;
+        self
+    }
+
+    /// Updates sets, their pods and status through this control.
+    #[must_use]
+    pub fn set_control(mut self, control: Arc<dyn StatefulSetControl>) -> Self {
+        self.set_control = control;
+        self
+    }
+
+    /// Delays syncs by this store, which the replaced controls must fill.
+    #[must_use]
+    pub fn consistency(mut self, store: Arc<dyn ConsistencyStore>) -> Self {
+        self.consistency = store;
+        self
+    }
+
+    /// Sends the measurements to this receiver.
+    #[must_use]
+    pub fn metrics(mut self, metrics: Arc<dyn SetMetrics>) -> Self {
+        self.metrics = metrics;
+        self
     }
 }
 

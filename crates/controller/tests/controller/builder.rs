@@ -22,10 +22,7 @@ const EVENTS: &str = "/api/v1/namespaces/default/events";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/embedder";
 
 fn election() -> LeaderElection {
-    let lease = LeaseName {
-        namespace: "default".to_owned(),
-        name: "embedder".to_owned(),
-    };
+    let lease = LeaseName::new("default", "embedder");
     LeaderElection::new(lease, "me")
 }
 
@@ -104,10 +101,7 @@ async fn elected_controller_ends_when_it_loses_its_lease() {
 async fn election_replaces_the_fence_of_the_options() {
     let world = World::new().await;
     world.create_set("web", 1).await;
-    let closed = ClientOptions {
-        fence: Some(Fence::new(Arc::new(TokioClock::new()))),
-        ..ClientOptions::default()
-    };
+    let closed = ClientOptions::default().fence(Fence::new(Arc::new(TokioClock::new())));
     let controller = StatefulSetController::builder_with_kube_client(world.plane.client())
         .client_options(closed)
         .leader_election(election())
@@ -150,13 +144,7 @@ async fn shutdown_timeout_aborts_a_hanging_sync() {
 async fn builder_rejects_invalid_elections() {
     let world = World::new().await;
     let builder = StatefulSetController::builder_with_kube_client(world.plane.client());
-    let invalid = LeaderElection {
-        config: LeaderElectionConfig {
-            lease_duration: Duration::ZERO,
-            ..LeaderElectionConfig::default()
-        },
-        ..election()
-    };
+    let invalid = election().config(LeaderElectionConfig::default().lease_duration(Duration::ZERO));
     let error = builder.leader_election(invalid).build().err().unwrap();
     assert!(matches!(error, BuildError::LeaderElection(_)), "{error}");
 

@@ -50,10 +50,7 @@ async fn panic_in_a_sync_fails_only_that_set() {
     world.create_set("web", 2).await;
     let count = Arc::new(Count::default());
     let sets: Arc<dyn SetMetrics> = Arc::clone(&count) as _;
-    let metrics = ControllerMetrics {
-        sets,
-        ..ControllerMetrics::default()
-    };
+    let metrics = ControllerMetrics::default().sets(sets);
     let builder = world.builder().recorder(Arc::new(Panics));
     world.run_built_by(builder.metrics(metrics));
     // Each sync panics after it has created a pod, and the next one continues.

@@ -11,10 +11,9 @@ use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
 use serde_json::{Value, json};
 use statefulset_client::config::{ClientOptions, around};
-use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::rest::RestClient;
 use statefulset_controller::StatefulSetController;
-use statefulset_controller::metrics::{ControllerMetrics, Verdict};
+use statefulset_controller::metrics::Verdict;
 use statefulset_controller::shadow::{Journal, Shadow, ShadowSettings};
 use tokio::task::JoinSet;
 
@@ -62,25 +61,17 @@ impl Stage {
         let mut tasks = JoinSet::new();
         tasks.spawn(async move { controller.run(std::future::pending()).await.unwrap() });
         let journal = Journal::default();
-        let options = ClientOptions {
-            qps: -1.0,
-            is_read_only: true,
-            ..ClientOptions::default()
-        };
+        let options = ClientOptions::default().qps(-1.0).read_only(true);
         let user = Identity {
             groups: vec!["system:masters".to_owned()],
             ..Identity::user(SHADOW)
         };
         let client = around(plane.client_as(user), &options);
-        let settings = ShadowSettings {
-            feature_gates: FeatureGates::default(),
-            concurrent_syncs: NonZeroUsize::MIN,
-            resync_period: None,
-            seed: 8,
-            shard: None,
-            clock: Arc::new(clock.clone()),
-            metrics: ControllerMetrics::default(),
-        };
+        let settings = ShadowSettings::default()
+            .concurrent_syncs(NonZeroUsize::MIN)
+            .resync_period(None)
+            .seed(8)
+            .clock(Arc::new(clock.clone()));
         let shadow = Shadow::new(&client, settings, journal.clone());
         tasks.spawn(async move { shadow.run(std::future::pending()).await.unwrap() });
         let stage = Self {

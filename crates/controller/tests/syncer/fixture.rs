@@ -2,13 +2,19 @@
 
 use std::sync::{Arc, Mutex};
 
+use http::Response;
 use jiff::Timestamp;
+use kube::client::Body;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde_json::{Value, json};
+use statefulset_client::backoff::SeededJitter;
 use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_client::clock::FakeClock;
 use statefulset_client::error::Error as ApiError;
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_client::recorder::NoopRecorder;
+use statefulset_client::rest::RestClient;
 use statefulset_controller::metrics::{NoopSetMetrics, SetMetrics};
 use statefulset_controller::{Error, SetSyncer, SyncerParts};
 use statefulset_controller_util::consistency::{Caches, ConsistencyStore, NoopConsistencyStore};
@@ -18,6 +24,7 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::pod_control::MockPodControl;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_set_control::{MockStatefulSetControl, SyncOutcome};
+use tower::{BoxError, service_fn};
 
 /// The recorded calls in order.
 #[derive(Clone, Default)]
@@ -61,22 +68,34 @@ impl Default for Fixture {
     }
 }
 
+/// A client for which every request fails.
+fn no_server() -> RestClient {
+    RestClient::from_service(service_fn(|_| async {
+        Err::<Response<Body>, BoxError>("no server".into())
+    }))
+}
+
 impl Fixture {
     /// Syncs the set `ns/web` once; the set control returns `outcome`.
     pub(crate) async fn sync(
         &self,
         outcome: impl Fn() -> SyncOutcome + Send + Sync + 'static,
     ) -> Result<SyncOutcome, Error> {
-        let syncer = SetSyncer::new(SyncerParts {
-            caches: self.caches.clone(),
-            reader: Arc::new(self.reader()),
-            pod_control: Arc::new(self.pod_control()),
-            set_control: Arc::new(self.set_control(outcome)),
-            consistency: Arc::clone(&self.consistency),
-            clock: Arc::clone(&self.clock) as _,
-            metrics: Arc::clone(&self.metrics),
-        });
-        syncer.sync(&key()).await
+        let parts = SyncerParts::new(
+            self.caches.clone(),
+            &no_server(),
+            Arc::new(NoopRecorder),
+            Arc::clone(&self.clock) as _,
+            Arc::new(SeededJitter::new(1)),
+            FeatureGates::default(),
+        );
+        let parts = parts
+            .reader(Arc::new(self.reader()))
+            .pod_control(Arc::new(self.pod_control()))
+            .set_control(Arc::new(self.set_control(outcome)))
+            .consistency(Arc::clone(&self.consistency))
+            .metrics(Arc::clone(&self.metrics));
+        SetSyncer::new(parts).sync(&key()).await
     }
 
     /// Syncs once with an empty outcome.

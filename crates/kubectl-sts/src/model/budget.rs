@@ -1,7 +1,7 @@
 //! Disruption budgets.
 
+use kube_apimachinery::selector::{LabelSelector, Selector};
 use serde::Deserialize;
-use statefulset_controller::apimachinery::selector::{LabelSelector, Selector};
 
 use super::Metadata;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kube_apimachinery::quantity::Quantity;
 use serde::Deserialize;
-use statefulset_controller::apimachinery::quantity::Quantity;
 
 /// A quota of a namespace.
 #[derive(Clone, Debug, Default, Deserialize)]

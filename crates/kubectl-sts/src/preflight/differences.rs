@@ -1,7 +1,7 @@
 //! Differences of the built-in controller's behaviour between two releases, for one set.
 
+use kube_apimachinery::int_or_string::IntOrString;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_controller::apimachinery::int_or_string::IntOrString;
 
 use crate::model::Set;
 

@@ -120,11 +120,7 @@ impl ApiWorld {
     /// A pod control whose requests wait for the tokens of a rate limit without bursts.
     pub(crate) fn limited(qps: f64) -> Self {
         let api = FakeClientset::new();
-        let options = ClientOptions {
-            qps,
-            burst: 1,
-            ..ClientOptions::default()
-        };
+        let options = ClientOptions::default().qps(qps).burst(1);
         let client = layered(api.clone(), &options);
         Self::over_client(api, client, Arc::new(WriteLog::default()))
     }

@@ -87,10 +87,7 @@ impl Program {
             ..FeatureGates::default()
         };
         let panics = Arc::new(SyncPanics::default());
-        let metrics = ControllerMetrics {
-            sets: Arc::clone(&panics) as Arc<dyn SetMetrics>,
-            ..ControllerMetrics::default()
-        };
+        let metrics = ControllerMetrics::default().sets(Arc::clone(&panics) as Arc<dyn SetMetrics>);
         let controller = StatefulSetController::builder_with_clients(client.clone(), client)
             .clock(clock)
             .feature_gates(feature_gates)

@@ -116,10 +116,7 @@ fn kubeconfig(folder: &Path, plane: &TestControlPlane, user: &str) {
 }
 
 async fn connect(folder: &Path) -> Transport {
-    let source = Source {
-        kubeconfig: Some(folder.join("kubeconfig")),
-        ..Source::default()
-    };
+    let source = Source::default().kubeconfig(folder.join("kubeconfig"));
     Transport::new(load(&source).await.unwrap(), None).unwrap()
 }
 
@@ -230,10 +227,7 @@ async fn rejected_token_is_reread_immediately() {
     let mut kubeconfig = plane.kubeconfig().unwrap();
     kubeconfig["users"][0]["user"] = json!({"tokenFile": "token"});
     std::fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
-    let source = Source {
-        kubeconfig: Some(folder.path().join("kubeconfig")),
-        ..Source::default()
-    };
+    let source = Source::default().kubeconfig(folder.path().join("kubeconfig"));
     let config = load(&source).await.unwrap();
     let client = statefulset_client::config::client(&config, &ClientOptions::default()).unwrap();
     let ask = || client.create(&SELF_SUBJECT_REVIEWS, "", json!({}).to_string());

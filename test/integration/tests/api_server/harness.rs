@@ -73,10 +73,7 @@ impl Fixture {
                     sent.map_err(|_| BoxError::from(IoError::from(ErrorKind::ConnectionReset)))
                 }
             });
-            let options = ClientOptions {
-                api_health: Arc::clone(&state),
-                ..ClientOptions::default()
-            };
+            let options = ClientOptions::default().api_health(Arc::clone(&state));
             layered(service, &options)
         };
         let controller = StatefulSetController::builder_with_clients(client(), client())

@@ -60,12 +60,8 @@ fn start(world: &World, shard: Shard, name: &str) -> JoinSet<()> {
         name: user.clone(),
         ..Identity::admin()
     };
-    let lease = LeaseName {
-        namespace: "kube-system".to_owned(),
-        name: lease(shard),
-    };
-    let mut election = LeaderElection::new(lease, user);
-    election.monotonic = Arc::new(TokioClock::new());
+    let lease = LeaseName::new("kube-system", lease(shard));
+    let election = LeaderElection::new(lease, user).monotonic(Arc::new(TokioClock::new()));
     let controller =
         StatefulSetController::builder_with_kube_client(world.plane.client_as(identity))
             .recorder(Arc::new(NoopRecorder))

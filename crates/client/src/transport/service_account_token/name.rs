@@ -12,6 +12,14 @@ pub struct ServiceAccountName {
 }
 
 impl ServiceAccountName {
+    /// Creates a name.
+    pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
     /// Returns its user name at the API server. Upstream: `serviceaccount.MakeUsername`.
     pub fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)

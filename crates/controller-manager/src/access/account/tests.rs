@@ -11,10 +11,7 @@ use crate::scripted::{asked_client, failure};
 const ACCOUNT: &str = "/api/v1/namespaces/kube-system/serviceaccounts/statefulset-controller";
 
 fn account() -> ServiceAccountName {
-    ServiceAccountName {
-        namespace: "kube-system".to_owned(),
-        name: "statefulset-controller".to_owned(),
-    }
+    ServiceAccountName::new("kube-system", "statefulset-controller")
 }
 
 /// Runs the checks on a server that responds with this code for the account and denies these

@@ -21,10 +21,7 @@ const PARALLEL: PodManagementPolicy = PodManagementPolicy::Parallel;
 
 fn registry(stale_sync_skips: bool) -> (Registry, ControllerMetrics) {
     let registry = Registry::new();
-    let options = Options {
-        stale_sync_skips,
-        ..Options::default()
-    };
+    let options = Options::default().stale_sync_skips(stale_sync_skips);
     let metrics = ControllerMetrics::register(&registry, &options).unwrap();
     (registry, metrics)
 }

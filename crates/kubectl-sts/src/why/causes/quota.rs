@@ -1,6 +1,6 @@
 //! Writes that a quota refuses.
 
-use statefulset_controller::apimachinery::quantity::Quantity;
+use kube_apimachinery::quantity::Quantity;
 
 use crate::decide::Write;
 use crate::why::case::Case;

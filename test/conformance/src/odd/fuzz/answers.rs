@@ -61,10 +61,7 @@ pub(super) async fn play(seed: u64) -> anyhow::Result<()> {
 /// Runs a controller; when it loses its lease, the next one.
 async fn lead_again_and_again(client: kube::Client, seed: u64) {
     for round in 0_u64.. {
-        let lease = LeaseName {
-            namespace: NAMESPACE.to_owned(),
-            name: "lease".to_owned(),
-        };
+        let lease = LeaseName::new(NAMESPACE, "lease");
         let controller = StatefulSetController::builder_with_kube_client(client.clone())
             .leader_election(LeaderElection::new(lease, format!("instance-{round}")))
             .seed(seed.wrapping_add(round))
