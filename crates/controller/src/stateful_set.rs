@@ -5,6 +5,7 @@
 mod builder;
 mod claim_waits;
 mod connection;
+mod election;
 mod handlers;
 mod resolve;
 mod sync;
@@ -16,7 +17,6 @@ use std::time::Duration;
 
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::cache::informer::Relister;
-use statefulset_client::leaderelection::{Ended, LeaderElector};
 use statefulset_client::recorder::EventSink;
 use statefulset_client::rest::RestClient;
 use statefulset_client::workqueue::WorkQueue;
@@ -33,6 +33,7 @@ pub use builder::{
 };
 use claim_waits::{ClaimsBeingDeleted, awaited_claims};
 pub use connection::{BuildError, LeaderElection};
+use election::Election;
 pub use handlers::PodHandler;
 pub(crate) use handlers::{ClaimHandler, SetHandler};
 #[cfg(test)]
@@ -66,7 +67,7 @@ struct ControllerParts {
     /// The informers that stop with the controller; `None` if the caller runs them.
     informers: Option<Informers>,
     events: Option<Events>,
-    elector: Option<LeaderElector>,
+    election: Option<Election>,
     shutdown_timeout: Option<Duration>,
     relisters: [Relister; 4],
     synced: HasSynced,
@@ -97,7 +98,7 @@ impl ControllerParts {
         Self {
             informers: None,
             events: None,
-            elector: None,
+            election: None,
             shutdown_timeout: None,
             relisters: informers.relisters(),
             synced: informers.has_synced(),
@@ -110,16 +111,12 @@ impl ControllerParts {
     /// Runs until `shutdown` completes.
     async fn run(mut self, shutdown: impl Future<Output = ()>) -> Result<(), RunError> {
         let stop = CancellationToken::new();
-        let elector = self.elector.take();
+        let election = self.election.take();
         let work = Box::pin(self.run_with_events(stop.clone()));
         let led = async {
-            let Some(elector) = elector else {
-                return work.await;
-            };
-            match Box::pin(elector.run(&stop, work)).await {
-                Ended::Finished(result) => result,
-                Ended::NeverLed => Ok(()),
-                Ended::Lost(lost) => Err(RunError::LeaseLost(lost)),
+            match election {
+                Some(election) => Box::pin(election.run(&stop, work)).await,
+                None => work.await,
             }
         };
         let cancel = async {

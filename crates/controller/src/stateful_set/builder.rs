@@ -11,12 +11,13 @@ use statefulset_client::config::ClientOptions;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{ElectorParts, LeaderElector, LeaderHealth, LeaseLock};
-use statefulset_client::recorder::{BroadcastRecorder, EventRecorder, NoopRecorder};
+use statefulset_client::recorder::{BroadcastRecorder, EventRecorder};
 use statefulset_client::rest::RestClient;
 use statefulset_client::shard::Shard;
 use statefulset_client::workqueue::{RateLimiter, WorkQueue};
 
 use super::connection::{BuildError, Connection, LeaderElection};
+use super::election::Election;
 use super::{ControllerParts, Events, SyncerParts};
 use crate::error::RunError;
 use crate::informers::{HasSynced, InformerSettings, Informers};
@@ -90,7 +91,7 @@ impl StatefulSetController {
 
     /// Returns a check that this process leads and renews its lease; `None` without an election.
     pub fn leader_health(&self) -> Option<LeaderHealth> {
-        self.0.elector.as_ref().map(LeaderElector::health)
+        self.0.election.as_ref().map(|it| it.elector.health())
     }
 
     /// Runs until `shutdown` completes: waits for the lease, fills the caches, then syncs. At
@@ -169,7 +170,8 @@ impl Builder {
         self
     }
 
-    /// Sends the events to this recorder instead of the API server. [`NoopRecorder`] discards them.
+    /// Sends the events, also those of the leader election, to this recorder instead of the API
+    /// server. [`NoopRecorder`](statefulset_client::recorder::NoopRecorder) discards them.
     pub fn recorder(mut self, recorder: Arc<dyn EventRecorder>) -> Self {
         self.recorder = Some(recorder);
         self
@@ -305,21 +307,11 @@ impl Builder {
             }
         }
         let election = self.election.as_ref();
-        let elector = election.map(|it| self.elector(it)).transpose()?;
-        let fence = elector.as_ref().map(LeaderElector::fence);
+        let election = election.map(|it| self.elector(it)).transpose()?;
+        let fence = election.as_ref().map(|it| it.elector.fence());
         let own_fence = self.client_options.as_ref().and_then(|it| it.fence.clone());
         let client = self.client(fence.or(own_fence))?;
-        let (recorder, events) = if let Some(recorder) = self.recorder {
-            (recorder, None)
-        } else {
-            let (recorder, sink) = BroadcastRecorder::new(COMPONENT, Arc::clone(&self.clock));
-            let events = Events {
-                sink,
-                client: client.clone(),
-                seed: self.seed.wrapping_add(5),
-            };
-            (Arc::new(recorder) as Arc<dyn EventRecorder>, Some(events))
-        };
+        let (recorder, events) = self.recorder_of(&client, 5);
         let mut parts = SyncerParts::new(
             informers.caches(),
             &client,
@@ -334,13 +326,13 @@ impl Builder {
         let controller = ControllerParts::new(parts, queue, informers, syncs);
         Ok(StatefulSetController(ControllerParts {
             events,
-            elector,
+            election,
             shutdown_timeout: self.shutdown_timeout,
             ..controller
         }))
     }
 
-    fn elector(&self, election: &LeaderElection) -> Result<LeaderElector, BuildError> {
+    fn elector(&self, election: &LeaderElection) -> Result<Election, BuildError> {
         let LeaderElection {
             lease,
             identity,
@@ -350,12 +342,32 @@ impl Builder {
         } = election.clone();
         // The lease has a client with separate limits, so its renewals wait for no other request.
         let client = self.client(None)?;
-        let lock = LeaseLock::new(client, lease, identity, Arc::new(NoopRecorder));
+        let (recorder, events) = self.recorder_of(&client, 7);
+        let lock = LeaseLock::new(client, lease, identity, recorder);
         let jitter = Arc::new(SeededJitter::new(self.seed.wrapping_add(6)));
         let parts = ElectorParts::new(lock, jitter)
             .clock(Arc::clone(&self.clock))
             .monotonic(monotonic)
             .metrics(metrics);
-        Ok(LeaderElector::new(config, parts)?)
+        let elector = LeaderElector::new(config, parts)?;
+        Ok(Election { elector, events })
+    }
+
+    /// Returns the recorder of the caller; otherwise one that sends its events with this client.
+    fn recorder_of(
+        &self,
+        client: &RestClient,
+        seed: u64,
+    ) -> (Arc<dyn EventRecorder>, Option<Events>) {
+        if let Some(recorder) = &self.recorder {
+            return (Arc::clone(recorder), None);
+        }
+        let (recorder, sink) = BroadcastRecorder::new(COMPONENT, Arc::clone(&self.clock));
+        let events = Events {
+            sink,
+            client: client.clone(),
+            seed: self.seed.wrapping_add(seed),
+        };
+        (Arc::new(recorder), Some(events))
     }
 }

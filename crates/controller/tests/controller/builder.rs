@@ -119,6 +119,40 @@ async fn election_replaces_the_fence_of_the_options() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn elected_controller_sends_events_about_its_lease() {
+    let mut world = World::new().await;
+    let controller = StatefulSetController::builder_with_kube_client(world.plane.client())
+        .leader_election(election())
+        .build();
+    world.run_this(controller.unwrap());
+    world.rest().await;
+    world.end().await;
+    let events = world.ask(Method::GET, EVENTS, &Value::Null).await;
+    let events = events["items"].as_array().unwrap().iter();
+    let mut events: Vec<[&str; 4]> = events
+        .map(|event| {
+            assert_eq!(event["source"]["component"], "statefulset-controller");
+            let object = &event["involvedObject"];
+            [
+                &object["kind"],
+                &object["name"],
+                &event["reason"],
+                &event["message"],
+            ]
+            .map(|text| text.as_str().unwrap())
+        })
+        .collect();
+    events.sort_unstable();
+    assert_eq!(
+        events,
+        [
+            ["Lease", "embedder", "LeaderElection", "me became leader"],
+            ["Lease", "embedder", "LeaderElection", "me stopped leading"],
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn shutdown_timeout_aborts_a_hanging_sync() {
     let world = World::new().await;
     world.create_set("web", 1).await;

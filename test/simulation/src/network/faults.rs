@@ -10,6 +10,7 @@ use rand::rngs::StdRng;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::instance::LEASE_NAMESPACE;
 use crate::plan::{Fault, FaultRequests, Span};
 use crate::record::is_write;
 use crate::seed;
@@ -150,8 +151,12 @@ impl Faults {
         wait_for_end(&self.isolated, instance).await;
     }
 
-    /// Decides what happens to a request, the `nth` write if it is one.
+    /// Decides what happens to a request, the `nth` write if it is one. Nothing happens to the events
+    /// of the election: their number would otherwise change the random numbers of all other requests.
     pub fn decide(&self, instance: usize, facts: &RequestFacts, nth: Option<u64>) -> Fate {
+        if facts.resource == "events" && facts.namespace == LEASE_NAMESPACE {
+            return Fate::default();
+        }
         let mut state = self.lock();
         let State {
             random,
