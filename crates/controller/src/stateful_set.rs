@@ -6,6 +6,7 @@ mod builder;
 mod claim_waits;
 mod connection;
 mod election;
+mod events;
 mod handlers;
 mod resolve;
 mod sync;
@@ -17,8 +18,6 @@ use std::time::Duration;
 
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::cache::informer::Relister;
-use statefulset_client::recorder::EventSink;
-use statefulset_client::rest::RestClient;
 use statefulset_client::workqueue::WorkQueue;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -34,6 +33,7 @@ pub use builder::{
 use claim_waits::{ClaimsBeingDeleted, awaited_claims};
 pub use connection::{BuildError, LeaderElection};
 use election::Election;
+use events::Events;
 pub use handlers::PodHandler;
 pub(crate) use handlers::{ClaimHandler, SetHandler};
 #[cfg(test)]
@@ -53,14 +53,6 @@ const CLAIM_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Time limit for sending queued events at shutdown.
 const EVENT_FLUSH_MAX: Duration = Duration::from_secs(3);
-
-/// Delivery of a controller's events.
-struct Events {
-    sink: EventSink,
-    client: RestClient,
-    /// Seed of random delays and names.
-    seed: u64,
-}
 
 /// The parts of a controller, which run together.
 struct ControllerParts {
@@ -133,10 +125,9 @@ impl ControllerParts {
     }
 
     async fn run_with_events(mut self, stop: CancellationToken) -> Result<(), RunError> {
-        let (mut sinks, stop_events) = (JoinSet::new(), CancellationToken::new());
-        if let Some(Events { sink, client, seed }) = self.events.take() {
-            sinks.spawn(sink.run(client, seed, stop_events.clone()));
-        }
+        let stop_events = CancellationToken::new();
+        let sending = self.events.take().map(|events| events.send(&stop_events));
+        let mut sinks = sending.unwrap_or_default();
         let shutdown_timeout = self.shutdown_timeout;
         let too_late = async {
             stop.cancelled().await;

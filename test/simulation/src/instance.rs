@@ -26,15 +26,9 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Process;
 use crate::clock::SkewedClock;
 use crate::network::{Network, Signal};
-use crate::plan::Settings;
+use crate::plan::{LEASE, LEASE_NAMESPACE, Settings};
 use crate::record::{PANICS, Recorder};
 use crate::seed;
-
-/// The lease that the instances compete for.
-pub const LEASE: &str = "statefulset-controller";
-
-/// Namespace of the lease.
-pub const LEASE_NAMESPACE: &str = "kube-system";
 
 /// Reports the syncs of a process to the record.
 struct SyncProbe {

@@ -13,7 +13,7 @@ pub use action::{Action, PodEnd, RestoredOwner, Trigger};
 pub use fault::{Fault, FaultRequests, WatchFault};
 pub use generate::of_seed;
 pub use set_spec::{Cascade, ClaimRetention, MaxUnavailable, Retain, SetSpec, UpdateMode};
-pub use settings::{LeaseTimes, Millis, Settings, Span};
+pub use settings::{LEASE, LEASE_NAMESPACE, LeaseTimes, Millis, Settings, Span};
 
 /// Everything that happens in a run. The same plan always gives the same run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -18,7 +18,8 @@ use statefulset_client::workqueue::{RateLimiter, WorkQueue};
 
 use super::connection::{BuildError, Connection, LeaderElection};
 use super::election::Election;
-use super::{ControllerParts, Events, SyncerParts};
+use super::events::Events;
+use super::{ControllerParts, SyncerParts};
 use crate::error::RunError;
 use crate::informers::{HasSynced, InformerSettings, Informers};
 use crate::metrics::ControllerMetrics;

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use statefulset_client::leaderelection::{Ended, LeaderElector};
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::Events;
+use super::events::Events;
 use crate::error::RunError;
 
 /// Time limit for sending the last event.
@@ -27,10 +26,9 @@ impl Election {
         stop: &CancellationToken,
         work: impl Future<Output = Result<(), RunError>>,
     ) -> Result<(), RunError> {
-        let (mut sinks, stop_events) = (JoinSet::new(), CancellationToken::new());
-        if let Some(Events { sink, client, seed }) = self.events {
-            sinks.spawn(sink.run(client, seed, stop_events.clone()));
-        }
+        let stop_events = CancellationToken::new();
+        let sending = self.events.map(|events| events.send(&stop_events));
+        let mut sinks = sending.unwrap_or_default();
         match self.elector.run(stop, work).await {
             Ended::NeverLed => Ok(()),
             Ended::Lost(lost) => Err(RunError::LeaseLost(lost)),

@@ -6,8 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::agent::Process;
-use crate::instance::LEASE;
-use crate::plan::LeaseTimes;
+use crate::plan::{LEASE, LeaseTimes};
 use crate::record::{Record, is_lease_write};
 
 /// The lease in a run.

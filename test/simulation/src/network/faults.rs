@@ -10,8 +10,7 @@ use rand::rngs::StdRng;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::instance::LEASE_NAMESPACE;
-use crate::plan::{Fault, FaultRequests, Span};
+use crate::plan::{Fault, FaultRequests, LEASE_NAMESPACE, Span};
 use crate::record::is_write;
 use crate::seed;
 

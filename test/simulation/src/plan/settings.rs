@@ -6,6 +6,12 @@ use rand::RngExt as _;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
+/// The lease that the instances compete for.
+pub const LEASE: &str = "statefulset-controller";
+
+/// Namespace of the lease.
+pub const LEASE_NAMESPACE: &str = "kube-system";
+
 /// A time or duration in milliseconds.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

@@ -12,9 +12,8 @@ use tokio::time::Instant;
 
 use super::admission::Admission;
 use crate::clock::SkewedClock;
-use crate::instance;
 use crate::network::Faults;
-use crate::plan::Settings;
+use crate::plan::{LEASE, LEASE_NAMESPACE, Settings};
 use crate::record::Recorder;
 
 /// An instance and its current process.
@@ -79,7 +78,7 @@ pub(super) struct Cluster {
 impl Cluster {
     /// Returns the instance that holds the lease.
     pub(super) fn leader(&self) -> Option<usize> {
-        let lease = self.stored("leases", instance::LEASE_NAMESPACE, instance::LEASE)?;
+        let lease = self.stored("leases", LEASE_NAMESPACE, LEASE)?;
         let holder = lease.pointer("/spec/holderIdentity")?.as_str()?;
         let (instance, _) = holder.strip_prefix("controller-")?.split_once('.')?;
         instance.parse().ok()
