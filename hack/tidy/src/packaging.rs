@@ -48,7 +48,23 @@ pub fn check(metadata: &Metadata, repository: &Repository) -> Findings {
             }
         }
     }
+    findings.extend(
+        repository
+            .file("Cargo.toml")
+            .into_iter()
+            .flat_map(|root| loose_pins(&root.text)),
+    );
     findings
+}
+
+/// Reports the packages of the workspace whose version the others don't pin: they are released
+/// together, and only equal versions are tested.
+fn loose_pins(manifest: &str) -> impl Iterator<Item = String> + '_ {
+    let own = manifest
+        .lines()
+        .filter(|line| line.contains("path = \"crates/") && line.contains("version = "));
+    let loose = own.filter(|line| !line.contains("version = \"="));
+    loose.map(|line| format!("Cargo.toml: {line:?}: pin the exact version, `version = \"=…\"`"))
 }
 
 /// Returns true for a page at the top of the package's folder.
@@ -92,6 +108,19 @@ mod tests {
             categories: vec!["a".to_owned()],
             ..Package::default()
         }
+    }
+
+    #[test]
+    fn loose_pin_is_reported() {
+        let exact = "a = { path = \"crates/a\", version = \"=0.1.0\" }";
+        let loose = "b = { path = \"crates/b\", version = \"0.1.0\" }";
+        let internal = "c = { path = \"crates/c\" }";
+        let manifest = [exact, loose, internal].join("\n");
+        let found: Vec<String> = loose_pins(&manifest).collect();
+        assert!(
+            matches!(&found[..], [one] if one.contains("crates/b")),
+            "{found:?}"
+        );
     }
 
     fn found(package: Package, readme: &str) -> Findings {
