@@ -55,7 +55,7 @@ pub enum CanAdoptError {
     Read(#[source] ApiError),
     /// The live set has the same name but another uid.
     #[error(
-        "can't recheck DeletionTimestamp: original StatefulSet {key} is gone: got uid {found}, wanted {wanted}"
+        "can't recheck DeletionTimestamp: original StatefulSet {key} is gone: got uid {found}, desired {desired}"
     )]
     Recreated {
         /// The set.
@@ -63,7 +63,7 @@ pub enum CanAdoptError {
         /// UID of the live set.
         found: Box<str>,
         /// UID of the adopting set.
-        wanted: Box<str>,
+        desired: Box<str>,
     },
     /// The live set is being deleted.
     #[error("{key} has just been deleted at {}", format_go(*at))]
@@ -89,8 +89,12 @@ pub async fn can_adopt(reader: &dyn SetReader, set: &StatefulSet) -> Result<(), 
         .await
         .map_err(CanAdoptError::Read)?;
     if live.uid() != set.uid() {
-        let (found, wanted) = (live.uid().into(), set.uid().into());
-        return Err(CanAdoptError::Recreated { key, found, wanted });
+        let (found, desired) = (live.uid().into(), set.uid().into());
+        return Err(CanAdoptError::Recreated {
+            key,
+            found,
+            desired,
+        });
     }
     match live.metadata.deletion_timestamp {
         Some(at) => Err(CanAdoptError::Deleted { key, at }),

@@ -50,9 +50,9 @@ async fn delete_old_pods(
     replicas: &Replicas,
     update_revision: &str,
 ) -> Step {
-    let (wanted, condemned) = (&replicas.wanted, &replicas.condemned);
+    let (desired, condemned) = (&replicas.desired, &replicas.condemned);
     let end = usize::try_from(set.spec.replicas).unwrap_or(0);
-    let pods: Vec<(usize, &PodSlot)> = wanted
+    let pods: Vec<(usize, &PodSlot)> = desired
         .iter()
         .filter_map(|slot| Some((slot.ordinal().index_in(set)?, slot)))
         .chain((end..).zip(condemned))
@@ -62,7 +62,7 @@ async fn delete_old_pods(
         return Ok(None);
     }
     // The sync ends after the deletions, but claims that the set keeps must outlive all pods.
-    release_kept_claims(set, control, wanted, condemned).await?;
+    release_kept_claims(set, control, desired, condemned).await?;
     let mut waiting = None;
     for batch in pods.chunk_by(|(one, _), (other, _)| batch_of(*one) == batch_of(*other)) {
         let deleted = run_batch(batch, |(_, slot)| delete_old_pod(set, control, slot));

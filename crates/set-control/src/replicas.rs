@@ -63,7 +63,7 @@ impl<'a> SetRevision<'a> {
 /// A set's pods by slot.
 pub(crate) struct Replicas {
     /// One slot per desired pod, by index, without the missing pods that this sync doesn't create.
-    pub(crate) wanted: Vec<PodSlot>,
+    pub(crate) desired: Vec<PodSlot>,
     /// True if every desired pod has a slot.
     pub(crate) is_complete: bool,
     /// Condemned pods, by descending ordinal.
@@ -87,20 +87,20 @@ impl Replicas {
         pods: &[Arc<Pod>],
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let (mut wanted, mut condemned) = (Vec::with_capacity(pods.len()), Vec::new());
+        let (mut desired, mut condemned) = (Vec::with_capacity(pods.len()), Vec::new());
         // Of desired pods with the same ordinal the last one counts.
         for pod in pods.iter().rev() {
             match ordinal(&pod.name) {
                 Some(ordinal) if ordinal.index_in(set).is_some() => {
-                    wanted.push(PodSlot::Existing(ordinal, Arc::clone(pod)));
+                    desired.push(PodSlot::Existing(ordinal, Arc::clone(pod)));
                 }
                 Some(ordinal) => condemned.push(PodSlot::Existing(ordinal, Arc::clone(pod))),
                 None => {}
             }
         }
-        wanted.sort_by_key(PodSlot::ordinal);
-        wanted.dedup_by_key(|slot| slot.ordinal());
-        wanted.retain(|slot| slot.existing().is_some_and(|pod| pod.is_created()));
+        desired.sort_by_key(PodSlot::ordinal);
+        desired.dedup_by_key(|slot| slot.ordinal());
+        desired.retain(|slot| slot.existing().is_some_and(|pod| pod.is_created()));
         condemned.sort_by_key(PodSlot::ordinal);
         condemned.reverse();
 
@@ -111,23 +111,23 @@ impl Replicas {
             1
         };
         let replica_count = usize::try_from(set.spec.replicas).unwrap_or(0);
-        let mut existing = wanted.iter().map(PodSlot::ordinal).peekable();
+        let mut existing = desired.iter().map(PodSlot::ordinal).peekable();
         let missing: Vec<PodSlot> = (0..replica_count)
             .map(|index| Ordinal::of_index(set, index))
             .filter(|ordinal| existing.next_if_eq(ordinal).is_none())
-            .take(missing_max.min(replica_count.saturating_sub(wanted.len())))
+            .take(missing_max.min(replica_count.saturating_sub(desired.len())))
             .map(|ordinal| new_versioned_stateful_set_pod(set, current, update, ordinal))
             .collect::<Result<_, _>>()?;
-        wanted.extend(missing);
-        wanted.sort_by_key(PodSlot::ordinal);
-        let first_unavailable = wanted
+        desired.extend(missing);
+        desired.sort_by_key(PodSlot::ordinal);
+        let first_unavailable = desired
             .iter()
             .chain(condemned.iter().rev())
             .find(|slot| slot.is_unavailable(set.spec.min_ready_seconds, now))
             .map(|slot| slot.name().into());
         Ok(Self {
-            is_complete: wanted.len() == replica_count,
-            wanted,
+            is_complete: desired.len() == replica_count,
+            desired,
             condemned,
             first_unavailable,
         })
@@ -135,13 +135,13 @@ impl Replicas {
 
     /// Returns the reason to wait after this sync created its last missing pod.
     pub(crate) fn waiting_for_last_created(&self) -> Option<Waiting> {
-        let created = self.wanted.iter().rfind(|slot| slot.existing().is_none());
+        let created = self.desired.iter().rfind(|slot| slot.existing().is_none());
         created.map(|slot| Waiting::PodCreated(slot.name().into()))
     }
 
     /// Returns the pods that existed at the start of the sync, desired ones first.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &Pod> {
-        let slots = self.wanted.iter().chain(&self.condemned);
+        let slots = self.desired.iter().chain(&self.condemned);
         slots.filter_map(|slot| slot.existing().map(|pod| &**pod))
     }
 }

@@ -147,10 +147,10 @@ pub(crate) fn get_stateful_set_max_unavailable(
     set: &StatefulSet,
 ) -> Result<usize, IntOrStringError> {
     let rolling_update = set.spec.update_strategy.rolling_update.as_ref();
-    let Some(wanted) = rolling_update.and_then(|r| r.max_unavailable.as_ref()) else {
+    let Some(desired) = rolling_update.and_then(|r| r.max_unavailable.as_ref()) else {
         return Ok(1);
     };
-    let count = wanted.scaled_value(set.spec.replicas, false)?;
+    let count = desired.scaled_value(set.spec.replicas, false)?;
     Ok(usize::try_from(count).unwrap_or(0).max(1))
 }
 

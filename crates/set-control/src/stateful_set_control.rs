@@ -293,7 +293,7 @@ impl SetSync<'_> {
             return Ok(waiting);
         }
         let revision = &*status.update_revision;
-        let plan = plan(self.set, &replicas.wanted, revision, self.gates, self.now)?;
+        let plan = plan(self.set, &replicas.desired, revision, self.gates, self.now)?;
         outcome.unavailable_replicas = plan.unavailable;
         delete_outdated_pods(&self.pod_control, &plan.delete, status).await?;
         Ok(waiting.or(plan.waiting))
@@ -313,14 +313,14 @@ impl SetSync<'_> {
     ///
     /// A pod or a claim can't be read or written. Later pods aren't processed.
     async fn process(&self, replicas: &Replicas) -> Step {
-        let (wanted, condemned) = (&replicas.wanted[..], &replicas.condemned[..]);
+        let (desired, condemned) = (&replicas.desired[..], &replicas.condemned[..]);
         let monotonic = self.is_monotonic();
         let scales_down_first = self.gates.preview_parallel_scale_down_first && !monotonic;
         let mut removed = Ok(None);
         if scales_down_first {
             removed = self.remove_condemned(replicas).await;
             if removed.is_err() {
-                return self.end_early(removed, wanted, condemned).await;
+                return self.end_early(removed, desired, condemned).await;
             }
         }
         let started = AtomicUsize::new(0);
@@ -328,9 +328,9 @@ impl SetSync<'_> {
             started.fetch_add(1, Ordering::Relaxed);
             self.process_replica(slot)
         };
-        let processed = run_for_all(wanted, monotonic, process_replica).await;
+        let processed = run_for_all(desired, monotonic, process_replica).await;
         if processed.is_err() || matches!(processed, Ok(Some(_)) if monotonic) {
-            let not_started = wanted.get(started.into_inner()..).unwrap_or_default();
+            let not_started = desired.get(started.into_inner()..).unwrap_or_default();
             // The claims of condemned pods that were processed first have the policy's owners.
             let condemned = if scales_down_first { &[] } else { condemned };
             return self.end_early(processed, not_started, condemned).await;
@@ -355,8 +355,8 @@ impl SetSync<'_> {
     }
 
     /// Ends a sync that has not processed these pods: releases the claims that the set keeps.
-    async fn end_early(&self, processed: Step, wanted: &[PodSlot], condemned: &[PodSlot]) -> Step {
-        let released = release_kept_claims(self.set, &self.pod_control, wanted, condemned).await;
+    async fn end_early(&self, processed: Step, desired: &[PodSlot], condemned: &[PodSlot]) -> Step {
+        let released = release_kept_claims(self.set, &self.pod_control, desired, condemned).await;
         let waiting = processed?;
         released.map(|()| waiting)
     }

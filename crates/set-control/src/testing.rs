@@ -8,7 +8,9 @@
     reason = "a test's cluster may panic on mistakes in the test"
 )]
 
+mod counts;
 pub mod invariants;
 mod world;
 
+pub use counts::Counts;
 pub use world::{INJECTED, PodId, World, edit_template, stateful_set_pod};

@@ -31,7 +31,7 @@ const RULES: [Rule; 9] = [
     ("live-set-before-dooming-claims", |rules, is_on| {
         rules.live_set_before_dooming = is_on;
     }),
-    ("wanted-pods-keep-their-claims", |rules, is_on| {
+    ("desired-pods-keep-their-claims", |rules, is_on| {
         rules.take_claims_from_wanted = is_on;
     }),
     ("stale-owners-lose-no-claim", |rules, is_on| {

@@ -214,8 +214,8 @@ impl Builder<StatefulSet> {
 
     /// Sets `maxUnavailable`: a number or a percentage.
     #[must_use]
-    pub fn max_unavailable(self, wanted: impl Into<Value>) -> Self {
-        self.with("spec.updateStrategy.rollingUpdate.maxUnavailable", wanted)
+    pub fn max_unavailable(self, desired: impl Into<Value>) -> Self {
+        self.with("spec.updateStrategy.rollingUpdate.maxUnavailable", desired)
     }
 
     /// Sets `minReadySeconds`.

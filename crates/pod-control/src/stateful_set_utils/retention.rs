@@ -80,7 +80,7 @@ impl<'a> Owner<'a> {
 
 /// Returns the owner that the policy wants for the pod's claims, if any. An unknown policy retains
 /// them.
-fn wanted_owner<'a>(set: &'a StatefulSet, pod: &'a PodSlot) -> Option<Owner<'a>> {
+fn desired_owner<'a>(set: &'a StatefulSet, pod: &'a PodSlot) -> Option<Owner<'a>> {
     use ClaimRetentionPolicyType::{Delete, Retain};
     let policy = set.spec.claim_retention_policy;
     let is_condemned = pod.ordinal().index_in(set).is_none();
@@ -135,7 +135,7 @@ pub fn has_non_controller_owner(claim: &Claim, set: &StatefulSet, pod: &PodSlot)
 pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
     // Most claims have no owner, and then nothing needs to be compared.
     if claim.owner_references.is_empty() {
-        return wanted_owner(set, pod).is_none();
+        return desired_owner(set, pod).is_none();
     }
     let owners = [Owner::set(set), Owner::pod(pod)];
     if owners.iter().any(|owner| owner.has_stale_owner_ref(claim)) {
@@ -144,8 +144,8 @@ pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot
     if has_unexpected_controller(claim, set, pod) {
         return !owners.iter().any(|owner| owner.has_owner_ref(claim));
     }
-    let wanted = wanted_owner(set, pod);
-    let is_right = |owner: &Owner<'_>| owner.has_owner_ref(claim) == (wanted == Some(*owner));
+    let desired = desired_owner(set, pod);
+    let is_right = |owner: &Owner<'_>| owner.has_owner_ref(claim) == (desired == Some(*owner));
     !has_non_controller_owner(claim, set, pod) && owners.iter().all(is_right)
 }
 
@@ -155,8 +155,8 @@ pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot
 /// pod against the policy: the claim would be deleted with that owner although the set keeps it.
 pub(crate) fn may_keep_owners(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
     let owners = [Owner::set(set), Owner::pod(pod)];
-    let wanted = wanted_owner(set, pod);
-    let is_unwanted = |owner: &Owner<'_>| wanted != Some(*owner) && owner.has_owner_ref(claim);
+    let desired = desired_owner(set, pod);
+    let is_unwanted = |owner: &Owner<'_>| desired != Some(*owner) && owner.has_owner_ref(claim);
     let is_stale = |owner: &Owner<'_>| owner.has_stale_owner_ref(claim);
     let loses_claim = owners.iter().any(is_stale) && owners.iter().any(is_unwanted);
     !loses_claim && is_claim_owner_up_to_date(claim, set, pod)
@@ -173,13 +173,13 @@ pub(crate) fn update_claim_owner_ref_for_set_and_pod(
     pod: &PodSlot,
 ) -> bool {
     let is_unexpected = has_unexpected_controller(&claim.object, set, pod);
-    let mut wanted = wanted_owner(set, pod).filter(|_| !is_unexpected);
+    let mut desired = desired_owner(set, pod).filter(|_| !is_unexpected);
     edit_owner_refs(claim, |references| {
         references.retain(|reference| !names_ours(reference, set, pod));
-        wanted = wanted.filter(|owner| !references.iter().any(|r| r["uid"] == *owner.uid));
-        references.extend(wanted.map(|owner| json!(owner.reference())));
+        desired = desired.filter(|owner| !references.iter().any(|r| r["uid"] == *owner.uid));
+        references.extend(desired.map(|owner| json!(owner.reference())));
     });
-    wanted.is_some()
+    desired.is_some()
 }
 
 /// Removes the pod from the owners in a claim's JSON, and the references to earlier sets and pods of

@@ -42,11 +42,11 @@ fn names(slots: &[PodSlot]) -> Vec<String> {
 }
 
 #[test]
-fn wanted_pods_ascend_and_condemned_pods_descend() {
+fn desired_pods_ascend_and_condemned_pods_descend() {
     let set = web().replicas(3).start(2);
     let pods = [1, 4, 7, 2, 0, 12, 5].map(pod);
     let replicas = partition(&set, pods);
-    assert_eq!(names(&replicas.wanted), ["web-2", "(web-3)", "web-4"]);
+    assert_eq!(names(&replicas.desired), ["web-2", "(web-3)", "web-4"]);
     assert_eq!(
         names(&replicas.condemned),
         ["web-12", "web-7", "web-5", "web-1", "web-0"]
@@ -64,7 +64,7 @@ fn wanted_pods_ascend_and_condemned_pods_descend() {
 fn pod_without_ordinal_gets_no_slot() {
     let strays = ["bar", "web", "web-2147483648"].map(|name| pod(0).with("metadata.name", name));
     let replicas = partition(&web().replicas(1), strays);
-    assert_eq!(names(&replicas.wanted), ["(web-0)"]);
+    assert_eq!(names(&replicas.desired), ["(web-0)"]);
     assert!(replicas.condemned.is_empty());
 }
 
@@ -74,28 +74,28 @@ fn later_of_two_pods_gets_the_slot() {
         &web().replicas(1),
         vec![pod(0), pod(0).with("metadata.name", "web-00")],
     );
-    assert_eq!(names(&replicas.wanted), ["web-00"]);
+    assert_eq!(names(&replicas.desired), ["web-00"]);
 }
 
 #[test]
-fn wanted_pod_without_phase_counts_as_missing() {
+fn desired_pod_without_phase_counts_as_missing() {
     let replicas = partition(
         &web().replicas(1),
         vec![pod(0).without("status"), pod(1).without("status")],
     );
-    assert_eq!(names(&replicas.wanted), ["(web-0)"]);
+    assert_eq!(names(&replicas.desired), ["(web-0)"]);
     assert_eq!(names(&replicas.condemned), ["web-1"]);
 }
 
 #[test]
 fn zero_replicas_condemn_every_pod() {
     let replicas = partition(&web().replicas(0), vec![pod(0), pod(1)]);
-    assert!(replicas.wanted.is_empty());
+    assert!(replicas.desired.is_empty());
     assert_eq!(names(&replicas.condemned), ["web-1", "web-0"]);
 }
 
 #[test]
-fn first_unavailable_is_lowest_wanted_then_lowest_condemned() {
+fn first_unavailable_is_lowest_desired_then_lowest_condemned() {
     let set = web().replicas(2);
     for (pods, expected) in [
         (vec![pod(0), pod(1), pod(2), pod(3)], None),
@@ -138,7 +138,7 @@ fn first_unavailable_is_lowest_wanted_then_lowest_condemned() {
 fn revisions(set: &Builder<StatefulSet>) -> Vec<String> {
     let replicas = partition(set, Vec::new());
     let mut revisions = Vec::new();
-    for slot in &replicas.wanted {
+    for slot in &replicas.desired {
         let PodSlot::Missing(pod) = slot else {
             panic!("{slot:?}")
         };
@@ -199,20 +199,20 @@ fn ordinals_past_the_largest_get_slots() {
     let set = web().replicas(2).start(i32::MAX).partition(1);
     let replicas = partition(&set, vec![pod(i32::MAX), pod(0)]);
     assert_eq!(
-        names(&replicas.wanted),
+        names(&replicas.desired),
         ["web-2147483647", "(web-2147483648)"]
     );
     assert_eq!(names(&replicas.condemned), ["web-0"]);
-    assert_eq!(replicas.wanted[1].revision(), "web-2");
+    assert_eq!(replicas.desired[1].revision(), "web-2");
 }
 
 #[test]
 fn huge_replica_count_allocates_few_slots() {
     let replicas = partition(&web().replicas(i32::MAX), vec![pod(0), pod(7)]);
-    assert_eq!(names(&replicas.wanted), ["web-0", "(web-1)", "web-7"]);
+    assert_eq!(names(&replicas.desired), ["web-0", "(web-1)", "web-7"]);
     assert!(!replicas.is_complete);
 
     let replicas = partition(&web().parallel().replicas(i32::MAX), vec![pod(0)]);
-    assert_eq!(replicas.wanted.len(), MISSING_PODS_MAX + 1);
+    assert_eq!(replicas.desired.len(), MISSING_PODS_MAX + 1);
     assert!(!replicas.is_complete);
 }

@@ -200,7 +200,7 @@ fn gate_deletes_pods_within_the_unavailable_budget() {
 
 #[test]
 fn percentage_is_rounded_down_to_at_least_one() {
-    for (wanted, replicas, expected) in [
+    for (desired, replicas, expected) in [
         (json!("33%"), 5, 1),
         (json!("50%"), 5, 2),
         (json!("100%"), 5, 5),
@@ -215,12 +215,12 @@ fn percentage_is_rounded_down_to_at_least_one() {
     ] {
         let set = web()
             .replicas(replicas)
-            .max_unavailable(wanted.clone())
+            .max_unavailable(desired.clone())
             .build();
         assert_eq!(
             get_stateful_set_max_unavailable(&set),
             Ok(expected),
-            "{wanted}"
+            "{desired}"
         );
     }
     let bare = web().with("spec.updateStrategy", json!({"type": "RollingUpdate"}));

@@ -13,7 +13,7 @@ use statefulset_controller_util::testing::builders::{self, Builder};
 use statefulset_history::RevisionData;
 
 use super::*;
-use crate::testing::{INJECTED, World};
+use crate::testing::{Counts, INJECTED, World};
 use crate::waiting::Waiting;
 
 mod creation;

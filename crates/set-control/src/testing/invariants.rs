@@ -34,10 +34,10 @@ pub type Invariants = fn(&World) -> Result<(), String>;
 pub fn monotonic(world: &World) -> Result<(), String> {
     let (set, pods) = (&world.set, world.pods());
     for (index, pod) in pods.iter().enumerate() {
-        let wanted = Ordinal::of_index(set, index);
-        if ordinal(&pod.name) != Some(wanted) {
+        let desired = Ordinal::of_index(set, index);
+        if ordinal(&pod.name) != Some(desired) {
             return Err(format!(
-                "pod {} found instead of ordinal {wanted}",
+                "pod {} found instead of ordinal {desired}",
                 pod.name
             ));
         }
@@ -139,15 +139,15 @@ fn check_owners(
     }
     let policy = set.spec.claim_retention_policy;
     let condemned = ordinal.index_in(set).is_none();
-    let wanted_pod = policy.when_scaled == Delete && condemned;
-    let wanted_set = policy.when_deleted == Delete && !wanted_pod;
-    for (owner, uid, wanted) in [
-        ("set", set.uid(), wanted_set),
-        ("pod", &*pod.uid, wanted_pod),
+    let desired_pod = policy.when_scaled == Delete && condemned;
+    let desired_set = policy.when_deleted == Delete && !desired_pod;
+    for (owner, uid, desired) in [
+        ("set", set.uid(), desired_set),
+        ("pod", &*pod.uid, desired_pod),
     ] {
         let owns = owners.iter().any(|reference| *reference.uid == *uid);
-        if owns != wanted {
-            let kind = if wanted { "must" } else { "must not" };
+        if owns != desired {
+            let kind = if desired { "must" } else { "must not" };
             return Err(format!("its {owner} {kind} own it"));
         }
     }

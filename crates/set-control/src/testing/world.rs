@@ -26,6 +26,7 @@ use statefulset_pod_control::fake::FakeObjectManager;
 use statefulset_pod_control::stateful_set_utils::NewPod;
 use statefulset_pod_control::{ObjectManager, StatefulPodControl};
 
+use super::counts::Counts;
 use super::invariants::Invariants;
 use crate::fake::FakeStatusUpdater;
 use crate::outcome::SyncOutcome;
@@ -211,16 +212,9 @@ impl World {
         });
     }
 
-    /// Returns the status's `replicas`, ready, available, current and updated counts.
-    pub fn counts(&self) -> [i32; 5] {
-        let status = &self.set.status;
-        [
-            status.replicas,
-            status.ready_replicas,
-            status.available_replicas,
-            status.current_replicas,
-            status.updated_replicas,
-        ]
+    /// Returns the counts in the status.
+    pub fn counts(&self) -> Counts {
+        Counts::of(&self.set.status)
     }
 }
 

@@ -23,13 +23,13 @@ fn recorded(set: &StatefulSet, number: i64) -> Arc<ControllerRevision> {
     ))))
 }
 
-fn finds(revisions: &[Arc<ControllerRevision>], wanted: &[&ControllerRevision]) {
+fn finds(revisions: &[Arc<ControllerRevision>], desired: &[&ControllerRevision]) {
     let set = ss1();
     let data = data(&set);
     let found: Vec<&ControllerRevision> = find_equal_revisions(revisions, &data)
         .map(|found| &**found)
         .collect();
-    assert_eq!(found, wanted);
+    assert_eq!(found, desired);
 }
 
 mod test_find_equal_revisions {

@@ -31,7 +31,7 @@ fn name(revision: &Value) -> String {
 }
 
 /// Adds the revisions to the cache and checks those that `ss1` lists.
-fn lists(world: &World, shown: &[&Value], wanted: &[&Value]) {
+fn lists(world: &World, shown: &[&Value], desired: &[&Value]) {
     for revision in shown {
         world.show(revision);
     }
@@ -39,8 +39,8 @@ fn lists(world: &World, shown: &[&Value], wanted: &[&Value]) {
     let selector = set.spec.selector.compiled().unwrap();
     let found = world.history().list_controller_revisions(&set, selector);
     let names: BTreeSet<String> = found.iter().map(|found| found.name.to_string()).collect();
-    assert_eq!(names, wanted.iter().map(|wanted| name(wanted)).collect());
-    assert_eq!(found.len(), wanted.len(), "no revision is listed twice");
+    assert_eq!(names, desired.iter().map(|desired| name(desired)).collect());
+    assert_eq!(found.len(), desired.len(), "no revision is listed twice");
 }
 
 mod test_real_history_list_controller_revisions {

@@ -28,9 +28,9 @@ fn third() -> Arc<ControllerRevision> {
     revision("ss1-b", 3, 0)
 }
 
-fn sorts(mut revisions: Vec<Arc<ControllerRevision>>, wanted: &[Arc<ControllerRevision>]) {
+fn sorts(mut revisions: Vec<Arc<ControllerRevision>>, desired: &[Arc<ControllerRevision>]) {
     sort_controller_revisions(&mut revisions);
-    assert_eq!(revisions, wanted);
+    assert_eq!(revisions, desired);
 }
 
 mod test_sort_controller_revisions {

@@ -430,7 +430,7 @@ async fn deleted_pods_missing_claim_needs_no_release() {
 }
 
 #[tokio::test]
-async fn failed_release_keeps_the_wanted_pod() {
+async fn failed_release_keeps_the_desired_pod() {
     let set = web().retention("Delete", "Retain").build();
     let world = World::new();
     world.put_claim(&builders::claim(&set, "data", 5));

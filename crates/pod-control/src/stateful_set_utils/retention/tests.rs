@@ -33,10 +33,10 @@ fn claim(owners: &str) -> Builder<Claim> {
         .fold(claim, |claim, letter| claim.owner(reference(letter)))
 }
 
-/// Builds a set of `wanted` pods: with 2 the set wants the pod, with 1 it is condemned.
-fn set(policy: (&str, &str), wanted: i32) -> StatefulSet {
+/// Builds a set of `desired` pods: with 2 the set wants the pod, with 1 it is condemned.
+fn set(policy: (&str, &str), desired: i32) -> StatefulSet {
     let set = builders::set("web").claim_template("data");
-    set.retention(policy.0, policy.1).replicas(wanted).build()
+    set.retention(policy.0, policy.1).replicas(desired).build()
 }
 
 fn pod() -> PodSlot {
@@ -67,14 +67,14 @@ const ALL: [Policy; 5] = [RETAIN, ON_DELETE, ON_SCALE, ALWAYS, UNKNOWN];
 #[test]
 fn policy_decides_the_claims_owner() {
     // For each policy, the correct owners for a desired pod and for a condemned one.
-    for (policy, wanted, condemned) in [
+    for (policy, desired, condemned) in [
         (RETAIN, "", ""),
         (ON_DELETE, "S", "S"),
         (ON_SCALE, "", "P"),
         (ALWAYS, "S", "P"),
         (UNKNOWN, "", ""),
     ] {
-        for (count, expected) in [(2, wanted), (1, condemned)] {
+        for (count, expected) in [(2, desired), (1, condemned)] {
             let set = set(policy, count);
             for owners in ["", "S", "P", "SP"] {
                 let claim = claim(owners).build();

@@ -43,7 +43,7 @@ mod test_update_claim_owner_ref_for_set_and_pod {
     /// Upstream's mistaken mask adds its extra owner only if the set or the pod owns the claim, and
     /// so covers four states of eight; here all are covered.
     #[track_caller]
-    fn check(policy: (&str, &str), ordinal: i32, others: &[OwnerReference], wanted: Owner) {
+    fn check(policy: (&str, &str), ordinal: i32, others: &[OwnerReference], desired: Owner) {
         let set = named_set(set(5), "ss", "ss-123").retention(policy.0, policy.1);
         let (set, name) = (set.build(), format!("pod-{ordinal}"));
         let pod = slot(ordinal, &name, "pod-456");
@@ -56,7 +56,7 @@ mod test_update_claim_owner_ref_for_set_and_pod {
             owners.extend(has_pod.then(|| reference(POD, &name, "pod-456", Some(true))));
             owners.extend(has_set.then(|| reference(SET, "ss", "ss-123", Some(true))));
             owners.extend(others.clone());
-            let added = match wanted {
+            let added = match desired {
                 Owner::Nobody => None,
                 Owner::Set => Some(set.controller_reference()),
                 Owner::Pod => {
@@ -113,11 +113,11 @@ mod test_update_claim_controller_ref {
     use super::*;
 
     #[track_caller]
-    fn check(owners: &[OwnerReference], wanted: &[OwnerReference]) {
+    fn check(owners: &[OwnerReference], desired: &[OwnerReference]) {
         let set = named_set(set(1), "sts", "123").retention("Delete", "Delete");
         let found = rewritten(owners, &set.build(), &slot(0, "pod-0", "456"));
-        assert!(!owner_refs_changed(wanted, &found));
-        assert_eq!(found, wanted);
+        assert!(!owner_refs_changed(desired, &found));
+        assert_eq!(found, desired);
     }
 
     fn sts(uid: &str, controller: Option<bool>) -> OwnerReference {

@@ -84,11 +84,11 @@ fn test_get_persistent_volume_claims() {
         let mut claim = claims[0].to_value().unwrap();
         assert_eq!(claim["metadata"]["labels"].take(), expected);
         claim["metadata"].as_object_mut().unwrap().remove("labels");
-        let wanted = json!({
+        let desired = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
             "metadata": {"name": "datadir-foo-0", "namespace": "default"},
             "spec": {"resources": {"requests": {"storage": "1"}}},
         });
-        assert_eq!(claim, wanted);
+        assert_eq!(claim, desired);
     }
 }

@@ -122,7 +122,7 @@ async fn terminal_pod_is_kept_while_it_owns_its_claim() {
 }
 
 #[tokio::test]
-async fn terminating_wanted_pods_claims_outlive_it() {
+async fn terminating_desired_pods_claims_outlive_it() {
     for set in [set(), set().parallel()] {
         let mut world = owning(&set, &pod(&set, 0).terminating());
         world.step().await;

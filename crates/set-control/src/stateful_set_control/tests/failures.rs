@@ -13,7 +13,7 @@ async fn failed_sync_still_writes_the_status() {
     let outcome = world.sync().await;
     assert_eq!(outcome.error.unwrap().to_string(), INJECTED);
     assert_eq!(outcome.status.unwrap().replicas, 1);
-    assert_eq!(world.counts(), [1, 1, 1, 1, 1]);
+    assert_eq!(world.counts(), Counts::all(1));
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn terminating_set_only_updates_its_status() {
         // This pod has no ordinal, but counts.
         world.put_pod(&pod(&set, 6).with("metadata.name", "web-2147483648"));
         assert_eq!(world.step().await, Some(Waiting::SetDeleted));
-        assert_eq!(world.counts(), [3, 2, 2, 3, 3]);
+        assert_eq!(world.counts(), Counts::all(3).ready(2).available(2));
         assert_eq!(world.pod_names().len(), 3);
         assert!(world.recorder.is_empty());
         assert_eq!(world.requests(Call::CreateRevision), 1, "as upstream");
@@ -84,7 +84,7 @@ async fn pod_without_slot_is_neither_counted_nor_written() {
         world.put_pod(&without_volumes.with("metadata.name", name));
     }
     assert_eq!(world.step().await, None);
-    assert_eq!(world.counts(), [1, 1, 1, 1, 1]);
+    assert_eq!(world.counts(), Counts::all(1));
     assert_eq!(world.pod_names().len(), 3);
     assert_eq!(world.requests(Call::UpdatePod), 0);
     assert_eq!(world.requests(Call::DeletePod), 0);

@@ -32,7 +32,10 @@ async fn rollout_replaces_one_pod_at_a_time_from_the_top() {
         assert_eq!(world.step().await, updated(name));
         let done = i32::try_from(index).unwrap();
         // The deleted pod still counts, except for its revision.
-        assert_eq!(world.counts(), [3, 3, 3, 2 - done, done]);
+        assert_eq!(
+            world.counts(),
+            Counts::all(3).current(2 - done).updated(done)
+        );
         let status = &world.set.status;
         assert_eq!(
             (&*status.current_revision, &*status.update_revision),
@@ -44,7 +47,7 @@ async fn rollout_replaces_one_pod_at_a_time_from_the_top() {
         world.run(name);
     }
     assert_eq!(world.step().await, None);
-    assert_eq!(world.counts(), [3, 3, 3, 3, 3]);
+    assert_eq!(world.counts(), Counts::all(3));
     assert_eq!(
         *world.set.status.current_revision, *new,
         "the rollout is complete"
@@ -92,7 +95,7 @@ async fn partition_keeps_pods_below_it() {
     world.remove_pod("web-5");
     world.settle().await;
     assert_eq!(world.pod_revision("web-5"), old);
-    assert_eq!(world.counts(), [3, 3, 3, 2, 1]);
+    assert_eq!(world.counts(), Counts::all(3).current(2).updated(1));
 }
 
 #[tokio::test]
@@ -130,7 +133,7 @@ async fn gate_deletes_several_pods_at_once() {
         (Some(2), Some(0))
     );
     assert_eq!(world.pod_names(), ["web-0", "web-1", "web-2"]);
-    assert_eq!(world.counts(), [5, 5, 5, 3, 0]);
+    assert_eq!(world.counts(), Counts::all(5).current(3).updated(0));
 }
 
 #[tokio::test]
@@ -196,7 +199,11 @@ async fn failed_deletion_is_not_counted() {
     world.fail(Call::DeletePod, 1);
     let outcome = world.sync().await;
     assert_eq!(outcome.error.unwrap().to_string(), INJECTED);
-    assert_eq!(world.counts(), [4, 4, 4, 3, 0], "the first deletion counts");
+    assert_eq!(
+        world.counts(),
+        Counts::all(4).current(3).updated(0),
+        "the first deletion counts"
+    );
     assert_eq!(world.pod_names(), ["web-0", "web-1", "web-2"]);
 }
 
@@ -206,7 +213,7 @@ async fn counters_never_go_below_zero() {
     let mut world = rolled(&set).await;
     world.put_pod(&pod(&set, 0).revision("web-third"));
     assert_eq!(world.step().await, updated("web-0"));
-    assert_eq!(world.counts(), [1, 1, 1, 0, 0]);
+    assert_eq!(world.counts(), Counts::all(1).current(0).updated(0));
 }
 
 #[tokio::test]

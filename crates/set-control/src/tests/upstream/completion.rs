@@ -10,7 +10,7 @@ use crate::status::complete_update;
 #[test]
 fn test_complete_update() {
     for strategy in ["RollingUpdate", "OnDelete", "Recreate"] {
-        for ([wanted, existing, ready, updated], is_complete) in [
+        for ([desired, existing, ready, updated], is_complete) in [
             ([3, 3, 3, 3], true),
             ([0, 0, 0, 0], true),
             ([3, 3, 3, 2], false),
@@ -19,7 +19,7 @@ fn test_complete_update() {
             ([4, 3, 3, 3], false),
             ([2, 3, 3, 3], false),
         ] {
-            let set = set(wanted).with("spec.updateStrategy", json!({"type": strategy}));
+            let set = set(desired).with("spec.updateStrategy", json!({"type": strategy}));
             let before = StatefulSetStatus {
                 replicas: existing,
                 ready_replicas: ready,
@@ -33,7 +33,7 @@ fn test_complete_update() {
             let completed = complete_update(&set.build(), &mut status, true);
             assert_eq!(
                 completed, is_complete,
-                "{strategy} {wanted} {existing} {ready} {updated}"
+                "{strategy} {desired} {existing} {ready} {updated}"
             );
             let expected = StatefulSetStatus {
                 current_replicas: updated,

@@ -2,7 +2,7 @@
 
 use statefulset_client::error::Error as ApiError;
 
-use super::walks::{Call, assert_injected, invariants, policies, set, walks};
+use super::walks::{Call, Counts, assert_injected, invariants, policies, set, walks};
 
 /// The second deletion fails.
 #[tokio::test]
@@ -13,7 +13,7 @@ async fn test_stateful_set_control_scale_down_delete_error() {
         world.fail(Call::DeletePod, 1);
         assert_injected(world.scale_down(invariants::monotonic).await);
         world.scale_down(invariants::monotonic).await.unwrap();
-        assert_eq!(world.counts(), [0; 5]);
+        assert_eq!(world.counts(), Counts::all(0));
     }
 }
 

@@ -306,9 +306,9 @@ mod test_stateful_set_metrics {
     }
 }
 
-fn computes(wanted: impl Into<Value>, replicas: i32, expected: usize) {
-    let wanted = wanted.into();
-    let strategy = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": wanted}});
+fn computes(desired: impl Into<Value>, replicas: i32, expected: usize) {
+    let desired = desired.into();
+    let strategy = json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": desired}});
     let set = set(replicas).with("spec.updateStrategy", strategy).build();
     assert_eq!(get_stateful_set_max_unavailable(&set), Ok(expected));
 }

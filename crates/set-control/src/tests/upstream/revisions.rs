@@ -113,9 +113,9 @@ fn test_rolling_update_apply_revision() {
         .clone()
         .with("spec.template.spec.containers.0.env", env);
     let second = second.build();
-    for wanted in [&first.build(), &second] {
-        let applied = apply_revision(&second, &recorded(&new_revision(wanted, 1))).unwrap();
+    for desired in [&first.build(), &second] {
+        let applied = apply_revision(&second, &recorded(&new_revision(desired, 1))).unwrap();
         let template = |set: &StatefulSet| set.spec.template.to_value().unwrap();
-        assert_eq!(template(&applied), template(wanted));
+        assert_eq!(template(&applied), template(desired));
     }
 }

@@ -5,7 +5,9 @@ use kube_apimachinery::pod::PodPhase;
 use rand::RngExt as _;
 use statefulset_controller_util::pod::POD_INDEX_LABEL;
 
-use super::walks::{Call, INJECTED, Invariants, World, assert_injected, in_both_modes, ordinal_of};
+use super::walks::{
+    Call, Counts, INJECTED, Invariants, World, assert_injected, in_both_modes, ordinal_of,
+};
 
 mod test_stateful_set_control {
     super::in_both_modes! {
@@ -27,7 +29,7 @@ mod test_stateful_set_control {
 
 async fn create_pods(mut world: World, invariants: Invariants) {
     world.scale_up(invariants).await.unwrap();
-    assert_eq!(world.counts(), [3; 5]);
+    assert_eq!(world.counts(), Counts::all(3));
     assert_eq!(world.pods().len(), 3);
     for pod in world.pods() {
         let index = ordinal_of(&pod).to_string();
@@ -42,14 +44,14 @@ async fn scales_up(mut world: World, invariants: Invariants) {
     original.spec.replicas = 4;
     world.set = original;
     world.scale_up(invariants).await.unwrap();
-    assert_eq!(world.counts(), [4; 5]);
+    assert_eq!(world.counts(), Counts::all(4));
 }
 
 async fn scales_down(mut world: World, invariants: Invariants) {
     world.scale_up(invariants).await.unwrap();
     world.scale(0);
     world.scale_down(invariants).await.unwrap();
-    assert_eq!(world.counts(), [0; 5]);
+    assert_eq!(world.counts(), Counts::all(0));
     // Upstream doesn't check that no pod is left.
     assert!(world.pods().is_empty());
 }
@@ -75,7 +77,7 @@ async fn replaces_pods(mut world: World, invariants: Invariants) {
         world.set_ready(pod, true);
     }
     world.step().await;
-    assert_eq!(world.counts(), [5; 5]);
+    assert_eq!(world.counts(), Counts::all(5));
     world.check(invariants).unwrap();
 }
 
@@ -135,14 +137,14 @@ async fn create_pod_failure(mut world: World, invariants: Invariants) {
     world.fail(Call::CreatePod, 1);
     assert_injected(world.scale_up(invariants).await);
     world.scale_up(invariants).await.unwrap();
-    assert_eq!(world.counts(), [3; 5]);
+    assert_eq!(world.counts(), Counts::all(3));
 }
 
 /// No pod is updated while pods are created; a pod with a wrong name is, and that update fails.
 async fn update_pod_failure(mut world: World, invariants: Invariants) {
     world.fail(Call::UpdatePod, 0);
     world.scale_up(invariants).await.unwrap();
-    assert_eq!(world.counts(), [3; 5]);
+    assert_eq!(world.counts(), Counts::all(3));
     let mut pods = world.pods();
     assert_eq!(pods.len(), 3);
     let mut renamed = world.pod_json(0);
@@ -158,7 +160,7 @@ async fn update_set_status_failure(mut world: World, invariants: Invariants) {
     world.fail(Call::UpdateStatus, 1);
     assert_injected(world.scale_up(invariants).await);
     world.scale_up(invariants).await.unwrap();
-    assert_eq!(world.counts(), [3; 5]);
+    assert_eq!(world.counts(), Counts::all(3));
 }
 
 async fn new_revision_delete_pod_failure(mut world: World, invariants: Invariants) {

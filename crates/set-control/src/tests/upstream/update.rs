@@ -9,8 +9,8 @@ use statefulset_history::apply_revision;
 use statefulset_pod_control::stateful_set_utils::ordinal;
 
 use super::walks::{
-    Builder, Call, FOO_REVISION, Invariants, World, assert_injected, claim_pod_name, invariants,
-    policies, set, walks,
+    Builder, Call, Counts, FOO_REVISION, Invariants, World, assert_injected, claim_pod_name,
+    invariants, policies, set, walks,
 };
 
 /// Returns the invariants of the set that hold in every state.
@@ -57,7 +57,7 @@ async fn rolling_update(set: Builder<StatefulSet>, replicas: i32, deletions: usi
         );
         assert_eq!(world.requests(Call::DeletePod), deletions);
         // Upstream doesn't check the status.
-        assert_eq!(world.counts(), [replicas; 5]);
+        assert_eq!(world.counts(), Counts::all(replicas));
         let status = &world.set.status;
         assert_eq!(&*status.current_revision, FOO_REVISION);
         assert_eq!(&*status.update_revision, FOO_REVISION);
@@ -137,8 +137,8 @@ fn assert_claims_go_with_scaled_pods(world: &World) {
             ordinal(&PodName::from(pod)).is_some_and(|ordinal| ordinal.index_in(set).is_none());
         let names = claim.owner_references.iter().map(|owner| &*owner.name);
         let pods: Vec<&str> = names.filter(|name| name.starts_with("foo-")).collect();
-        let wanted = (delete && scaled).then_some(pod);
-        assert_eq!(pods, Vec::from_iter(wanted), "{}", claim.name);
+        let desired = (delete && scaled).then_some(pod);
+        assert_eq!(pods, Vec::from_iter(desired), "{}", claim.name);
     }
 }
 

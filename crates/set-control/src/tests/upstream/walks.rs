@@ -33,7 +33,7 @@ use statefulset_pod_control::stateful_set_utils::ordinal;
 use crate::outcome::SyncOutcome;
 
 pub(super) use crate::testing::invariants::{self, Invariants};
-pub(super) use crate::testing::{INJECTED, World, stateful_set_pod};
+pub(super) use crate::testing::{Counts, INJECTED, World, stateful_set_pod};
 pub(super) use statefulset_controller_util::testing::Call;
 pub(super) use statefulset_controller_util::testing::builders::Builder;
 pub(super) use statefulset_controller_util::testing::upstream::{claim_pod_name, set};
@@ -208,7 +208,7 @@ impl World {
     /// Upstream: `updateStatefulSetControl`.
     pub(super) async fn roll_out(&mut self) -> Result<(), Failure> {
         let mut up = self.running_and_ready();
-        up.retain(|pod| self.is_wanted(pod));
+        up.retain(|pod| self.is_desired(pod));
         succeeded(self.sync().await)?;
         for _ in 0..TURNS_MAX {
             self.check_one_down(&up)?;
@@ -312,7 +312,7 @@ impl World {
     }
 
     /// True if the set wants a pod of this name.
-    fn is_wanted(&self, pod: &str) -> bool {
+    fn is_desired(&self, pod: &str) -> bool {
         ordinal(&PodName::from(pod)).is_some_and(|ordinal| ordinal.index_in(&self.set).is_some())
     }
 
@@ -353,7 +353,7 @@ impl World {
         if self.set.spec.claim_retention_policy.when_scaled == ClaimRetentionPolicyType::Delete {
             kept.retain(|claim| {
                 let pod = claim_pod_name(&self.set, claim);
-                pod.is_some_and(|pod| self.is_wanted(pod))
+                pod.is_some_and(|pod| self.is_desired(pod))
             });
         }
         let left = self.claim_names();
