@@ -78,7 +78,7 @@ impl IntOrString {
         })?;
         #[expect(
             clippy::cast_precision_loss,
-            reason = "the reference computes in doubles too"
+            reason = "upstream computes in doubles too"
         )]
         let scaled = percent as f64 * f64::from(total) / 100.0;
         let rounded = if round_up {

@@ -126,7 +126,7 @@ fn interpret(suffix: &str) -> Result<Scale, QuantityError> {
     let power: i64 = power.parse().map_err(|_| QuantityError::Suffix)?;
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "the reference truncates to 32 bits"
+        reason = "upstream truncates to 32 bits"
     )]
     let power = power as i32;
     Ok(Scale::Decimal(i64::from(power), Format::DecimalExponent))

@@ -1,4 +1,4 @@
-//! One handler per verb, shared by all kinds.
+//! The handlers of the verbs, shared by all kinds, and their checks at admission.
 
 mod admit;
 mod allocate;

@@ -317,7 +317,7 @@ impl Limit<'_> {
 /// Converts a number to the float that Go divides.
 #[expect(
     clippy::cast_precision_loss,
-    reason = "the reference divides floats as well, and amounts are small"
+    reason = "upstream divides floats as well, and amounts are small"
 )]
 fn as_float(number: i64) -> f64 {
     number as f64

@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::settings::ServerGates;
 
 /// The rules of all types.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 13] = [
     include_str!("tables/admission.txt"),
     include_str!("tables/metadata.txt"),
     include_str!("tables/pod.txt"),
@@ -30,7 +30,6 @@ const SOURCES: [&str; 14] = [
     include_str!("tables/traffic.txt"),
     include_str!("tables/cluster.txt"),
     include_str!("tables/others.txt"),
-    include_str!("tables/warnings.txt"),
 ];
 
 /// The functions of the rules that no other clause describes.

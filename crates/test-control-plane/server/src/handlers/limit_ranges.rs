@@ -139,7 +139,7 @@ impl Usage {
         }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "the reference divides floats")]
+    #[expect(clippy::cast_precision_loss, reason = "upstream divides floats")]
     fn beyond_ratio(&self, name: &str, subject: &str, most: &Quantity) -> Option<String> {
         let head = format!("{name} max limit to request ratio per {subject} is {most}");
         let given = |amounts: &Amounts| amounts.get(name).map_or(0, Quantity::milli_value);

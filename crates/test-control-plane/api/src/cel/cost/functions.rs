@@ -230,10 +230,7 @@ fn matching(text: u64, pattern: u64) -> u64 {
     scaled(text.saturating_add(1), TRAVERSAL).saturating_mul(scaled(pattern, PATTERN))
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "the reference computes in doubles"
-)]
+#[expect(clippy::cast_precision_loss, reason = "upstream computes in doubles")]
 fn to_float(number: u64) -> f64 {
     number as f64
 }
