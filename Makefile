@@ -22,7 +22,7 @@ CYCLONEDX_VERSION := 0.5.9
 SEMVER_CHECKS_VERSION := 0.51.0
 BINARIES := $(TARGET_DIR)/debug
 PACKAGES := kube-apimachinery $(addprefix kube-test-control-plane,-api -store -server -actors -cluster) \
-	$(addprefix statefulset-,client controller-util history pod-control set-control controller) \
+	$(addprefix statefulset-,client fence controller-util history pod-control set-control controller) \
 	kube-test-control-plane-statefulset kube-test-control-plane
 CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Cargo.toml))
 

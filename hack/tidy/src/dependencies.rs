@@ -9,9 +9,10 @@ use crate::{
 };
 
 /// The crates from left to right: each may depend only on crates before it.
-pub const DEPENDENCY_ORDER: [&str; 8] = [
+pub const DEPENDENCY_ORDER: [&str; 9] = [
     "kube-apimachinery",
     "statefulset-client",
+    "statefulset-fence",
     "statefulset-controller-util",
     "statefulset-history",
     "statefulset-pod-control",

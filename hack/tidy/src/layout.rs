@@ -29,9 +29,10 @@ const TOP_LEVEL: [&str; 19] = [
 ];
 
 /// Every crate folder with its package's name.
-pub const CRATES: [(&str, &str); 16] = [
+pub const CRATES: [(&str, &str); 17] = [
     ("apimachinery", "kube-apimachinery"),
     ("client", "statefulset-client"),
+    ("fence", "statefulset-fence"),
     ("controller-util", "statefulset-controller-util"),
     ("history", "statefulset-history"),
     ("pod-control", "statefulset-pod-control"),

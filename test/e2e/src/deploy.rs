@@ -48,6 +48,8 @@ pub fn is_cluster_scoped(kind: &str) -> bool {
         "ClusterRoleBinding",
         "FlowSchema",
         "Namespace",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
     ]
     .contains(&kind)
 }

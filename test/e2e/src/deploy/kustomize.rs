@@ -78,7 +78,17 @@ fn apply(folder: &Path, mut objects: Vec<Value>) -> Vec<Value> {
             let select = &target["select"];
             let object = find(&mut objects, &select["kind"], &select["name"]);
             let path = pointer(&target["fieldPaths"][0]);
-            add(object, &json!({"op": "add", "path": path, "value": value}));
+            if let Some(delimiter) = target["options"]["delimiter"].as_str() {
+                replace_part(
+                    object,
+                    &path,
+                    delimiter,
+                    &target["options"]["index"],
+                    value.as_ref(),
+                );
+            } else {
+                add(object, &json!({"op": "add", "path": path, "value": value}));
+            }
         }
     }
     // kustomize puts namespaces first.
@@ -143,6 +153,26 @@ fn add(object: &mut Value, operation: &Value) {
         }
         _ => panic!("nothing to add to at {operation}"),
     }
+}
+
+/// Replaces one part of a text, counted from 0.
+fn replace_part(
+    object: &mut Value,
+    path: &str,
+    delimiter: &str,
+    index: &Value,
+    value: Option<&Value>,
+) {
+    let text = object
+        .pointer_mut(path)
+        .unwrap_or_else(|| panic!("there is no {path}"));
+    let parts = text.as_str().unwrap_or_default().split(delimiter);
+    let mut parts: Vec<&str> = parts.collect();
+    let index = index.as_u64().and_then(|index| index.try_into().ok());
+    let part = parts.get_mut(index.unwrap_or(usize::MAX));
+    let new = value.and_then(Value::as_str).unwrap_or_default();
+    *part.unwrap_or_else(|| panic!("{path} has too few parts")) = new;
+    *text = parts.join(delimiter).into();
 }
 
 /// Patches the pod template, the only target of the shipped patches.

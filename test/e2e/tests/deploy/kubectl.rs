@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use conformance::kubectl::Programs;
-use e2e::deploy::{build, documents, kustomization};
+use e2e::deploy::{build, build_with, documents, kustomization};
 use serde_json::{Value, json};
 
 use super::{NAME, OVERLAYS, by_key, of_kind};
@@ -25,16 +25,30 @@ fn render(folder: &Path) -> Vec<Value> {
 fn render_example(page: &str, name: &str) -> Vec<Value> {
     let (_, rest) = page.split_once("```yaml\napiVersion: kustomize").unwrap();
     let (overlay, _) = rest.split_once("```").unwrap();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!("apiVersion: kustomize{overlay}");
+    render_text(&Path::new(env!("CARGO_TARGET_TMPDIR")).join(name), &text)
+}
+
+/// Renders a shipped overlay with a component.
+fn render_with(folder: &Path, overlay: &str, component: &str) -> Vec<Value> {
+    let shipped = "../statefulset/crates/controller-manager/deploy/kustomize";
+    let text = format!(
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n\
+         resources: [{shipped}/{overlay}]\ncomponents: [{shipped}/{component}]\n"
+    );
+    render_text(folder, &text)
+}
+
+/// Renders a kustomization next to the checkout of the repository, from this folder.
+fn render_text(folder: &Path, text: &str) -> Vec<Value> {
+    std::fs::create_dir_all(folder).unwrap();
     let folder = folder.canonicalize().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let root = root.canonicalize().unwrap();
     // kustomize accepts only relative paths.
     let up = "../".repeat(folder.components().count() - 1);
     let checkout = format!("{up}{}/", root.strip_prefix("/").unwrap().display());
-    let overlay = overlay.replace("../statefulset/", &checkout);
-    let text = format!("apiVersion: kustomize{overlay}");
+    let text = text.replace("../statefulset/", &checkout);
     std::fs::write(folder.join("kustomization.yaml"), text).unwrap();
     render(&folder)
 }
@@ -44,6 +58,17 @@ fn kubectl_renders_the_overlays_identically() {
     for overlay in OVERLAYS {
         let rendered = render(&kustomization(overlay));
         assert_eq!(by_key(rendered), by_key(build(&kustomization(overlay))));
+    }
+}
+
+#[test]
+fn kubectl_renders_the_fence_identically() {
+    for overlay in OVERLAYS {
+        let fence = "components/fence";
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fence");
+        let rendered = render_with(&folder, overlay, fence);
+        let built = build_with(&kustomization(overlay), &kustomization(fence));
+        assert_eq!(by_key(rendered), by_key(built));
     }
 }
 

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+mod fence;
 #[cfg(feature = "helm")]
 mod helm;
 #[cfg(feature = "kubectl")]
@@ -446,6 +447,7 @@ async fn every_chart_value_is_used_and_renders_valid_objects() {
         "imagePullSecrets": [{"name": "pull-secret"}],
         "replicas": 3,
         "shadow": false,
+        "fence": {"enabled": true},
         "verbosity": 4,
         "extraArgs": ["--concurrent-statefulset-syncs=10"],
         "serviceAccount": {"create": true, "name": "own-account", "annotations": {"a": "b-annotation"}},
@@ -476,6 +478,7 @@ async fn every_chart_value_is_used_and_renders_valid_objects() {
     let text = Value::from(objects.clone()).to_string();
     for part in [
         "sts-cm:leader-election",
+        "system:serviceaccount:elsewhere:own-account",
         "registry.example/sts:1.2.3",
         "\"imagePullPolicy\":\"Always\"",
         "pull-secret",

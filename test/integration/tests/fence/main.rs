@@ -1,0 +1,6 @@
+//! Tests of the fence: each namespace has exactly one StatefulSet controller.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+mod policies;
+mod support;
