@@ -19,7 +19,7 @@ pub use kube_test_control_plane_cluster::control_plane::{
 pub use kube_test_control_plane_cluster::{control_plane, kubeconfig};
 pub use kube_test_control_plane_server::config::{
     EmulatedVersion, EmulatedVersionError, FeatureGateError, ServerConfig, ServerGates,
-    UnknownFields, UnknownFieldsError,
+    ServiceRange, ServiceRangeError, UnknownFields, UnknownFieldsError,
 };
 pub use kube_test_control_plane_server::server::{ApiServer, ConnectionDropped, restart};
 pub use kube_test_control_plane_server::{admission, audit, certificates, config, faults};

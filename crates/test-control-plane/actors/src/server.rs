@@ -1,5 +1,6 @@
 //! The actors' API server: the embedded one, or a real one through a copy of its objects.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use http::Method;
@@ -10,7 +11,7 @@ use kube_test_control_plane_api::kinds;
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::object::{Key, Object};
 #[cfg(feature = "client")]
-use kube_test_control_plane_server::config::EmulatedVersion;
+use kube_test_control_plane_server::config::{EmulatedVersion, ServiceRange};
 use kube_test_control_plane_server::containers::Kubelets;
 use kube_test_control_plane_server::server::ApiServer;
 use kube_test_control_plane_store::store::Store;
@@ -132,6 +133,17 @@ impl ActorServer {
             Self::Real(_) => EmulatedVersion::default(),
         };
         version.git_version()
+    }
+
+    /// Returns the address of the API server's service: that of the embedded server, or of one with
+    /// the same settings.
+    pub(super) fn service_host(&self) -> Ipv4Addr {
+        let range = match self {
+            Self::Embedded(server) => server.config().service_cluster_ip_range,
+            #[cfg(feature = "client")]
+            Self::Real(_) => ServiceRange::default(),
+        };
+        range.first()
     }
 
     /// Returns the current time.

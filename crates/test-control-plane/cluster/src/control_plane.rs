@@ -33,7 +33,7 @@ use kube_test_control_plane_server::certificates::{
     CertificateError, ClientAuthorities, ServingCertificate,
 };
 use kube_test_control_plane_server::config::{
-    EmulatedVersion, ServerConfig, ServerGates, UnknownFields,
+    EmulatedVersion, ServerConfig, ServerGates, ServiceRange, UnknownFields,
 };
 use kube_test_control_plane_server::in_process::ServiceAs;
 use kube_test_control_plane_server::server::ApiServer;
@@ -323,6 +323,13 @@ impl TestControlPlaneBuilder {
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.0.config.seed = seed;
+        self
+    }
+
+    /// Sets the network from which services get their addresses.
+    #[must_use]
+    pub fn service_cluster_ip_range(mut self, range: ServiceRange) -> Self {
+        self.0.config.service_cluster_ip_range = range;
         self
     }
 

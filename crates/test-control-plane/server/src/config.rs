@@ -1,5 +1,7 @@
 //! Configuration of the server.
 
+mod service_range;
+
 use std::time::Duration;
 
 use crate::auth::{Authorization, Tokens};
@@ -7,6 +9,7 @@ pub use kube_test_control_plane_api::settings::{
     EmulatedVersion, EmulatedVersionError, FeatureGateError, ServerGates, UnknownFields,
     UnknownFieldsError,
 };
+pub use service_range::{ServiceRange, ServiceRangeError};
 
 /// Configuration of the server.
 #[derive(Clone, Debug)]
@@ -21,6 +24,8 @@ pub struct ServerConfig {
     /// Validation of writes. Without validation the server stores objects that another
     /// server accepts; it still decodes them, sets defaults and runs admission.
     pub validates: bool,
+    /// The network from which services get their addresses.
+    pub service_cluster_ip_range: ServiceRange,
     /// Number of events kept for watches and old lists.
     pub log_window: usize,
     /// Number of requests kept by the audit log.
@@ -45,6 +50,7 @@ impl Default for ServerConfig {
             emulated_version: EmulatedVersion::default(),
             feature_gates: ServerGates::default(),
             validates: true,
+            service_cluster_ip_range: ServiceRange::default(),
             log_window: 20_000,
             audit_limit: 10_000,
             audit_bodies_max: 8 * 1024 * 1024,

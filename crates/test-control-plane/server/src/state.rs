@@ -89,6 +89,7 @@ impl ServerState {
                 random,
                 admission: AdmissionHooks::default(),
                 validates: config.validates,
+                service_range: config.service_cluster_ip_range,
                 allocations: Mutex::default(),
             },
             streams: Streams {

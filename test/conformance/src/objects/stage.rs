@@ -19,6 +19,9 @@ use super::difference::Difference;
 /// Namespace of all cases.
 const NAMESPACE: &str = "objects";
 
+/// Network of the services' addresses on the recorded server.
+const SERVICE_RANGE: &str = "10.0.0.0/16";
+
 /// The field manager of the objects before the requests.
 const MANAGER: &str = "before";
 
@@ -34,7 +37,10 @@ impl Stage {
     /// Starts a control plane without actors, with the namespace and the classes that objects refer
     /// to.
     pub(super) async fn start() -> anyhow::Result<Self> {
-        let plane = TestControlPlane::builder().try_start().await?;
+        let plane = TestControlPlane::builder()
+            .service_cluster_ip_range(SERVICE_RANGE.parse()?)
+            .try_start()
+            .await?;
         let stage = Self {
             plane,
             made: BTreeSet::new(),

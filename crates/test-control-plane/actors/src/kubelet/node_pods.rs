@@ -111,6 +111,7 @@ impl Kubelet {
             timestamp: client.server.now(),
             rng: self.rng,
             back_off: self.config.back_off,
+            service_host: client.server.service_host(),
             references: (!ignores).then_some(client),
         }
     }

@@ -70,7 +70,7 @@ pub(super) const OWN_VARIABLES: usize = 3;
 pub(super) fn environment(spec: &Value, run: &PodRun) -> Vec<(String, String)> {
     let own: [(&str, String); OWN_VARIABLES] = [
         ("HOSTNAME", run.key.name.to_string()),
-        ("KUBERNETES_SERVICE_HOST", "10.96.0.1".to_owned()),
+        ("KUBERNETES_SERVICE_HOST", run.service_host.to_string()),
         ("KUBERNETES_SERVICE_PORT", "443".to_owned()),
     ];
     let own = own.map(|(name, value)| (name.to_owned(), value));

@@ -1,6 +1,7 @@
 //! A pod as its node runs it: containers and timers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -67,6 +68,8 @@ pub(super) struct Now<'a> {
     pub(super) timestamp: Timestamp,
     pub(super) rng: SeededRng,
     pub(super) back_off: BackOff,
+    /// The address of the API server's service.
+    pub(super) service_host: Ipv4Addr,
     /// Looks up the objects that pods refer to; `None` if pods start without them.
     pub(super) references: Option<&'a ActorClient>,
 }
@@ -118,6 +121,8 @@ pub(super) struct PodRun {
     pub(super) behaviour: PodBehaviour,
     pub(super) restart_policy: String,
     pub(super) host_ip: String,
+    /// The address of the API server's service.
+    pub(super) service_host: Ipv4Addr,
     /// `None` until the sandbox exists.
     pub(super) pod_ip: Option<String>,
     pub(super) start_time: String,
@@ -173,6 +178,7 @@ impl PodRun {
             behaviour,
             restart_policy: text("/spec/restartPolicy").unwrap_or("Always").to_owned(),
             host_ip,
+            service_host: now.service_host,
             pod_ip: None,
             start_time: now.time.to_owned(),
             began: now.at,

@@ -104,9 +104,6 @@ impl Definitions {
     }
 }
 
-/// The cluster IP of the API server: the first address of the service range.
-const SERVICE_ADDRESS: &str = "10.96.0.1";
-
 /// kube-apiserver's default port.
 const DEFAULT_PORT: u16 = 6443;
 
@@ -190,7 +187,7 @@ async fn publish_service(server: &ApiServer, port: u16) {
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {
-            "clusterIP": SERVICE_ADDRESS,
+            "clusterIP": server.config().service_cluster_ip_range.first().to_string(),
             "ports": [{"name": "https", "port": 443, "targetPort": port}],
         },
     });

@@ -1,6 +1,7 @@
 //! Allocated service addresses and ports.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 use kube_test_control_plane_api::object::Key;
 
@@ -8,7 +9,7 @@ use kube_test_control_plane_api::object::Key;
 /// allocated again.
 #[derive(Debug, Default)]
 pub(crate) struct Allocations {
-    pub(crate) addresses: BTreeMap<u32, Key>,
+    pub(crate) addresses: BTreeMap<Ipv4Addr, Key>,
     pub(crate) ports: BTreeMap<i64, Key>,
     pub(crate) next_address: u32,
     pub(crate) next_port: i64,

@@ -9,6 +9,7 @@ use super::allocations::Allocations;
 use super::random::Random;
 use super::reads::Reads;
 use crate::admission::AdmissionHooks;
+use crate::config::ServiceRange;
 
 /// The stored objects, to be changed.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub(crate) struct Writes {
     pub(crate) admission: AdmissionHooks,
     /// False if writes are stored without validation.
     pub(crate) validates: bool,
+    pub(crate) service_range: ServiceRange,
     pub(super) allocations: Mutex<Allocations>,
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Parser};
 use kube_test_control_plane::actors::parse_duration;
 use kube_test_control_plane::auth::Authorization;
-use kube_test_control_plane::{EmulatedVersion, ServerConfig, UnknownFields};
+use kube_test_control_plane::{EmulatedVersion, ServerConfig, ServiceRange, UnknownFields};
 
 /// The actors by name, in the order in which they are listed.
 pub(crate) const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-collector,\
@@ -112,6 +112,10 @@ pub(crate) struct Args {
     /// (off).
     #[arg(long, value_name = "GATES", default_value = "")]
     pub(crate) feature_gates: String,
+
+    /// Network of the services' addresses, IPv4, from /12 to /29.
+    #[arg(long, value_name = "CIDR", default_value_t)]
+    pub(crate) service_cluster_ip_range: ServiceRange,
 
     /// Number of changes kept for watches from an older version.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().log_window)]
