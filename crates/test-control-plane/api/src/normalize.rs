@@ -1,6 +1,7 @@
 //! Normalization: decoding an object into upstream's types and encoding it again.
 
 mod custom;
+mod empties;
 mod older_object;
 
 use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
@@ -10,6 +11,7 @@ use crate::kinds::{Kind, Trait, type_in};
 use crate::object::Draft;
 use crate::settings::{EmulatedVersion, UnknownFields};
 use crate::status::{ApiError, ApiResult};
+pub use empties::Empties;
 pub use older_object::OlderObject;
 
 /// Checks the types of members that the server overwrites in a new object.

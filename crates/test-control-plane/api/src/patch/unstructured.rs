@@ -1,6 +1,8 @@
 //! Messages about values of a wrong type in the result of a strategic merge patch, which
 //! upstream reads without JSON.
 
+use kube_apimachinery::schema::{Kind, find_type};
+
 /// Returns the message for a value that JSON decoding reports with `why`; `None` for another error.
 ///
 /// Upstream: `fromUnstructured`.
@@ -8,7 +10,12 @@ pub(super) fn mismatch(why: &str) -> Option<String> {
     let (found, into) = why
         .strip_prefix("json: cannot unmarshal ")?
         .split_once(" into Go ")?;
-    let (_, of) = into.rsplit_once(" of type ")?;
+    let (field, of) = into.rsplit_once(" of type ")?;
+    if is_read_as_json(field) {
+        return Some(format!(
+            "json: cannot unmarshal {found} into Go value of type {of}"
+        ));
+    }
     let found = match found.split_once(' ') {
         Some(("number", literal)) if literal.contains(['.', 'e', 'E']) => "float64",
         _ if found.starts_with("number") => "int64",
@@ -25,6 +32,17 @@ pub(super) fn mismatch(why: &str) -> Option<String> {
         ("float64", of) if is_integer => format!("cannot convert {found} to {of}"),
         (_, of) => format!("unrecognized type: {of}"),
     })
+}
+
+/// Returns true if upstream reads a field (`struct field Type.path.name`) as JSON all the same.
+fn is_read_as_json(field: &str) -> bool {
+    let path = field.strip_prefix("struct field ").unwrap_or_default();
+    let holder = path.split('.').next().and_then(find_type);
+    let name = path.rsplit('.').next().unwrap_or_default();
+    let kind = holder
+        .and_then(|holder| holder.field(name))
+        .map(|field| field.kind);
+    matches!(kind, Some(Kind::IntOrString | Kind::MicroTime | Kind::Time))
 }
 
 #[cfg(test)]
@@ -48,5 +66,11 @@ mod tests {
             "cannot restore map from slice"
         );
         assert_eq!(mismatch("no kind"), None);
+        let why = "json: cannot unmarshal number into Go struct field \
+                   PodCondition.status.conditions.lastTransitionTime of type string";
+        assert_eq!(
+            mismatch(why).unwrap(),
+            "json: cannot unmarshal number into Go value of type string"
+        );
     }
 }

@@ -57,7 +57,8 @@ fn rounds(subject: Subject<'_>) -> Rounds {
         | "services"
         | "statefulsets" => Rounds::Update,
         "ingresses" | "jobs" | "persistentvolumeclaims" | "pods" if is_status => Rounds::Update,
-        "endpointslices" | "limitranges" => Rounds::Full,
+        // The rules of jobs have the update rules in between.
+        "endpointslices" | "jobs" | "limitranges" => Rounds::Full,
         _ => Rounds::UpdateAndFull,
     }
 }

@@ -18,11 +18,10 @@ pub(super) fn selector(found: &Value) -> Option<Selector> {
 /// Rejects a template without the labels of the selector.
 pub(super) fn selects(selector: &Selector, spec: &Place<'_>, errors: &mut Errors) {
     let labels = spec.member("template.metadata.labels");
-    let given = labels.value.as_object().filter(|labels| !labels.is_empty());
+    let given = labels.value.as_object();
     if !selector.matches(given.unwrap_or(&Map::new())) {
         let detail = "`selector` does not match template `labels`";
-        let shown = given.map_or(&Value::Null, |_| labels.value);
-        errors.push(FieldError::invalid(labels.path(), shown, detail));
+        errors.push(FieldError::invalid(labels.path(), labels.value, detail));
     }
 }
 

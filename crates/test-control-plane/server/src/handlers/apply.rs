@@ -5,6 +5,7 @@ use kube_test_control_plane_api::decode::as_warnings;
 use kube_test_control_plane_api::kinds::{Subresource, Target, stored};
 use kube_test_control_plane_api::managed_fields::{self, Applied, Strictness, Writer, described};
 use kube_test_control_plane_api::members::set_or_remove;
+use kube_test_control_plane_api::normalize::Empties;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
@@ -53,9 +54,10 @@ fn apply_configuration(
             }
         };
         let old = handled_form(stored(&request.kind), &current)?;
-        let mut new = applied(&writes.reads, request, &old, config, options)?;
+        let (mut new, empties) = applied(&writes.reads, request, &old, config, options)?;
         let warning = warnings::of_owners(&new.value, true);
         complete(&writes.reads, request, &old, &mut new);
+        let new = (new, &empties);
         match commit_update(writes, request, &current, &old, new, options)? {
             Outcome::Done(mut written) => {
                 written.warnings.splice(0..0, warning);
@@ -77,11 +79,11 @@ fn applied(
     old: &Draft,
     config: &Configuration,
     options: &WriteOptions,
-) -> ApiResult<Draft> {
+) -> ApiResult<(Draft, Empties)> {
     let kind = stored(&request.kind);
     let live = served_value(&request.kind, old);
     let applied = merge(reads, request, Some(&live), config, options)?;
-    let mut new = decode_applied(reads.behaviour(), request, applied.object, config)?;
+    let (mut new, empties) = decode_applied(reads.behaviour(), request, applied.object, config)?;
     if config.value.get("data").is_none() && old.data.is_some() {
         new.data.clone_from(&old.data);
     }
@@ -92,7 +94,7 @@ fn applied(
     }
     let managed = Some(applied.managed_fields);
     set_or_remove(new.metadata_mut(), "managedFields", managed);
-    Ok(new)
+    Ok((new, empties))
 }
 
 /// Creates the object from the configuration.
@@ -105,7 +107,8 @@ fn apply_to_nothing(
     let kind = stored(&request.kind);
     let name = &request.name;
     let applied = merge(&writes.reads, request, None, config, options)?;
-    let mut new = decode_applied(writes.reads.behaviour(), request, applied.object, config)?;
+    let behaviour = writes.reads.behaviour();
+    let (mut new, _) = decode_applied(behaviour, request, applied.object, config)?;
     let uid = new.metadata().uid();
     if !uid.is_empty() {
         let why = format!(
@@ -162,18 +165,19 @@ fn decode_applied(
     request: &ResourceRequest,
     object: Value,
     config: &Configuration,
-) -> ApiResult<Draft> {
+) -> ApiResult<(Draft, Empties)> {
     let kind = stored(&request.kind);
     let mut new = Draft::from_value(&request.kind, object);
     events::to_stored(&request.kind, &mut new.value);
     defaults::set_defaults(kind, behaviour.gates, &mut new);
+    let empties = Empties::of(&new.value);
     write::normalize(behaviour, kind, &mut new).map_err(|err| {
         let config = described(&config.value);
         let why = err.message;
         let message = format!("failed to convert new object ({config}) to proper version: {why}");
         ApiError::internal(message)
     })?;
-    Ok(new)
+    Ok((new, empties))
 }
 
 /// Reports whether the configuration requires a resource version.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kube_test_control_plane_api::kinds::{Kind, Target, Trait, Verb, stored};
 use kube_test_control_plane_api::members::set_or_remove;
+use kube_test_control_plane_api::normalize::Empties;
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
@@ -73,24 +74,11 @@ fn create_named(
     keep_reset(&mut draft);
     write::prepare_create(writes, kind, &request.namespace, &mut draft);
     note_requester(request, &mut draft);
+    let empties = Empties::of(&draft.value);
     write::normalize(behaviour, kind, &mut draft)?;
     defaults::drop_disabled(kind, behaviour.gates, &mut draft, None);
     write::track(reads.clock(), request, options, None, &mut draft)?;
-    check_runtime_class(kind, &draft)?;
-    let now = now_text(reads.clock());
-    defaults::admit_create(kind, &mut draft, &now, &|name| priority_class(reads, name))?;
-    check_default_class(reads, kind, &draft)?;
-    admit_storage_class(reads, kind, &mut draft);
-    check_namespace_is_open(reads, request, &draft)?;
-    in_namespace?;
-    let (hooks, dry_run) = (&writes.admission, options.dry_run);
-    let mut is_changed =
-        policies::mutate_write(&writes.access, request, None, &mut draft, options)?;
-    is_changed |= review_write(hooks, request, None, &mut draft, dry_run)?;
-    if is_changed {
-        defaults::set_defaults(kind, behaviour.gates, &mut draft);
-        write::normalize(behaviour, kind, &mut draft)?;
-    }
+    admit(writes, request, in_namespace, &mut draft, options)?;
     remove_empty(draft.metadata_mut());
     let mut warnings = defaults::prepare_created(kind, &mut draft);
     let name = draft.metadata().name().to_owned();
@@ -107,7 +95,12 @@ fn create_named(
         gates: behaviour.gates,
     };
     access::check_escalation(&writes.access, request, &draft, None)?;
-    let found = validate(writes, request, subject, &name)?;
+    let found = validate(writes, request, subject, (&empties, &name)).inspect_err(|_| {
+        warnings
+            .iter()
+            .cloned()
+            .for_each(|text| request.remarks.warn(text));
+    })?;
     defaults::admit_valid(kind, &draft)?;
     normalize::drop_empty_lists(kind, &mut draft, behaviour.version);
     warnings.extend(found);
@@ -157,6 +150,33 @@ fn create_named(
         Ok(object) => served_text(served, &object).map(written),
         Err(_) => Err(exists(writes.store.get(&key))),
     }
+}
+
+/// Runs the mutating admission of a new object.
+fn admit(
+    writes: &Writes,
+    request: &ResourceRequest,
+    in_namespace: ApiResult<()>,
+    draft: &mut Draft,
+    options: &WriteOptions,
+) -> ApiResult<()> {
+    let (reads, kind) = (&*writes.reads, stored(&request.kind));
+    let behaviour = reads.behaviour();
+    check_runtime_class(kind, draft)?;
+    let now = now_text(reads.clock());
+    defaults::admit_create(kind, draft, &now, &|name| priority_class(reads, name))?;
+    check_default_class(reads, kind, draft)?;
+    admit_storage_class(reads, kind, draft);
+    check_namespace_is_open(reads, request, draft)?;
+    in_namespace?;
+    let (hooks, dry_run) = (&writes.admission, options.dry_run);
+    let mut is_changed = policies::mutate_write(&writes.access, request, None, draft, options)?;
+    is_changed |= review_write(hooks, request, None, draft, dry_run)?;
+    if is_changed {
+        defaults::set_defaults(kind, behaviour.gates, draft);
+        write::normalize(behaviour, kind, draft)?;
+    }
+    Ok(())
 }
 
 /// Rejects creates in missing or terminating namespaces.

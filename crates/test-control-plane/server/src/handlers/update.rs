@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait, stored};
 use kube_test_control_plane_api::list_options::parse_version;
+use kube_test_control_plane_api::normalize::Empties;
 use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::patch::Patch;
@@ -44,6 +45,7 @@ pub(crate) enum Source {
 /// A requested object.
 struct Changed {
     new: Draft,
+    empties: Empties,
     /// True if it may be built again from a newer version.
     unconditional: bool,
     /// Warning about the patch.
@@ -92,7 +94,8 @@ pub(crate) fn update(
         };
         let old = handled_form(kind, &current)?;
         let changed = changed(&writes.reads, request, source, &old, options)?;
-        match commit_update(writes, request, &current, &old, changed.new, options)? {
+        let new = (changed.new, &changed.empties);
+        match commit_update(writes, request, &current, &old, new, options)? {
             Outcome::Done(mut written) => {
                 written.warnings.splice(0..0, changed.warning);
                 return Ok(written);
@@ -139,6 +142,7 @@ fn changed(
     };
     keep_reset(&mut new);
     defaults::set_defaults(kind, reads.behaviour().gates, &mut new);
+    let empties = Empties::of(&new.value);
     write::normalize(reads.behaviour(), kind, &mut new).map_err(wrong)?;
     write::track(reads.clock(), request, options, Some(old), &mut new)?;
     let is_patched = matches!(source, Source::Patch(_));
@@ -146,6 +150,7 @@ fn changed(
     complete(reads, request, old, &mut new);
     Ok(Changed {
         new,
+        empties,
         unconditional,
         warning,
     })
@@ -172,7 +177,7 @@ pub(crate) fn commit_update(
     request: &ResourceRequest,
     current: &Arc<Object>,
     old: &Draft,
-    mut new: Draft,
+    (mut new, empties): (Draft, &Empties),
     options: &WriteOptions,
 ) -> ApiResult<Outcome> {
     let reads = &*writes.reads;
@@ -216,7 +221,7 @@ pub(crate) fn commit_update(
         access::check_escalation(&writes.access, request, &new, Some(old))?;
         check_approval(&writes.access, request, old)?;
     }
-    let mut warnings = validate(writes, request, subject, &request.name)?;
+    let mut warnings = validate(writes, request, subject, (empties, &request.name))?;
     normalize::drop_empty_lists(kind, &mut new, behaviour.version);
     if request.target == Target::Object {
         admit_resize(reads, kind, old, &new)?;

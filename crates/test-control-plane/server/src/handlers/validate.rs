@@ -1,6 +1,9 @@
 //! Validation of a write, and of the sender's access to the parameters of a policy.
 
+use std::borrow::Cow;
+
 use kube_test_control_plane_api::kinds::Target;
+use kube_test_control_plane_api::normalize::Empties;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::validation::{self, Findings, Subject};
 
@@ -8,18 +11,19 @@ use crate::access;
 use crate::route::ResourceRequest;
 use crate::state::Writes;
 
-/// Returns the warnings of a valid write; `name` names the object in the error.
+/// Returns the warnings of a valid write; `empties` are those of the object as sent, and `name` names
+/// it in the error.
 pub(super) fn validate(
     writes: &Writes,
     request: &ResourceRequest,
     subject: Subject<'_>,
-    name: &str,
+    (empties, name): (&Empties, &str),
 ) -> ApiResult<Vec<String>> {
     let Findings {
         mut errors,
         warnings,
     } = if writes.validates {
-        validation::validate(subject)
+        find(subject, empties)
     } else {
         Findings::default()
     };
@@ -42,4 +46,30 @@ pub(super) fn validate(
         name,
         &errors,
     ))
+}
+
+/// Returns the findings about an object with its empty lists and maps. They show in the errors of an
+/// update, but are no change of the stored object, which lacks them.
+fn find(subject: Subject<'_>, empties: &Empties) -> Findings {
+    let restored = |subject: Subject<'_>| {
+        let sent = empties.restored(subject.kind, subject.new);
+        let Cow::Owned(sent) = &sent else { return None };
+        Some(validation::validate(Subject {
+            new: sent,
+            ..subject
+        }))
+    };
+    if subject.old.is_none() {
+        return restored(subject).unwrap_or_else(|| validation::validate(subject));
+    }
+    let found = validation::validate(subject);
+    if found.errors.is_empty() {
+        return found;
+    }
+    let fields = |found: &Findings| -> Vec<String> {
+        let errors = found.errors.iter();
+        errors.map(|error| error.field.clone()).collect()
+    };
+    let shown = restored(subject).filter(|shown| fields(shown) == fields(&found));
+    shown.unwrap_or(found)
 }

@@ -18,8 +18,7 @@ impl Remarks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a warning. Only policies do.
-    #[cfg(feature = "cel")]
+    /// Adds a warning, which the client gets even if the request fails.
     pub(crate) fn warn(&self, text: String) {
         self.lock().warnings.push(text);
     }

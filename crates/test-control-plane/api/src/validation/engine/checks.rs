@@ -239,7 +239,7 @@ fn only(value: &Place<'_>, allowed: &[&str], detail: &str, errors: &mut Errors) 
         let place = value.member_as(member, &shown);
         let field = of.and_then(|of| of.field(member));
         let is_set = match field.map(|field| field.shape) {
-            Some(Shape::Pointer) => place.is_present(),
+            Some(Shape::Pointer | Shape::List | Shape::Map) => place.is_present(),
             _ => !place.is_empty(),
         };
         if !allowed.contains(&member) && is_set {

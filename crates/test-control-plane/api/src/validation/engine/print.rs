@@ -249,11 +249,11 @@ impl Printer {
     /// Prints any JSON, with the members in the order of the type.
     fn served(&mut self, of: Option<&'static Type>, value: &Value) {
         match value {
-            Value::Object(map) => {
+            Value::Object(_) => {
                 self.open('{');
                 let mut count = 0;
                 self.served_members(of, value, &mut count);
-                self.close('}', map.is_empty());
+                self.close('}', count == 0);
             }
             Value::Array(list) => {
                 self.open('[');
@@ -273,12 +273,25 @@ impl Printer {
         let mut members: Vec<_> = value.as_object().into_iter().flatten().collect();
         members.sort_by_key(|(name, _)| declared(name).unwrap_or(usize::MAX));
         for (name, value) in members {
+            let field = fields.iter().find(|field| field.name == name);
+            if field.is_some_and(|field| is_omitted(field, value)) {
+                continue;
+            }
             self.item(*count, Some(name));
             *count += 1;
-            let field = fields.iter().find(|field| field.name == name);
             self.served(field.and_then(Field::object_type), value);
         }
     }
+}
+
+/// Returns true for an empty list or map that Go omits.
+fn is_omitted(field: &Field, value: &Value) -> bool {
+    let is_empty = match (field.shape, value) {
+        (Shape::List, Value::Array(elements)) => elements.is_empty(),
+        (Shape::Map, Value::Object(members)) => members.is_empty(),
+        _ => false,
+    };
+    is_empty && !field.always
 }
 
 /// Returns true for a member that the internal type holds without a pointer.
@@ -353,7 +366,7 @@ mod tests {
         let selector = json!({"matchExpressions": [], "matchLabels": {"a": "b"}});
         assert_eq!(
             super::object("LabelSelector", &selector),
-            r#"{"matchLabels":{"a":"b"},"matchExpressions":[]}"#
+            r#"{"matchLabels":{"a":"b"}}"#
         );
         assert_eq!(super::plain(&json!("a<\"\n")), r#""a<\"\n""#);
     }
