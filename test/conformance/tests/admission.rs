@@ -10,7 +10,6 @@ use conformance::report::Verdict;
 
 /// The cases that fail. The list can only shrink.
 const FAILING: &[&str] = &[
-    "vap-match-policy",
     "wh-deny",
     "wh-deny-mutating",
     "wh-warnings",

@@ -348,6 +348,14 @@ fn go_type(field: &Field) -> String {
         (Shape::Map, Kind::String(_)) => {
             format!("map[v1.ResourceName]{}", go_scalar(field.kind))
         }
+        (Shape::Map, Kind::Struct(of)) => {
+            let key = match of.name {
+                "DeviceAttribute" | "DeviceCapacity" => "v1.QualifiedName",
+                "NodeAllocatableResourceMapping" => "v1.ResourceName",
+                _ => "string",
+            };
+            format!("map[{key}]v1.{}", go_name(of.name))
+        }
         (Shape::Map, kind) => format!("map[string]{}", go_scalar(kind)),
         (_, Kind::Struct(of)) => format!("[]v1.{}", go_name(of.name)),
         (_, kind) => format!("[]{}", go_scalar(kind)),

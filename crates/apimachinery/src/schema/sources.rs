@@ -37,7 +37,7 @@
 //! v1.36.2 lacks.
 
 /// Source files of the table.
-const SOURCES: [&str; 27] = [
+const SOURCES: [&str; 30] = [
     include_str!("types/admission_policy.txt"),
     include_str!("types/api_service.txt"),
     include_str!("types/apps.txt"),
@@ -48,7 +48,9 @@ const SOURCES: [&str; 27] = [
     include_str!("types/container.txt"),
     include_str!("types/custom_resource.txt"),
     include_str!("types/discovery.txt"),
+    include_str!("types/dynamic_resources.txt"),
     include_str!("types/event.txt"),
+    include_str!("types/flow_control.txt"),
     include_str!("types/lease.txt"),
     include_str!("types/meta.txt"),
     include_str!("types/namespace.txt"),
@@ -61,6 +63,7 @@ const SOURCES: [&str; 27] = [
     include_str!("types/priority_class.txt"),
     include_str!("types/rbac.txt"),
     include_str!("types/review.txt"),
+    include_str!("types/runtime_class.txt"),
     include_str!("types/service.txt"),
     include_str!("types/storage.txt"),
     include_str!("types/volume.txt"),

@@ -10,6 +10,8 @@ mod new_pods;
 mod others;
 mod pods;
 mod priority;
+mod runtime_class;
+mod service_accounts;
 mod services;
 mod table;
 
@@ -27,6 +29,8 @@ use crate::status::{ApiError, ApiResult, FieldError};
 pub use jobs::{is_labelled, label_like_pods, select_own_pods};
 pub use others::{count_templates, is_default};
 pub use priority::FindClass;
+pub use runtime_class::{admit_runtime_class, check_overhead};
+pub use service_accounts::{choose_account, is_mirror, use_account};
 
 /// Sets the defaults of the kind. Values of a wrong type stay unchanged.
 pub fn set_defaults(kind: &Kind, gates: ServerGates, draft: &mut Draft) {
@@ -62,6 +66,13 @@ pub fn set_defaults(kind: &Kind, gates: ServerGates, draft: &mut Draft) {
     }
 }
 
+/// Sets the defaults that depend on the time.
+pub fn set_times(kind: &Kind, now: &str, draft: &mut Draft) {
+    if &*kind.storage == "resourceslices" {
+        others::resource_slice(&mut draft.value, now);
+    }
+}
+
 /// Returns the path of the pod template of a workload.
 fn template_path(kind: &Kind) -> Option<&'static str> {
     let of = type_of(kind)?;
@@ -85,6 +96,7 @@ pub fn drop_disabled(kind: &Kind, gates: ServerGates, new: &mut Draft, old: Opti
     match &*kind.storage {
         "endpointslices" => others::drop_topology(new, old),
         "persistentvolumeclaims" => claims::set_sources(new, old),
+        "resourceclaims" => others::drop_deallocated(new, old),
         "serviceaccounts" => others::drop_all_but_names(new),
         "statefulsets" if !gates.max_unavailable_stateful_set => drop_max_unavailable(new, old),
         _ => {}
@@ -142,6 +154,7 @@ pub fn admit_create(
             add_finalizer(draft, "kubernetes.io/pvc-protection");
         }
         "persistentvolumes" => add_finalizer(draft, "kubernetes.io/pv-protection"),
+        "volumeattributesclasses" => add_finalizer(draft, "kubernetes.io/vac-protection"),
         "nodes" => taint_unready(&mut draft.value),
         "namespaces" => {
             let finalizers = object_mut(&mut draft.value, "spec").entry("finalizers");
@@ -155,19 +168,6 @@ pub fn admit_create(
         _ => {}
     }
     Ok(())
-}
-
-/// Runs the admission of a created object that follows its validation.
-///
-/// # Errors
-///
-/// 403 if admission forbids the object.
-pub fn admit_valid(kind: &Kind, draft: &Draft) -> ApiResult<()> {
-    if &*kind.storage != "pods" {
-        return Ok(());
-    }
-    let name = draft.metadata().name();
-    pods::check_overhead(&draft.value).map_err(|why| ApiError::forbidden(kind, name, &why))
 }
 
 /// Completes the addresses of a service before their allocation. Does nothing to other objects.

@@ -207,7 +207,10 @@ fn unescape(value: &str) -> Result<String, String> {
 }
 
 fn unknown_field(kind: &Kind, label: &str) -> ApiError {
-    ApiError::bad_request(if kind.has(Trait::OwnFieldLabels) {
+    ApiError::bad_request(if &*kind.storage == "resourceslices" {
+        let (version, kind) = (kind.api_version(), &kind.kind);
+        format!("field label not supported for {version}, Kind={kind}: {label}")
+    } else if kind.has(Trait::OwnFieldLabels) {
         format!("field label not supported: {label}")
     } else {
         format!(

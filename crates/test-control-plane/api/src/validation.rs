@@ -6,8 +6,10 @@ mod autoscaling;
 mod cluster;
 mod config;
 mod custom;
+mod dynamic_resources;
 mod engine;
 mod events;
+mod flow_control;
 mod jobs;
 mod metadata;
 mod others;
@@ -42,6 +44,7 @@ use crate::kinds::{Kind, Subresource, Target, type_of};
 use crate::settings::ServerGates;
 pub(crate) use custom::is_known_format;
 use engine::{Context, Errors, Place, Pod};
+pub use flow_control::mandatory_flow_control;
 pub(crate) use pods::annotations;
 pub use subject::{Findings, Subject};
 
@@ -87,7 +90,7 @@ pub fn validate(subject: Subject<'_>) -> Findings {
 
 /// Applies the block of a subresource, or else of the kind.
 fn by_tables(subject: Subject<'_>, place: &Place<'_>, errors: &mut Errors) {
-    let kind = &subject.kind.kind;
+    let kind = place.context.of.map_or(&*subject.kind.kind, |of| of.name);
     if let Target::Part(part) = subject.target {
         let block = format!("{kind}/{}", part.name());
         if place.context.rules.has(&block) {

@@ -207,6 +207,22 @@ fn of_any(kind: &Kind, new: &Value, found: &mut Vec<String>) {
         }
         "services" => networks::service(new, found),
         "storageclasses" => pods::of_topologies(new, found),
+        "csistoragecapacities" => {
+            node_terms::of_selector(new.get("nodeTopology").unwrap_or(&NULL), found);
+        }
+        "resourceslices" => {
+            let driver = text_at(new, "/spec/driver");
+            if driver.chars().any(char::is_uppercase) {
+                found.push(format!(
+                    "spec.driver: driver names should be lowercase; {driver:?} contains uppercase \
+                     characters"
+                ));
+            }
+        }
+        "runtimeclasses" => {
+            let selector = new.pointer("/scheduling/nodeSelector");
+            node_terms::of_labels(selector, |_| "scheduling.nodeSelector".to_owned(), found);
+        }
         DEFINITIONS => found.extend(definition::warnings(new)),
         _ => {}
     }

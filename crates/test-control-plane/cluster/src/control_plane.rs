@@ -333,6 +333,15 @@ impl TestControlPlaneBuilder {
         self
     }
 
+    /// Admits pods by their service account, as kube-apiserver does: the account must exist, and
+    /// containers mount its token. Namespaces get a `default` account, and the certificates of the
+    /// server in the config map `kube-root-ca.crt`. By default, pods stay as they are.
+    #[must_use]
+    pub fn service_account_admission(mut self) -> Self {
+        self.0.config.service_account_admission = true;
+        self
+    }
+
     /// Sets the static bearer tokens.
     #[must_use]
     pub fn tokens(mut self, tokens: Tokens) -> Self {

@@ -1,5 +1,6 @@
 //! Access control of a request: authentication, impersonation, authorization, and access reviews.
 
+mod admin_devices;
 mod authenticate;
 mod authorize;
 mod bootstrap_policy;
@@ -11,6 +12,7 @@ mod review;
 mod service_account;
 mod token_request;
 
+pub(crate) use admin_devices::check_admin_devices;
 pub(crate) use authenticate::{authenticate, issue_token};
 pub(crate) use authorize::{authorize, authorize_create_on_update, decide};
 pub(crate) use bootstrap_policy::install_bootstrap_policy;

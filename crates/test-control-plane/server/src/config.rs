@@ -26,6 +26,10 @@ pub struct ServerConfig {
     pub validates: bool,
     /// The network from which services get their addresses.
     pub service_cluster_ip_range: ServiceRange,
+    /// Admission of pods by their service account, which must exist: it adds the volume with the
+    /// account's token, and the account's secrets for images. Namespaces get a `default` account and
+    /// the certificates of the server.
+    pub service_account_admission: bool,
     /// Number of events kept for watches and old lists.
     pub log_window: usize,
     /// Number of requests kept by the audit log.
@@ -51,6 +55,7 @@ impl Default for ServerConfig {
             feature_gates: ServerGates::default(),
             validates: true,
             service_cluster_ip_range: ServiceRange::default(),
+            service_account_admission: false,
             log_window: 20_000,
             audit_limit: 10_000,
             audit_bodies_max: 8 * 1024 * 1024,

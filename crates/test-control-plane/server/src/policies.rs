@@ -12,12 +12,12 @@ mod validating;
 
 use std::sync::Arc;
 
-use kube_test_control_plane_api::events;
 use kube_test_control_plane_api::kinds::{Subresource, Target, Verb, stored};
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::{DeleteOptions, WriteOptions};
 use kube_test_control_plane_api::policies::Operation;
 use kube_test_control_plane_api::status::ApiResult;
+use kube_test_control_plane_api::views;
 use serde_json::Value;
 
 use crate::route::ResourceRequest;
@@ -66,7 +66,7 @@ pub(crate) fn mutate_write(
     for (name, value) in set_later {
         object["metadata"][name] = value;
     }
-    events::to_stored(&request.kind, &mut object);
+    views::to_stored(&request.kind, &mut object);
     *new = Draft::from_value(stored(&request.kind), object);
     Ok(true)
 }

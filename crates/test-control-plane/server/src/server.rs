@@ -209,6 +209,14 @@ impl ApiServer {
         access::issue_token(&self.0.access, identity)
     }
 
+    /// Sets the certificates that pods with a service account check the server by. Namespaces that
+    /// exist already have none.
+    pub fn set_root_ca(&self, pem: &str) {
+        if let Some(root_ca) = &self.0.writes.service_accounts {
+            root_ca.get_or_init(|| pem.to_owned());
+        }
+    }
+
     /// Stores the missing default roles and bindings.
     pub fn install_bootstrap_policy(&self) {
         access::install_bootstrap_policy(&self.0.writes);

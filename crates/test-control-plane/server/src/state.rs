@@ -90,6 +90,7 @@ impl ServerState {
                 admission: AdmissionHooks::default(),
                 validates: config.validates,
                 service_range: config.service_cluster_ip_range,
+                service_accounts: config.service_account_admission.then(OnceLock::new),
                 allocations: Mutex::default(),
             },
             streams: Streams {

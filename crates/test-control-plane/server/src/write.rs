@@ -13,14 +13,14 @@ use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait, regis
 use kube_test_control_plane_api::members::{object_mut, set_or_remove};
 use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::{defaults, events};
+use kube_test_control_plane_api::{defaults, views};
 use kube_test_control_plane_store::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::route::ResourceRequest;
-use crate::state::{Writes, now_text};
+use crate::state::{Reads, Writes, now_text};
 
-pub(crate) use decoding::{check_patch, decode, normalize, undecodable};
+pub(crate) use decoding::{check_patch, decode, normalize, to_stored, undecodable};
 pub(crate) use scale::scale_of;
 pub(crate) use stored_size::check_stored_size;
 pub(crate) use tracking::{keep_reset, keep_times, served_value, track};
@@ -41,7 +41,7 @@ pub(crate) fn served_text(kind: &Kind, object: &Object) -> ApiResult<Bytes> {
 pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> ApiResult<Bytes> {
     match &kind.custom {
         Some(custom) => custom.to_served(&kind.api_version(), &mut draft.value)?,
-        None => events::to_served(kind, &mut draft.value),
+        None => views::to_served(kind, &mut draft.value),
     }
     Ok(draft.encode().into())
 }
@@ -109,7 +109,7 @@ pub(crate) fn prepare_create(
         map.remove("status");
     }
     let is_labelled = defaults::is_labelled(&draft.value);
-    defaults::set_defaults(kind, writes.reads.behaviour().gates, draft);
+    set_defaults(&writes.reads, kind, draft);
     if &*kind.storage == DEFINITIONS {
         custom::note_stored_version(&mut draft.value);
     }
@@ -122,6 +122,12 @@ pub(crate) fn prepare_create(
         }
         _ => {}
     }
+}
+
+/// Sets the defaults of the kind.
+pub(crate) fn set_defaults(reads: &Reads, kind: &Kind, draft: &mut Draft) {
+    defaults::set_defaults(kind, reads.behaviour().gates, draft);
+    defaults::set_times(kind, &now_text(reads.clock()), draft);
 }
 
 /// Records the time of a volume's phase change, unless the client sets it.

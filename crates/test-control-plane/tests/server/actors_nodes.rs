@@ -164,7 +164,8 @@ async fn only_forced_deletion_lets_two_pods_share_a_name() {
     plane.create(PODS, &crate::support::pod("p")).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
     let running = pods.running().await;
-    let nodes: Vec<&str> = running.iter().map(|pod| pod.node.as_str()).collect();
+    let mut nodes: Vec<&str> = running.iter().map(|pod| pod.node.as_str()).collect();
+    nodes.sort_unstable();
     assert_eq!(nodes, ["node-0", "other"]);
     plane.0.nodes().heal("node-0").await;
     assert_eq!(pods.running().await.len(), 1);

@@ -96,10 +96,61 @@ fn examples() -> Vec<(&'static str, Value)> {
     ]
 }
 
+/// Objects of kinds about nodes, volumes, requests and devices, with their collections.
+fn more_examples() -> Vec<(&'static str, Value)> {
+    let request = json!({"name": "gpu", "exactly": {"deviceClassName": "example"}});
+    let claim = json!({"devices": {"requests": [request]}});
+    vec![
+        (
+            "/apis/node.k8s.io/v1/runtimeclasses",
+            json!({"handler": "sandbox", "scheduling": {
+                "nodeSelector": {"disk": "ssd"},
+                "tolerations": [{"key": "sandbox", "operator": "Exists"}],
+            }}),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/volumeattributesclasses",
+            json!({"driverName": "a.example", "parameters": {"iops": "100"}}),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities",
+            json!({"storageClassName": "fast", "capacity": "1Gi"}),
+        ),
+        (
+            "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+            json!({"spec": {"priorityLevelConfiguration": {"name": "example"}}}),
+        ),
+        (
+            "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations",
+            json!({"spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}}),
+        ),
+        (
+            "/apis/resource.k8s.io/v1/deviceclasses",
+            json!({"spec": {"extendedResourceName": "a.example/gpu"}}),
+        ),
+        (
+            "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims",
+            json!({"spec": claim}),
+        ),
+        (
+            "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates",
+            json!({"spec": {"spec": claim}}),
+        ),
+        (
+            "/apis/resource.k8s.io/v1/resourceslices",
+            json!({"spec": {
+                "driver": "a.example", "nodeName": "node-1",
+                "pool": {"name": "node-1", "generation": 1, "resourceSliceCount": 1},
+                "devices": [{"name": "gpu-0"}],
+            }}),
+        ),
+    ]
+}
+
 /// Creates an object of each kind and returns them by the last segment of their collection.
 async fn create_all(plane: &Plane) -> Value {
     let mut all = json!({});
-    for (path, mut object) in examples() {
+    for (path, mut object) in examples().into_iter().chain(more_examples()) {
         object["metadata"] = json!({"name": "example"});
         let (code, created) = plane.call(Method::POST, path, &object).await;
         assert_eq!(code, 201, "{path}: {created}");
@@ -139,6 +190,24 @@ async fn objects_get_their_defaults() {
     assert_eq!(hook["clientConfig"]["service"]["port"], 443);
     let port = json!({"name": "", "port": 80, "protocol": "TCP"});
     assert_eq!(all["endpointslices"]["ports"][0], port);
+    assert_eq!(all["flowschemas"]["spec"]["matchingPrecedence"], 1000);
+    let limited = json!({
+        "nominalConcurrencyShares": 30, "lendablePercent": 0, "limitResponse": {"type": "Reject"},
+    });
+    assert_eq!(
+        all["prioritylevelconfigurations"]["spec"]["limited"],
+        limited
+    );
+    let exactly = &all["resourceclaims"]["spec"]["devices"]["requests"][0]["exactly"];
+    assert_eq!(
+        (&exactly["allocationMode"], &exactly["count"]),
+        (&json!("ExactCount"), &json!(1))
+    );
+    let finalizers = json!(["kubernetes.io/vac-protection"]);
+    assert_eq!(
+        all["volumeattributesclasses"]["metadata"]["finalizers"],
+        finalizers
+    );
     plane.stop().await;
 }
 
@@ -171,6 +240,26 @@ async fn tables_have_the_columns_of_kubectl() {
                 0,
                 "0s"
             ]),
+        ),
+        (
+            "/apis/autoscaling/v1/horizontalpodautoscalers",
+            json!(["example", "Deployment/web", "cpu: <unknown>/80%"]),
+        ),
+        (
+            "/apis/node.k8s.io/v1/runtimeclasses",
+            json!(["example", "sandbox", "0s"]),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/volumeattributesclasses",
+            json!(["example", "a.example", "0s"]),
+        ),
+        (
+            "/apis/resource.k8s.io/v1/resourceslices",
+            json!(["example", "node-1", "a.example", "node-1", "0s"]),
+        ),
+        (
+            "/apis/resource.k8s.io/v1/resourceclaims",
+            json!(["example", "pending", "0s"]),
         ),
         (
             "/apis/networking.k8s.io/v1/ingresses",
@@ -326,6 +415,65 @@ async fn pod_takes_the_priority_of_its_class() {
         .call(Method::POST, pods, &crate::support::pod("q"))
         .await;
     assert_eq!(created["spec"]["priorityClassName"], "usual");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pod_takes_nodes_and_tolerations_of_its_runtime_class() {
+    let plane = plane().await;
+    create_all(&plane).await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let mut pod = crate::support::pod("p");
+    pod["spec"]["runtimeClassName"] = json!("example");
+    pod["spec"]["nodeSelector"] = json!({"zone": "a"});
+    let created = plane.create(pods, &pod).await;
+    let selector = json!({"zone": "a", "disk": "ssd"});
+    assert_eq!(created["spec"]["nodeSelector"], selector);
+    let toleration = json!({"key": "sandbox", "operator": "Exists"});
+    let tolerations = created["spec"]["tolerations"].as_array().unwrap();
+    assert!(tolerations.contains(&toleration), "{tolerations:?}");
+    pod["metadata"]["name"] = json!("q");
+    pod["spec"]["nodeSelector"] = json!({"disk": "tape"});
+    let (code, body) = plane.call(Method::POST, pods, &pod).await;
+    let why = "pods \"q\" is forbidden: conflict: \
+               runtimeClass.scheduling.nodeSelector[disk] = ssd; pod.spec.nodeSelector[disk] = tape";
+    assert_eq!((code, &body["message"]), (403, &json!(why)));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn priority_and_fairness_has_its_mandatory_objects() {
+    let plane = plane().await;
+    for resource in ["flowschemas", "prioritylevelconfigurations"] {
+        let path = format!("/apis/flowcontrol.apiserver.k8s.io/v1/{resource}");
+        for name in ["catch-all", "exempt"] {
+            let found = plane.get(&format!("{path}/{name}")).await;
+            let annotations = &found["metadata"]["annotations"];
+            assert_eq!(annotations["apf.kubernetes.io/autoupdate-spec"], "true");
+        }
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_use_devices_of_others_only_in_admin_namespaces() {
+    let plane = plane().await;
+    let request = json!({
+        "name": "gpu", "exactly": {"deviceClassName": "a", "adminAccess": true},
+    });
+    let spec = json!({"devices": {"requests": [request]}});
+    let claims = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims";
+    let claim = json!({"metadata": {"name": "a"}, "spec": spec});
+    let refused = plane.refused(Method::POST, claims, &claim).await;
+    let why = "spec.devices.requests[0].adminAccess: Forbidden: admin access to devices requires the \
+               `resource.kubernetes.io/admin-access: true` label on the containing namespace";
+    assert_eq!(refused, [why]);
+    let labels = json!({"resource.kubernetes.io/admin-access": "true"});
+    let namespace = json!({"metadata": {"name": "admin", "labels": labels}});
+    plane.create("/api/v1/namespaces", &namespace).await;
+    plane
+        .create(&claims.replace("default", "admin"), &claim)
+        .await;
     plane.stop().await;
 }
 

@@ -51,6 +51,7 @@ mod protobuf;
 mod rbac;
 mod resources;
 mod reviews;
+mod service_account_admission;
 mod service_account_names;
 mod service_account_tokens;
 mod services;

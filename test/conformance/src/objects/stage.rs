@@ -69,6 +69,16 @@ impl Stage {
                     "allowVolumeExpansion": true,
                 }),
             ),
+            (
+                "/apis/node.k8s.io/v1/runtimeclasses",
+                json!({
+                    "apiVersion": "node.k8s.io/v1",
+                    "kind": "RuntimeClass",
+                    "metadata": {"name": "rc"},
+                    "handler": "h",
+                    "overhead": {"podFixed": {"cpu": "10m"}},
+                }),
+            ),
         ] {
             stage.create(path, &object).await?;
         }

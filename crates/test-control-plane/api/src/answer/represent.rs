@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::answer::table::{self, IncludeObject};
 use crate::kinds::{Kind, SCALE};
 use crate::status::{ApiError, ApiResult};
+use crate::views;
 
 /// The form of objects in an answer. A version belongs to the form's own kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,12 +63,12 @@ impl Representation {
                 table["apiVersion"] = json!(version);
                 table
             }
-            (Self::Metadata { version }, None) => metadata(version, &value),
+            (Self::Metadata { version }, None) => metadata(version, kind, &value),
             (Self::MetadataList { version }, Some(items)) => json!({
                 "kind": "PartialObjectMetadataList",
                 "apiVersion": version,
                 "metadata": list_metadata(&value),
-                "items": items.iter().map(|item| metadata(version, item)).collect::<Vec<_>>(),
+                "items": items.iter().map(|item| metadata(version, kind, item)).collect::<Vec<_>>(),
             }),
             (Self::Metadata { .. }, Some(_)) => {
                 return Err(ApiError::not_acceptable(format!(
@@ -108,10 +109,10 @@ fn list_metadata(list: &Value) -> Option<Value> {
     Some(metadata)
 }
 
-fn metadata(version: &str, object: &Value) -> Value {
+fn metadata(version: &str, kind: &Kind, object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": version,
-        "metadata": object.get("metadata"),
+        "metadata": views::stored(kind, object).get("metadata"),
     })
 }

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::Kind;
 use crate::status::{ApiError, ApiResult};
+use crate::views;
 
 /// The part of the object that a row carries besides the cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,14 +81,15 @@ pub(crate) fn table(kind: &Kind, value: &Value, include: IncludeObject, now: Tim
 }
 
 fn row(kind: &Kind, object: &Value, include: IncludeObject, now: Timestamp) -> Value {
-    let mut row = json!({"cells": columns::cells(kind, object, now)});
+    let stored = views::stored(kind, object);
+    let mut row = json!({"cells": columns::cells(kind, &stored, now)});
     match include {
         IncludeObject::None => row["object"] = Value::Null,
         IncludeObject::Metadata => {
             row["object"] = json!({
                 "kind": "PartialObjectMetadata",
                 "apiVersion": "meta.k8s.io/v1",
-                "metadata": object.get("metadata"),
+                "metadata": stored.get("metadata"),
             });
         }
         IncludeObject::Object => {

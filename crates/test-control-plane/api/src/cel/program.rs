@@ -156,7 +156,11 @@ impl Program {
                         line: usize::try_from(line).unwrap_or(1).max(1),
                         column: usize::try_from(column).unwrap_or(1).max(1),
                     };
-                    display::one(source, location, &without_operators(&fault.msg))
+                    let message = without_operators(&fault.msg);
+                    if source.is_empty() {
+                        return format!("ERROR: <input>:1:0: {message}");
+                    }
+                    display::one(source, location, &message)
                 })
                 .collect();
             messages.join("\n")

@@ -2,7 +2,7 @@
 //!
 //! They are dropped without notice, unless the stored object uses them.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::kinds::Kind;
 
@@ -47,6 +47,10 @@ fn has(value: &Value, path: &[&str]) -> bool {
     if let Value::Array(elements) = value {
         return elements.iter().any(|element| has(element, path));
     }
+    if *step == "*" {
+        let values = value.as_object().into_iter().flat_map(Map::values);
+        return values.into_iter().any(|value| has(value, rest));
+    }
     let (mut names, _) = members(step);
     names.any(|name| value.get(name).is_some_and(|value| has(value, rest)))
 }
@@ -64,6 +68,12 @@ fn remove(value: &mut Value, path: &[&str]) -> bool {
         return is_removed;
     };
     let mut is_removed = false;
+    if *step == "*" {
+        for value in object.values_mut() {
+            is_removed |= remove(value, rest);
+        }
+        return is_removed;
+    }
     let (names, goes) = members(step);
     for name in names {
         if rest.is_empty() {
@@ -75,7 +85,7 @@ fn remove(value: &mut Value, path: &[&str]) -> bool {
         };
         let is_changed = remove(inner, rest);
         is_removed |= is_changed;
-        let is_empty = inner.as_object().is_some_and(serde_json::Map::is_empty);
+        let is_empty = inner.as_object().is_some_and(Map::is_empty);
         if goes && is_changed && is_empty {
             object.remove(name);
         }
@@ -92,11 +102,11 @@ mod tests {
 
     #[test]
     fn every_line_names_a_field() {
-        for block in ["PodSpec", "Pod", "Lease"] {
+        for block in ["PodSpec", "Pod", "ResourceSlice", "Lease"] {
             assert!(paths(block).next().is_some(), "{block}");
             for path in paths(block) {
                 let mut of = find_type(block);
-                for step in path.split('.') {
+                for step in path.split('.').filter(|step| *step != "*") {
                     let found = of.unwrap_or_else(|| panic!("{path}: {step}"));
                     let (names, _) = members(step);
                     let fields: Vec<&Field> = names.filter_map(|name| found.field(name)).collect();

@@ -55,6 +55,48 @@ pub(super) fn api_service(value: &mut Value) {
     }
 }
 
+/// Slices of devices: the time of new taints.
+///
+/// Upstream: `SetDefaults_DeviceTaint`.
+pub(super) fn resource_slice(value: &mut Value, now: &str) {
+    for device in list(value, "/spec/devices") {
+        let taints = device.get_mut("taints").and_then(Value::as_array_mut);
+        let taints = taints.into_iter().flatten();
+        for taint in taints.filter_map(Value::as_object_mut) {
+            let added = taint.entry("timeAdded").or_insert(Value::Null);
+            if added.is_null() {
+                *added = json!(now);
+            }
+        }
+    }
+}
+
+/// Claims of devices: the status of a device goes with its allocation.
+///
+/// Upstream: `dropDeallocatedStatusDevices`.
+pub(super) fn drop_deallocated(new: &mut Value, old: Option<&Value>) {
+    let allocated = |claim: &Value| {
+        let results = claim.pointer("/status/allocation/devices/results");
+        let results = results.and_then(Value::as_array).into_iter().flatten();
+        results.map(device_id).collect::<Vec<_>>()
+    };
+    let (before, after) = (old.map(allocated).unwrap_or_default(), allocated(new));
+    let is_gone = |id: &[Value; 4]| before.contains(id) && !after.contains(id);
+    let Some(status) = new.get_mut("status").and_then(Value::as_object_mut) else {
+        return;
+    };
+    if let Some(devices) = status.get_mut("devices").and_then(Value::as_array_mut) {
+        devices.retain(|device| !is_gone(&device_id(device)));
+        if devices.is_empty() {
+            status.remove("devices");
+        }
+    }
+}
+
+fn device_id(device: &Value) -> [Value; 4] {
+    ["driver", "pool", "device", "shareID"].map(|member| device[member].clone())
+}
+
 /// Namespaces: the label with the name.
 pub(super) fn namespace(value: &mut Value) {
     let name = value.pointer("/metadata/name").cloned();

@@ -101,24 +101,6 @@ fn round_up(quantities: Option<&mut Value>) {
     }
 }
 
-/// Returns why the overhead of a pod isn't allowed: only a runtime class may set it. Runtime classes
-/// aren't served, so that the overhead of a pod with a class isn't compared.
-///
-/// Upstream: the admission plugin `RuntimeClass`.
-///
-/// # Errors
-///
-/// The reason.
-pub(super) fn check_overhead(pod: &Value) -> Result<(), String> {
-    let is_set = |pointer: &str| pod.pointer(pointer).is_some_and(|it| !it.is_null());
-    if is_set("/spec/overhead") && !is_set("/spec/runtimeClassName") {
-        let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined \
-                   Overhead";
-        return Err(why.to_owned());
-    }
-    Ok(())
-}
-
 /// Tolerates a while that a node fails, unless the pod has such tolerations.
 ///
 /// Upstream: the admission plugin `DefaultTolerationSeconds`.

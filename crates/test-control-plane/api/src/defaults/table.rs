@@ -19,6 +19,8 @@ static DEFAULTS: LazyLock<BTreeMap<&'static str, Vec<Default>>> =
 /// The default of a member.
 struct Default {
     path: Vec<Step>,
+    /// Whether it also replaces an empty list.
+    replaces_empty: bool,
     source: Source,
 }
 
@@ -62,7 +64,9 @@ impl Default {
             return;
         };
         if rest.is_empty() {
-            if is_absent(field, object.get(field.name))
+            let value = object.get(field.name);
+            let is_empty = value.and_then(Value::as_array).is_some_and(Vec::is_empty);
+            if (is_absent(field, value) || self.replaces_empty && is_empty)
                 && let Some(value) = self.source.value(object)
             {
                 object.insert(field.name.to_owned(), value);
@@ -142,7 +146,10 @@ fn parse(text: &'static str) -> BTreeMap<&'static str, Vec<Default>> {
 
 fn parse_row(row: &'static str) -> Option<Default> {
     let (path, source) = row.split_once(" = ")?;
+    let list = path.strip_suffix("[]");
+    let path = list.unwrap_or(path);
     Some(Default {
+        replaces_empty: list.is_some(),
         path: path.split('.').map(parse_step).collect::<Option<_>>()?,
         source: match source.strip_prefix('.') {
             Some(member) => Source::Beside(member),

@@ -69,6 +69,21 @@ pub(crate) fn canonical_errors(text: &str) -> Vec<String> {
     }
 }
 
+/// Returns the errors of an address with the length of its network.
+///
+/// Upstream: `IsValidInterfaceAddress`.
+pub(crate) fn interface_errors(text: &str) -> Vec<String> {
+    let Some(found) = Cidr::parse(text) else {
+        let example = "(e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+        return vec![format!("must be a valid address in CIDR form, {example}")];
+    };
+    let canonical = format!("{}/{}", found.address, found.length);
+    if canonical == text {
+        return Vec::new();
+    }
+    vec![format!("must be in canonical form (\"{canonical}\")")]
+}
+
 /// A network, with the address that its text has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cidr {

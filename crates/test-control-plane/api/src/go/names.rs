@@ -313,6 +313,19 @@ pub(crate) fn local_path(path: &str) -> Vec<&'static str> {
     found
 }
 
+/// A name as in C.
+///
+/// Upstream: `IsCIdentifier`.
+pub(crate) fn c_identifier(text: &str) -> Vec<&'static str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let starts = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let message = "a valid C identifier must start with alphabetic character or '_', followed by a \
+                   string of alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or \
+                   'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')";
+    let is_right = starts && text.chars().all(is_part);
+    (!is_right).then_some(message).into_iter().collect()
+}
+
 /// Returns the errors of an environment variable's name.
 pub(crate) fn variable(name: &str) -> Vec<&'static str> {
     if name.is_empty() {

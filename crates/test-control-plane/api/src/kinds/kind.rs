@@ -94,6 +94,8 @@ pub enum NameRule {
     LetterLabel,
     /// Labels joined by dots, at most 253 characters.
     Subdomain,
+    /// As `Subdomain`; prefixes of generated names may be any path segment.
+    LongName,
     /// Any path segment.
     PathSegment,
 }

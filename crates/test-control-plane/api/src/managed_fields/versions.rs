@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::typed::TypeRef;
-use crate::events;
 use crate::kinds::{KINDS, Kind};
+use crate::views;
 
 /// An object in one of its versions.
 #[derive(Clone, Debug)]
@@ -48,8 +48,8 @@ impl Versioned<'_> {
             return Some(Versioned { value, kind });
         }
         let mut value = self.value.clone().into_owned();
-        events::to_stored(&self.kind, &mut value);
-        events::to_served(&kind, &mut value);
+        views::to_stored(&self.kind, &mut value);
+        views::to_served(&kind, &mut value);
         Some(Versioned {
             value: Cow::Owned(value),
             kind,

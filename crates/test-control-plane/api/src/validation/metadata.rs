@@ -30,6 +30,8 @@ enum Rounds {
     Update,
     /// The update rules and all create rules.
     UpdateAndFull,
+    /// The same, in the other order.
+    FullAndUpdate,
     /// Only the create rules.
     Full,
     /// None; the name must only be a path segment.
@@ -41,7 +43,7 @@ fn rounds(subject: Subject<'_>) -> Rounds {
     match &*subject.kind.storage {
         "events" | "poddisruptionbudgets" => Rounds::Nothing,
         _ if subject.kind.custom.is_some() => Rounds::Update,
-        "cronjobs" if is_status => Rounds::Nothing,
+        "cronjobs" | "flowschemas" | "prioritylevelconfigurations" if is_status => Rounds::Nothing,
         "cronjobs"
         | "daemonsets"
         | "deployments"
@@ -54,11 +56,24 @@ fn rounds(subject: Subject<'_>) -> Rounds {
         | "replicasets"
         | "replicationcontrollers"
         | "resourcequotas"
+        | "resourceslices"
         | "services"
         | "statefulsets" => Rounds::Update,
-        "ingresses" | "jobs" | "persistentvolumeclaims" | "pods" if is_status => Rounds::Update,
-        // The rules of jobs have the update rules in between.
-        "endpointslices" | "jobs" | "limitranges" => Rounds::Full,
+        "ingresses" | "jobs" | "persistentvolumeclaims" | "pods" | "resourceclaims"
+            if is_status =>
+        {
+            Rounds::Update
+        }
+        "deviceclasses" | "resourceclaims" => Rounds::FullAndUpdate,
+        // The rules of some kinds have the update rules in between.
+        "csistoragecapacities"
+        | "endpointslices"
+        | "flowschemas"
+        | "jobs"
+        | "limitranges"
+        | "prioritylevelconfigurations"
+        | "resourceclaimtemplates"
+        | "runtimeclasses" => Rounds::Full,
         _ => Rounds::UpdateAndFull,
     }
 }
@@ -73,17 +88,32 @@ pub(super) fn validate(subject: Subject<'_>, place: &Place<'_>) -> Errors {
             Rounds::Nothing => full(kind, metadata, NameRule::PathSegment, &mut errors),
             _ => full_with_known_finalizers(kind, metadata, &mut errors),
         }
+        // The other rules for names imply that of paths.
+        if errors.is_empty() && kind.name_rule == NameRule::LongName {
+            full(kind, metadata, NameRule::PathSegment, &mut errors);
+        }
         return errors;
     }
     // The rounds for all kinds.
     full(kind, metadata, NameRule::PathSegment, &mut errors);
     metadata.check("ObjectMeta/update", &mut errors);
-    if matches!(rounds, Rounds::Update | Rounds::UpdateAndFull) {
-        metadata.check("ObjectMeta/update", &mut errors);
-        known_finalizers(kind, metadata, &mut errors);
-    }
-    if matches!(rounds, Rounds::Full | Rounds::UpdateAndFull) {
-        full_with_known_finalizers(kind, metadata, &mut errors);
+    let update = |errors: &mut _| {
+        metadata.check("ObjectMeta/update", errors);
+        known_finalizers(kind, metadata, errors);
+    };
+    let full = |errors: &mut _| full_with_known_finalizers(kind, metadata, errors);
+    match rounds {
+        Rounds::Update => update(&mut errors),
+        Rounds::UpdateAndFull => {
+            update(&mut errors);
+            full(&mut errors);
+        }
+        Rounds::FullAndUpdate => {
+            full(&mut errors);
+            update(&mut errors);
+        }
+        Rounds::Full => full(&mut errors),
+        Rounds::Nothing => {}
     }
     errors
 }
@@ -95,11 +125,12 @@ fn full_with_known_finalizers(kind: &Kind, metadata: &Place<'_>, errors: &mut Er
 }
 
 /// Groups in which finalizers need no domain, besides those of custom resources.
-const GROUPS_WITH_ANY_FINALIZER: [&str; 4] = [
+const GROUPS_WITH_ANY_FINALIZER: [&str; 5] = [
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
     "apiregistration.k8s.io",
     "coordination.k8s.io",
+    "node.k8s.io",
 ];
 
 fn known_finalizers(kind: &Kind, metadata: &Place<'_>, errors: &mut Errors) {
@@ -144,7 +175,9 @@ fn full(kind: &Kind, metadata: &Place<'_>, rule: NameRule, errors: &mut Errors) 
             Some(start) if rule != NameRule::PathSegment => format!("{start}a"),
             _ => prefix.text().to_owned(),
         };
-        prefix.invalid_for(named_by(rule, &masked), errors);
+        if rule != NameRule::LongName {
+            prefix.invalid_for(named_by(rule, &masked), errors);
+        }
     }
     let name = metadata.member("name");
     if name.is_empty() {
@@ -164,7 +197,7 @@ fn named_by(rule: NameRule, name: &str) -> Vec<&'static str> {
         NameRule::Label => names::dns_label(name),
         NameRule::LetterLabel => names::letter_label(name),
         NameRule::PathSegment => names::path_segment(name),
-        NameRule::Subdomain => names::dns_subdomain(name),
+        NameRule::Subdomain | NameRule::LongName => names::dns_subdomain(name),
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::engine::{Errors, Place};
+use crate::cel::{Program, Type};
 use crate::go::names;
 use crate::policies::{Environment, Expression, Returns};
 use crate::status::FieldError;
@@ -18,6 +19,9 @@ const CONDITIONS_MAX: i64 = 64;
 /// The largest number of audit annotations, and of bytes in the expression of one.
 const ANNOTATIONS_MAX: usize = 20;
 const ANNOTATION_EXPRESSION_MAX: usize = 5 * 1024;
+
+/// The largest number of bytes in the expression that selects a device.
+const DEVICE_EXPRESSION_MAX: usize = 10 * 1024;
 
 /// The reasons of validations.
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
@@ -312,4 +316,33 @@ fn check_mutation(
     }
     let compiled = Expression::compile(trimmed, environment, returns);
     report(&source, trimmed, &compiled, errors);
+}
+
+/// Upstream: `validateCELSelector`
+pub(super) fn device_expression(expression: &Place<'_>, errors: &mut Errors) {
+    let source = expression.text();
+    if source.len() > DEVICE_EXPRESSION_MAX {
+        let detail = format!("may not be more than {DEVICE_EXPRESSION_MAX} bytes");
+        errors.push(FieldError::too_long(expression.path(), &detail));
+        return;
+    }
+    let attributes = |of| Type::map(Type::String, Type::map(Type::String, of));
+    let fields = [
+        ("driver", Type::String),
+        ("allowMultipleAllocations", Type::Bool),
+        ("attributes", attributes(Type::Dyn)),
+        ("capacity", attributes(Type::Opaque("kubernetes.Quantity"))),
+    ];
+    let device = [("device", Type::object("kubernetes.DRADevice", fields))];
+    let result = Program::parse(source).and_then(|it| it.result_type(&device, false));
+    let detail = match result {
+        Ok(Type::Bool | Type::Dyn) => return,
+        Ok(of) => format!("must evaluate to bool or the unknown type, not {of}"),
+        Err(text) => format!("compilation failed: {text}"),
+    };
+    errors.push(FieldError::invalid(
+        expression.path(),
+        &json!(source),
+        &detail,
+    ));
 }

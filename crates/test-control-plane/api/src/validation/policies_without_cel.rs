@@ -25,3 +25,8 @@ pub(super) fn validations(_: &Place<'_>, _: &mut Errors) {}
 
 /// Checks nothing: the policy is refused.
 pub(super) fn mutations(_: &Place<'_>, _: &mut Errors) {}
+
+/// Refuses the selector of a device.
+pub(super) fn device_expression(expression: &Place<'_>, errors: &mut Errors) {
+    policy_conditions(expression, errors);
+}

@@ -84,7 +84,7 @@ fn is_pod_level(name: &str) -> bool {
 }
 
 /// Upstream: `IsExtendedResourceName`.
-fn is_extended(name: &str) -> bool {
+pub(super) fn is_extended(name: &str) -> bool {
     let is_foreign = !is_native(name) && !name.starts_with("requests.");
     is_foreign && names::qualified_name(&format!("requests.{name}")).is_empty()
 }

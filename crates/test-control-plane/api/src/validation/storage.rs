@@ -289,13 +289,18 @@ fn copy(into: &mut Value, from: &Value, member: &str) {
 
 /// Upstream: `ValidateCSIDriverName`.
 pub(super) fn driver_name(name: &Place<'_>, _: &[&str], _: &str, errors: &mut Errors) {
+    driver_name_at(name.text(), &name.path(), errors);
+}
+
+pub(super) fn driver_name_at(name: &str, path: &str, errors: &mut Errors) {
     if name.is_empty() {
-        errors.push(name.required(""));
+        errors.push(FieldError::required(path, ""));
         return;
     }
-    if name.text().len() > DRIVER_NAME_MAX {
+    if name.len() > DRIVER_NAME_MAX {
         let detail = format!("may not be more than {DRIVER_NAME_MAX} bytes");
-        errors.push(FieldError::too_long(name.path(), &detail));
+        errors.push(FieldError::too_long(path, &detail));
     }
-    name.invalid_for(names::dns_subdomain(&name.text().to_lowercase()), errors);
+    let wrong = names::dns_subdomain(&name.to_lowercase()).into_iter();
+    errors.extend(wrong.map(|why| FieldError::invalid(path, &json!(name), why)));
 }

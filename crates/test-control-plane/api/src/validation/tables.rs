@@ -8,15 +8,15 @@ use super::pods::{
     update, volumes,
 };
 use super::{
-    admission, autoscaling, cluster, events, jobs, metadata, others, policies, services,
-    stateful_set, storage, traffic, webhooks, workloads,
+    admission, autoscaling, cluster, dynamic_resources, events, flow_control, jobs, metadata,
+    others, policies, services, stateful_set, storage, traffic, webhooks, workloads,
 };
 use serde_json::Value;
 
 use crate::settings::ServerGates;
 
 /// The rules of all types.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 15] = [
     include_str!("tables/admission.txt"),
     include_str!("tables/metadata.txt"),
     include_str!("tables/pod.txt"),
@@ -30,22 +30,29 @@ const SOURCES: [&str; 13] = [
     include_str!("tables/traffic.txt"),
     include_str!("tables/cluster.txt"),
     include_str!("tables/others.txt"),
+    include_str!("tables/flow_control.txt"),
+    include_str!("tables/dynamic_resources.txt"),
 ];
 
 /// The functions of the rules that no other clause describes.
 const HOOKS: &[(&str, Hook)] = &[
     ("added_finalizers", metadata::added_finalizers),
     ("admin_capability", security::admin_capability),
+    ("allocated_device", dynamic_resources::allocated_device),
     ("allocated_resource", status::allocated_resource),
     ("allocated_resources", storage::allocated_resources),
     ("annotations", metadata::annotations),
     ("approval", cluster::approval),
     ("banned_owner", metadata::banned_owner),
+    ("binding_conditions", dynamic_resources::binding_conditions),
     ("blob_disk", volumes::blob_disk),
     ("block_volume", volumes::block_volume),
     ("both_datasets", volumes::both_datasets),
     ("both_fields", volumes::both_fields),
     ("bundle_name", projections::bundle_name),
+    ("claim_allocation", dynamic_resources::claim_allocation),
+    ("claim_reservations", dynamic_resources::claim_reservations),
+    ("claim_status", dynamic_resources::claim_status),
     ("claim_update", storage::claim_update),
     ("clean_path", traffic::clean_path),
     ("client_ip_timeout", services::client_ip_timeout),
@@ -58,12 +65,20 @@ const HOOKS: &[(&str, Hook)] = &[
         autoscaling::container_resource_name,
     ),
     ("container_resources", resources::container_resources),
+    ("counter_names", dynamic_resources::counter_names),
     ("created_claim", volumes::created_claim),
     ("credential_spec", security::credential_spec),
     ("cron_job_name", jobs::cron_job_name),
     ("data_sources", storage::data_sources),
     ("described_version", autoscaling::described_version),
+    ("device_attributes", dynamic_resources::device_attributes),
+    ("device_capacities", dynamic_resources::device_capacities),
+    ("device_data", dynamic_resources::device_parameters),
+    ("device_expression", policies::device_expression),
     ("device_message", status::device_message),
+    ("device_nodes", dynamic_resources::device_nodes),
+    ("device_parameters", dynamic_resources::device_parameters),
+    ("device_size", dynamic_resources::device_size),
     ("dns_of_none", spec::dns_of_none),
     ("domain_path", traffic::domain_path),
     ("empty_directory", volumes::empty_directory),
@@ -76,6 +91,7 @@ const HOOKS: &[(&str, Hook)] = &[
     ),
     ("exit_code", jobs::exit_code),
     ("extended_request", status::extended_request),
+    ("extended_resource", dynamic_resources::extended_resource),
     ("external_ips", services::external_ips),
     ("external_name", services::external_name),
     ("external_traffic", services::external_traffic),
@@ -84,7 +100,11 @@ const HOOKS: &[(&str, Hook)] = &[
     ("few_search_paths", spec::few_search_paths),
     ("field_manager", metadata::field_manager),
     ("field_reference", admission::field_reference),
+    ("flow_namespaces", flow_control::namespaces),
+    ("flow_urls", flow_control::urls),
+    ("flow_verbs", flow_control::verbs),
     ("generated_selector", jobs::generated_selector),
+    ("hand_size", flow_control::hand_size),
     ("health_check", services::health_check),
     ("health_check_update", services::health_check_update),
     ("hints", services::hints),
@@ -98,6 +118,7 @@ const HOOKS: &[(&str, Hook)] = &[
         traffic::ingress_class_annotation,
     ),
     ("ingress_paths", traffic::ingress_paths),
+    ("interface_address", dynamic_resources::interface_address),
     ("ip_block", traffic::ip_block),
     ("ip_families_update", services::ip_families_update),
     ("iscsi_name", volumes::iscsi_name),
@@ -114,6 +135,7 @@ const HOOKS: &[(&str, Hook)] = &[
     ),
     ("long_portal", volumes::long_portal),
     ("managed_disk", volumes::managed_disk),
+    ("mandatory", flow_control::mandatory),
     ("many_completions", jobs::many_completions),
     ("matching_profiles", annotations::matching_profiles),
     ("metric", autoscaling::metric),
@@ -162,16 +184,24 @@ const HOOKS: &[(&str, Hook)] = &[
     ("policy_conditions", policies::policy_conditions),
     ("policy_port", traffic::policy_port),
     ("policy_variables", policies::policy_variables),
+    ("pool_name", dynamic_resources::pool_name),
     ("positive", autoscaling::positive),
     ("positive_size", storage::positive_size),
     ("progress_deadline", workloads::progress_deadline),
     ("projections", projections::projections),
     ("qos_class", status::qos_class),
+    (
+        "qualified_attribute",
+        dynamic_resources::qualified_attribute,
+    ),
     ("quobyte", volumes::quobyte),
     ("repeated_constraint", scheduling::repeated_constraint),
     ("repeated_device_path", containers::repeated_device_path),
+    ("repeated_devices", dynamic_resources::repeated_devices),
     ("repeated_ports", services::repeated_ports),
+    ("repeated_tolerations", scheduling::repeated_tolerations),
     ("replica_bounds", autoscaling::replica_bounds),
+    ("request_reference", dynamic_resources::request_reference),
     ("reserved_options", volumes::reserved_options),
     ("resize_statuses", storage::resize_statuses),
     ("resource_claims", spec::resource_claims),
@@ -186,10 +216,13 @@ const HOOKS: &[(&str, Hook)] = &[
     ("selected_template", workloads::selected_template),
     ("selector_and_template", workloads::selector_and_template),
     ("service_ports", services::service_ports),
+    ("share_id", dynamic_resources::share_id),
     ("signing_request", cluster::signing_request),
     ("sleep", containers::sleep),
     ("slice_addresses", services::slice_addresses),
+    ("slice_devices", dynamic_resources::slice_devices),
     ("slice_endpoints", services::slice_endpoints),
+    ("slice_nodes", dynamic_resources::slice_nodes),
     ("some_rule", traffic::some_rule),
     ("source_ranges", services::source_ranges),
     ("stateful_set_strategy", stateful_set::stateful_set_strategy),
@@ -213,14 +246,15 @@ const HOOKS: &[(&str, Hook)] = &[
     ("unique_container", containers::unique_container),
     ("user_priority", cluster::user_priority),
     ("valid_quantity", storage::valid_quantity),
-    ("validation_actions", admission::validation_actions),
     ("validating_webhooks", webhooks::validating_webhooks),
+    ("validation_actions", admission::validation_actions),
     ("validations", policies::validations),
     ("volume_field", env::volume_field),
     ("volume_type", storage::volume_type),
     ("volumes", volumes::volumes),
     ("windows_user", security::windows_user),
     ("zero_replicas", autoscaling::zero_replicas),
+    ("zero_shares", flow_control::zero_shares),
 ];
 
 /// The checks besides those of the engine.
@@ -229,10 +263,13 @@ const CHECKS: &[(&str, Check)] = &[
     ("at-most-all", workloads::at_most_all),
     ("count", workloads::count),
     ("driver-name", storage::driver_name),
+    ("invalid-as", dynamic_resources::invalid_as),
     ("invalid-here", workloads::invalid_here),
     ("joined-label-value", scheduling::joined_label_value),
     ("labels", metadata::labels),
+    ("lone-wildcard", flow_control::lone_wildcard),
     ("longest", events::longest),
+    ("repeated", dynamic_resources::repeated),
     ("unsupported", workloads::unsupported),
 ];
 
@@ -276,7 +313,11 @@ mod tests {
         assert_eq!(RULES.faults(), [""; 0]);
         for (block, member) in RULES.members() {
             // A block's name is that of a type, with a group before and a use behind.
-            let name = block.split('/').find_map(find_type);
+            let (rest, _) = block.rsplit_once('/').unwrap_or((block, ""));
+            let name = [block, rest]
+                .into_iter()
+                .chain(block.split('/'))
+                .find_map(find_type);
             let Some(member) = member.filter(|member| !member.starts_with('^')) else {
                 continue;
             };

@@ -63,3 +63,24 @@ pub(super) fn of_term(term: &Value, with_values: bool, place: &str, found: &mut 
         }
     }
 }
+
+/// The warnings about deprecated labels in a map, each at a place of its own.
+pub(super) fn of_labels(
+    labels: Option<&Value>,
+    place: impl Fn(&str) -> String,
+    found: &mut Vec<String>,
+) {
+    let labels = labels.and_then(Value::as_object).into_iter().flatten();
+    for (key, _) in labels {
+        if let Some(message) = node_label(key) {
+            found.push(format!("{}: {message}", place(key)));
+        }
+    }
+}
+
+/// Upstream: `GetWarningsForNodeSelector`.
+pub(super) fn of_selector(topology: &Value, found: &mut Vec<String>) {
+    of_term(topology, false, "nodeTopology", found);
+    let place = |key: &str| format!("nodeTopology.matchLabels.{key}");
+    of_labels(topology.get("matchLabels"), place, found);
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::fractions::{NULL, fractional, is_fractional};
-use super::node_terms::{node_label, of_term};
+use super::node_terms::{node_label, of_labels, of_term};
 use super::volumes::of_volumes;
 use super::{addresses, ports};
 use crate::members::{list, list_at, text};
@@ -149,12 +149,8 @@ fn located_containers<'a>(spec: &'a Value, at: &str) -> Vec<(&'a Value, String)>
 }
 
 fn node_labels(spec: &Value, at: &str, found: &mut Vec<String>) {
-    let selector = spec.get("nodeSelector").and_then(Value::as_object);
-    for (key, _) in selector.into_iter().flatten() {
-        if let Some(message) = node_label(key) {
-            found.push(format!("{at}.nodeSelector[{key}]: {message}"));
-        }
-    }
+    let place = |key: &str| format!("{at}.nodeSelector[{key}]");
+    of_labels(spec.get("nodeSelector"), place, found);
     let affinity = spec.pointer("/affinity/nodeAffinity").unwrap_or(&NULL);
     let required = "requiredDuringSchedulingIgnoredDuringExecution";
     let terms = list_at(affinity, &format!("/{required}/nodeSelectorTerms"));

@@ -145,6 +145,9 @@ pub(super) async fn start(settings: Settings) -> Result<Parts, StartError> {
             endpoint = Some(Box::new(Endpoint { address, tls }));
         }
     }
+    if let Some(endpoint) = &endpoint {
+        server.set_root_ca(&endpoint.tls.ca_pem);
+    }
     for name in NAMESPACES {
         let body = json!({"metadata": {"name": name}});
         let path = "/api/v1/namespaces";

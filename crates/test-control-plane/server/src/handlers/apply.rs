@@ -9,7 +9,7 @@ use kube_test_control_plane_api::normalize::Empties;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::{defaults, events, warnings};
+use kube_test_control_plane_api::{views, warnings};
 use serde_json::Value;
 
 use super::apply_body::Configuration;
@@ -18,7 +18,7 @@ use super::scale::{ScaleSource, update_scale};
 use super::update::{Outcome, commit_update, complete};
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
-use crate::state::{Behaviour, Reads, Writes, now_text};
+use crate::state::{Reads, Writes, now_text};
 use crate::write::{self, check_name, check_namespace, handled_form, served_value};
 
 /// Applies the configuration in a body.
@@ -83,7 +83,7 @@ fn applied(
     let kind = stored(&request.kind);
     let live = served_value(&request.kind, old);
     let applied = merge(reads, request, Some(&live), config, options)?;
-    let (mut new, empties) = decode_applied(reads.behaviour(), request, applied.object, config)?;
+    let (mut new, empties) = decode_applied(reads, request, applied.object, config)?;
     if config.value.get("data").is_none() && old.data.is_some() {
         new.data.clone_from(&old.data);
     }
@@ -107,8 +107,7 @@ fn apply_to_nothing(
     let kind = stored(&request.kind);
     let name = &request.name;
     let applied = merge(&writes.reads, request, None, config, options)?;
-    let behaviour = writes.reads.behaviour();
-    let (mut new, _) = decode_applied(behaviour, request, applied.object, config)?;
+    let (mut new, _) = decode_applied(&writes.reads, request, applied.object, config)?;
     let uid = new.metadata().uid();
     if !uid.is_empty() {
         let why = format!(
@@ -126,7 +125,7 @@ fn apply_to_nothing(
     metadata.remove("resourceVersion");
     let managed = Some(applied.managed_fields);
     set_or_remove(metadata, "managedFields", managed);
-    events::to_served(&request.kind, &mut new.value);
+    views::to_served(&request.kind, &mut new.value);
     let options = WriteOptions {
         field_manager: None,
         ..options.clone()
@@ -161,22 +160,23 @@ fn merge(
 
 /// Converts a merged object to the stored form, with defaults.
 fn decode_applied(
-    behaviour: Behaviour,
+    reads: &Reads,
     request: &ResourceRequest,
     object: Value,
     config: &Configuration,
 ) -> ApiResult<(Draft, Empties)> {
-    let kind = stored(&request.kind);
+    let (kind, behaviour) = (stored(&request.kind), reads.behaviour());
     let mut new = Draft::from_value(&request.kind, object);
-    events::to_stored(&request.kind, &mut new.value);
-    defaults::set_defaults(kind, behaviour.gates, &mut new);
-    let empties = Empties::of(&new.value);
-    write::normalize(behaviour, kind, &mut new).map_err(|err| {
+    let wrong = |err: ApiError| {
         let config = described(&config.value);
         let why = err.message;
         let message = format!("failed to convert new object ({config}) to proper version: {why}");
         ApiError::internal(message)
-    })?;
+    };
+    write::to_stored(behaviour, &request.kind, &mut new).map_err(wrong)?;
+    write::set_defaults(reads, kind, &mut new);
+    let empties = Empties::of(&new.value);
+    write::normalize(behaviour, kind, &mut new).map_err(wrong)?;
     Ok((new, empties))
 }
 

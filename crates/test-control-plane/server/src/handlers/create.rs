@@ -9,15 +9,17 @@ use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::validation::Subject;
-use kube_test_control_plane_api::{defaults, events, normalize, warnings};
+use kube_test_control_plane_api::{defaults, normalize, warnings};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
 use super::admit::review_write;
 use super::allocate::allocate;
-use super::priority_class::{check_default_class, priority_class};
+use super::classes::{
+    admit_runtime_class, admit_storage_class, check_default_class, check_overhead, priority_class,
+};
+use super::service_accounts::{admit_service_account, furnish_namespace};
 use super::signing_request::note_requester;
-use super::storage_class::admit_storage_class;
 use super::validate::validate;
 use crate::access;
 use crate::policies;
@@ -69,7 +71,7 @@ fn create_named(
     let in_namespace = check_namespace(request, &draft);
     let version = draft.metadata().resource_version().to_owned();
     let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
-    events::to_stored(served, &mut draft.value);
+    write::to_stored(behaviour, served, &mut draft)?;
     normalize::check_overwritten(kind, &draft, behaviour.version)?;
     keep_reset(&mut draft);
     write::prepare_create(writes, kind, &request.namespace, &mut draft);
@@ -101,7 +103,7 @@ fn create_named(
             .cloned()
             .for_each(|text| request.remarks.warn(text));
     })?;
-    defaults::admit_valid(kind, &draft)?;
+    check_overhead(reads, kind, &empties.restored(kind, &draft))?;
     normalize::drop_empty_lists(kind, &mut draft, behaviour.version);
     warnings.extend(found);
     warnings.extend(warnings::of_create(kind, &draft.value));
@@ -146,6 +148,9 @@ fn create_named(
     stored_form(kind, &mut draft)?;
     let stored = writes.store.put(kind, key.clone(), Expect::Absent, draft);
     drop(allocated);
+    if &*kind.storage == "namespaces" && stored.is_ok() {
+        furnish_namespace(writes, &name);
+    }
     match stored {
         Ok(object) => served_text(served, &object).map(written),
         Err(_) => Err(exists(writes.store.get(&key))),
@@ -162,18 +167,19 @@ fn admit(
 ) -> ApiResult<()> {
     let (reads, kind) = (&*writes.reads, stored(&request.kind));
     let behaviour = reads.behaviour();
-    check_runtime_class(kind, draft)?;
     let now = now_text(reads.clock());
+    check_namespace_is_open(reads, request, draft)?;
+    admit_service_account(writes, kind, &request.namespace, draft)?;
     defaults::admit_create(kind, draft, &now, &|name| priority_class(reads, name))?;
+    admit_runtime_class(reads, kind, draft)?;
     check_default_class(reads, kind, draft)?;
     admit_storage_class(reads, kind, draft);
-    check_namespace_is_open(reads, request, draft)?;
     in_namespace?;
     let (hooks, dry_run) = (&writes.admission, options.dry_run);
     let mut is_changed = policies::mutate_write(&writes.access, request, None, draft, options)?;
     is_changed |= review_write(hooks, request, None, draft, dry_run)?;
     if is_changed {
-        defaults::set_defaults(kind, behaviour.gates, draft);
+        write::set_defaults(reads, kind, draft);
         write::normalize(behaviour, kind, draft)?;
     }
     Ok(())
@@ -227,15 +233,6 @@ fn check_definition(kind: &Kind, draft: &Draft) -> ApiResult<()> {
     {
         let why = "create not allowed while custom resource definition is terminating";
         return Err(ApiError::forbidden(kind, draft.metadata().name(), why));
-    }
-    Ok(())
-}
-
-/// Rejects a pod whose runtime class has an empty name: the admission plugin asks for it.
-fn check_runtime_class(kind: &Kind, draft: &Draft) -> ApiResult<()> {
-    let name = draft.value.pointer("/spec/runtimeClassName");
-    if &*kind.storage == "pods" && name.is_some_and(|name| name == "") {
-        return Err(ApiError::internal("resource name may not be empty"));
     }
     Ok(())
 }

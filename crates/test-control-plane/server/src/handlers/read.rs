@@ -253,19 +253,30 @@ pub(crate) fn list_text(kind: &Kind, page: Page) -> ApiResult<Vec<Bytes>> {
         "{{\"kind\":\"{list_kind}\",\"apiVersion\":\"{}\",\"metadata\":{metadata},\"items\":[",
         kind.api_version()
     );
+    // The items of custom resources have their kind.
     let is_view = kind.has(Trait::View);
-    let mut separator: &'static [u8] = if is_view { b"" } else { b"{" };
+    let type_meta = match &kind.custom {
+        Some(_) => String::new(),
+        None => format!(
+            "\"kind\":\"{}\",\"apiVersion\":\"{}\",",
+            kind.kind,
+            kind.api_version()
+        ),
+    };
+    let is_whole = is_view && kind.custom.is_some();
+    let mut separator: &'static [u8] = if is_whole { b"" } else { b"{" };
     let mut pieces = Vec::with_capacity(2 * objects.len() + 2);
     pieces.push(head.into());
     for object in objects {
         pieces.push(Bytes::from_static(separator));
-        if is_view {
-            pieces.push(served_text(kind, object)?);
-            separator = b",";
+        separator = if is_whole { b"," } else { b",{" };
+        pieces.push(if is_whole {
+            served_text(kind, object)?
+        } else if is_view {
+            served_text(kind, object)?.slice(type_meta.len() + 1..)
         } else {
-            pieces.push(object.item_text());
-            separator = b",{";
-        }
+            object.item_text()
+        });
     }
     pieces.push(Bytes::from_static(b"]}"));
     Ok(pieces)

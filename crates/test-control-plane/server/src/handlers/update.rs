@@ -11,18 +11,17 @@ use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::patch::Patch;
 use kube_test_control_plane_api::status::{ApiError, ApiResult, FieldError};
 use kube_test_control_plane_api::validation::Subject;
-use kube_test_control_plane_api::{defaults, events, normalize, warnings};
+use kube_test_control_plane_api::{defaults, normalize, views, warnings};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::json;
 
 use super::admit::review_write;
 use super::allocate::allocate;
+use super::classes::{admit_resize, check_default_class};
 use super::create::{create, creates_on_update};
 use super::limit_ranges::admit_limits;
 use super::pod_resize::admit_pod_resize;
-use super::priority_class::check_default_class;
 use super::signing_request::{check_approval, complete_signing_request};
-use super::storage_class::admit_resize;
 use super::validate::validate;
 use crate::access;
 use crate::policies;
@@ -75,6 +74,24 @@ pub(crate) fn update(
     source: &Source,
     options: &WriteOptions,
 ) -> ApiResult<Written> {
+    let updated = update_decoded(writes, request, source, options);
+    match (updated, source) {
+        // Upstream decodes the body first, so its error precedes all others.
+        (Err(error), Source::Put(draft)) => {
+            let behaviour = writes.reads.behaviour();
+            write::normalize(behaviour, &request.kind, &mut draft.clone())?;
+            Err(error)
+        }
+        (updated, _) => updated,
+    }
+}
+
+fn update_decoded(
+    writes: &Writes,
+    request: &ResourceRequest,
+    source: &Source,
+    options: &WriteOptions,
+) -> ApiResult<Written> {
     let kind = stored(&request.kind);
     let key = request.key();
     if let Source::Put(draft) = source {
@@ -116,18 +133,24 @@ fn changed(
     options: &WriteOptions,
 ) -> ApiResult<Changed> {
     let kind = stored(&request.kind);
+    let wrong = |error| match source {
+        Source::Put(_) => error,
+        Source::Patch(patch) => write::undecodable(reads, request, patch, error),
+    };
+    let to_stored =
+        |new: &mut Draft| write::to_stored(reads.behaviour(), &request.kind, new).map_err(wrong);
     let mut new = match source {
         Source::Put(draft) => {
             let mut new = draft.clone();
-            events::to_stored(&request.kind, &mut new.value);
+            to_stored(&mut new)?;
             check_uid(request, options, &new, old)?;
             new
         }
         Source::Patch(patch) => {
             let mut served = old.clone();
-            events::to_served(&request.kind, &mut served.value);
+            views::to_served(&request.kind, &mut served.value);
             let mut new = patch.apply(&request.kind, &served)?.draft;
-            events::to_stored(&request.kind, &mut new.value);
+            to_stored(&mut new)?;
             check_namespace(request, &new)?;
             check_name(request, &new)?;
             new
@@ -136,12 +159,8 @@ fn changed(
     let names_version = check_version(request, &new, old)?;
     // A patch applies to the version that it is built from.
     let unconditional = !names_version || matches!(source, Source::Patch(_));
-    let wrong = |error| match source {
-        Source::Put(_) => error,
-        Source::Patch(patch) => write::undecodable(reads, request, patch, error),
-    };
     keep_reset(&mut new);
-    defaults::set_defaults(kind, reads.behaviour().gates, &mut new);
+    write::set_defaults(reads, kind, &mut new);
     let empties = Empties::of(&new.value);
     write::normalize(reads.behaviour(), kind, &mut new).map_err(wrong)?;
     write::track(reads.clock(), request, options, Some(old), &mut new)?;
@@ -188,7 +207,7 @@ pub(crate) fn commit_update(
         policies::mutate_write(&writes.access, request, Some(old), &mut new, options)?;
     is_changed |= review_write(hooks, request, Some(old), &mut new, dry_run)?;
     if is_changed {
-        defaults::set_defaults(kind, behaviour.gates, &mut new);
+        write::set_defaults(reads, kind, &mut new);
         write::normalize(behaviour, kind, &mut new)?;
         complete(reads, request, old, &mut new);
     }

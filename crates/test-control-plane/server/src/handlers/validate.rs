@@ -27,6 +27,8 @@ pub(super) fn validate(
     } else {
         Findings::default()
     };
+    let of_devices = access::check_admin_devices(&writes.reads, subject);
+    errors.splice(0..0, of_devices);
     if errors.is_empty() && subject.target == Target::Object {
         let access = &writes.access;
         errors.extend(access::check_parameters(

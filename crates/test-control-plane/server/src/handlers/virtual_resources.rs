@@ -7,12 +7,14 @@ use http::header::USER_AGENT;
 use kube_test_control_plane_api::decode;
 use kube_test_control_plane_api::kinds::{self, KINDS, Subresource, Target, Trait, Verb};
 use kube_test_control_plane_api::members::text_at;
-use kube_test_control_plane_api::object::{Draft, Key};
+use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::options::{Write, WriteOptions};
+use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
 
 use super::bind::bind;
+use super::read::selection;
 use crate::access;
 use crate::incoming::Incoming;
 use crate::policies;
@@ -105,7 +107,11 @@ pub(crate) fn is_virtual(reads: &Reads, request: &ResourceRequest) -> bool {
 /// # Errors
 ///
 /// 404 for an unknown name.
-pub(crate) fn read_virtual(reads: &Reads, request: &ResourceRequest) -> ApiResult<Value> {
+pub(crate) fn read_virtual(
+    reads: &Reads,
+    request: &ResourceRequest,
+    query: &Query,
+) -> ApiResult<Value> {
     let kind = &request.kind;
     let mut objects = match &*kind.storage {
         "apiservices" => api_services(reads),
@@ -118,6 +124,12 @@ pub(crate) fn read_virtual(reads: &Reads, request: &ResourceRequest) -> ApiResul
             objects.extend(stored.iter().map(|object| object.value()));
             objects.sort_by_cached_key(|it| text_at(it, "/metadata/name").to_owned());
         }
+        let selection = selection(reads, kind, query)?;
+        objects.retain(|object| {
+            let draft = Draft::from_value(kind, object.clone());
+            let key = Key::new(kind, "", draft.metadata().name());
+            selection.matches(&Object::commit(kind, key, draft, 0))
+        });
         return Ok(json!({
             "kind": kind.list_kind(),
             "apiVersion": kind.api_version(),

@@ -99,7 +99,7 @@ async fn handle(
             ),
         ) => Box::pin(handlers::connect(&state.streams, request, incoming)).await,
         (Verb::Get | Verb::List, Target::Object) if handlers::is_virtual(&state.reads, request) => {
-            let found = handlers::read_virtual(&state.reads, request)?;
+            let found = handlers::read_virtual(&state.reads, request, query)?;
             Ok(reply::json_value(StatusCode::OK, &found))
         }
         (Verb::Get, Target::Part(Subresource::Scale)) => Ok(reply::json_text(

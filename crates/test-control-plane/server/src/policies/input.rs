@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use kube_test_control_plane_api::kinds::{KINDS, Kind, SCALE, Subresource, Target};
+use kube_test_control_plane_api::kinds::{KINDS, Kind, SCALE, Subresource, Target, by_resource};
 use kube_test_control_plane_api::object::{Draft, Key};
 use kube_test_control_plane_api::policies::{
     Attributes, Equivalent, GroupVersionKind, GroupVersionResource, Namespace, Operation, User,
 };
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::views;
 use serde_json::{Map, Value, json};
 
 use crate::auth::Identity;
@@ -109,6 +110,28 @@ fn options(operation: Operation, sent: &Map<String, Value>) -> Value {
     Value::Object(options)
 }
 
+/// Converts an object of a request to the form that policies match.
+pub(super) fn to_matched(attributes: &Attributes<'_>, matched: &Equivalent, object: &mut Value) {
+    if matched.kind == attributes.kind {
+        return;
+    }
+    let built_in = [&attributes.resource, &matched.resource].map(built_in);
+    if let [Some(from), Some(to)] = built_in {
+        views::to_stored(from, object);
+        views::to_served(to, object);
+    }
+    let version = match matched.kind.group.as_str() {
+        "" => matched.kind.version.clone(),
+        group => format!("{group}/{}", matched.kind.version),
+    };
+    object["apiVersion"] = json!(version);
+}
+
+/// Returns a built-in kind.
+pub(super) fn built_in(resource: &GroupVersionResource) -> Option<&'static Arc<Kind>> {
+    by_resource(&resource.group, &resource.version, &resource.resource)
+}
+
 /// Returns the rows that serve the same objects, in other versions or groups, with their kinds.
 pub(super) fn equivalents(reads: &Reads, request: &ResourceRequest) -> Vec<Equivalent> {
     let kind = &request.kind;
@@ -153,7 +176,7 @@ impl Around<'_> {
     ///
     /// There is none of this name.
     pub(super) fn object(&self) -> ApiResult<Value> {
-        let kinds = kube_test_control_plane_api::kinds::by_resource("", "v1", "namespaces");
+        let kinds = by_resource("", "v1", "namespaces");
         let kind = kinds.ok_or_else(ApiError::no_such_resource)?;
         let found = self.reads.store.get(&Key::new(kind, "", self.name));
         let found = found.ok_or_else(|| ApiError::not_found(kind, self.name))?;

@@ -8,8 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use kube_apimachinery::schema::{self, UnknownMembers};
-use kube_test_control_plane_api::defaults;
-use kube_test_control_plane_api::kinds::{Subresource, Target, stored};
+use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, stored};
 use kube_test_control_plane_api::managed_fields::merge_unmanaged;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::FieldValidation;
@@ -18,13 +17,15 @@ use kube_test_control_plane_api::policies::{
     Change, Equivalent, FailurePolicy, Inputs, MutatingPolicy,
 };
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::views;
 use serde_json::{Value, json};
 
-use super::input::Objects;
+use super::input::{Objects, built_in, to_matched};
 use super::question::{Question, is_excluded, shown_name};
 use crate::admission::policy_index::{Binding, BoundPolicy};
 use crate::route::ResourceRequest;
 use crate::state::Access;
+use crate::write;
 
 /// A policy with a binding and parameters that applies to the request.
 struct Invocation {
@@ -200,16 +201,19 @@ impl Run<'_> {
             }
         }
         let mut is_changed = false;
+        let kind = built_in(&invocation.matched.resource);
+        let kind = kind.unwrap_or(&self.request.kind);
         for index in 0..policy.changes() {
-            let Some(before) = self.objects.object.clone() else {
+            let Some(mut before) = self.objects.object.clone() else {
                 break;
             };
+            self.to_matched(invocation, &mut before);
             let inputs = self.inputs(invocation)?;
             let change = policy.change(index, &inputs, params);
-            let changed = change.and_then(|change| self.changed(&before, &change));
+            let changed = change.and_then(|change| self.changed(kind, &before, &change));
             match changed {
                 Ok(value) => {
-                    let value = self.decoded(value)?;
+                    let value = self.decoded(kind, value)?;
                     // As in upstream, a change without an effect counts, too.
                     is_changed = true;
                     self.objects.object = Some(value);
@@ -225,15 +229,20 @@ impl Run<'_> {
         question.inputs(&invocation.matched)
     }
 
+    fn to_matched(&self, invocation: &Invocation, object: &mut Value) {
+        let question = Question::new(self.access, self.request, self.name, &self.objects);
+        to_matched(&question.attributes, &invocation.matched, object);
+    }
+
     /// Returns the object with a change.
-    fn changed(&self, before: &Value, change: &Change) -> Result<Value, String> {
+    fn changed(&self, kind: &Kind, before: &Value, change: &Change) -> Result<Value, String> {
         match change {
             Change::Apply(config) => {
                 let mut config = config.clone();
                 for name in ["apiVersion", "kind"] {
                     config[name] = before[name].clone();
                 }
-                let applied = self.applied(before, &config);
+                let applied = self.applied(kind, before, &config);
                 applied.map_err(|text| format!("error applying patch: {text}"))
             }
             Change::Patch(operations) => {
@@ -249,7 +258,7 @@ impl Run<'_> {
         }
     }
 
-    fn applied(&self, before: &Value, config: &Value) -> Result<Value, String> {
+    fn applied(&self, kind: &Kind, before: &Value, config: &Value) -> Result<Value, String> {
         if self.request.requested == Target::Part(Subresource::Scale) {
             return Err(
                 "failed to convert patch object to typed object: no corresponding type for \
@@ -258,17 +267,17 @@ impl Run<'_> {
             );
         }
         let strictness = self.access.reads.behaviour().strictness();
-        merge_unmanaged(&self.request.kind, before, config, strictness)
+        merge_unmanaged(kind, before, config, strictness)
     }
 
-    /// Returns a changed object as upstream decodes it, with defaults.
-    fn decoded(&self, value: Value) -> ApiResult<Value> {
-        let kind = &self.request.kind;
+    /// Returns a changed object in the form of the request, as upstream decodes it, with defaults.
+    fn decoded(&self, kind: &Kind, mut value: Value) -> ApiResult<Value> {
         if !value["metadata"].is_object() {
             let why = "the changed object has no metadata, check the mutating admission policies";
             return Err(ApiError::internal_error(why));
         }
         if kind.custom.is_some() {
+            value["apiVersion"] = json!(kind.api_version());
             return Ok(value);
         }
         let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
@@ -282,8 +291,11 @@ impl Run<'_> {
         if self.request.requested == Target::Part(Subresource::Scale) {
             return Ok(value);
         }
-        let mut draft = Draft::from_value(stored(kind), value);
-        defaults::set_defaults(stored(kind), behaviour.gates, &mut draft);
+        let stored = stored(&self.request.kind);
+        let mut draft = Draft::from_value(stored, value);
+        views::to_stored(kind, &mut draft.value);
+        write::set_defaults(&self.access.reads, stored, &mut draft);
+        views::to_served(&self.request.kind, &mut draft.value);
         Ok(draft.to_value())
     }
 }

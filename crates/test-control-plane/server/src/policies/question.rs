@@ -10,10 +10,10 @@ use kube_test_control_plane_api::policies::{
     Attributes, Authorizer, Constraints, Equivalent, Inputs,
 };
 use kube_test_control_plane_api::status::ApiResult;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::authorizer::RequestAuthorizer;
-use super::input::{Around, Objects, attributes, equivalents};
+use super::input::{Around, Objects, attributes, equivalents, to_matched};
 use super::params;
 use crate::admission::policy_index::Binding;
 use crate::route::ResourceRequest;
@@ -170,13 +170,7 @@ impl<'a> Question<'a> {
         let convert = |object: Option<&Value>| {
             object.map(|object| {
                 let mut object = object.clone();
-                if matched.kind != attributes.kind {
-                    let version = match matched.kind.group.as_str() {
-                        "" => matched.kind.version.clone(),
-                        group => format!("{group}/{}", matched.kind.version),
-                    };
-                    object["apiVersion"] = json!(version);
-                }
+                to_matched(attributes, matched, &mut object);
                 object
             })
         };

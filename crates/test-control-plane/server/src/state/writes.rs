@@ -1,6 +1,6 @@
 //! State for writes: the store, and the parts that admit and complete an object.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kube_test_control_plane_store::store::Store;
 
@@ -22,6 +22,8 @@ pub(crate) struct Writes {
     /// False if writes are stored without validation.
     pub(crate) validates: bool,
     pub(crate) service_range: ServiceRange,
+    /// The certificates of the server, for pods, if pods get service accounts.
+    pub(crate) service_accounts: Option<OnceLock<String>>,
     pub(super) allocations: Mutex<Allocations>,
 }
 

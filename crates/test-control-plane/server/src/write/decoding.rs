@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use kube_test_control_plane_api::decode::{self, BodyFormat};
-use kube_test_control_plane_api::kinds::Kind;
+use kube_test_control_plane_api::kinds::{Kind, Trait};
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::{FieldValidation, WriteOptions};
 use kube_test_control_plane_api::patch::{Patch, Patched};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::strict::MemberCheck;
-use kube_test_control_plane_api::{events, normalize};
+use kube_test_control_plane_api::{normalize, views};
 use serde_json::Value;
 
 use super::handled_form;
@@ -24,6 +24,19 @@ use crate::state::{Behaviour, Reads};
 /// 400 for a value of the wrong type.
 pub(crate) fn normalize(behaviour: Behaviour, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     normalize::normalize(kind, draft, behaviour.version, behaviour.unknown_fields)
+}
+
+/// Converts an object from the form that `served` has to the stored one.
+///
+/// # Errors
+///
+/// 400 for a value of the wrong type.
+pub(crate) fn to_stored(behaviour: Behaviour, served: &Kind, draft: &mut Draft) -> ApiResult<()> {
+    if served.has(Trait::View) && served.custom.is_none() {
+        normalize(behaviour, served, draft)?;
+    }
+    views::to_stored(served, &mut draft.value);
+    Ok(())
 }
 
 /// Returns the check for unknown and repeated fields of a body.
@@ -72,7 +85,7 @@ pub(crate) fn undecodable(
 fn patched(reads: &Reads, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Patched)> {
     let current = reads.store.get(&request.key())?;
     let mut old = handled_form(&request.kind, &current).ok()?;
-    events::to_served(&request.kind, &mut old.value);
+    views::to_served(&request.kind, &mut old.value);
     let patched = patch.apply(&request.kind, &old).ok()?;
     Some((old.to_value(), patched))
 }

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use kube_test_control_plane_api::events;
 use kube_test_control_plane_api::kinds::{Kind, Trait};
 use kube_test_control_plane_api::managed_fields::{self, Writer};
 use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::{Draft, raw_members};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::views;
 use kube_test_control_plane_store::clock::Clock;
 use serde_json::{Map, Value, json};
 
@@ -61,7 +61,7 @@ pub(crate) fn served_value<'a>(kind: &Kind, draft: &'a Draft) -> Cow<'a, Value> 
         return Cow::Borrowed(&draft.value);
     }
     let mut value = draft.to_value();
-    events::to_served(kind, &mut value);
+    views::to_served(kind, &mut value);
     Cow::Owned(value)
 }
 

@@ -117,6 +117,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CIDR", default_value_t)]
     pub(crate) service_cluster_ip_range: ServiceRange,
 
+    /// Admit pods by their service account, which must exist, and mount its token. Namespaces get a
+    /// default account.
+    #[arg(long)]
+    pub(crate) service_account_admission: bool,
+
     /// Number of changes kept for watches from an older version.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().log_window)]
     pub(crate) log_window: usize,

@@ -44,6 +44,7 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
         authorization: args.authorization_mode.clone(),
         log_window: args.log_window,
         service_cluster_ip_range: args.service_cluster_ip_range,
+        service_account_admission: args.service_account_admission,
         unknown_fields: args.unknown_fields,
         emulated_version: args.emulated_version,
         feature_gates: ServerGates::parse(&args.feature_gates, args.emulated_version)

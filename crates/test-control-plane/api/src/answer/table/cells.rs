@@ -101,6 +101,7 @@ const SOURCES: &[(&str, Source)] = &[
     ("length", |object, args, _| {
         list(object, args[0]).len().into()
     }),
+    ("missing_level", |schema, _, _| missing_level(schema).into()),
     ("modes", |object, args, _| {
         access_modes(object, args[0]).into()
     }),
@@ -111,6 +112,10 @@ const SOURCES: &[(&str, Source)] = &[
     ("node_roles", |node, _, _| or_none(&node_roles(node)).into()),
     ("node_status", |node, _, _| node_status(node).into()),
     ("number", |object, args, _| number(object, args[0]).into()),
+    ("number_or_none", |object, args, _| {
+        let number = object.pointer(args[0]);
+        number.cloned().unwrap_or_else(|| "<none>".into())
+    }),
     ("phase", |object, _, _| phase(object).into()),
     ("policy_param_kind", |policy, _, _| {
         policies::param_kind(policy).into()
@@ -130,6 +135,7 @@ const SOURCES: &[(&str, Source)] = &[
     ("ratio", |object, args, _| {
         format!("{}/{}", number(object, args[0]), number(object, args[1])).into()
     }),
+    ("resource_claim", |claim, _, _| resource_claim(claim).into()),
     ("role", |binding, _, _| access::role(binding).into()),
     ("scale_metrics", |autoscaler, _, _| {
         autoscalers::metrics(autoscaler).into()
@@ -279,35 +285,50 @@ fn claim_of(volume: &Value) -> String {
     }
 }
 
+/// Returns the state of a claim of devices.
+fn resource_claim(claim: &Value) -> String {
+    let is_deleted = !text(claim, "/metadata/deletionTimestamp").is_empty();
+    let is_allocated = claim.pointer("/status/allocation").is_some();
+    let is_reserved = list(claim, "/status/reservedFor").next().is_some();
+    let states = [
+        ("deleted", is_deleted),
+        ("pending", !is_deleted && !is_allocated),
+        ("allocated", is_allocated),
+        ("reserved", is_allocated && is_reserved),
+    ];
+    joined(
+        states
+            .iter()
+            .filter(|(_, holds)| *holds)
+            .map(|(state, _)| *state),
+    )
+}
+
+/// Returns the status of the condition that a schema names no priority level.
+fn missing_level(schema: &Value) -> &str {
+    let mut conditions = list(schema, "/status/conditions");
+    let dangling = conditions.find(|condition| text(condition, "/type") == "Dangling");
+    dangling.map_or("?", |condition| text(condition, "/status"))
+}
+
 fn event_object(event: &Value) -> String {
-    let kind = first_of(event, &["/involvedObject/kind", "/regarding/kind"]).to_lowercase();
-    match first_of(event, &["/involvedObject/name", "/regarding/name"]) {
+    let kind = text(event, "/involvedObject/kind").to_lowercase();
+    match text(event, "/involvedObject/name") {
         "" => kind,
         name => format!("{kind}/{name}"),
     }
 }
 
 fn event_source(event: &Value) -> String {
-    let components = [
-        "/source/component",
-        "/deprecatedSource/component",
-        "/reportingComponent",
-        "/reportingController",
-    ];
-    let hosts = [
-        "/source/host",
-        "/deprecatedSource/host",
-        "/reportingInstance",
-    ];
-    let source = first_of(event, &components);
-    match first_of(event, &hosts) {
+    let source = first_of(event, &["/source/component", "/reportingComponent"]);
+    match first_of(event, &["/source/host", "/reportingInstance"]) {
         "" => source.to_owned(),
         host => format!("{source}, {host}"),
     }
 }
 
 fn event_count(event: &Value) -> i64 {
-    ["/series/count", "/count", "/deprecatedCount"]
+    ["/series/count", "/count"]
         .iter()
         .find_map(|pointer| event.pointer(pointer)?.as_i64())
         .filter(|count| *count != 0)

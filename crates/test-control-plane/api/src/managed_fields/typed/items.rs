@@ -18,12 +18,13 @@ pub(super) enum ItemError {
     /// An element of a keyed list is not an object.
     #[error("associative list with keys may not have non-map elements")]
     KeyedNoObject,
-    /// An element lacks a key without a default.
+    /// An element lacks all keys, and none has a default.
     #[error(
-        "associative list with keys has an element that omits key field {0:?} (and doesn't have \
-         default value)"
+        "associative list with keys has an element that omits all key fields [{}] (and doesn't \
+         have default values for any key fields)",
+        quoted(.0)
     )]
-    NoKey(String),
+    NoKey(Vec<String>),
     /// An element of a set is an object.
     #[error("associative list without keys has an element that's a map type")]
     SetObject,
@@ -56,6 +57,11 @@ pub(super) fn element(list: ListType<'_>, item: &Value) -> Result<PathElement, I
     }
 }
 
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    names.join(" ")
+}
+
 /// Returns the path element of an element that members identify.
 fn keyed<K>(
     item: &Value,
@@ -70,9 +76,13 @@ fn keyed<K>(
     };
     let mut found = Vec::with_capacity(keys.len());
     for key in keys {
+        // Elements that lack a key differ from those that have it.
         let value = members.get(name(key)).cloned().or_else(|| default(key));
-        let value = value.ok_or_else(|| ItemError::NoKey(name(key).to_owned()))?;
-        found.push((name(key).into(), Atom(value)));
+        found.extend(value.map(|value| (name(key).into(), Atom(value))));
+    }
+    if found.is_empty() {
+        let names = keys.iter().map(|key| name(key).to_owned());
+        return Err(ItemError::NoKey(names.collect()));
     }
     found.sort();
     Ok(PathElement::Key(found.into()))

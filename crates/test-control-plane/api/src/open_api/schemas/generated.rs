@@ -14,9 +14,14 @@ use k8s_openapi::api::coordination::v1 as coordination;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::discovery::v1 as discovery;
 use k8s_openapi::api::events::v1 as events;
+use k8s_openapi::api::flowcontrol::v1 as flow_control;
 use k8s_openapi::api::networking::v1 as networking;
+use k8s_openapi::api::node::v1 as node;
 use k8s_openapi::api::policy::v1 as policy;
 use k8s_openapi::api::rbac::v1 as rbac;
+k8s_openapi::k8s_if_ge_1_34! {
+    use k8s_openapi::api::resource::v1 as dynamic_resources;
+}
 use k8s_openapi::api::scheduling::v1 as scheduling;
 use k8s_openapi::api::storage::v1 as storage;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as api_extensions;
@@ -115,143 +120,64 @@ pub(super) fn of((group, version): (&str, &str), rows: &[Arc<Kind>]) -> Map<Stri
     schemas
 }
 
+/// Adds a type if it is that of the kind: those of groups by the modules that have them.
+macro_rules! add_of {
+    ($types:ident, $kind:ident, $add:ident: $($group:literal $version:literal $module:ident $($name:ident)+;)+) => {
+        $($(if $kind == ($group, $version, stringify!($name)) {
+            $types.$add::<$module::$name>($kind);
+        })+)+
+    };
+}
+
 /// Adds the type of a kind. Skips a kind without a type.
+#[rustfmt::skip]
 fn add(types: &mut Types, kind: GroupVersionKind<'_>) {
-    match kind {
-        ("", "v1", name) => add_core(types, kind, name),
-        ("apiextensions.k8s.io", "v1", "CustomResourceDefinition") => {
-            types.add_listed::<api_extensions::CustomResourceDefinition>(kind);
-        }
-        ("apps", "v1", "ControllerRevision") => types.add_listed::<apps::ControllerRevision>(kind),
-        ("apps", "v1", "DaemonSet") => types.add_listed::<apps::DaemonSet>(kind),
-        ("apps", "v1", "Deployment") => types.add_listed::<apps::Deployment>(kind),
-        ("apps", "v1", "ReplicaSet") => types.add_listed::<apps::ReplicaSet>(kind),
-        ("apps", "v1", "StatefulSet") => types.add_listed::<apps::StatefulSet>(kind),
-        ("authentication.k8s.io", "v1", "SelfSubjectReview") => {
-            types.add::<authentication::SelfSubjectReview>(kind);
-        }
-        ("authentication.k8s.io", "v1", "TokenRequest") => {
-            types.add::<authentication::TokenRequest>(kind);
-        }
-        ("authentication.k8s.io", "v1", "TokenReview") => {
-            types.add::<authentication::TokenReview>(kind);
-        }
-        ("authorization.k8s.io", "v1", "LocalSubjectAccessReview") => {
-            types.add::<authorization::LocalSubjectAccessReview>(kind);
-        }
-        ("authorization.k8s.io", "v1", "SelfSubjectAccessReview") => {
-            types.add::<authorization::SelfSubjectAccessReview>(kind);
-        }
-        ("authorization.k8s.io", "v1", "SelfSubjectRulesReview") => {
-            types.add::<authorization::SelfSubjectRulesReview>(kind);
-        }
-        ("authorization.k8s.io", "v1", "SubjectAccessReview") => {
-            types.add::<authorization::SubjectAccessReview>(kind);
-        }
-        ("autoscaling", "v1", "Scale") => types.add::<autoscaling::Scale>(kind),
-        ("coordination.k8s.io", "v1", "Lease") => types.add_listed::<coordination::Lease>(kind),
-        ("admissionregistration.k8s.io", "v1", name) => add_admission(types, kind, name),
-        ("autoscaling", "v2", "HorizontalPodAutoscaler") => {
-            types.add_listed::<autoscaling_v2::HorizontalPodAutoscaler>(kind);
-        }
-        ("batch", "v1", "CronJob") => types.add_listed::<batch::CronJob>(kind),
-        ("batch", "v1", "Job") => types.add_listed::<batch::Job>(kind),
-        ("apiregistration.k8s.io", "v1", "APIService") => {
-            types.add_listed::<registration::APIService>(kind);
-        }
-        ("certificates.k8s.io", "v1", "CertificateSigningRequest") => {
-            types.add_listed::<certificates::CertificateSigningRequest>(kind);
-        }
-        ("discovery.k8s.io", "v1", "EndpointSlice") => {
-            types.add_listed::<discovery::EndpointSlice>(kind);
-        }
-        ("networking.k8s.io", "v1", name) => add_networking(types, kind, name),
-        ("scheduling.k8s.io", "v1", "PriorityClass") => {
-            types.add_listed::<scheduling::PriorityClass>(kind);
-        }
-        ("storage.k8s.io", "v1", name) => add_storage(types, kind, name),
-        ("events.k8s.io", "v1", "Event") => types.add_listed::<events::Event>(kind),
-        ("policy", "v1", "Eviction") => types.add::<policy::Eviction>(kind),
-        ("policy", "v1", "PodDisruptionBudget") => {
-            types.add_listed::<policy::PodDisruptionBudget>(kind);
-        }
-        ("rbac.authorization.k8s.io", "v1", "ClusterRole") => {
-            types.add_listed::<rbac::ClusterRole>(kind);
-        }
-        ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding") => {
-            types.add_listed::<rbac::ClusterRoleBinding>(kind);
-        }
-        ("rbac.authorization.k8s.io", "v1", "Role") => types.add_listed::<rbac::Role>(kind),
-        ("rbac.authorization.k8s.io", "v1", "RoleBinding") => {
-            types.add_listed::<rbac::RoleBinding>(kind);
-        }
-        _ => {}
+    add_of! { types, kind, add:
+        "" "v1" core Binding;
+        "authentication.k8s.io" "v1" authentication SelfSubjectReview TokenRequest TokenReview;
+        "authorization.k8s.io" "v1" authorization
+            LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview SubjectAccessReview;
+        "autoscaling" "v1" autoscaling Scale;
+        "policy" "v1" policy Eviction;
     }
-}
-
-fn add_core(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
-    match name {
-        "Binding" => types.add::<core::Binding>(kind),
-        "ComponentStatus" => types.add_listed::<core::ComponentStatus>(kind),
-        "ConfigMap" => types.add_listed::<core::ConfigMap>(kind),
-        "Endpoints" => types.add_listed::<core::Endpoints>(kind),
-        "Event" => types.add_listed::<core::Event>(kind),
-        "LimitRange" => types.add_listed::<core::LimitRange>(kind),
-        "Namespace" => types.add_listed::<core::Namespace>(kind),
-        "Node" => types.add_listed::<core::Node>(kind),
-        "PersistentVolume" => types.add_listed::<core::PersistentVolume>(kind),
-        "PersistentVolumeClaim" => types.add_listed::<core::PersistentVolumeClaim>(kind),
-        "Pod" => types.add_listed::<core::Pod>(kind),
-        "PodTemplate" => types.add_listed::<core::PodTemplate>(kind),
-        "ReplicationController" => types.add_listed::<core::ReplicationController>(kind),
-        "ResourceQuota" => types.add_listed::<core::ResourceQuota>(kind),
-        "Secret" => types.add_listed::<core::Secret>(kind),
-        "Service" => types.add_listed::<core::Service>(kind),
-        "ServiceAccount" => types.add_listed::<core::ServiceAccount>(kind),
-        _ => {}
+    add_of! { types, kind, add_listed:
+        "" "v1" core
+            ComponentStatus ConfigMap Endpoints Event LimitRange Namespace Node PersistentVolume
+            PersistentVolumeClaim Pod PodTemplate ReplicationController ResourceQuota Secret Service
+            ServiceAccount;
+        "admissionregistration.k8s.io" "v1" admission
+            MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding
+            ValidatingWebhookConfiguration;
+        "apiextensions.k8s.io" "v1" api_extensions CustomResourceDefinition;
+        "apiregistration.k8s.io" "v1" registration APIService;
+        "apps" "v1" apps ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet;
+        "autoscaling" "v1" autoscaling HorizontalPodAutoscaler;
+        "autoscaling" "v2" autoscaling_v2 HorizontalPodAutoscaler;
+        "batch" "v1" batch CronJob Job;
+        "certificates.k8s.io" "v1" certificates CertificateSigningRequest;
+        "coordination.k8s.io" "v1" coordination Lease;
+        "discovery.k8s.io" "v1" discovery EndpointSlice;
+        "events.k8s.io" "v1" events Event;
+        "flowcontrol.apiserver.k8s.io" "v1" flow_control FlowSchema PriorityLevelConfiguration;
+        "networking.k8s.io" "v1" networking Ingress IngressClass NetworkPolicy;
+        "node.k8s.io" "v1" node RuntimeClass;
+        "policy" "v1" policy PodDisruptionBudget;
+        "rbac.authorization.k8s.io" "v1" rbac ClusterRole ClusterRoleBinding Role RoleBinding;
+        "scheduling.k8s.io" "v1" scheduling PriorityClass;
+        "storage.k8s.io" "v1" storage
+            CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment;
     }
-}
-
-fn add_admission(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
-    match name {
-        "MutatingWebhookConfiguration" => {
-            types.add_listed::<admission::MutatingWebhookConfiguration>(kind);
+    k8s_openapi::k8s_if_ge_1_34! {
+        add_of! { types, kind, add_listed:
+            "resource.k8s.io" "v1" dynamic_resources
+                DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice;
+            "storage.k8s.io" "v1" storage VolumeAttributesClass;
         }
-        "ValidatingAdmissionPolicy" => {
-            types.add_listed::<admission::ValidatingAdmissionPolicy>(kind);
-        }
-        "ValidatingAdmissionPolicyBinding" => {
-            types.add_listed::<admission::ValidatingAdmissionPolicyBinding>(kind);
-        }
-        "ValidatingWebhookConfiguration" => {
-            types.add_listed::<admission::ValidatingWebhookConfiguration>(kind);
-        }
-        _ => {}
     }
     k8s_openapi::k8s_if_ge_1_36! {
-        match name {
-            "MutatingAdmissionPolicy" => types.add_listed::<admission::MutatingAdmissionPolicy>(kind),
-            "MutatingAdmissionPolicyBinding" => types.add_listed::<admission::MutatingAdmissionPolicyBinding>(kind),
-            _ => {}
+        add_of! { types, kind, add_listed:
+            "admissionregistration.k8s.io" "v1" admission
+                MutatingAdmissionPolicy MutatingAdmissionPolicyBinding;
         }
-    }
-}
-
-fn add_networking(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
-    match name {
-        "Ingress" => types.add_listed::<networking::Ingress>(kind),
-        "IngressClass" => types.add_listed::<networking::IngressClass>(kind),
-        "NetworkPolicy" => types.add_listed::<networking::NetworkPolicy>(kind),
-        _ => {}
-    }
-}
-
-fn add_storage(types: &mut Types, kind: GroupVersionKind<'_>, name: &str) {
-    match name {
-        "CSIDriver" => types.add_listed::<storage::CSIDriver>(kind),
-        "CSINode" => types.add_listed::<storage::CSINode>(kind),
-        "StorageClass" => types.add_listed::<storage::StorageClass>(kind),
-        "VolumeAttachment" => types.add_listed::<storage::VolumeAttachment>(kind),
-        _ => {}
     }
 }

@@ -12,6 +12,9 @@ pub(in crate::validation) fn parse(sources: &[&'static str], functions: Function
     for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let Some(row) = line.strip_prefix("  ") else {
             block = line;
+            if rules.blocks.insert(block, Vec::new()).is_some() {
+                rules.unread.push(line);
+            }
             continue;
         };
         match parse_row(row, functions) {

@@ -237,6 +237,10 @@ impl Printer {
             (_, Some(of)) if value.is_object() || field.shape == Shape::Plain => {
                 self.object(of, value, host);
             }
+            // The text of a value that is no object, see `go::json::held`.
+            (Kind::Raw, _) if value.is_string() => {
+                self.text.push_str(value.as_str().unwrap_or_default());
+            }
             _ if !value.is_null() => self.served(None, value),
             (Kind::String(_), _) => self.text.push_str("\"\""),
             (Kind::Bool, _) => self.text.push_str("false"),

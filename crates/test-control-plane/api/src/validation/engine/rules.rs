@@ -267,7 +267,7 @@ impl Rules {
 
 #[cfg(test)]
 impl Rules {
-    /// Returns the lines that failed to parse, and the blocks that a line names but that don't
+    /// Returns the lines that failed to parse or repeat a block, and the blocks that a line names but that don't
     /// exist.
     pub(in crate::validation) fn faults(&self) -> Vec<String> {
         let mut faults: Vec<String> = self.unread.iter().map(|line| (*line).to_owned()).collect();

@@ -74,6 +74,18 @@ pub(in crate::validation) fn old_label_keys(constraint: &Place<'_>, errors: &mut
     }
 }
 
+/// Reports tolerations that differ in nothing but their time.
+pub(in crate::validation) fn repeated_tolerations(tolerations: &Place<'_>, errors: &mut Errors) {
+    let mut seen = Vec::new();
+    for toleration in tolerations.elements() {
+        let key = ["key", "operator", "value", "effect"].map(|member| toleration.text_of(member));
+        if seen.contains(&key) {
+            errors.push(toleration.duplicate());
+        }
+        seen.push(key);
+    }
+}
+
 /// Upstream: `ValidateSpreadConstraintNotRepeat`.
 pub(in crate::validation) fn repeated_constraint(constraint: &Place<'_>, errors: &mut Errors) {
     let members = ["topologyKey", "whenUnsatisfiable"];

@@ -1,4 +1,5 @@
-//! Default roles and bindings of every cluster.
+//! Default roles and bindings of every cluster, and the schemas and levels of priority that every
+//! server has.
 //!
 //! Upstream: `bootstrappolicy`, with the default feature gates. `bootstrap_policy.json` lacks the
 //! roles of components and controllers that do nothing here, such as those of cloud providers.
@@ -8,12 +9,11 @@ use std::sync::{Arc, LazyLock};
 use kube_test_control_plane_api::kinds::{self, Kind};
 use kube_test_control_plane_api::managed_fields::{self, Writer};
 use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::validation;
 use serde_json::Value;
 
 use super::PolicyRule;
 use crate::auth::attributes::Attributes;
-
-const VERSION: &str = "rbac.authorization.k8s.io/v1";
 
 /// The role that node authorization gives to every kubelet.
 const NODE_ROLE: &str = "system:node";
@@ -22,6 +22,7 @@ const NODE_ROLE: &str = "system:node";
 static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let mut objects: Vec<Value> =
         serde_json::from_str(include_str!("bootstrap_policy.json")).unwrap_or_default();
+    objects.extend_from_slice(validation::mandatory_flow_control());
     objects.iter_mut().for_each(track);
     objects
 });
@@ -39,17 +40,21 @@ fn track(object: &mut Value) {
         // The aggregation controller writes the rules.
         members.remove("rules");
     }
+    let manager = match &*kind.group {
+        "rbac.authorization.k8s.io" => "kube-apiserver",
+        _ => "api-priority-and-fairness-config-producer-v1",
+    };
     let writer = Writer {
         kind,
         subresource: "",
-        manager: "kube-apiserver",
+        manager,
         now: "",
     };
     object["metadata"]["managedFields"] = managed_fields::track(&writer, None, &written);
 }
 
 fn kind_of(object: &Value) -> Option<&'static Arc<Kind>> {
-    kinds::by_kind(VERSION, object["kind"].as_str()?)
+    kinds::by_kind(object["apiVersion"].as_str()?, object["kind"].as_str()?)
 }
 
 /// Permissions of a kubelet.
@@ -69,7 +74,7 @@ pub(crate) fn allows_node(attributes: &Attributes<'_>) -> bool {
     NODE_RULES.iter().any(|rule| rule.allows(attributes))
 }
 
-/// The default roles and bindings, without uids and times.
+/// The default objects, without uids and times.
 pub(crate) fn objects() -> impl Iterator<Item = (&'static Arc<Kind>, Draft)> {
     OBJECTS.iter().filter_map(|object| {
         let draft = Draft {
@@ -99,8 +104,8 @@ mod tests {
             )
         };
         let names: BTreeSet<_> = OBJECTS.iter().map(name).collect();
-        assert_eq!(names.len(), 73, "the names are unique");
-        assert_eq!(OBJECTS.len(), 73);
+        assert_eq!(names.len(), 77, "the names are unique");
+        assert_eq!(OBJECTS.len(), 77);
         for binding in OBJECTS.iter().filter(|o| o.get("roleRef").is_some()) {
             let role = &binding["roleRef"];
             let namespace = binding["metadata"]["namespace"].to_string();
