@@ -38,11 +38,35 @@ pub const LEASES: Resource = Resource {
     plural: "leases",
     kind: "Lease",
 };
+/// Admission policies that validate, which are cluster-scoped.
+pub const VALIDATING_ADMISSION_POLICIES: Resource =
+    Resource::admission("validatingadmissionpolicies", "ValidatingAdmissionPolicy");
+/// Bindings of these policies.
+pub const VALIDATING_ADMISSION_POLICY_BINDINGS: Resource = Resource::admission(
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+);
+/// Reviews of the client's own user.
+pub const SELF_SUBJECT_REVIEWS: Resource = Resource {
+    group: "authentication.k8s.io",
+    version: "v1",
+    plural: "selfsubjectreviews",
+    kind: "SelfSubjectReview",
+};
 
 impl Resource {
     const fn core(plural: &'static str, kind: &'static str) -> Self {
         Self {
             group: "",
+            version: "v1",
+            plural,
+            kind,
+        }
+    }
+
+    const fn admission(plural: &'static str, kind: &'static str) -> Self {
+        Self {
+            group: "admissionregistration.k8s.io",
             version: "v1",
             plural,
             kind,

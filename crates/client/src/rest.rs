@@ -22,7 +22,7 @@ use call::{AtOnce, Call, object_target, transport_error};
 use reports::Reports;
 
 pub use list::{ListMetadata, ListStream};
-pub use options::{ListOptions, MediaType, PatchType, WatchOptions};
+pub use options::{ListOptions, MediaType, PatchType, Selectors, WatchOptions};
 pub use read_only::OnlyReads;
 pub(crate) use read_only::ReadOnlyLayer;
 pub use service::AnswerBody;
@@ -162,6 +162,21 @@ impl RestClient {
         body: String,
     ) -> Result<String, Error> {
         let target = resource.collection_path(namespace);
+        self.text(Call {
+            body: body.into_bytes(),
+            ..Call::new(Method::POST, resource, "", target)
+        })
+        .await
+    }
+
+    /// Asks the server whether it would create an object; nothing is stored.
+    pub async fn dry_run_create(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        body: String,
+    ) -> Result<String, Error> {
+        let target = resource.collection_path(namespace) + "?dryRun=All";
         self.text(Call {
             body: body.into_bytes(),
             ..Call::new(Method::POST, resource, "", target)

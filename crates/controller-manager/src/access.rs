@@ -14,9 +14,11 @@ use statefulset_client::rest::api_health::ApiHealthLog;
 use statefulset_client::rest::{ListOptions, RestClient};
 use statefulset_client::shard::Shard;
 use statefulset_client::transport::ServiceAccountName;
+use statefulset_controller::fence::NamespaceSelector;
 use tokio::time::{Instant, sleep};
 
 mod account;
+mod fence;
 mod lease;
 mod obstacle;
 #[cfg(test)]
@@ -47,6 +49,8 @@ pub(crate) struct Needs<'a> {
     pub(crate) lease: Option<&'a LeaseName>,
     /// Shard whose objects it reads, if not all.
     pub(crate) shard: Option<Shard>,
+    /// Label of the namespaces whose objects it reads, if not all.
+    pub(crate) namespace_selector: Option<&'a NamespaceSelector>,
 }
 
 /// Waits until the lists that fill the caches are allowed, the lease is readable and, with a
@@ -102,7 +106,10 @@ async fn check_or_log(
 }
 
 async fn check(client: &RestClient, needs: Needs<'_>) -> Result<(), Obstacle> {
-    check_lists(client, needs).await?;
+    match needs.namespace_selector {
+        Some(selector) => fence::check_fence(client, selector).await?,
+        None => check_lists(client, needs).await?,
+    }
     if let Some(lease) = needs.lease {
         lease::check_lease(client, lease).await?;
     }

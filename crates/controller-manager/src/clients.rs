@@ -56,6 +56,14 @@ impl<'a> Clients<'a> {
         client(self.config, &self.options_of("shared-informers"))
     }
 
+    /// Creates further clients like [`Self::informers`], each with its own connection.
+    pub(crate) fn new_informers(
+        &self,
+    ) -> impl Fn() -> Result<RestClient, ConfigError> + Send + Sync + 'static {
+        let (config, options) = (self.config.clone(), self.options_of("shared-informers"));
+        move || client(&config, &options)
+    }
+
     /// Client of a shadow, which can only read.
     pub(crate) fn shadow(&self) -> Result<RestClient, ConfigError> {
         let options = self.options_of("shadow").read_only(true);

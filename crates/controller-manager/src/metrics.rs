@@ -9,7 +9,7 @@ use prometheus::{Error, Registry};
 use statefulset_client::leaderelection::LeaderElectionMetrics;
 use statefulset_client::metrics::{LeaderElectionFamilies, RestClientFamilies, text};
 use statefulset_client::rest::metrics::ClientMetrics;
-use statefulset_controller::metrics::prometheus::{Options, ShadowFamilies};
+use statefulset_controller::metrics::prometheus::{FenceFamilies, Options, ShadowFamilies};
 use statefulset_controller::metrics::{ControllerMetrics, ShadowMetrics};
 
 pub(crate) use build::{Feature, Release};
@@ -66,6 +66,20 @@ impl Metrics {
     /// The family exists already: a bug.
     pub(crate) fn shadow(&self) -> Result<Arc<dyn ShadowMetrics>, Error> {
         Ok(Arc::new(ShadowFamilies::register(&self.registry)?))
+    }
+
+    /// Metrics of the controller, with those of the fence if it has one.
+    ///
+    /// # Errors
+    ///
+    /// The fence's families exist already: a bug.
+    pub(crate) fn of_controller(&self, has_fence: bool) -> Result<ControllerMetrics, Error> {
+        let controller = self.controller.clone();
+        if !has_fence {
+            return Ok(controller);
+        }
+        let fence = FenceFamilies::register(&self.registry)?;
+        Ok(controller.fence(Arc::new(fence)))
     }
 
     /// Metrics for a new client of this server.

@@ -5,11 +5,12 @@ mod versions;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, bail};
 use statefulset_client::config::Source;
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::rest::MediaType;
 use statefulset_client::shard::Shard;
+use statefulset_controller::fence::NamespaceSelector;
 
 use crate::controllers;
 use crate::flags::Flags;
@@ -39,6 +40,8 @@ pub(crate) struct Options {
     pub(crate) concurrent_syncs: NonZeroUsize,
     /// The namespaces to serve; `None` for all.
     pub(crate) shard: Option<Shard>,
+    /// The label of the namespaces to serve; `None` for all.
+    pub(crate) namespace_selector: Option<NamespaceSelector>,
     /// Preferred format of watched objects.
     pub(crate) media_type: MediaType,
     /// Average requests per second of each client; negative for no limit.
@@ -80,7 +83,7 @@ impl Options {
     ///
     /// Upstream: `KubeControllerManagerOptions.Validate`.
     pub(crate) fn resolve(flags: Flags) -> anyhow::Result<Self> {
-        let generic = flags.generic;
+        let generic = &flags.generic;
         let syncs = flags.statefulset_controller.concurrent_statefulset_syncs;
         let concurrent_syncs = usize::try_from(syncs).ok().and_then(NonZeroUsize::new);
         let concurrent_syncs = concurrent_syncs.with_context(|| {
@@ -92,6 +95,7 @@ impl Options {
             parsed.map_err(|err| anyhow!("invalid argument {shard:?} for \"--shard\" flag: {err}"))
         });
         let shard = shard.transpose()?;
+        let namespace_selector = namespace_selector(&flags)?;
         let burst = generic.kube_api_burst;
         let burst = u32::try_from(burst)
             .ok()
@@ -115,6 +119,7 @@ impl Options {
             use_service_account_credentials: generic.use_service_account_credentials,
             concurrent_syncs,
             shard,
+            namespace_selector,
             media_type: generic.kube_api_content_type,
             qps: if generic.kube_api_qps == 0.0 {
                 QPS_OF_ZERO
@@ -139,6 +144,44 @@ impl Options {
             warnings,
         })
     }
+}
+
+/// Parses the label of the namespaces to serve.
+///
+/// # Errors
+///
+/// It isn't one label, or another flag contradicts it.
+fn namespace_selector(flags: &Flags) -> anyhow::Result<Option<NamespaceSelector>> {
+    let text = &flags.statefulset_controller.namespace_selector;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let selector = text.parse::<NamespaceSelector>().map_err(|err| {
+        anyhow!("invalid argument {text:?} for \"--namespace-selector\" flag: {err}")
+    })?;
+    let contradictions = [
+        (
+            !flags.statefulset_controller.shard.is_empty(),
+            "shard",
+            "the policies name one account",
+        ),
+        (
+            flags.statefulset_controller.shadow,
+            "shadow",
+            "a shadow compares all namespaces",
+        ),
+        (
+            flags.generic.use_service_account_credentials,
+            "use-service-account-credentials",
+            "the policies could not tell this program from the built-in controller",
+        ),
+    ];
+    for (is_given, flag, reason) in contradictions {
+        if is_given {
+            bail!("--namespace-selector excludes --{flag}: {reason}");
+        }
+    }
+    Ok(Some(selector))
 }
 
 #[cfg(test)]

@@ -88,6 +88,7 @@ pub(crate) async fn run(
         None
     };
     let fence = election.as_ref().map(Election::fence);
+    let new_informers = clients.new_informers();
     let clients = Connected::new(&clients, &options, fence.as_ref(), &clock)?;
     let port = port
         .serve(
@@ -107,6 +108,7 @@ pub(crate) async fn run(
         account: account.as_ref(),
         lease: lease.as_ref(),
         shard: options.shard,
+        namespace_selector: options.namespace_selector.as_ref(),
     };
     let access = wait_for_access(clients.informers(), &api_health, needs);
     if stop.run_until_cancelled(access).await.is_none() {
@@ -116,9 +118,10 @@ pub(crate) async fn run(
     let parts = WorkParts {
         options: &options,
         seed: seeds.controller,
-        metrics: metrics.controller.clone(),
+        metrics: metrics.of_controller(options.namespace_selector.is_some())?,
         clock,
         port: &port,
+        new_informers: Box::new(new_informers),
     };
     let result = match (clients, election) {
         (Connected::Shadow(client), _) => {
@@ -182,6 +185,9 @@ impl Connected {
     }
 }
 
+/// Creates a client.
+type NewClient = Box<dyn Fn() -> Result<RestClient, ConfigError> + Send + Sync>;
+
 /// Dependencies of the program's task.
 struct WorkParts<'a> {
     options: &'a Options,
@@ -189,6 +195,8 @@ struct WorkParts<'a> {
     metrics: ControllerMetrics,
     clock: Arc<dyn Clock>,
     port: &'a Served,
+    /// Creates clients for the informers of served namespaces.
+    new_informers: NewClient,
 }
 
 /// Runs the controller with its events. The first client fills the caches.
@@ -214,8 +222,15 @@ async fn work(
         .resync_period(options.resync_period)
         .shutdown_timeout(options.shutdown_timeout)
         .seed(seed)
-        .shard(options.shard)
-        .build()?;
+        .shard(options.shard);
+    let controller = match &options.namespace_selector {
+        None => controller,
+        Some(selector) => {
+            let controller = controller.namespace_selector(selector.clone());
+            controller.informer_clients(parts.new_informers)
+        }
+    };
+    let controller = controller.build()?;
     let synced = controller.has_synced();
     parts.port.controller_runs(move || synced.get());
     Ok(Box::pin(controller.run(stop.cancelled_owned())).await?)

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use kube_apimachinery::object_key::ObjectKey;
+use statefulset_client::config::ConfigError;
 use statefulset_client::leaderelection::Lost;
 use statefulset_controller_util::consistency::{StaleCache, TrackedResource};
 use statefulset_controller_util::controller_ref_manager::{CanAdoptError, ClaimError};
 use statefulset_controller_util::live_set_check::LiveSetError;
+use statefulset_fence::SameUser;
 
 /// A failed sync. Retried with increasing delay; [`Error::SetAside`] is retried every 30 seconds.
 #[derive(Debug, thiserror::Error)]
@@ -81,4 +83,10 @@ pub enum RunError {
     /// The lease was lost. Exit the process: its caches may have missed the next leader's writes.
     #[error("the lease is lost: {0}")]
     LeaseLost(#[source] Lost),
+    /// The fence can't tell this program from the built-in controller.
+    #[error("{0}")]
+    SameUser(#[from] SameUser),
+    /// A client for the informers can't be created.
+    #[error("{0}")]
+    Client(#[from] ConfigError),
 }

@@ -105,7 +105,7 @@ impl Informers {
 
     /// Returns a check for filled caches.
     pub(crate) fn has_synced(&self) -> HasSynced {
-        HasSynced([
+        HasSynced::of([
             self.sets.has_synced(),
             self.pods.has_synced(),
             self.claims.has_synced(),
@@ -138,9 +138,22 @@ impl Informers {
 ///
 /// Upstream: `cache.InformerSynced`.
 #[derive(Debug, Clone)]
-pub struct HasSynced([watch::Receiver<bool>; 4]);
+pub struct HasSynced(Box<[watch::Receiver<bool>]>);
 
 impl HasSynced {
+    pub(crate) fn of(filled: impl Into<Box<[watch::Receiver<bool>]>>) -> Self {
+        Self(filled.into())
+    }
+
+    /// Waits until all caches have been filled, or forever if one will never be.
+    pub(crate) async fn wait(&self) {
+        for filled in &self.0 {
+            if filled.clone().wait_for(|filled| *filled).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     /// True once all caches have been filled.
     pub fn get(&self) -> bool {
         self.0.iter().all(|filled| *filled.borrow())

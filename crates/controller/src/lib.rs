@@ -12,8 +12,8 @@
 //! # }
 //! ```
 //!
-//! A [`SetSyncer`] runs a single sync over given caches. The modules [`client`],
-//! [`controller_util`] and [`apimachinery`] hold the names of the crates beneath that embedders use.
+//! A [`SetSyncer`] runs a single sync over given caches. [`client`], [`controller_util`], [`fence`]
+//! and [`apimachinery`] hold the names of the crates beneath that embedders use.
 //!
 //! Upstream: `stateful_set.go`.
 
@@ -34,6 +34,7 @@ pub mod client;
 pub mod controller_util;
 pub mod dry;
 mod error;
+pub mod fence;
 mod informers;
 mod long_computation;
 pub mod metrics;
@@ -55,4 +56,5 @@ pub use statefulset_set_control::{SyncOutcome, Waiting};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/embedding.md")]
-struct EmbeddingGuide;
+#[doc = include_str!("../../../docs/managed-clusters.md")]
+struct Guides;

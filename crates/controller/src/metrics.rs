@@ -58,6 +58,34 @@ pub struct NoopSetMetrics;
 
 impl SetMetrics for NoopSetMetrics {}
 
+/// Receives the state of the fence. By default every method does nothing.
+pub trait FenceMetrics: Send + Sync {
+    /// Reports the number of namespaces with the label, at each change.
+    fn namespaces(&self, namespaces: ServedNamespaces) {
+        let _ = namespaces;
+    }
+
+    /// Counts a namespace that is no longer served: `left`, or the reason of a fallen fence.
+    fn fell(&self, reason: &'static str) {
+        let _ = reason;
+    }
+}
+
+/// Numbers of the namespaces with the label.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServedNamespaces {
+    /// Number of namespaces whose sets are synced.
+    pub served: usize,
+    /// Number of namespaces whose fence isn't proved.
+    pub waiting: usize,
+}
+
+/// Discards the state of the fence.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoopFenceMetrics;
+
+impl FenceMetrics for NoopFenceMetrics {}
+
 /// A shadow's judgement about one write of the other controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {

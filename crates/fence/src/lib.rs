@@ -16,9 +16,17 @@
     )
 )]
 
+mod foreign;
+mod gap;
 pub mod names;
 mod namespace_selector;
 mod policies;
+mod probe;
+mod stored_part;
 
+pub use foreign::{Trace, is_foreign};
+pub use gap::{Gap, PartKind, Problem, gap};
 pub use namespace_selector::{NamespaceSelector, ParseNamespaceSelectorError};
 pub use policies::{FencePolicies, FenceSettings, SameUser};
+pub use probe::{Policy, Probed};
+pub use stored_part::StoredPart;

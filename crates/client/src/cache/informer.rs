@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cache::indexer::{CachedObject, Indexer, SharedParts};
 use crate::error::Error;
 use crate::resource::Resource;
-use crate::rest::{MediaType, RestClient, WatchOptions, WatchStream};
+use crate::rest::{MediaType, RestClient, Selectors, WatchOptions, WatchStream};
 use crate::shard::Shard;
 
 pub use handler::EventHandler;
@@ -60,6 +60,8 @@ pub struct InformerConfig {
     pub namespace: String,
     /// The shard of the objects; `None` for all.
     pub shard: Option<Shard>,
+    /// The labels and fields of the objects.
+    pub selectors: Selectors,
     /// Maximum number of objects per page of a list; 0 counts as 1.
     pub page_size: u32,
     /// Interval of resyncs; each informer multiplies it by a random factor from 1 up to 2. None
@@ -76,6 +78,7 @@ impl Default for InformerConfig {
         Self {
             namespace: String::new(),
             shard: None,
+            selectors: Selectors::default(),
             page_size: 500,
             resync_period: None,
             seed: 0,
@@ -141,6 +144,7 @@ impl<K: CachedObject> Informer<K> {
                 scope: Scope {
                     namespace: config.namespace.clone(),
                     shard: config.shard,
+                    selectors: config.selectors.clone(),
                 },
                 indexer: Arc::new(Indexer::new()),
                 shared_parts: Arc::clone(&config.shared_parts),
@@ -283,6 +287,7 @@ impl<K: CachedObject> Informer<K> {
             allow_bookmarks: true,
             shard_selector: self.applier.scope.shard_selector(),
             media_type: self.media_type,
+            selectors: self.applier.scope.selectors.clone(),
         };
         let opening = self.client.watch(&self.resource, &options);
         match timeout(WATCH_SILENCE_MAX, opening).await {

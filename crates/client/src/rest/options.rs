@@ -51,6 +51,28 @@ impl PatchType {
     }
 }
 
+/// Selects objects of a list or watch by labels and fields.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selectors {
+    /// A label selector, such as `app=web`; empty for all objects.
+    pub labels: String,
+    /// A field selector, such as `metadata.name=web`; empty for all objects.
+    pub fields: String,
+}
+
+impl Selectors {
+    fn push(&self, query: &mut String) {
+        for (name, selector) in [
+            ("labelSelector", &self.labels),
+            ("fieldSelector", &self.fields),
+        ] {
+            if !selector.is_empty() {
+                push(query, name, selector);
+            }
+        }
+    }
+}
+
 /// One page of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListOptions {
@@ -62,6 +84,8 @@ pub struct ListOptions {
     pub continue_token: String,
     /// See [`Shard::selector`](crate::shard::Shard::selector); empty for all objects.
     pub shard_selector: String,
+    /// The labels and fields of the objects.
+    pub selectors: Selectors,
 }
 
 impl ListOptions {
@@ -77,6 +101,7 @@ impl ListOptions {
         if !shard_selector.is_empty() {
             push(&mut query, "shardSelector", shard_selector);
         }
+        self.selectors.push(&mut query);
         resource.collection_path(&self.namespace) + &query
     }
 }
@@ -96,6 +121,8 @@ pub struct WatchOptions {
     pub shard_selector: String,
     /// The preferred format.
     pub media_type: MediaType,
+    /// The labels and fields of the objects.
+    pub selectors: Selectors,
 }
 
 impl WatchOptions {
@@ -115,6 +142,7 @@ impl WatchOptions {
         if !shard_selector.is_empty() {
             push(&mut query, "shardSelector", shard_selector);
         }
+        self.selectors.push(&mut query);
         resource.collection_path(&self.namespace) + &query
     }
 }

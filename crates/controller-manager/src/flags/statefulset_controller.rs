@@ -18,6 +18,13 @@ pub(crate) struct StatefulSetControllerFlags {
     #[arg(long, value_name = "string", default_value = "")]
     pub(crate) shard: String,
 
+    /// The label of the namespaces to serve, as KEY=VALUE, for clusters whose built-in controller
+    /// can't be disabled. Nothing is written in a namespace before the admission policies of the
+    /// fence are seen to be in force there. Without it all namespaces are served. A flag of this
+    /// program alone
+    #[arg(long, value_name = "string", default_value = "")]
+    pub(crate) namespace_selector: String,
+
     /// Run alongside another StatefulSet controller: take no lease, write nothing, compare every
     /// decision with the other controller's writes, and serve the result under /shadow
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]

@@ -107,6 +107,7 @@ fn defaults_match_the_reference() {
         statefulset_controller: statefulset_controller::StatefulSetControllerFlags {
             concurrent_statefulset_syncs: 5,
             shard: String::new(),
+            namespace_selector: String::new(),
             shadow: false,
         },
         metrics: metrics::MetricsFlags {

@@ -47,6 +47,7 @@ fn counted(release: Release) -> Metrics {
     controller.sets.counted(&set, policy, unavailability);
     controller.sets.stale_sync_skipped(TrackedResource::Pods);
     metrics.shadow().unwrap().judged(Verdict::Equal);
+    metrics.of_controller(true).unwrap().fence.fell("policy");
     metrics
 }
 
@@ -98,6 +99,7 @@ fn names(text: &str) -> BTreeSet<&str> {
         "process_",
         "rest_client_",
         "statefulset_controller_",
+        "statefulset_fence_",
         "workqueue_",
     ];
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')

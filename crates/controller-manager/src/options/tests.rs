@@ -17,6 +17,36 @@ fn resolved(arguments: &[&str]) -> anyhow::Result<Options> {
     Options::resolve(flags(arguments)?)
 }
 
+#[test]
+fn namespace_selector_is_one_label_and_excludes_other_scopes() {
+    let options = resolved(&["--namespace-selector=team=a"]).unwrap();
+    let selector = options.namespace_selector.unwrap();
+    assert_eq!(selector.to_string(), "team=a");
+    let label = "--namespace-selector=a=b";
+    for (arguments, expected) in [
+        (
+            &["--namespace-selector=a,b"][..],
+            r#"invalid argument "a,b" for "--namespace-selector" flag: must be one label, KEY=VALUE"#,
+        ),
+        (
+            &[label, "--shard=0/2"],
+            "--namespace-selector excludes --shard: the policies name one account",
+        ),
+        (
+            &[label, "--shadow"],
+            "--namespace-selector excludes --shadow: a shadow compares all namespaces",
+        ),
+        (
+            &[label, "--use-service-account-credentials"],
+            "--namespace-selector excludes --use-service-account-credentials: the policies could \
+             not tell this program from the built-in controller",
+        ),
+    ] {
+        let error = resolved(arguments).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
 fn default_options() -> Options {
     let flags = flags(&["--leader-elect=false"]).unwrap();
     Options {
@@ -25,6 +55,7 @@ fn default_options() -> Options {
         shadow: false,
         concurrent_syncs: NonZeroUsize::new(5).unwrap(),
         shard: None,
+        namespace_selector: None,
         qps: 20.0,
         burst: 30,
         media_type: MediaType::Protobuf,

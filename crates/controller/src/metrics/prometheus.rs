@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use kube_apimachinery::object_key::ObjectKey;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Gauge, LabelPair, Metric, MetricFamily, MetricType};
-use prometheus::{Error, IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::{Error, IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 use statefulset_client::metrics::register;
 use statefulset_controller_util::consistency::TrackedResource;
 use statefulset_controller_util::stateful_set::PodManagementPolicy;
 
-use super::{SetMetrics, ShadowMetrics, Unavailability, Verdict};
+use super::{FenceMetrics, ServedNamespaces, SetMetrics, ShadowMetrics, Unavailability, Verdict};
 
 #[cfg(test)]
 mod tests;
@@ -95,6 +95,50 @@ impl ShadowFamilies {
 impl ShadowMetrics for ShadowFamilies {
     fn judged(&self, verdict: Verdict) {
         self.decisions.with_label_values(&[verdict.as_str()]).inc();
+    }
+}
+
+/// The families of the fence.
+#[derive(Clone)]
+pub struct FenceFamilies {
+    namespaces: IntGaugeVec,
+    falls: IntCounterVec,
+}
+
+impl FenceFamilies {
+    /// Adds the families to a registry.
+    ///
+    /// # Errors
+    ///
+    /// The registry already has one of the families.
+    pub fn register(registry: &Registry) -> Result<Self, Error> {
+        let options = Opts::new(
+            "statefulset_fence_namespaces",
+            "Number of namespaces with the label of --namespace-selector, by state: served, or waiting for a proof of the fence.",
+        );
+        let namespaces = register(registry, IntGaugeVec::new(options, &["state"]))?;
+        let options = Opts::new(
+            "statefulset_fence_falls_total",
+            "Number of times that a namespace was no longer served, by reason; left is an orderly end.",
+        );
+        let falls = register(registry, IntCounterVec::new(options, &["reason"]))?;
+        let families = Self { namespaces, falls };
+        families.namespaces(ServedNamespaces::default());
+        Ok(families)
+    }
+}
+
+impl FenceMetrics for FenceFamilies {
+    fn namespaces(&self, namespaces: ServedNamespaces) {
+        let ServedNamespaces { served, waiting } = namespaces;
+        for (state, count) in [("served", served), ("waiting", waiting)] {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.namespaces.with_label_values(&[state]).set(count);
+        }
+    }
+
+    fn fell(&self, reason: &'static str) {
+        self.falls.with_label_values(&[reason]).inc();
     }
 }
 

@@ -11,7 +11,7 @@ use statefulset_client::workqueue::{NoopQueueMetrics, QueueMetrics};
 
 #[cfg(feature = "prometheus")]
 use super::prometheus::{Options, SetFamilies};
-use super::{NoopSetMetrics, SetMetrics};
+use super::{FenceMetrics, NoopFenceMetrics, NoopSetMetrics, SetMetrics};
 
 /// Receivers of a controller's measurements. The default discards them.
 #[derive(Clone)]
@@ -23,6 +23,8 @@ pub struct ControllerMetrics {
     pub informers: Arc<dyn InformerMetricsProvider>,
     /// Metrics of the sets.
     pub sets: Arc<dyn SetMetrics>,
+    /// State of the fence, with a namespace selector.
+    pub fence: Arc<dyn FenceMetrics>,
 }
 
 /// Name of the controller's queue, as in upstream's metrics.
@@ -34,6 +36,7 @@ impl Default for ControllerMetrics {
             queue: Arc::new(NoopQueueMetrics),
             informers: Arc::new(NoopInformerMetricsProvider),
             sets: Arc::new(NoopSetMetrics),
+            fence: Arc::new(NoopFenceMetrics),
         }
     }
 }
@@ -50,6 +53,13 @@ impl ControllerMetrics {
     #[must_use]
     pub fn informers(mut self, metrics: Arc<dyn InformerMetricsProvider>) -> Self {
         self.informers = metrics;
+        self
+    }
+
+    /// Sends the state of the fence to this receiver.
+    #[must_use]
+    pub fn fence(mut self, metrics: Arc<dyn FenceMetrics>) -> Self {
+        self.fence = metrics;
         self
     }
 
@@ -92,6 +102,7 @@ impl ControllerMetrics {
             queue: queues.queue(QUEUE_NAME),
             informers: Arc::new(informers),
             sets: Arc::new(sets),
+            fence: Arc::new(NoopFenceMetrics),
         })
     }
 }

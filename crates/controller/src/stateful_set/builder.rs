@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use statefulset_client::backoff::SeededJitter;
 use statefulset_client::clock::{Clock, SystemClock};
-use statefulset_client::config::ClientOptions;
+use statefulset_client::config::{self, ClientOptions, ConfigError};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{ElectorParts, LeaderElector, LeaderHealth, LeaseLock};
@@ -15,11 +15,14 @@ use statefulset_client::recorder::{BroadcastRecorder, EventRecorder};
 use statefulset_client::rest::RestClient;
 use statefulset_client::shard::Shard;
 use statefulset_client::workqueue::{RateLimiter, WorkQueue};
+use statefulset_fence::NamespaceSelector;
+use tokio::sync::watch;
 
 use super::connection::{BuildError, Connection, LeaderElection};
 use super::election::Election;
 use super::events::Events;
-use super::{ControllerParts, SyncerParts};
+use super::served::{NewClient, ServedWork, SyncSettings, WatchClients};
+use super::{ControllerParts, SyncerParts, WholeWork, Work};
 use crate::error::RunError;
 use crate::informers::{HasSynced, InformerSettings, Informers};
 use crate::metrics::ControllerMetrics;
@@ -116,6 +119,34 @@ impl StatefulSetController {
     }
 }
 
+/// The parts of a controller that connect it.
+struct Connected {
+    election: Option<Election>,
+    client: RestClient,
+    recorder: Arc<dyn EventRecorder>,
+    events: Option<Events>,
+}
+
+/// A controller without its work.
+struct Built {
+    events: Option<Events>,
+    election: Option<Election>,
+    shutdown_timeout: Option<Duration>,
+    synced: HasSynced,
+}
+
+impl Built {
+    fn with_work(self, work: Work) -> StatefulSetController {
+        StatefulSetController(ControllerParts {
+            events: self.events,
+            election: self.election,
+            shutdown_timeout: self.shutdown_timeout,
+            synced: self.synced,
+            work,
+        })
+    }
+}
+
 /// Builds a [`StatefulSetController`]. Each method overrides one of upstream's defaults.
 #[must_use = "nothing runs before the controller is built"]
 pub struct Builder {
@@ -129,6 +160,8 @@ pub struct Builder {
     concurrent_syncs: NonZeroUsize,
     resync_period: Option<Duration>,
     namespace: String,
+    namespace_selector: Option<NamespaceSelector>,
+    informer_clients: Option<NewClient>,
     shard: Option<Shard>,
     shutdown_timeout: Option<Duration>,
     seed: u64,
@@ -159,6 +192,8 @@ impl Builder {
             concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
             resync_period: Some(RESYNC_PERIOD_DEFAULT),
             namespace: String::new(),
+            namespace_selector: None,
+            informer_clients: None,
             shard: None,
             shutdown_timeout: None,
             seed: RandomState::new().hash_one(COMPONENT),
@@ -222,6 +257,24 @@ impl Builder {
         self
     }
 
+    /// Limits the controller to the namespaces with a label, which may come and go, behind the
+    /// [fence](statefulset_fence): nothing is written in a namespace before the policies are seen to
+    /// be in force there. Each namespace has its own informers.
+    pub fn namespace_selector(mut self, selector: NamespaceSelector) -> Self {
+        self.namespace_selector = Some(selector);
+        self
+    }
+
+    /// Creates the clients of the served namespaces' informers, for ready-made clients: 20 namespaces
+    /// share one. Without it, all share the one client, whose connection may allow too few streams.
+    pub fn informer_clients(
+        mut self,
+        new: impl Fn() -> Result<RestClient, ConfigError> + Send + Sync + 'static,
+    ) -> Self {
+        self.informer_clients = Some(Arc::new(new));
+        self
+    }
+
     /// Limits the controller to the namespaces of one shard; the default is all namespaces. Each
     /// shard needs its own controller, with its own lease.
     pub fn shard(mut self, shard: Option<Shard>) -> Self {
@@ -281,10 +334,13 @@ impl Builder {
     ///
     /// Upstream: `NewStatefulSetController`, after the choices of the builder.
     pub fn build(self) -> Result<StatefulSetController, BuildError> {
+        if let Some(selector) = self.namespace_selector.clone() {
+            return self.build_served(selector);
+        }
         let mut informers = self.make_informers()?;
-        let mut controller = self.build_with_informers(&mut informers)?;
-        controller.0.informers = Some(informers);
-        Ok(controller)
+        let (parts, mut work) = self.build_whole(&mut informers)?;
+        work.informers = Some(informers);
+        Ok(parts.with_work(Work::Whole(Box::new(work))))
     }
 
     /// Builds the controller with informers that the caller runs ([`Informers::run`]), so that
@@ -299,6 +355,96 @@ impl Builder {
         self,
         informers: &mut Informers,
     ) -> Result<StatefulSetController, BuildError> {
+        if self.namespace_selector.is_some() {
+            return Err(BuildError::SelectorWithOtherScope);
+        }
+        let (parts, work) = self.build_whole(informers)?;
+        Ok(parts.with_work(Work::Whole(Box::new(work))))
+    }
+
+    fn build_whole(self, informers: &mut Informers) -> Result<(Built, WholeWork), BuildError> {
+        let connected = self.connect()?;
+        let mut parts = SyncerParts::new(
+            informers.caches(),
+            &connected.client,
+            connected.recorder,
+            self.clock,
+            Arc::new(SeededJitter::new(self.seed)),
+            self.feature_gates,
+        );
+        parts.metrics = self.metrics.sets;
+        let queue = WorkQueue::new(RateLimiter::default(), self.metrics.queue);
+        let work = WholeWork::new(parts, queue, informers, self.concurrent_syncs);
+        let built = Built {
+            events: connected.events,
+            election: connected.election,
+            shutdown_timeout: self.shutdown_timeout,
+            synced: informers.has_synced(),
+        };
+        Ok((built, work))
+    }
+
+    fn build_served(
+        self,
+        selector: NamespaceSelector,
+    ) -> Result<StatefulSetController, BuildError> {
+        if !self.namespace.is_empty() || self.shard.is_some() {
+            return Err(BuildError::SelectorWithOtherScope);
+        }
+        let connected = self.connect()?;
+        let ready = watch::Sender::new(false);
+        let built = Built {
+            events: connected.events,
+            election: connected.election,
+            shutdown_timeout: self.shutdown_timeout,
+            synced: HasSynced::of([ready.subscribe()]),
+        };
+        let clients = self.informer_clients.clone();
+        let clients = clients.unwrap_or_else(|| self.new_informer_client());
+        let queue_metrics = Arc::clone(&self.metrics.queue);
+        let work = ServedWork {
+            selector,
+            clients: WatchClients::new(clients),
+            writes: connected.client,
+            settings: SyncSettings {
+                queue: WorkQueue::new(RateLimiter::default(), queue_metrics),
+                recorder: connected.recorder,
+                clock: self.clock,
+                jitter: Arc::new(SeededJitter::new(self.seed)),
+                gates: self.feature_gates,
+                metrics: self.metrics,
+                resync_period: self.resync_period,
+                seed: self.seed,
+            },
+            concurrent_syncs: self.concurrent_syncs,
+            ready,
+        };
+        Ok(built.with_work(Work::Served(Box::new(work))))
+    }
+
+    /// Returns a function that creates a client without a fence, with its own connection if the
+    /// configuration is known.
+    fn new_informer_client(&self) -> NewClient {
+        let options = self.client_options.as_deref().cloned();
+        let options = options.unwrap_or_default().fence(None);
+        match &self.connection {
+            Connection::Config(config) => {
+                let config = config.clone();
+                Arc::new(move || config::client(&config, &options))
+            }
+            Connection::Kube(client) => {
+                let client = client.clone();
+                Arc::new(move || Ok(config::around(client.clone(), &options)))
+            }
+            Connection::Ready { informers, .. } => {
+                let client = informers.clone();
+                Arc::new(move || Ok(client.clone()))
+            }
+        }
+    }
+
+    /// Creates the election, the client that writes, and the recorder.
+    fn connect(&self) -> Result<Connected, BuildError> {
         if matches!(self.connection, Connection::Ready { .. }) {
             if self.election.is_some() {
                 return Err(BuildError::ElectionOfReadyClients);
@@ -313,24 +459,12 @@ impl Builder {
         let own_fence = self.client_options.as_ref().and_then(|it| it.fence.clone());
         let client = self.client(fence.or(own_fence))?;
         let (recorder, events) = self.recorder_of(&client, 5);
-        let mut parts = SyncerParts::new(
-            informers.caches(),
-            &client,
-            recorder,
-            self.clock,
-            Arc::new(SeededJitter::new(self.seed)),
-            self.feature_gates,
-        );
-        parts.metrics = self.metrics.sets;
-        let queue = WorkQueue::new(RateLimiter::default(), self.metrics.queue);
-        let syncs = self.concurrent_syncs;
-        let controller = ControllerParts::new(parts, queue, informers, syncs);
-        Ok(StatefulSetController(ControllerParts {
-            events,
+        Ok(Connected {
             election,
-            shutdown_timeout: self.shutdown_timeout,
-            ..controller
-        }))
+            client,
+            recorder,
+            events,
+        })
     }
 
     fn elector(&self, election: &LeaderElection) -> Result<Election, BuildError> {

@@ -81,6 +81,9 @@ pub enum BuildError {
          build the controller from a kube::Config"
     )]
     OptionsOfReadyClients,
+    /// Each served namespace has informers of its own.
+    #[error("a namespace selector excludes shared informers, a single namespace and a shard")]
+    SelectorWithOtherScope,
 }
 
 /// Connection to the API server.

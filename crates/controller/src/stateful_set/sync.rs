@@ -73,12 +73,20 @@ impl SyncerParts {
         jitter: Arc<dyn Jitter>,
         gates: FeatureGates,
     ) -> Self {
-        let consistency: Arc<dyn ConsistencyStore> =
-            if gates.stale_controller_consistency_stateful_set {
-                Arc::new(RealConsistencyStore::new(Arc::new(caches.clone())))
-            } else {
-                Arc::new(NoopConsistencyStore)
-            };
+        let consistency = consistency_store(&caches, gates);
+        Self::with_consistency(caches, client, recorder, clock, jitter, gates, consistency)
+    }
+
+    /// Same as [`Self::new`], with a store that the caller made.
+    pub(crate) fn with_consistency(
+        caches: Caches,
+        client: &RestClient,
+        recorder: Arc<dyn EventRecorder>,
+        clock: Arc<dyn Clock>,
+        jitter: Arc<dyn Jitter>,
+        gates: FeatureGates,
+        consistency: Arc<dyn ConsistencyStore>,
+    ) -> Self {
         let tracked = TrackedClient::new(client.clone(), Arc::clone(&consistency));
         let objects = RealObjectManager::new(tracked.clone(), Arc::clone(&caches.claims));
         let pods = StatefulPodControl::new(Arc::new(objects), recorder, Arc::clone(&jitter), gates);
@@ -141,6 +149,15 @@ impl SyncerParts {
     }
 }
 
+/// Creates the store that the gates demand.
+pub(crate) fn consistency_store(caches: &Caches, gates: FeatureGates) -> Arc<dyn ConsistencyStore> {
+    if gates.stale_controller_consistency_stateful_set {
+        Arc::new(RealConsistencyStore::new(Arc::new(caches.clone())))
+    } else {
+        Arc::new(NoopConsistencyStore)
+    }
+}
+
 /// Syncs sets with caches that the caller fills.
 pub struct SetSyncer {
     parts: SyncerParts,
@@ -171,6 +188,11 @@ impl SetSyncer {
             let message = panic_message(&*panic);
             Err(Error::Panicked { message })
         })
+    }
+
+    /// Returns the caches.
+    pub(crate) fn caches(&self) -> &Caches {
+        &self.parts.caches
     }
 
     /// Returns the log of the sets' syncs.

@@ -20,6 +20,7 @@ use statefulset_pod_control::Error as PodError;
 use statefulset_set_control::{Error as UpdateError, MockStatefulSetControl, SyncOutcome, Waiting};
 use tokio::time::advance;
 
+use super::worker::CLAIM_WAIT_MAX;
 use super::*;
 use crate::metrics::NoopSetMetrics;
 

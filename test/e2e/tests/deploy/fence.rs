@@ -30,6 +30,10 @@ fn user(objects: &[Value]) -> String {
 fn shipped_policies_are_those_that_the_program_expects() {
     for objects in installations() {
         let settings = FenceSettings::default().user(user(&objects));
+        let pod = &of_kind(&objects, "Deployment")["spec"]["template"]["spec"];
+        let flag = format!("--namespace-selector={}", settings.selector);
+        let arguments = pod["containers"][0]["args"].as_array().unwrap();
+        assert!(arguments.contains(&json!(flag)), "{arguments:?}");
         let expected = FencePolicies::new(&settings).unwrap();
         let kinds = expected.objects().map(|object| object["kind"].clone());
         let mut found = objects.clone();

@@ -1,11 +1,13 @@
 //! A control plane with the fence, and its users.
 
-use http::{Method, Request};
+use http::{HeaderValue, Method, Request};
+use kube::client::Body;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::auth::Identity;
 use serde_json::{Value, json};
 use statefulset_fence::names::{FENCE_MESSAGE, MIRROR_MESSAGE};
 use statefulset_fence::{FencePolicies, FenceSettings};
+use tower::service_fn;
 
 /// A namespace with the label.
 pub(crate) const SERVED: &str = "served";
@@ -30,6 +32,22 @@ impl User {
             ..Identity::user(name)
         };
         Self(plane.client_as(identity))
+    }
+
+    /// Same as [`Self::new`], with this user agent.
+    pub(crate) fn with_agent(plane: &TestControlPlane, name: &str, agent: &'static str) -> Self {
+        let Self(client) = Self::new(plane, name);
+        let service = service_fn(move |mut request: Request<Body>| {
+            let client = client.clone();
+            let agent = HeaderValue::from_static(agent);
+            request.headers_mut().insert("User-Agent", agent);
+            async move { client.send(request).await }
+        });
+        Self(kube::Client::new(service, "default"))
+    }
+
+    pub(crate) fn client(&self) -> kube::Client {
+        self.0.clone()
     }
 
     /// Sends a request, and returns the response's object or the server's error.
@@ -85,13 +103,30 @@ pub(crate) async fn install(plane: &TestControlPlane, settings: &FenceSettings) 
     let labels = json!({"metadata": {"labels": {key: value}}});
     let path = "/api/v1/namespaces/kube-system";
     admin.ask(Method::PATCH, path, &labels).await.unwrap();
+    install_policies(plane, settings, &["mirror", "fence"]).await;
+}
+
+/// Creates the policies with these names, and their bindings, unless they exist.
+pub(crate) async fn install_policies(
+    plane: &TestControlPlane,
+    settings: &FenceSettings,
+    policies: &[&str],
+) {
+    let admin = User::new(plane, "admin");
     for object in FencePolicies::new(settings).unwrap().objects() {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        if !policies.iter().any(|policy| name.ends_with(policy)) {
+            continue;
+        }
         let plural = match object["kind"].as_str().unwrap() {
             "ValidatingAdmissionPolicy" => "validatingadmissionpolicies",
             _ => "validatingadmissionpolicybindings",
         };
         let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
-        let created = admin.ask(Method::POST, &path, object).await.unwrap();
+        let created = match admin.ask(Method::POST, &path, object).await {
+            Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => continue,
+            created => created.unwrap(),
+        };
         // The rendered objects contain the server's defaults.
         assert_eq!(created["spec"], object["spec"]);
     }

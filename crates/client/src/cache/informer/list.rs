@@ -161,6 +161,7 @@ impl Pages<'_> {
                 limit: self.limit,
                 continue_token: continue_token.to_owned(),
                 shard_selector: self.scope.shard_selector(),
+                selectors: self.scope.selectors.clone(),
             };
             let mut page = self.client.list(self.resource, &options).await?;
             match read_items(&mut page, self, decoding, list).await {

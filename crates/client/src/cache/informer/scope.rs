@@ -1,13 +1,15 @@
 //! The part of a collection that an informer caches.
 
+use crate::rest::Selectors;
 use crate::shard::Shard;
 
-/// A namespace, a shard of all namespaces, or everything.
+/// A namespace, a shard of all namespaces, or everything; of these, the selected objects.
 pub(super) struct Scope {
     /// Empty for all namespaces.
     pub(super) namespace: String,
     /// `None` for all objects.
     pub(super) shard: Option<Shard>,
+    pub(super) selectors: Selectors,
 }
 
 impl Scope {
