@@ -55,7 +55,7 @@ pub enum CanAdoptError {
     Read(#[source] ApiError),
     /// The live set has the same name but another uid.
     #[error(
-        "can't recheck DeletionTimestamp: original StatefulSet {key} is gone: got uid {found}, desired {desired}"
+        "can't recheck DeletionTimestamp: original StatefulSet {key} is gone: got uid {found}, wanted {desired}"
     )]
     Recreated {
         /// The set.

@@ -190,7 +190,7 @@ async fn rejected_adoption_names_each_orphan() {
     for (live, reason) in [
         (
             web().uid("new").build(),
-            "can't recheck DeletionTimestamp: original StatefulSet ns/web is gone: got uid new, desired web-uid",
+            "can't recheck DeletionTimestamp: original StatefulSet ns/web is gone: got uid new, wanted web-uid",
         ),
         (
             web().terminating().build(),
