@@ -9,8 +9,10 @@ use crate::custom::ConversionError;
 use crate::kinds::{Kind, stored};
 
 mod field_error;
+mod text;
 
 pub use field_error::FieldError;
+pub use text::text;
 
 /// The code for a closed connection without a response.
 const CODE_CLOSED: u16 = 0;
@@ -296,6 +298,11 @@ impl ApiError {
     /// Returns the time that the client should wait, in seconds.
     pub fn retry_after_seconds(&self) -> Option<u64> {
         self.details.as_ref()?.get("retryAfterSeconds")?.as_u64()
+    }
+
+    /// Returns the `Status` object as text, with upstream's order of fields.
+    pub fn to_text(&self) -> String {
+        text(&self.to_value())
     }
 
     /// Returns the `Status` object.

@@ -10,8 +10,9 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
+use kube_test_control_plane_api::answer::pretty;
 use kube_test_control_plane_api::kinds::Kind;
-use kube_test_control_plane_api::status::{ApiError, ApiResult, details};
+use kube_test_control_plane_api::status::{self, ApiError, ApiResult, details};
 use serde_json::{Value, json};
 
 /// An error of any kind.
@@ -28,9 +29,19 @@ pub struct ConnectionDropped;
 /// A response.
 pub type Reply = Response<ResponseBody>;
 
-/// Returns a response with JSON text.
-pub(crate) fn json_text(code: StatusCode, text: impl Into<Bytes>) -> Reply {
+/// Returns a response with an object as JSON text. As Go's encoder does, it ends the line.
+pub(crate) fn json_text(code: StatusCode, text: impl AsRef<[u8]>) -> Reply {
+    document(code, [text.as_ref(), b"\n"].concat())
+}
+
+/// Returns a response with exactly this JSON text.
+pub(crate) fn document(code: StatusCode, text: impl Into<Bytes>) -> Reply {
     with_type(code, "application/json", text)
+}
+
+/// Returns a response with an indented JSON value, whatever the client prefers.
+pub(crate) fn indented(code: StatusCode, value: &Value) -> Reply {
+    document(code, pretty::indent(value.to_string().as_bytes()))
 }
 
 /// Longer bodies than this, in bytes, are sent in their original pieces.
@@ -43,8 +54,9 @@ pub(crate) fn json_pieces(code: StatusCode, pieces: Vec<Bytes>) -> Reply {
     if size <= JOINED_MAX {
         return json_text(code, pieces.concat());
     }
-    let (parts, _) = json_text(code, Bytes::new()).into_parts();
-    streamed(parts, stream::iter(pieces.into_iter().map(Ok)))
+    let (parts, _) = document(code, Bytes::new()).into_parts();
+    let end = Bytes::from_static(b"\n");
+    streamed(parts, stream::iter(pieces.into_iter().chain([end]).map(Ok)))
 }
 
 /// Returns a response with another body.
@@ -115,7 +127,7 @@ pub(crate) fn streamed(
 /// Returns an error's `Status`.
 pub(crate) fn error(error: &ApiError) -> Reply {
     let code = StatusCode::from_u16(error.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut reply = json_value(code, &error.to_value());
+    let mut reply = json_text(code, error.to_text());
     if let Some(seconds) = error.retry_after_seconds() {
         reply
             .headers_mut()
@@ -148,7 +160,7 @@ pub(crate) fn success(code: StatusCode) -> Reply {
         "status": "Success",
         "code": code.as_u16(),
     });
-    json_value(code, &status)
+    json_text(code, status::text(&status))
 }
 
 /// Returns the `Status` of a deletion.
@@ -162,7 +174,7 @@ pub(crate) fn deleted(kind: &Kind, name: &str, uid: &str) -> Reply {
         "status": "Success",
         "details": details,
     });
-    json_value(StatusCode::OK, &status)
+    json_text(StatusCode::OK, status::text(&status))
 }
 
 /// Limit of a response's warnings, in characters, above which each is truncated.

@@ -191,7 +191,7 @@ impl Follow {
 
     fn end_with(&mut self, error: &ApiError) {
         let mut line = Vec::new();
-        push_event(&mut line, "ERROR", error.to_value().to_string().as_bytes());
+        push_event(&mut line, "ERROR", error.to_text().as_bytes());
         self.pending = Some(line.into());
         self.ended = true;
     }
@@ -356,7 +356,7 @@ impl Follow {
         let text = match text {
             Ok(text) => text,
             Err(error) => {
-                push_event(chunk, "ERROR", error.to_value().to_string().as_bytes());
+                push_event(chunk, "ERROR", error.to_text().as_bytes());
                 self.ended = true;
                 return;
             }

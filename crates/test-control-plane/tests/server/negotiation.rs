@@ -68,6 +68,25 @@ async fn json_is_indented_for_people_only() {
 }
 
 #[tokio::test]
+async fn texts_equal_those_of_go() {
+    let plane = with_map().await;
+    let server = plane.0.server();
+    let read = async |path: &str| exchange(server, Method::GET, path, &[], "").await.text();
+    let error = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"configmaps \"none\" not found","reason":"NotFound","details":{"name":"none","kind":"configmaps"},"code":404}"#;
+    assert_eq!(read(&format!("{MAPS}/none")).await, format!("{error}\n"));
+    for path in [MAPS, &format!("{MAPS}/m"), "/api", "/apis/apps/v1"] {
+        let text = read(path).await;
+        assert!(text.ends_with("}\n"), "{path}: {text}");
+    }
+    for path in [&format!("{MAPS}?pretty=1"), "/version", "/"] {
+        let text = read(path).await;
+        let is_open = text.ends_with("\n}");
+        assert!(text.starts_with("{\n  \"") && is_open, "{path}: {text}");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test]
 async fn writes_answer_in_the_requested_form() {
     let plane = with_map().await;
     let map = |name: &str| json!({"metadata": {"name": name}, "data": {"k": "v"}});

@@ -49,7 +49,7 @@ async fn reads_show_stored_bytes() {
     let revision = plane.0.server().store().revision();
 
     let read = bytes(&plane, &format!("{SETS}/web")).await;
-    assert_eq!(spec(&read), spec(&odd()));
+    assert_eq!(spec(&read), [spec(&odd()), b"\n"].concat());
     let version = format!("\"resourceVersion\":\"{revision}\"");
     assert!(has(&read, version.as_bytes()));
 

@@ -1,6 +1,7 @@
 //! JSON for people: one member per line.
 
-/// Indents JSON text by two spaces per level and keeps the order of members.
+/// Indents JSON text by two spaces per level and keeps the order of members. The last line doesn't
+/// end.
 pub fn indent(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() * 2);
     let mut depth = 0_usize;
@@ -41,7 +42,6 @@ pub fn indent(text: &[u8]) -> Vec<u8> {
             }
         }
     }
-    out.push(b'\n');
     out
 }
 
@@ -66,8 +66,7 @@ mod tests {
   ],
   "a": {},
   "c": []
-}
-"#;
+}"#;
         assert_eq!(String::from_utf8(indent(text)).unwrap(), wanted);
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn discover(access: &Access, route: &Route, incoming: &Incoming) -> A
         }
         Route::Root => {
             let paths = root(&reads.served_kinds());
-            return Ok(reply::json_value(StatusCode::OK, &paths));
+            return Ok(reply::indented(StatusCode::OK, &paths));
         }
         _ => {}
     }
@@ -77,7 +77,10 @@ pub(crate) fn discover(access: &Access, route: &Route, incoming: &Incoming) -> A
     negotiate::check_route(accept, false)?;
     negotiate::check_plain(accept)?;
     let value = match route {
-        Route::Version => version(reads.behaviour().version),
+        Route::Version => {
+            let version = version(reads.behaviour().version);
+            return Ok(reply::indented(StatusCode::OK, &version));
+        }
         Route::CoreVersions => legacy::core_versions(&incoming.host),
         Route::Groups => legacy::groups(&reads.served_kinds()),
         Route::Group(group) => legacy::group(&reads.served_kinds(), group),

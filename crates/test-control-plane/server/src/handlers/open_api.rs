@@ -41,7 +41,7 @@ pub(crate) fn answer(
     } else if incoming.header(IF_NONE_MATCH) == etag {
         reply::plain(StatusCode::NOT_MODIFIED, "")
     } else {
-        reply::json_text(StatusCode::OK, document.text.clone())
+        reply::document(StatusCode::OK, document.text.clone())
     };
     set(&mut reply, CONTENT_TYPE, "application/json");
     set(&mut reply, ETAG, &etag);
@@ -76,9 +76,9 @@ pub(crate) fn v2(of_custom: &Documents, emulated: EmulatedVersion, incoming: &In
     let mut reply = if incoming.header(IF_NONE_MATCH) == etag {
         reply::plain(StatusCode::NOT_MODIFIED, "")
     } else if takes_protobuf {
-        reply::json_text(StatusCode::OK, open_api::v2::protobuf::encode(&document))
+        reply::document(StatusCode::OK, open_api::v2::protobuf::encode(&document))
     } else {
-        reply::json_text(StatusCode::OK, text)
+        reply::document(StatusCode::OK, text)
     };
     let media_type = if takes_protobuf {
         format!("application/{}", PROTOBUF_V2[0])

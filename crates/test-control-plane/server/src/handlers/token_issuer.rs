@@ -30,7 +30,7 @@ pub(crate) fn token_keys(access: &Access) -> Reply {
 }
 
 fn published(value: &Value, media_type: &'static str) -> Reply {
-    let mut reply = reply::json_value(StatusCode::OK, value);
+    let mut reply = reply::document(StatusCode::OK, value.to_string());
     let headers = reply.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     let hour = HeaderValue::from_static("public, max-age=3600");
