@@ -1,5 +1,6 @@
 //! The programs of the shell.
 
+mod compression;
 mod files;
 mod options;
 mod text;
@@ -10,11 +11,11 @@ use super::archive::tar;
 use super::session::{Flow, NULL, Session};
 
 /// The names of the programs.
-const PROGRAMS: [&str; 39] = [
+const PROGRAMS: [&str; 43] = [
     ":", "[", "cat", "cd", "chmod", "chown", "cp", "date", "dd", "echo", "env", "exit", "export",
-    "false", "grep", "head", "hostname", "id", "ls", "mkdir", "mv", "printenv", "printf", "pwd",
-    "read", "rm", "seq", "sleep", "stty", "sync", "tail", "tar", "test", "touch", "true", "tty",
-    "uname", "wc", "whoami",
+    "false", "grep", "gunzip", "gzip", "head", "hostname", "id", "ls", "mkdir", "mv", "printenv",
+    "printf", "pwd", "read", "rm", "seq", "sleep", "stty", "sync", "tail", "tar", "test", "touch",
+    "true", "tty", "uname", "uptime", "wc", "whoami", "zcat",
 ];
 
 /// Limit of the numbers of `seq`.
@@ -64,7 +65,9 @@ pub(super) async fn program(session: &mut Session, name: &str, arguments: &[Stri
         "tail" => text::ends(session, &arguments, true).await,
         "wc" => text::wc(session, &arguments).await,
         "grep" => text::grep(session, &arguments).await,
+        "gzip" | "gunzip" | "zcat" => compression::gzip(session, name, &arguments).await,
         "date" => text::date(session, &arguments).await,
+        "uptime" => text::uptime(session).await,
         "id" => text::id(session, &arguments).await,
         "whoami" => session.line("root").await,
         "uname" => text::uname(session, &arguments).await,

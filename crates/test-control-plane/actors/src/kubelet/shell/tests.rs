@@ -151,6 +151,14 @@ fn programs_handle_files() {
             "date; sleep 5; date +%s; id -u; whoami; uname",
             "Thu Jan  1 00:00:00 UTC 1970\n5\n0\nroot\nLinux\n",
         ),
+        (
+            "date -d @86400 +%F; date -u -d 2026-01-01T00:00:00Z +%Y; sleep 30; uptime",
+            "1970-01-02\n2026\n 00:00:30 up 0 min,  load average: 0.00, 0.00, 0.00\n",
+        ),
+        (
+            "printf abc | gzip | gzip -d; echo a > /a; gzip /a; test -f /a || zcat /a.gz; gunzip -k /a.gz; cat /a; ls /a.gz",
+            "abca\na\n/a.gz\n",
+        ),
     ] {
         assert_eq!(output(script), expected, "{script}");
     }
@@ -173,6 +181,10 @@ fn missing_files_are_reported() {
             "dd if=/none of=/x",
             "dd: can't open '/none': No such file or directory\n",
         ),
+        ("date tomorrow", "date: invalid date 'tomorrow'\n"),
+        ("date -d soon +%s", "date: invalid date 'soon'\n"),
+        ("echo a | gunzip", "gunzip: invalid magic\n"),
+        ("touch /a; gunzip /a", "gunzip: /a: unknown suffix\n"),
     ] {
         let (_, error, code) = run(script, "");
         assert_eq!((error.as_str(), code), (expected, 1), "{script}");

@@ -1,5 +1,8 @@
 //! Programs that print parts of texts, and facts about the container.
 
+use jiff::Timestamp;
+use jiff::fmt::strtime;
+use jiff::tz::TimeZone;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::super::session::Session;
@@ -195,21 +198,50 @@ fn from_basic(pattern: &str) -> String {
     extended
 }
 
-/// Prints the time in UTC.
+/// Prints the time in UTC: the current one, or with `-d` another one.
 pub(super) async fn date(session: &mut Session, arguments: &[&str]) {
     let options = Options::read(arguments, "d");
-    let format = options.rest.iter().find_map(|it| it.strip_prefix('+'));
-    let format = match format {
-        Some(format) => format,
-        None if options.has('I') => "%Y-%m-%d",
-        None if options.has('R') => "%a, %d %b %Y %H:%M:%S +0000",
-        None => "%a %b %e %H:%M:%S UTC %Y",
+    let mut time = Some(session.now());
+    let mut format = match (options.has('I'), options.has('R')) {
+        (true, _) => "%Y-%m-%d",
+        (_, true) => "%a, %d %b %Y %H:%M:%S +0000",
+        _ => "%a %b %e %H:%M:%S UTC %Y",
     };
-    let time = session.now();
-    match jiff::fmt::strtime::format(format, &time.to_zoned(jiff::tz::TimeZone::UTC)) {
+    // Other operands would set the clock.
+    let times = options
+        .values('d')
+        .map(|text| (text, instant(text, session.now())));
+    let operands = options.rest.iter().map(|text| (*text, None));
+    for (text, found) in times.chain(operands) {
+        match text.strip_prefix('+') {
+            Some(wanted) => format = wanted,
+            None if found.is_some() => time = found,
+            None => return fail(session, &format!("date: invalid date '{text}'")).await,
+        }
+    }
+    let zoned = time.unwrap_or_default().to_zoned(TimeZone::UTC);
+    match strtime::format(format, &zoned) {
         Ok(text) => session.line(&text).await,
         Err(_) => fail(session, &format!("date: invalid format '+{format}'")).await,
     }
+}
+
+/// Reads `now`, `@` with Unix seconds, or a time as in RFC 3339.
+fn instant(text: &str, now: Timestamp) -> Option<Timestamp> {
+    match text.strip_prefix('@') {
+        Some(seconds) => Timestamp::from_second(seconds.parse().ok()?).ok(),
+        None if text == "now" => Some(now),
+        None => text.parse().ok(),
+    }
+}
+
+/// Prints for how long the session runs.
+pub(super) async fn uptime(session: &mut Session) {
+    let now = session.now();
+    let minutes = now.duration_since(session.began).as_mins();
+    let clock = now.strftime("%H:%M:%S");
+    let line = format!(" {clock} up {minutes} min,  load average: 0.00, 0.00, 0.00");
+    session.line(&line).await;
 }
 
 /// Prints the user, who is root.
