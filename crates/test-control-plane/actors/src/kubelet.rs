@@ -35,8 +35,8 @@ use serde_json::{Value, json};
 
 pub(super) use answering::NodeKubelets;
 pub use behaviour::{
-    BackOff, Cause, Crash, Flap, ImagePullFailure, Outcome, PodBehaviour, PodRule, PodRuleId,
-    ReadinessStep, Stop,
+    BackOff, Cause, Crash, Flap, ImagePullFailure, Outcome, ParsePodRulesError, PodBehaviour,
+    PodRule, PodRuleId, ReadinessStep, Stop,
 };
 pub use config::{BehaviourRule, KubeletConfig};
 pub use invariants::{Invariants, Violation};
@@ -45,7 +45,7 @@ pub(super) use orders::KubeletOrder;
 pub use orders::RunningPod;
 pub use script::{
     CommandHandler, ContainerName, Handlers, LogLine, PortHandler, PortServer, Program,
-    ScriptedCommand, port_server, program,
+    ScriptedCommand, ScriptedPort, port_server, program,
 };
 
 use kube_test_control_plane_api::object::{Key, Object};

@@ -38,8 +38,9 @@ pub use kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
 pub use kubelet::{
     BackOff, BehaviourRule, Cause, CommandHandler, ContainerName, Crash, Flap,
     Handlers as ContainerHandlers, ImagePullFailure, Invariants, KubeletConfig, LogLine, Outcome,
-    PodBehaviour, PodRule, PodRuleId, PortHandler, PortServer, Program, ReadinessStep, RunningPod,
-    ScriptedCommand, Stop, Violation, port_server, program,
+    ParsePodRulesError, PodBehaviour, PodRule, PodRuleId, PortHandler, PortServer, Program,
+    ReadinessStep, RunningPod, ScriptedCommand, ScriptedPort, Stop, Violation, port_server,
+    program,
 };
 pub use matcher::{Pattern, PodMatcher};
 #[cfg(feature = "client")]

@@ -85,7 +85,12 @@ fn occupied_port_prevents_the_start() {
 
 #[test]
 fn unreadable_files_prevent_the_start() {
-    for flag in ["token-auth-file", "fault-plan-file", "client-ca-file"] {
+    for flag in [
+        "token-auth-file",
+        "fault-plan-file",
+        "pod-rules-file",
+        "client-ca-file",
+    ] {
         let said = refusal(&[&format!("--{flag}"), "/nonexistent/file"]);
         let start = format!("--{flag}: reading /nonexistent/file: No such file");
         assert!(said.starts_with(&start), "{said}");
@@ -123,6 +128,11 @@ fn malformed_files_prevent_the_start() {
             "--fault-plan-file",
             "{\"requests\": [",
             "reading a fault plan: EOF while parsing a list at line 1 column 14",
+        ),
+        (
+            "--pod-rules-file",
+            "- behaviour: {outcome: explodes}\n",
+            "reading pod rules: ",
         ),
         ("--client-ca-file", "nothing", "contains no certificate"),
     ] {

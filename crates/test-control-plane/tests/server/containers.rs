@@ -14,7 +14,8 @@ use kube::api::{
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::actors::{
-    Crash, KubeletConfig, LogLine, PodBehaviour, PodMatcher, ScriptedCommand, port_server, program,
+    Crash, KubeletConfig, LogLine, PodBehaviour, PodMatcher, PodRule, ScriptedCommand, port_server,
+    program,
 };
 use kube_test_control_plane::auth::Identity;
 use serde_json::{Value, json};
@@ -522,6 +523,51 @@ async fn forwarded_ports_carry_data() {
         error.contains("dial tcp4 127.0.0.1:9: connect: connection refused"),
         "{error}"
     );
+    forwarder.abort();
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn scripted_ports_serve_the_files_of_a_container() {
+    let rules = PodRule::list_from_yaml(
+        r#"
+        - pods: {image: "img:*"}
+          behaviour:
+            files: {/www/hello: "hello\n"}
+            ports:
+            - {port: 80, command: [sh, -c, "read path; cat /www$path"]}
+            - {port: 81, container: none, command: [cat]}
+            - {port: 82, command: [postgres]}
+        - behaviour: {outcome: fails}
+        "#,
+    )
+    .unwrap();
+    let config = KubeletConfig {
+        rules,
+        ..KubeletConfig::default()
+    };
+    let (plane, pods) = running(config, one()).await;
+    let read = async |path: &[u8]| {
+        let mut forwarder = pods.portforward("p", &[80]).await.unwrap();
+        let mut stream = forwarder.take_stream(80).unwrap();
+        stream.write_all(path).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        text
+    };
+    assert_eq!(read(b"/hello\n").await, "hello\n");
+    let command = ["cp", "/www/hello", "/www/new"];
+    let process = pods.exec("p", command, &AttachParams::default()).await;
+    assert_eq!(finish(process.unwrap()).await.2, None);
+    assert_eq!(read(b"/new\n").await, "hello\n");
+    let mut forwarder = pods.portforward("p", &[81, 82]).await.unwrap();
+    for (port, expected) in [
+        (81, "container not found (\"none\")"),
+        (82, "exec: \"postgres\": executable file not found in $PATH"),
+    ] {
+        let error = forwarder.take_error(port).unwrap().await.unwrap();
+        assert!(error.contains(expected), "{error}");
+    }
     forwarder.abort();
     plane.stop().await;
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use kube_test_control_plane_server::containers::{
     Exit, KubeletError, Kubelets, LogOptions, NodePod, PodAddress, Process, Stdio,
 };
-use tokio::io::{AsyncWriteExt, BufReader, DuplexStream, copy, split};
+use tokio::io::{AsyncWriteExt, BufReader, DuplexStream, copy, duplex, split};
 use tokio::sync::oneshot;
 
 use super::log::{self, ContainerLog};
@@ -22,6 +22,9 @@ use crate::runner::Orders;
 
 /// Exit code of a process whose container ended.
 const KILLED: i32 = 137;
+
+/// Size of the buffer between a connection and the process that serves it, in bytes.
+const PIPE: usize = 64 * 1024;
 
 /// The kubelets behind an API server.
 #[derive(Clone, Debug)]
@@ -166,6 +169,14 @@ impl NodePod for FoundPod {
         if let Some(server) = handlers.find_map(|handler| handler(namespace, name, port)) {
             return server(connection).map(Ok).boxed();
         }
+        let mut scripted = self.pod.behaviour.ports.iter();
+        if let Some(scripted) = scripted.find(|it| it.port == port) {
+            let container = scripted.container.as_ref().unwrap_or(&self.pod.main);
+            return match self.exec(container, scripted.command.clone()) {
+                Ok(process) => serve(process, connection).boxed(),
+                Err(err) => async move { Err(err.message) }.boxed(),
+            };
+        }
         if self.pod.ports.contains(&port) {
             return echo(connection).map(Ok).boxed();
         }
@@ -182,6 +193,36 @@ async fn echo(connection: DuplexStream) {
     let (mut reader, mut writer) = split(connection);
     // The client may close the connection at any time.
     let _ = copy(&mut reader, &mut writer).await;
+}
+
+/// Runs a process whose input and output are a connection.
+async fn serve(process: Process, connection: DuplexStream) -> Result<(), String> {
+    let (mut reader, mut writer) = split(connection);
+    let (mut input, stdin) = duplex(PIPE);
+    let (stdout, mut output) = duplex(PIPE);
+    let stdio = Stdio {
+        stdin: Some(stdin),
+        stdout: Some(stdout),
+        stderr: None,
+        terminal: None,
+    };
+    // Either side may close the connection at any time.
+    let receive = async {
+        let _ = copy(&mut reader, &mut input).await;
+        let _ = input.shutdown().await;
+        std::future::pending::<()>().await;
+    };
+    let send = async {
+        let _ = copy(&mut output, &mut writer).await;
+        let _ = writer.shutdown().await;
+    };
+    tokio::select! {
+        (ended, ()) = async { tokio::join!(process(stdio), send) } => match ended {
+            Err(Exit::Failed(message)) => Err(message),
+            _ => Ok(()),
+        },
+        () = receive => Ok(()),
+    }
 }
 
 /// Runs a process until its container ends.

@@ -1,10 +1,11 @@
 //! Pod behaviour as data: a default, rules, and a closure of the test.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::script::{LogLine, ScriptedCommand};
+use super::script::{LogLine, ScriptedCommand, ScriptedPort};
 use crate::delay::Delay;
 use crate::matcher::{Pattern, PodMatcher};
 
@@ -200,6 +201,10 @@ pub struct PodBehaviour {
     /// Answers to commands that clients execute; the first that matches wins. Without one, a shell
     /// with a few programs answers.
     pub commands: Vec<ScriptedCommand>,
+    /// Programs that serve ports. Other ports of the containers' specs echo.
+    pub ports: Vec<ScriptedPort>,
+    /// Files of the images, by absolute path: every container finds them when it starts.
+    pub files: BTreeMap<String, String>,
     /// Exit code of containers that obey SIGTERM.
     pub stop_exit_code: i32,
 }
@@ -229,6 +234,25 @@ pub struct PodRule {
     /// all matching rules with a weight, in proportion to their weights.
     pub weight: u32,
 }
+
+impl PodRule {
+    /// Reads a list of rules in YAML or JSON.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a list of rules; the error says where.
+    pub fn list_from_yaml(text: &str) -> Result<Vec<Self>, ParsePodRulesError> {
+        serde_saphyr::from_str(text).map_err(|err| {
+            let err = err.to_string();
+            ParsePodRulesError(err.lines().next().unwrap_or_default().to_owned())
+        })
+    }
+}
+
+/// A text is not a list of pod rules.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("reading pod rules: {0}")]
+pub struct ParsePodRulesError(String);
 
 /// Identifies a rule added to a running control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -104,13 +104,16 @@ pub(super) fn command(spec: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the log of a container that starts, and its end if that is known: those of its
-/// script, or else those of its own command.
+/// Gives a container that starts the files of its image. Returns its log, and its end if that is
+/// known: those of its script, or else those of its own command.
 pub(super) fn begin_log(
     run: &PodRun,
     container: &Container,
     now: Now<'_>,
 ) -> (ContainerLog, Option<Exited>) {
+    for (path, content) in &run.behaviour.files {
+        container.files.add(path, content);
+    }
     let scripted = run.behaviour.log.iter().filter(|line| {
         let is_meant = |name: &String| *name == container.name;
         line.container.as_ref().is_none_or(is_meant)

@@ -53,6 +53,19 @@ impl ScriptedCommand {
     }
 }
 
+/// The program that serves a port which clients forward. As under inetd, each connection runs it
+/// anew: the connection is its input and its output.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct ScriptedPort {
+    /// The port.
+    pub port: u16,
+    /// Name of the container that runs the program; the first main container if `None`.
+    pub container: Option<String>,
+    /// The program's name and arguments, such as `["sh", "-c", "echo PONG"]`.
+    pub command: Vec<String>,
+}
+
 /// A container of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContainerName {

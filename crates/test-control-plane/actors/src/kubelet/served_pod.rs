@@ -42,6 +42,8 @@ pub(crate) struct ServedPod {
     pub(super) behaviour: PodBehaviour,
     pub(super) handlers: Handlers,
     pub(super) containers: BTreeMap<String, Served>,
+    /// The name of the first main container.
+    pub(super) main: String,
     pub(super) ports: Vec<u16>,
     pub(super) is_running: bool,
     pub(super) rng: SeededRng,
@@ -65,6 +67,10 @@ impl ServedPod {
             behaviour: run.behaviour.clone(),
             handlers,
             containers: containers.collect(),
+            main: run
+                .containers
+                .first()
+                .map_or_else(String::new, |it| it.name.clone()),
             ports: run.containers.iter().flat_map(ports).collect(),
             is_running: matches!(run.stage, Stage::Running | Stage::Stopping),
             rng,

@@ -76,6 +76,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) fault_plan_file: Option<PathBuf>,
 
+    /// Behaviour of pods, as YAML or JSON: a list of rules, of which the first that matches a pod
+    /// applies.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pod_rules_file: Option<PathBuf>,
+
     /// Actors to run, separated by commas: NAME runs one, * all of them, and -NAME excludes one. An
     /// empty list runs none. The names are kubelet, scheduler, node-controller,
     /// pod-garbage-collector, disruption-controller, deployment-controller, replicaset-controller,

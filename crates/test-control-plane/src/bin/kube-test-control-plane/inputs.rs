@@ -6,7 +6,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use kube_test_control_plane::actors::{
     ActorsConfig, Controller, GarbageCollectorConfig, KubeletConfig, NamespaceControllerConfig,
-    NodeControllerConfig, PodBehaviour, PodCollectorConfig, SchedulerConfig, VolumeBinderConfig,
+    NodeControllerConfig, PodBehaviour, PodCollectorConfig, PodRule, SchedulerConfig,
+    VolumeBinderConfig,
 };
 use kube_test_control_plane::auth::Tokens;
 use kube_test_control_plane::certificates::{ClientAuthorities, ServingCertificate};
@@ -103,13 +104,7 @@ fn actors(args: &Args) -> anyhow::Result<(ActorsConfig, bool)> {
     let mut runs_stateful_sets = false;
     for name in chosen(&args.actors)? {
         match name {
-            "kubelet" => {
-                config.kubelet = Some(KubeletConfig::new(PodBehaviour {
-                    start_delay: args.start_delay.into(),
-                    ready_delay: args.ready_delay.into(),
-                    ..PodBehaviour::default()
-                }));
-            }
+            "kubelet" => config.kubelet = Some(kubelet(args)?),
             "scheduler" => config.scheduler = Some(SchedulerConfig::default()),
             "node-controller" => {
                 config.node_controller = Some(NodeControllerConfig::default());
@@ -130,6 +125,20 @@ fn actors(args: &Args) -> anyhow::Result<(ActorsConfig, bool)> {
         }
     }
     Ok((config, runs_stateful_sets))
+}
+
+fn kubelet(args: &Args) -> anyhow::Result<KubeletConfig> {
+    let mut config = KubeletConfig::new(PodBehaviour {
+        start_delay: args.start_delay.into(),
+        ready_delay: args.ready_delay.into(),
+        ..PodBehaviour::default()
+    });
+    if let Some(path) = &args.pod_rules_file {
+        let text = read("pod-rules-file", path)?;
+        let rules = PodRule::list_from_yaml(&text);
+        config.rules = rules.with_context(|| format!("--pod-rules-file: {}", path.display()))?;
+    }
+    Ok(config)
 }
 
 /// Returns the actors in a list.

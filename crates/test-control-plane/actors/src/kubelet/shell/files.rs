@@ -1,4 +1,5 @@
-//! The files and folders that the shell has written.
+//! The files and folders of a container: those of its image that a rule gives, and those that the
+//! shell has written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +10,7 @@ const FOLDERS: [&str; 12] = [
     "/var",
 ];
 
-/// The files that the shell has written, by absolute path. The sessions of a container share them.
+/// The files of a container, by absolute path. Its sessions share them.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Files(Arc<Mutex<Content>>);
 
@@ -22,6 +23,11 @@ struct Content {
 impl Files {
     fn content(&self) -> MutexGuard<'_, Content> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a file of the image.
+    pub(in super::super) fn add(&self, path: &str, text: &str) {
+        self.write(absolute("/", path), text.as_bytes().to_vec(), false);
     }
 
     pub(super) fn read(&self, path: &str) -> Option<Vec<u8>> {
