@@ -1,6 +1,5 @@
-//! `conformance revisions|sync|settled|apiserver|admission|json-patches|kubectl|metrics|objects|odd
-//! FILE...`: exit code 0 if all cases pass, 1 if some fail, 2 if a file can't be read or nothing can be
-//! run.
+//! `conformance FORM FILE...` replays recorded behaviour of one form: exit code 0 if all cases pass, 1
+//! if some fail, 2 if a file can't be read or nothing can be run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -107,6 +106,12 @@ enum Form {
     /// Writes of single objects, replayed against embedded servers: validation, defaults, pruned
     /// fields and warnings.
     Objects {
+        /// Files with one case per line, plain or gzip.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Names of the revisions of sets, as the embedded server defaults and prunes their templates.
+    RevisionNames {
         /// Files with one case per line, plain or gzip.
         #[arg(required = true)]
         files: Vec<PathBuf>,
@@ -224,6 +229,7 @@ fn main() -> ExitCode {
             .and_then(|remote| metrics::scrape(remote.as_ref()))
             .and_then(|scrape| metrics::run(&files, &scrape)),
         Form::Objects { files } => objects::run(&files),
+        Form::RevisionNames { files } => objects::run_revision_names(&files),
         Form::Odd {
             files,
             server_side: true,

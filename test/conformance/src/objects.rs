@@ -4,6 +4,7 @@
 mod case;
 mod compare;
 mod difference;
+mod revision_names;
 mod stage;
 
 use std::num::NonZero;
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use anyhow::Context as _;
+use tokio::runtime::Runtime;
 
 use crate::files::lines;
 use crate::report::{Report, Verdict};
@@ -45,6 +47,20 @@ pub fn run(files: &[PathBuf]) -> anyhow::Result<Report> {
     })
 }
 
+/// Creates the sets of files, and compares the names of their revisions with those that upstream's
+/// controller made on kube-apiserver.
+///
+/// # Errors
+///
+/// A file can't be read or has another format, or no server can be started.
+pub fn run_revision_names(files: &[PathBuf]) -> anyhow::Result<Report> {
+    let runtime = paused_runtime()?;
+    let stage = runtime.block_on(Stage::start())?;
+    Report::of(files, |line| {
+        runtime.block_on(revision_names::run(&stage, line))
+    })
+}
+
 /// Reads the cases of files.
 ///
 /// # Errors
@@ -71,9 +87,7 @@ pub fn run_cases(cases: &[Case], after_each: &(dyn Fn() + Sync)) -> anyhow::Resu
     let next = AtomicUsize::new(0);
     let found: Mutex<Vec<(usize, Report)>> = Mutex::default();
     let work = || -> anyhow::Result<()> {
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        let runtime = builder.enable_all().start_paused(true).build();
-        let runtime = runtime.context("start a runtime")?;
+        let runtime = paused_runtime()?;
         let mut stage = runtime.block_on(Stage::start())?;
         while let index = next.fetch_add(1, Ordering::Relaxed)
             && let Some(case) = cases.get(index)
@@ -100,6 +114,12 @@ pub fn run_cases(cases: &[Case], after_each: &(dyn Fn() + Sync)) -> anyhow::Resu
         report.append(one);
     }
     Ok(report)
+}
+
+fn paused_runtime() -> anyhow::Result<Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().start_paused(true).build();
+    runtime.context("start a runtime")
 }
 
 async fn judge(stage: &mut Stage, case: &Case) -> Report {

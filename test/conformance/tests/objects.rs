@@ -30,3 +30,10 @@ fn kinds_of_operators_behave_as_recorded() {
     assert_eq!(report.passed, 3200, "{:#?}", report.categories);
     assert!(report.failed.is_empty());
 }
+
+#[test]
+fn revisions_of_created_sets_have_the_recorded_names() {
+    let report = objects::run_revision_names(&[vectors("revision-names.jsonl.gz")]).unwrap();
+    assert_eq!(report.passed, 1426, "{:#?}", report.failed);
+    assert!(report.failed.is_empty());
+}

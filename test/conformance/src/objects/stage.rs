@@ -10,6 +10,7 @@ use http_body_util::{BodyExt as _, Full};
 use kube_test_control_plane::TestControlPlane;
 use serde::Serialize as _;
 use serde_json::ser::Formatter;
+use serde_json::value::RawValue;
 use serde_json::{Serializer, Value, json};
 
 use super::case::Case;
@@ -18,6 +19,9 @@ use super::difference::Difference;
 
 /// Namespace of all cases.
 const NAMESPACE: &str = "objects";
+
+/// Path of the sets.
+const SETS: &str = "/apis/apps/v1/namespaces/objects/statefulsets";
 
 /// Network of the services' addresses on the recorded server.
 const SERVICE_RANGE: &str = "10.0.0.0/16";
@@ -152,6 +156,16 @@ impl Stage {
         Ok(response.body)
     }
 
+    /// Creates a set as a dry run; returns the response's text.
+    pub(super) async fn create_set(&self, set: &RawValue) -> anyhow::Result<String> {
+        let target = format!("{SETS}?dryRun=All");
+        let set = set.get().to_owned();
+        let reply = self.send("POST", &target, "application/json", set).await?;
+        let (status, text) = (reply.status(), String::from_utf8(reply.into_body())?);
+        ensure!(status == 201, "create the set: {status}: {text}");
+        Ok(text)
+    }
+
     async fn ask(
         &self,
         method: &str,
@@ -159,16 +173,8 @@ impl Stage {
         content_type: &str,
         body: String,
     ) -> anyhow::Result<Response> {
-        let request = Request::builder()
-            .method(method)
-            .uri(target)
-            .header(CONTENT_TYPE, content_type)
-            .body(Full::from(body))
-            .context("make the request")?;
-        let reply = self.plane.server().serve(request).await;
-        let (parts, body) = reply.context("ask the embedded server")?.into_parts();
-        let body = body.collect().await;
-        let body = body.map_err(|error| anyhow!("read the answer: {error}"))?;
+        let reply = self.send(method, target, content_type, body).await?;
+        let (parts, body) = reply.into_parts();
         Ok(Response {
             status: parts.status.as_u16(),
             warnings: parts
@@ -178,8 +184,28 @@ impl Stage {
                 .filter_map(|value| std::str::from_utf8(value.as_bytes()).ok())
                 .map(str::to_owned)
                 .collect(),
-            body: serde_json::from_slice(&body.to_bytes()).unwrap_or_default(),
+            body: serde_json::from_slice(&body).unwrap_or_default(),
         })
+    }
+
+    async fn send(
+        &self,
+        method: &str,
+        target: &str,
+        content_type: &str,
+        body: String,
+    ) -> anyhow::Result<http::Response<Vec<u8>>> {
+        let request = Request::builder()
+            .method(method)
+            .uri(target)
+            .header(CONTENT_TYPE, content_type)
+            .body(Full::from(body))
+            .context("make the request")?;
+        let reply = self.plane.server().serve(request).await;
+        let (parts, body) = reply.context("ask the embedded server")?.into_parts();
+        let body = body.collect().await;
+        let body = body.map_err(|error| anyhow!("read the response: {error}"))?;
+        Ok(http::Response::from_parts(parts, body.to_bytes().into()))
     }
 }
 
