@@ -236,11 +236,6 @@ impl ApiError {
         .with(details)
     }
 
-    /// 422 for request options such as `ListOptions`.
-    pub fn invalid_options(options: &str, error: FieldError) -> Self {
-        Self::invalid_kind(options, "meta.k8s.io", "", &[error])
-    }
-
     /// 406: the client accepts no supported media type or form.
     pub fn not_acceptable(message: impl Into<String>) -> Self {
         Self::new(406, "NotAcceptable", message)

@@ -44,6 +44,8 @@ const PIPE_MAX: usize = 64 * 1024;
 /// A protocol of channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
+    /// Channels, of a client that names no protocol: the status is a text, sent on failure alone.
+    Unnamed,
     /// Channels, and the status as an object.
     V4,
     /// Like [`V4`](Self::V4), and the client closes channels.
@@ -56,6 +58,7 @@ impl Protocol {
     /// Returns the name in the handshake.
     fn name(self) -> &'static str {
         match self {
+            Self::Unnamed => "",
             Self::V4 => "v4.channel.k8s.io",
             Self::V5 => "v5.channel.k8s.io",
             Self::Tunnel => "SPDY/3.1+portforward.k8s.io",
@@ -128,8 +131,10 @@ impl Handshake {
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(SEC_WEBSOCKET_ACCEPT, self.accept);
-        let protocol = HeaderValue::from_static(self.protocol.name());
-        headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+        if self.protocol != Protocol::Unnamed {
+            let protocol = HeaderValue::from_static(self.protocol.name());
+            headers.insert(SEC_WEBSOCKET_PROTOCOL, protocol);
+        }
         let upgrade = self.upgrade;
         let stopping = streams.reads.stopping.clone();
         let broken = streams.faults.outage().connect().unwrap_or_default();

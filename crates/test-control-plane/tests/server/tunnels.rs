@@ -1,5 +1,5 @@
-//! Forwarded ports in a tunnel, as kubectl opens it: SPDY frames in the messages of a WebSocket
-//! connection.
+//! Messages of WebSocket connections byte by byte: forwarded ports in a tunnel of SPDY frames, as
+//! kubectl opens it, and channels for clients that name no protocol.
 
 use http::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -33,17 +33,29 @@ const ACCEPTED: [&[u8]; 2] = [
 
 /// Opens a tunnel.
 async fn tunnel(plane: &Plane) -> TokioIo<hyper::upgrade::Upgraded> {
-    let request = Request::get(format!("{POD}/portforward"))
+    let protocol = "SPDY/3.1+portforward.k8s.io";
+    connect(plane, "portforward", Some(protocol)).await
+}
+
+/// Opens a WebSocket connection to a subresource of the pod.
+async fn connect(
+    plane: &Plane,
+    part: &str,
+    protocol: Option<&str>,
+) -> TokioIo<hyper::upgrade::Upgraded> {
+    let mut request = Request::get(format!("{POD}/{part}"))
         .header("connection", "Upgrade")
         .header("upgrade", "websocket")
         .header("sec-websocket-version", "13")
-        .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")
-        .header("sec-websocket-protocol", "SPDY/3.1+portforward.k8s.io")
-        .body(Body::empty());
-    let answer = plane.0.client().send(request.unwrap()).await.unwrap();
+        .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==");
+    if let Some(protocol) = protocol {
+        request = request.header("sec-websocket-protocol", protocol);
+    }
+    let request = request.body(Body::empty()).unwrap();
+    let answer = plane.0.client().send(request).await.unwrap();
     assert_eq!(answer.status(), StatusCode::SWITCHING_PROTOCOLS);
-    let protocol = &answer.headers()["sec-websocket-protocol"];
-    assert_eq!(protocol, "SPDY/3.1+portforward.k8s.io");
+    let chosen = answer.headers().get("sec-websocket-protocol");
+    assert_eq!(chosen.map(|it| it.to_str().unwrap()), protocol);
     TokioIo::new(hyper::upgrade::on(answer).await.unwrap())
 }
 
@@ -53,8 +65,8 @@ fn message(frame: &[u8]) -> Vec<u8> {
     [&[0x82, 0x80 | length, 0, 0, 0, 0], frame].concat()
 }
 
-#[tokio::test(start_paused = true)]
-async fn tunnels_carry_data_of_ports() {
+/// A control plane with a running pod.
+async fn running() -> Plane {
     let builder = TestControlPlane::builder().kubelet(KubeletConfig::default());
     let plane = Plane::new(builder.start().await);
     let pod = json!({
@@ -63,7 +75,44 @@ async fn tunnels_carry_data_of_ports() {
     });
     plane.create("/api/v1/namespaces/default/pods", &pod).await;
     eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+    plane
+}
 
+/// Reads messages until all of this data has come.
+async fn expect(io: &mut (impl AsyncReadExt + Unpin), messages: &[&[u8]]) {
+    for expected in messages {
+        let mut header = [0; 2];
+        io.read_exact(&mut header).await.unwrap();
+        let mut data = vec![0; usize::from(header[1])];
+        io.read_exact(&mut data).await.unwrap();
+        assert_eq!(&data, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_without_a_protocol_get_channels() {
+    let plane = running().await;
+    let mut port = connect(&plane, "portforward?ports=8080", None).await;
+    expect(&mut port, &[b"\x00\x90\x1f", b"\x01\x90\x1f"]).await;
+    port.write_all(&message(b"\x00ping")).await.unwrap();
+    expect(&mut port, &[b"\x00ping"]).await;
+
+    let fails = "exec?stdout=true&command=sh&command=-c&command=echo+no;+exit+3";
+    let mut process = connect(&plane, fails, None).await;
+    let status = b"\x03command terminated with non-zero exit code: command terminated with exit \
+                   code 3";
+    expect(&mut process, &[b"\x01", b"\x01no\n", status]).await;
+
+    let succeeds = "exec?stdout=true&command=echo&command=yes";
+    let mut process = connect(&plane, succeeds, None).await;
+    let closed = b"\x03\xe8";
+    expect(&mut process, &[b"\x01", b"\x01yes\n", closed]).await;
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn tunnels_carry_data_of_ports() {
+    let plane = running().await;
     let mut io = tunnel(&plane).await;
     let data: &[u8] = b"\x00\x00\x00\x03\x00\x00\x00\x04ping";
     let last_data: &[u8] = b"\x00\x00\x00\x03\x01\x00\x00\x00";
@@ -75,11 +124,7 @@ async fn tunnels_carry_data_of_ports() {
         (last_data, &[last_data, last_error]),
     ] {
         io.write_all(&message(sent)).await.unwrap();
-        for expected in expected {
-            let mut answer = vec![0; expected.len() + 2];
-            io.read_exact(&mut answer).await.unwrap();
-            assert_eq!(&answer[2..], *expected);
-        }
+        expect(&mut io, expected).await;
     }
     // A frame of an impossible length ends the tunnel.
     let broken = b"\x00\x00\x00\x03\x00\xff\xff\xff";

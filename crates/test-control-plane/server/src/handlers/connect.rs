@@ -51,8 +51,8 @@ pub(crate) async fn connect(
         return Err(nothing_listens(&address.node));
     };
     let supported: &[Protocol] = match part {
-        Subresource::PortForward => &[Protocol::V4, Protocol::Tunnel],
-        _ => &[Protocol::V5, Protocol::V4],
+        Subresource::PortForward => &[Protocol::V4, Protocol::Tunnel, Protocol::Unnamed],
+        _ => &[Protocol::V5, Protocol::V4, Protocol::Unnamed],
     };
     let handshake = Handshake::of(incoming, supported)?;
     let found = kubelets.find(address).await;
@@ -77,7 +77,7 @@ pub(crate) async fn connect(
     let process = channels.clone().and(process);
     // Only the translation for version 5 accepts the connection before it asks the kubelet.
     let process = match (process, handshake.protocol) {
-        (Err(error), Protocol::V4) => return Err(as_error(error)),
+        (Err(error), Protocol::V4 | Protocol::Unnamed) => return Err(as_error(error)),
         (process, _) => process,
     };
     let channels = channels.unwrap_or_default();

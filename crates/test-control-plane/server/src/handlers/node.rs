@@ -264,8 +264,8 @@ fn connect_at_node(
     pod: Arc<dyn NodePod>,
 ) -> Result<Reply, KubeletError> {
     let supported: &[Protocol] = match endpoint {
-        PodEndpoint::PortForward => &[Protocol::V4],
-        _ => &[Protocol::V5, Protocol::V4],
+        PodEndpoint::PortForward => &[Protocol::V4, Protocol::Unnamed],
+        _ => &[Protocol::V5, Protocol::V4, Protocol::Unnamed],
     };
     let process = match endpoint {
         PodEndpoint::Exec(container) => {

@@ -115,9 +115,14 @@ pub(crate) async fn converse(
         Ok(process) => run(&mut socket, protocol, channels, process).await,
         Err(error) => Some(refused(&error)),
     };
-    if let Some(status) = status
-        && socket.send(STATUS, status.to_string().as_bytes()).await
-    {
+    let Some(status) = status else {
+        return;
+    };
+    let is_sent = match status_text(&status, protocol) {
+        Some(text) => socket.send(STATUS, text.as_bytes()).await,
+        None => true,
+    };
+    if is_sent {
         socket.close().await;
     }
 }
@@ -206,6 +211,15 @@ fn status_of(exit: &Result<(), Exit>, protocol: Protocol) -> Value {
             without_type(&if is_wrapped { wrapped() } else { error })
         }
     }
+}
+
+/// Returns a status as the protocol carries it; `None` if it says nothing.
+fn status_text(status: &Value, protocol: Protocol) -> Option<String> {
+    if protocol != Protocol::Unnamed {
+        return Some(status.to_string());
+    }
+    let message = status.get("message").and_then(Value::as_str);
+    message.map(str::to_owned)
 }
 
 /// Returns the status of a process that was not started.
