@@ -13,4 +13,4 @@ pub mod invariants;
 mod world;
 
 pub use counts::Counts;
-pub use world::{INJECTED, PodId, World, edit_template, stateful_set_pod};
+pub use world::{INJECTED, Invariants, PodId, World, edit_template, stateful_set_pod};

@@ -288,11 +288,21 @@ mod tests {
     }
 
     #[test]
-    fn impls_of_traits_and_impl_types_pass() {
-        let b = "use super::a::{A, Walk};\nimpl From<A> for u8 {}\nimpl Walk for A { fn f() {} }\n\
-                 fn walk(walk: impl Walk) -> impl Walk { walk }\n";
-        let modules = [("a", "pub struct A;\npub trait Walk {}\n"), ("b", b)];
+    fn impls_of_traits_stand_with_the_type_or_the_trait() {
+        let b = "use super::a::A;\npub trait Walk {}\nimpl Walk for A {}\n\
+                 impl From<A> for u8 {}\nfn walk(walk: impl Walk) -> impl Walk { walk }\n";
+        let modules = [("a", "pub struct A;\nimpl Clone for A {}\n"), ("b", b)];
         assert_eq!(findings(&modules), Findings::new());
+        let stray = "use super::{a::A, b::Walk};\nimpl Walk for A {}\n";
+        let modules = [
+            ("a", "pub struct A;\n"),
+            ("b", "pub trait Walk {}\n"),
+            ("c", stray),
+        ];
+        assert_eq!(
+            findings(&modules),
+            ["a/src/c.rs: impl of A; move it to a/src/a.rs, or make it functions"]
+        );
     }
 
     #[test]

@@ -12,13 +12,10 @@ use statefulset_pod_control::stateful_set_utils::{
     identity_matches, ordinal, persistent_volume_claims, storage_matches,
 };
 
-use super::World;
+use super::world::World;
 
 #[cfg(test)]
 mod tests;
-
-/// A check of a world's set and its objects.
-pub type Invariants = fn(&World) -> Result<(), String>;
 
 /// Checks an ordered set: no pod runs before its predecessor, no ordinal is missing, and the rules
 /// of [`burst`] hold.

@@ -27,7 +27,6 @@ use statefulset_pod_control::stateful_set_utils::NewPod;
 use statefulset_pod_control::{ObjectManager, StatefulPodControl};
 
 use super::counts::Counts;
-use super::invariants::Invariants;
 use crate::fake::FakeStatusUpdater;
 use crate::outcome::SyncOutcome;
 use crate::stateful_set_control::{DefaultStatefulSetControl, StatefulSetControl as _};
@@ -65,6 +64,9 @@ impl PodId for &Arc<Pod> {
         self.name.to_string()
     }
 }
+
+/// A check of a world's set and its objects.
+pub type Invariants = fn(&World) -> Result<(), String>;
 
 /// A set, its objects, and the control that moves them.
 ///

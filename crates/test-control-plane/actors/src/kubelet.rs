@@ -40,7 +40,7 @@ pub use behaviour::{
 };
 pub use config::{BehaviourRule, KubeletConfig};
 pub use invariants::{Invariants, Violation};
-pub(super) use node_pods::Kubelet;
+use node_pods::NodePods;
 pub(super) use orders::KubeletOrder;
 pub use orders::RunningPod;
 pub use script::{
@@ -52,7 +52,7 @@ use kube_test_control_plane_api::object::{Key, Object};
 use kube_test_control_plane_store::store::{Change, LogEntry};
 
 use super::client::ActorClient;
-use super::events::pod_reference;
+use super::events::{Recorder, pod_reference};
 use super::nodes;
 use super::pods::unbound_claim;
 use super::runner::{Actor, Agenda, Work};
@@ -81,6 +81,27 @@ async fn remove(client: &ActorClient, key: &Key, uid: &str) -> bool {
     client.delete((key, uid), &options).await
 }
 
+/// The kubelets of all nodes.
+#[derive(Debug)]
+pub(super) struct Kubelet {
+    pods: NodePods,
+}
+
+impl Kubelet {
+    pub(super) fn new(
+        client: ActorClient,
+        config: KubeletConfig,
+        waits_for_claims: bool,
+        invariants: Invariants,
+        events: Option<Recorder>,
+        seed: u64,
+    ) -> Self {
+        Self {
+            pods: NodePods::new(client, config, waits_for_claims, invariants, events, seed),
+        }
+    }
+}
+
 impl Actor for Kubelet {
     type Order = KubeletOrder;
     type Done = Done;
@@ -88,11 +109,11 @@ impl Actor for Kubelet {
     fn observe(&mut self, entry: &LogEntry, agenda: &mut Agenda) {
         let object = &entry.object;
         match &*object.key.storage {
-            "pods" if entry.change == Change::Deleted => self.forget(&object.key, &object.uid),
-            "pods" => self.note(object, agenda),
-            "nodes" => self.note_node(entry, agenda),
+            "pods" if entry.change == Change::Deleted => self.pods.forget(&object.key, &object.uid),
+            "pods" => self.pods.note(object, agenda),
+            "nodes" => self.pods.note_node(entry, agenda),
             "configmaps" | "persistentvolumeclaims" | "secrets" | "serviceaccounts" => {
-                for pod in self.waiting.take(&object.key) {
+                for pod in self.pods.waiting.take(&object.key) {
                     agenda.now(&pod);
                 }
             }
@@ -101,22 +122,22 @@ impl Actor for Kubelet {
     }
 
     fn act(&mut self, key: &Key, agenda: &mut Agenda) -> Option<Work<Done>> {
-        let object = self.client.get(key)?;
+        let object = self.pods.client.get(key)?;
         if &*key.storage == "nodes" {
-            return report_node(self, &object);
+            return report_node(&self.pods, &object);
         }
-        let (time, client) = (self.client.server.now_text(), self.client.clone());
-        let now = self.now(&time, &client);
-        let served = self.is_served(self.fields.node(&object));
-        let port_is_taken = run::lacks_port(&self.runs, &object.uid);
-        let run = self.runs.get(&object.uid).filter(|_| served)?;
+        let (time, client) = (self.pods.client.server.now_text(), self.pods.client.clone());
+        let now = self.pods.now(&time, &client);
+        let served = self.pods.is_served(self.pods.fields.node(&object));
+        let port_is_taken = run::lacks_port(&self.pods.runs, &object.uid);
+        let run = self.pods.runs.get(&object.uid).filter(|_| served)?;
         let pod = object.value();
         let starts = run.is_starting(now.at);
-        let claim =
-            (starts && self.waits_for_claims).then(|| unbound_claim(&client, &pod, &key.namespace));
+        let claim = (starts && self.pods.waits_for_claims)
+            .then(|| unbound_claim(&client, &pod, &key.namespace));
         if let Some(claim) = claim.flatten() {
-            self.waiting.wait(claim, key);
-            return write(self, &object, pod);
+            self.pods.waiting.wait(claim, key);
+            return write(&mut self.pods, &object, pod);
         }
         let missing = now
             .references
@@ -125,8 +146,8 @@ impl Actor for Kubelet {
         let missing = missing.unwrap_or_default();
         let starts = starts && missing.is_empty();
         let host = run.host_ip.clone();
-        let address = starts.then(|| self.new_address(&pod, &host));
-        let run = self.runs.get_mut(&object.uid)?;
+        let address = starts.then(|| self.pods.new_address(&pod, &host));
+        let run = self.pods.runs.get_mut(&object.uid)?;
         if starts && port_is_taken {
             ending::end_as(run, Ending::port_conflict(), now);
         }
@@ -142,16 +163,16 @@ impl Actor for Kubelet {
             agenda.at(key, due);
         }
         for missing in std::mem::take(&mut run.awaited) {
-            self.waiting.wait(missing, key);
+            self.pods.waiting.wait(missing, key);
         }
-        self.check_duplicate_runs(&object.uid);
-        write(self, &object, pod)
+        self.pods.check_duplicate_runs(&object.uid);
+        write(&mut self.pods, &object, pod)
     }
 
     fn done(&mut self, key: &Key, done: Done, agenda: &mut Agenda) {
         match done {
             Done::Written(uid) => {
-                let Some(run) = self.runs.get_mut(&uid) else {
+                let Some(run) = self.pods.runs.get_mut(&uid) else {
                     return;
                 };
                 if let Some(sent) = run.sent.take() {
@@ -163,26 +184,27 @@ impl Actor for Kubelet {
             }
             Done::Ended => {}
             Done::Returned => {
-                self.returning.remove(key);
+                self.pods.returning.remove(key);
             }
         }
     }
 
     fn obey(&mut self, order: KubeletOrder, agenda: &mut Agenda) {
-        orders::carry_out(self, order, agenda);
+        orders::carry_out(&mut self.pods, order, agenda);
     }
 
     fn reset(&mut self) {}
 
     fn replayed(&mut self, _: &mut Agenda) {
         let gone: Vec<(Key, Box<str>)> = self
+            .pods
             .current
             .iter()
-            .filter(|(key, uid)| self.client.get(key).is_none_or(|o| o.uid != **uid))
+            .filter(|(key, uid)| self.pods.client.get(key).is_none_or(|o| o.uid != **uid))
             .map(|(key, uid)| (key.clone(), uid.clone()))
             .collect();
         for (key, uid) in gone {
-            self.forget(&key, &uid);
+            self.pods.forget(&key, &uid);
         }
     }
 }
@@ -197,11 +219,11 @@ fn is_held(pod: &Value) -> bool {
 }
 
 /// Writes a pod's status, or completes its deletion after its final status is written.
-fn write(kubelet: &mut Kubelet, object: &Object, pod: Value) -> Option<Work<Done>> {
-    let time = kubelet.client.server.now_text();
-    let run = kubelet.runs.get_mut(&object.uid)?;
+fn write(pods: &mut NodePods, object: &Object, pod: Value) -> Option<Work<Done>> {
+    let time = pods.client.server.now_text();
+    let run = pods.runs.get_mut(&object.uid)?;
     let pending = std::mem::take(&mut run.pending_events);
-    let events = kubelet.events.clone().filter(|_| !pending.is_empty());
+    let events = pods.events.clone().filter(|_| !pending.is_empty());
     let stopped = run.stage == Stage::Stopped;
     let status = status::report(run, &pod, &time);
     let stays = !stopped || is_held(&pod);
@@ -209,7 +231,7 @@ fn write(kubelet: &mut Kubelet, object: &Object, pod: Value) -> Option<Work<Done
         return None;
     }
     run.sent.clone_from(&status);
-    let client = kubelet.client.clone();
+    let client = pods.client.clone();
     let (key, uid, node) = (object.key.clone(), object.uid.clone(), run.node.clone());
     let about = pod_reference(object);
     Some(
@@ -233,10 +255,10 @@ fn write(kubelet: &mut Kubelet, object: &Object, pod: Value) -> Option<Work<Done
 }
 
 /// Reports a node as healthy, if it has just reconnected.
-fn report_node(kubelet: &Kubelet, object: &Object) -> Option<Work<Done>> {
-    let conditions = kubelet.returning.contains(&object.key);
-    let conditions = conditions.then(|| nodes::conditions(&kubelet.client.server.now_text()))?;
-    let client = kubelet.client.clone();
+fn report_node(pods: &NodePods, object: &Object) -> Option<Work<Done>> {
+    let conditions = pods.returning.contains(&object.key);
+    let conditions = conditions.then(|| nodes::conditions(&pods.client.server.now_text()))?;
+    let client = pods.client.clone();
     let (key, uid) = (object.key.clone(), object.uid.clone());
     Some(
         async move {

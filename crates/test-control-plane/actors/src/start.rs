@@ -113,8 +113,8 @@ pub async fn start(server: &ActorServer, config: ActorsConfig, tasks: &mut JoinS
     if let Some(config) = config.kubelet {
         let waits_for_claims = volumes.is_some();
         let (client, events) = (client("kubelet"), recorder("kubelet"));
-        let mut actor = Kubelet::new(client, config, waits_for_claims, events, seed);
-        actor.invariants = handles.invariants.clone();
+        let invariants = handles.invariants.clone();
+        let actor = Kubelet::new(client, config, waits_for_claims, invariants, events, seed);
         let orders = spawn("kubelet", actor, server, tasks);
         server.serve_containers(NodeKubelets(orders.clone()));
         handles.kubelet = Some(orders);

@@ -21,7 +21,7 @@ pub(super) struct Edges<'a> {
     edges: BTreeSet<(Segments, String, Segments)>,
 }
 
-/// An inherent impl block outside of its type's file.
+/// An impl block outside of its type's file.
 pub(super) struct Stray {
     pub(super) file: String,
     pub(super) of: String,
@@ -60,7 +60,7 @@ impl<'a> Edges<'a> {
             .filter_map(|block| Some((type_of(found, &block.of)?, block)))
             .collect();
         for (of, block) in &blocks {
-            if !block.is_inherent || of.0 == block.module {
+            if !block.of_trait.is_empty() || of.0 == block.module {
                 continue;
             }
             for (module, calls) in &found.calls {
@@ -106,13 +106,17 @@ impl<'a> Edges<'a> {
     }
 }
 
-/// Returns the inherent impl blocks outside of their type's file.
+/// Returns the impl blocks outside of their type's file. That of a trait may stand in the trait's
+/// file, or in a module of the type's module.
 pub(super) fn strays(found: &Crate) -> Vec<Stray> {
-    let inherent = found.impls.iter().filter(|block| block.is_inherent);
-    let strays = inherent.filter_map(|block| {
-        let (home, of) = type_of(found, &block.of)?;
-        let (file, home) = (found.modules.get(&block.module)?, found.modules.get(&home)?);
-        (file != home).then(|| Stray {
+    let strays = found.impls.iter().filter_map(|block| {
+        let (home_module, of) = type_of(found, &block.of)?;
+        let file = found.modules.get(&block.module)?;
+        let home = found.modules.get(&home_module)?;
+        let of_trait = type_of(found, &block.of_trait);
+        let trait_home = of_trait.and_then(|(module, _)| found.modules.get(&module));
+        let is_inside = !block.of_trait.is_empty() && block.module.starts_with(&home_module);
+        (file != home && Some(file) != trait_home && !is_inside).then(|| Stray {
             file: file.clone(),
             of,
             home: home.clone(),
@@ -210,10 +214,10 @@ mod tests {
     fn test_code_is_left_out() {
         let a = "\
             #[cfg(test)]\nuse crate::b::B;\n\
-            #[cfg(any(test, feature = \"testing\"))]\nimpl X { fn f() { crate::b::f() } }\n\
+            #[cfg(test)]\nimpl X { fn f() { crate::b::f() } }\n\
             #[cfg(test)]\n#[derive(Debug)]\npub(crate) struct S<A, B>(crate::b::A, B);\n\
             struct T {\n    #[cfg(test)]\n    field: Vec<crate::b::B>,\n    kept: crate::c::C,\n}\n\
-            #[cfg(not(test))]\nuse crate::d::D;\n\
+            #[cfg(any(test, feature = \"testing\"))]\nuse crate::d::D;\n\
             #[cfg(test)]\nmod tests;\n";
         let files = [ROOT, ("a.rs", a), ("a/tests.rs", "use crate::b::B;\n")];
         assert_eq!(edges(&files), ["a → c", "a → d"]);

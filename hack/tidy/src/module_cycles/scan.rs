@@ -41,7 +41,8 @@ pub(super) struct Impl {
     pub(super) module: Segments,
     /// The path of the type from the root, before aliases are followed.
     pub(super) of: Segments,
-    pub(super) is_inherent: bool,
+    /// The path of the trait from the root, before aliases are followed; empty for an inherent block.
+    pub(super) of_trait: Segments,
     pub(super) methods: Vec<String>,
 }
 
@@ -53,8 +54,8 @@ struct Pending {
 }
 
 impl Crate {
-    /// Reads the crate with this root file. Modules behind `cfg(test)` or a `testing` feature are
-    /// left out, and so is other code behind them.
+    /// Reads the crate with this root file. Modules behind `cfg(test)` are left
+    /// out, and so is other code behind it.
     pub(super) fn read<'a>(root: &str, read: &dyn Fn(&str) -> Option<&'a str>) -> Self {
         let mut found = Self::default();
         let mut open = vec![Pending {
@@ -190,7 +191,10 @@ impl Scan<'_> {
             self.found.impls.push(Impl {
                 module: module.to_vec(),
                 of: without_mark(absolute(module, &block.of)),
-                is_inherent: block.is_inherent,
+                of_trait: match block.of_trait.as_slice() {
+                    [] => Segments::new(),
+                    path => without_mark(absolute(module, path)),
+                },
                 methods: functions(&block.body),
             });
         }

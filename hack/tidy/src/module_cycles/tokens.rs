@@ -15,7 +15,8 @@ pub(super) type Segments = Vec<String>;
 pub(super) struct ImplBlock {
     /// The path of the type, as written.
     pub(super) of: Segments,
-    pub(super) is_inherent: bool,
+    /// The path of the trait, as written; empty for an inherent block.
+    pub(super) of_trait: Segments,
     /// The content of its braces.
     pub(super) body: Vec<TokenTree>,
 }
@@ -36,7 +37,7 @@ pub(super) fn attribute(tokens: &[TokenTree]) -> Option<(Vec<TokenTree>, usize, 
     }
 }
 
-/// `cfg(test)`, `cfg(any(test, feature = "testing"))`.
+/// `cfg(test)`; not `cfg(any(test, feature = "testing"))`, whose code other crates use.
 pub(super) fn is_test_gate(attribute: &[TokenTree]) -> bool {
     let [TokenTree::Ident(name), TokenTree::Group(condition)] = attribute else {
         return false;
@@ -44,10 +45,8 @@ pub(super) fn is_test_gate(attribute: &[TokenTree]) -> bool {
     let words = condition.to_string();
     let mut words = words.split(|c: char| !c.is_alphanumeric());
     name == "cfg"
-        && words
-            .clone()
-            .any(|word| word == "test" || word == "testing")
-        && !words.any(|word| word == "not")
+        && words.clone().any(|word| word == "test")
+        && !words.any(|word| word == "testing" || word == "not")
 }
 
 /// The file that `#[path = "x.rs"]` names.
@@ -143,7 +142,7 @@ pub(super) fn impl_block(tokens: &[TokenTree]) -> Option<ImplBlock> {
     let named = &header[of_trait.map_or(0, |at| at + 1)..];
     Some(ImplBlock {
         of: simple_path(named).0,
-        is_inherent: of_trait.is_none(),
+        of_trait: simple_path(&header[..of_trait.unwrap_or(0)]).0,
         body: trees(body.stream()),
     })
 }

@@ -1,9 +1,12 @@
 //! The events of a run.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::fault::Fault;
+use super::words::phrase;
 use super::{Cascade, ClaimRetention, MaxUnavailable, Millis, SetSpec, UpdateMode};
 
 /// The moment of a step.
@@ -203,6 +206,14 @@ pub enum Action {
     },
 }
 
+/// Writes the name of an action and its fields: `scale: set web, replicas 3`.
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let action = serde_json::to_value(self).map_err(|_| fmt::Error)?;
+        f.write_str(&phrase(&action))
+    }
+}
+
 /// An owner in the backup of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -357,4 +368,28 @@ fn web() -> String {
 
 fn pod(ordinal: u32) -> String {
     format!("web-{ordinal}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_are_phrased_in_words() {
+        let scale = Action::Scale {
+            set: "web".into(),
+            replicas: 3,
+        };
+        assert_eq!(scale.to_string(), "scale: replicas 3, set web");
+        let delete = Action::Delete {
+            set: "web".into(),
+            cascade: Cascade::Orphan,
+        };
+        assert_eq!(delete.to_string(), "delete: cascade Orphan, set web");
+        let outage = Action::Fault {
+            fault: Fault::Outage,
+            time: Millis(5),
+        };
+        assert_eq!(outage.to_string(), "fault: fault outage, time 5");
+    }
 }

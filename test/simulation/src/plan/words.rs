@@ -1,21 +1,9 @@
-//! Actions as a person reads them, in the words of the plan's file.
-
-use std::fmt;
+//! Values of a plan's file as a person reads them.
 
 use serde_json::Value;
 
-use super::Action;
-
-/// Writes the name of an action and its fields: `scale: set web, replicas 3`.
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let action = serde_json::to_value(self).map_err(|_| fmt::Error)?;
-        f.write_str(&phrase(&action))
-    }
-}
-
 /// Phrases a value: a text as words, an object as its fields.
-fn phrase(value: &Value) -> String {
+pub(super) fn phrase(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Object(members) if members.len() == 1 => {
@@ -68,29 +56,4 @@ fn words(name: &str) -> String {
         words.extend(letter.to_lowercase());
     }
     words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Cascade, Fault, Millis};
-    use super::*;
-
-    #[test]
-    fn actions_are_phrased_in_words() {
-        let scale = Action::Scale {
-            set: "web".into(),
-            replicas: 3,
-        };
-        assert_eq!(scale.to_string(), "scale: replicas 3, set web");
-        let delete = Action::Delete {
-            set: "web".into(),
-            cascade: Cascade::Orphan,
-        };
-        assert_eq!(delete.to_string(), "delete: cascade Orphan, set web");
-        let outage = Action::Fault {
-            fault: Fault::Outage,
-            time: Millis(5),
-        };
-        assert_eq!(outage.to_string(), "fault: fault outage, time 5");
-    }
 }

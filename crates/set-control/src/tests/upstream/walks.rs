@@ -32,8 +32,8 @@ use statefulset_pod_control::stateful_set_utils::ordinal;
 
 use crate::outcome::SyncOutcome;
 
-pub(super) use crate::testing::invariants::{self, Invariants};
 pub(super) use crate::testing::{Counts, INJECTED, World, stateful_set_pod};
+pub(super) use crate::testing::{Invariants, invariants};
 pub(super) use statefulset_controller_util::testing::Call;
 pub(super) use statefulset_controller_util::testing::builders::Builder;
 pub(super) use statefulset_controller_util::testing::upstream::{claim_pod_name, set};

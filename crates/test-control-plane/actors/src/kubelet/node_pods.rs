@@ -34,9 +34,9 @@ const ADDRESS: &str = "192.0.2.1";
 const FIRST_ADDRESS: u32 = 0x0af4_0000;
 const ADDRESSES: u32 = 0xfffe;
 
-/// The kubelets.
+/// The pods that the kubelets run, and what they know of their nodes.
 #[derive(Debug)]
-pub(crate) struct Kubelet {
+pub(super) struct NodePods {
     pub(super) client: ActorClient,
     pub(super) config: KubeletConfig,
     pub(super) waits_for_claims: bool,
@@ -59,9 +59,9 @@ pub(crate) struct Kubelet {
     pub(super) wanted: BTreeMap<Key, PodBehaviour>,
     /// Rules added at run time, the newest first.
     pub(super) rules: BTreeMap<Reverse<PodRuleId>, PodRule>,
-    pub(super) lost_node_pods: LostNodePods,
+    pub(super) on_lost_nodes: LostNodePods,
     /// Receives invariant violations.
-    pub(crate) invariants: Invariants,
+    pub(super) invariants: Invariants,
     pub(super) waiting: Waiters,
     pub(super) next_address: u32,
     /// `None` if events are disabled.
@@ -70,11 +70,12 @@ pub(crate) struct Kubelet {
     pub(super) addresses_tried: u64,
 }
 
-impl Kubelet {
-    pub(crate) fn new(
+impl NodePods {
+    pub(super) fn new(
         client: ActorClient,
         config: KubeletConfig,
         waits_for_claims: bool,
+        invariants: Invariants,
         events: Option<Recorder>,
         seed: u64,
     ) -> Self {
@@ -93,8 +94,8 @@ impl Kubelet {
             incarnations: Incarnations::default(),
             wanted: BTreeMap::new(),
             rules: BTreeMap::new(),
-            lost_node_pods: LostNodePods::default(),
-            invariants: Invariants::default(),
+            on_lost_nodes: LostNodePods::default(),
+            invariants,
             waiting: Waiters::default(),
             next_address: 0,
             events,
@@ -213,7 +214,7 @@ impl Kubelet {
         }
         let is_lost = |run: &PodRun| self.lost.contains(&run.node);
         if self.runs.get(uid).is_some_and(is_lost) {
-            self.lost_node_pods.insert(key, uid);
+            self.on_lost_nodes.insert(key, uid);
         } else {
             self.drop_run(uid);
         }
@@ -222,7 +223,7 @@ impl Kubelet {
     pub(super) fn drop_run(&mut self, uid: &str) {
         let run = self.runs.remove(uid);
         if let Some(run) = &run {
-            self.lost_node_pods.remove(run);
+            self.on_lost_nodes.remove(run);
             run.end_logs(self.client.server.now());
         }
         let node = run.map(|run| run.node);
@@ -265,7 +266,7 @@ impl Kubelet {
                 .map(|(uid, _)| uid)
             {
                 if let Some(run) = self.runs.remove(uid) {
-                    self.lost_node_pods.remove(&run);
+                    self.on_lost_nodes.remove(&run);
                     run.end_logs(self.client.server.now());
                 }
             }
@@ -293,7 +294,7 @@ impl Kubelet {
 
     /// Records a violation if a pod runs alongside another one with its name.
     pub(super) fn check_duplicate_runs(&mut self, uid: &str) {
-        for message in self.lost_node_pods.duplicates(&self.runs, uid) {
+        for message in self.on_lost_nodes.duplicates(&self.runs, uid) {
             self.invariants.record(self.client.server.now(), message);
         }
     }

@@ -10,7 +10,7 @@ use super::behaviour::{Crash, PodBehaviour, PodRule, PodRuleId};
 use super::container::Container;
 use super::ending::end_as;
 use super::failing::{crash_now, exit_run};
-use super::node_pods::Kubelet;
+use super::node_pods::NodePods;
 use super::readiness::set_ready;
 use super::run::{Ending, PodRun};
 use super::served_pod::ServedPod;
@@ -76,29 +76,29 @@ pub struct RunningPod {
     pub node: String,
 }
 
-pub(super) fn carry_out(kubelet: &mut Kubelet, order: KubeletOrder, agenda: &mut Agenda) {
+pub(super) fn carry_out(node_pods: &mut NodePods, order: KubeletOrder, agenda: &mut Agenda) {
     let (pod, order) = match order {
         KubeletOrder::Lose { node } => {
-            kubelet.lost.insert(node);
+            node_pods.lost.insert(node);
             return;
         }
         KubeletOrder::Heal { node } => {
-            if kubelet.lost.remove(&node) {
+            if node_pods.lost.remove(&node) {
                 let key = node_key(&node);
                 agenda.now(&key);
-                kubelet.returning.insert(key);
-                kubelet.serve(&node, agenda);
+                node_pods.returning.insert(key);
+                node_pods.serve(&node, agenda);
             }
             return;
         }
         KubeletOrder::Running(answer) => {
             // The requester may have given up waiting.
-            let _ = answer.send(running(kubelet));
+            let _ = answer.send(running(node_pods));
             return;
         }
         KubeletOrder::Find { pod, answer } => {
             // The client may have gone.
-            let _ = answer.send(kubelet.find(&pod));
+            let _ = answer.send(node_pods.find(&pod));
             return;
         }
         KubeletOrder::Log {
@@ -106,30 +106,30 @@ pub(super) fn carry_out(kubelet: &mut Kubelet, order: KubeletOrder, agenda: &mut
             container,
             text,
         } => {
-            log(kubelet, &pod, &container, &text);
+            log(node_pods, &pod, &container, &text);
             return;
         }
         KubeletOrder::Refresh => {
-            ask_again(kubelet, agenda);
+            ask_again(node_pods, agenda);
             return;
         }
         KubeletOrder::AddRule { id, rule } => {
-            kubelet.rules.insert(Reverse(id), *rule);
-            ask_again(kubelet, agenda);
+            node_pods.rules.insert(Reverse(id), *rule);
+            ask_again(node_pods, agenda);
             return;
         }
         KubeletOrder::RemoveRule { id } => {
-            kubelet.rules.remove(&Reverse(id));
-            ask_again(kubelet, agenda);
+            node_pods.rules.remove(&Reverse(id));
+            ask_again(node_pods, agenda);
             return;
         }
         KubeletOrder::Behave { pod, behaviour } => {
             match behaviour {
-                Some(behaviour) => kubelet.wanted.insert(pod.clone(), *behaviour),
-                None => kubelet.wanted.remove(&pod),
+                Some(behaviour) => node_pods.wanted.insert(pod.clone(), *behaviour),
+                None => node_pods.wanted.remove(&pod),
             };
-            if let Some(object) = kubelet.client.get(&pod) {
-                kubelet.note(&object, agenda);
+            if let Some(object) = node_pods.client.get(&pod) {
+                node_pods.note(&object, agenda);
                 agenda.now(&pod);
             }
             return;
@@ -144,10 +144,10 @@ pub(super) fn carry_out(kubelet: &mut Kubelet, order: KubeletOrder, agenda: &mut
         KubeletOrder::SetReady { pod, ready } => (pod, RunOrder::SetReady(ready)),
         KubeletOrder::End { pod, ending } => (pod, RunOrder::End(ending)),
     };
-    let (time, client) = (kubelet.client.server.now_text(), kubelet.client.clone());
-    let now = kubelet.now(&time, &client);
-    let uid = kubelet.current.get(&pod);
-    if let Some(run) = uid.and_then(|uid| kubelet.runs.get_mut(uid)) {
+    let (time, client) = (node_pods.client.server.now_text(), node_pods.client.clone());
+    let now = node_pods.now(&time, &client);
+    let uid = node_pods.current.get(&pod);
+    if let Some(run) = uid.and_then(|uid| node_pods.runs.get_mut(uid)) {
         match order {
             RunOrder::Crash(crash) => crash_now(run, &crash, now),
             RunOrder::Exit(container, nth, code) => exit_run(run, &container, nth, code, now),
@@ -159,31 +159,31 @@ pub(super) fn carry_out(kubelet: &mut Kubelet, order: KubeletOrder, agenda: &mut
 }
 
 /// Chooses the behaviour of each pod again.
-fn ask_again(kubelet: &mut Kubelet, agenda: &mut Agenda) {
-    let pods: Vec<Key> = kubelet.current.keys().cloned().collect();
+fn ask_again(node_pods: &mut NodePods, agenda: &mut Agenda) {
+    let pods: Vec<Key> = node_pods.current.keys().cloned().collect();
     for pod in pods {
-        if let Some(object) = kubelet.client.get(&pod) {
-            kubelet.note(&object, agenda);
+        if let Some(object) = node_pods.client.get(&pod) {
+            node_pods.note(&object, agenda);
         }
     }
 }
 
-fn log(kubelet: &Kubelet, pod: &Key, container: &str, text: &str) {
-    let run = kubelet
+fn log(node_pods: &NodePods, pod: &Key, container: &str, text: &str) {
+    let run = node_pods
         .current
         .get(pod)
-        .and_then(|uid| kubelet.runs.get(uid));
+        .and_then(|uid| node_pods.runs.get(uid));
     let containers = run.into_iter().flat_map(PodRun::all_containers);
     for log in containers
         .filter(|it| it.name == container && it.is_running())
         .filter_map(|it| it.log.as_ref())
     {
-        log.append(kubelet.client.server.now(), text);
+        log.append(node_pods.client.server.now(), text);
     }
 }
 
-fn running(kubelet: &Kubelet) -> Vec<RunningPod> {
-    let running = kubelet.runs.values().filter(|run| {
+fn running(node_pods: &NodePods) -> Vec<RunningPod> {
+    let running = node_pods.runs.values().filter(|run| {
         let mut containers = run.containers.iter();
         containers.any(Container::is_running)
     });

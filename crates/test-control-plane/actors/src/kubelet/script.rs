@@ -54,7 +54,7 @@ impl ScriptedCommand {
 }
 
 /// The program that serves a port which clients forward. As under inetd, each connection runs it
-/// anew: the connection is its input and its output.
+/// once more: the connection is its input and its output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct ScriptedPort {
