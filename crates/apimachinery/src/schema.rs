@@ -26,6 +26,7 @@ pub use self::error::DecodeError;
 pub use self::path::Path;
 pub use self::path::PathStep;
 pub use self::path::get_path;
+pub use self::table::Alternative;
 pub use self::table::Field;
 pub use self::table::Kind;
 pub use self::table::Type;

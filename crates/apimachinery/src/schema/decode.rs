@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::base64;
 use super::error::DecodeError;
 use super::go_time;
+use super::table::Alternative;
 use super::table::Field;
 use super::table::Kind;
 use super::table::TypeName;
@@ -31,6 +32,8 @@ pub(super) struct Decoder<'a> {
     mismatch: Option<DecodeError>,
     /// Go struct that contains the current value; empty at the root.
     holder: &'a str,
+    /// Go struct that contains a value which is decoded by hand: errors in it name this struct.
+    outer: Option<&'a str>,
     /// Path to the current value; lists and maps add nothing to it.
     path: Vec<&'a str>,
 }
@@ -52,6 +55,7 @@ impl<'a> Decoder<'a> {
             unknown,
             mismatch: None,
             holder,
+            outer: None,
             path,
         }
     }
@@ -151,6 +155,7 @@ impl<'a> Decoder<'a> {
     fn value(&mut self, kind: Kind, value: Value) -> Result<Value, DecodeError> {
         match (kind, value) {
             (Kind::Struct(of), value) => self.object(of, value),
+            (Kind::Either(of, alternative), value) => self.either(of, alternative, value),
             (Kind::Quantity, value) => quantity(&value),
             (Kind::IntOrString, value) => self.int_or_string(value),
             (Kind::Time, value) => self.time(&value, go_time::canonical),
@@ -162,11 +167,43 @@ impl<'a> Decoder<'a> {
             | (Kind::Bool, value @ Value::Bool(_)) => Ok(value),
             (Kind::Int32, Value::Number(number)) if fits_i32(&number) => Ok(number.into()),
             (Kind::Int64, Value::Number(number)) if number.is_i64() => Ok(number.into()),
+            (Kind::Float, Value::Number(number)) => Ok(whole(&number).unwrap_or(number).into()),
             (kind, Value::Null) => Ok(zero_value(kind)),
             (kind, other) => {
                 self.note_mismatch(&other, go_scalar(kind));
                 Ok(zero_value(kind))
             }
+        }
+    }
+
+    /// Decodes an object or its alternative. An error in it comes before all others.
+    fn either(
+        &mut self,
+        of: TypeName<'_>,
+        alternative: Alternative,
+        value: Value,
+    ) -> Result<Value, DecodeError> {
+        let before = self.mismatch.take();
+        let outer = self.outer;
+        self.outer = outer.or(Some(self.holder));
+        let decoded = match (alternative, value) {
+            (_, value @ Value::Object(_)) => self.object(of, value)?,
+            (Alternative::Bool, value @ Value::Bool(_)) => value,
+            (Alternative::Bool, _) => return Err(DecodeError::NeitherBoolNorSchema),
+            (Alternative::List, Value::Array(elements)) if !elements.is_empty() => elements
+                .into_iter()
+                .map(|element| self.object(of, element))
+                .collect::<Result<_, _>>()?,
+            (Alternative::Strings, Value::Array(elements)) if !elements.is_empty() => elements
+                .into_iter()
+                .map(|element| self.value(Kind::String("string"), element))
+                .collect::<Result<_, _>>()?,
+            _ => Value::Null,
+        };
+        self.outer = outer;
+        match std::mem::replace(&mut self.mismatch, before) {
+            Some(mismatch) => Err(mismatch),
+            None => Ok(decoded),
         }
     }
 
@@ -230,7 +267,8 @@ impl<'a> Decoder<'a> {
         let target = if self.path.is_empty() {
             String::from("value")
         } else {
-            format!("struct field {}.{}", self.holder, self.path.join("."))
+            let holder = self.outer.unwrap_or(self.holder);
+            format!("struct field {holder}.{}", self.path.join("."))
         };
         DecodeError::Mismatch {
             value,
@@ -273,12 +311,16 @@ fn zero(field: &Field) -> Value {
 fn zero_value(kind: Kind) -> Value {
     match kind {
         Kind::String(_) | Kind::Bytes => Value::from(""),
-        Kind::Int32 | Kind::Int64 | Kind::IntOrString => Value::from(0),
+        Kind::Int32 | Kind::Int64 | Kind::IntOrString | Kind::Float => Value::from(0),
         Kind::Bool => Value::from(false),
         Kind::Quantity => Value::from("0"),
-        Kind::Time | Kind::MicroTime | Kind::Raw | Kind::Json | Kind::Strings | Kind::Struct(_) => {
-            Value::Null
-        }
+        Kind::Time
+        | Kind::MicroTime
+        | Kind::Raw
+        | Kind::Json
+        | Kind::Strings
+        | Kind::Struct(_)
+        | Kind::Either(..) => Value::Null,
     }
 }
 
@@ -336,13 +378,30 @@ fn go_scalar(kind: Kind) -> &'static str {
         Kind::Raw => "v1.FieldsV1",
         Kind::Json => "v1.JSON",
         Kind::Strings => "v1.ExtraValue",
-        Kind::Struct(of) => go_name(of.name),
+        Kind::Float => "float64",
+        Kind::Struct(of) | Kind::Either(of, _) => go_name(of.name),
     }
+}
+
+/// Returns the integer that a number is equal to.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "only whole numbers in range pass"
+)]
+fn whole(number: &Number) -> Option<Number> {
+    let value = number.as_f64().filter(|_| number.is_f64())?;
+    let is_whole = value.fract() == 0.0 && value.abs() < 9e18;
+    is_whole.then(|| Number::from(value as i64))
 }
 
 /// Returns the Go type of a list or a map.
 fn go_type(field: &Field) -> String {
     match (field.shape, field.kind) {
+        (Shape::Map, _) if field.name == "definitions" => String::from("v1.JSONSchemaDefinitions"),
+        (Shape::Map, Kind::Either(..)) => String::from("v1.JSONSchemaDependencies"),
+        (Shape::List, Kind::Struct(of)) if of.name == "ValidationRule" => {
+            String::from("v1.ValidationRules")
+        }
         (Shape::Map, Kind::Quantity) => String::from("v1.ResourceList"),
         (Shape::Map, Kind::String("string")) => String::from("map[string]string"),
         (Shape::Map, Kind::String(_)) => {

@@ -23,6 +23,9 @@ pub enum DecodeError {
     /// A text is not a time.
     #[error("{0}")]
     Time(String),
+    /// A value is neither a schema nor a boolean.
+    #[error("boolean or JSON schema expected")]
+    NeitherBoolNorSchema,
     /// A text is not base64; offset of the invalid byte.
     #[error("illegal base64 data at input byte {0}")]
     Base64(usize),

@@ -23,7 +23,8 @@
 //! writes the field even if it is zero, and `@Name` gives the embedded Go struct that declares it.
 //! Types are `str`,
 //! `i32`, `i64`, `bool`, `bytes`, `Quantity`, `IntOrString`, `Time`, `MicroTime`, `RawObject` (any
-//! JSON, kept verbatim), `JSON`, the name of another block, or a Go string type with its package
+//! JSON, kept verbatim), `JSON`, `f64`, the name of another block, that with an alternative to its
+//! objects (`Name|bool`, `Name|[]` for a list of them, `Name|[]str`), or a Go string type with its package
 //! (`v1.PullPolicy`), wrapped in `*` (pointer), `[]` (list) or `map<…>` (with string keys; values
 //! can be `[]str`).
 //!

@@ -196,8 +196,23 @@ pub enum Kind {
     Json,
     /// A list of strings, as the values of a map.
     Strings,
+    /// A 64-bit floating-point number.
+    Float,
     /// An object of the type with this name.
     Struct(TypeName<'static>),
+    /// An object of the type with this name, or an alternative, which Go decodes by hand.
+    Either(TypeName<'static>, Alternative),
+}
+
+/// The alternative to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alternative {
+    /// True or false.
+    Bool,
+    /// A list of such objects.
+    List,
+    /// A list of strings.
+    Strings,
 }
 
 impl Type {
@@ -216,7 +231,7 @@ impl Field {
     /// Returns the type of the field's values, if they are objects.
     pub fn object_type(&self) -> Option<&'static Type> {
         match self.kind {
-            Kind::Struct(name) => name.find(),
+            Kind::Struct(name) | Kind::Either(name, _) => name.find(),
             _ => None,
         }
     }
@@ -371,10 +386,19 @@ fn parse_field(member: &'static str, version: Version) -> Option<Field> {
 }
 
 fn parse_kind(kind: &'static str, version: Version) -> Kind {
+    if let Some((name, alternative)) = kind.split_once('|') {
+        let alternative = match alternative {
+            "bool" => Alternative::Bool,
+            "[]" => Alternative::List,
+            _ => Alternative::Strings,
+        };
+        return Kind::Either(TypeName { name, version }, alternative);
+    }
     match kind {
         "str" => Kind::String("string"),
         "i32" => Kind::Int32,
         "i64" => Kind::Int64,
+        "f64" => Kind::Float,
         "bool" => Kind::Bool,
         "bytes" => Kind::Bytes,
         "Quantity" => Kind::Quantity,

@@ -4,6 +4,7 @@ mod complete;
 mod definition;
 mod embedded;
 mod names;
+mod path;
 mod priority;
 mod resource;
 #[cfg(feature = "cel")]
@@ -17,12 +18,13 @@ mod settle;
 pub(crate) use complete::prune;
 pub use definition::{Definition, note_stored_version, set_defaults};
 pub(crate) use embedded::each_metadata;
+pub(crate) use path::{Step, field_path};
 pub use priority::by_priority;
 pub use resource::{Column, ConversionError, CustomResource};
 #[cfg(feature = "cel")]
 pub(crate) use rule::Rule;
 #[cfg(feature = "cel")]
-pub(crate) use rules::{field_path, read_value, shape};
+pub(crate) use rules::{read_value, shape};
 pub use scale::Scale;
 pub(crate) use scale::found;
 pub(crate) use schema::{AdditionalProperties, ListType, Schema, SchemaType, flag, texts};

@@ -77,13 +77,14 @@ pub(crate) fn drop_nulls(schema: &Schema, value: &mut Value) {
     }
 }
 
-/// Removes the members that the schema doesn't specify and returns their paths.
-pub(crate) fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
+/// Removes the members that the schema doesn't specify and returns their paths. A value that `has_meta`
+/// keeps its type and metadata.
+pub(crate) fn prune(schema: &Schema, value: &mut Value, has_meta: bool) -> Vec<String> {
     let mut pruned = Vec::new();
     Pruning {
         pruned: &mut pruned,
     }
-    .value(Some(schema), value, "", true);
+    .value(Some(schema), value, "", has_meta);
     pruned.sort();
     pruned
 }
@@ -187,7 +188,7 @@ mod tests {
             "keep": {"a": {"b": 1}, "known": {"c": 1}},
             "names": {"a": {"b": 1}},
         });
-        let pruned = prune(&schema(), &mut value);
+        let pruned = prune(&schema(), &mut value, true);
         let wanted = json!({
             "metadata": {"any": 1}, "o": {}, "keep": {"a": {"b": 1}, "known": {}},
             "names": {"a": {}},

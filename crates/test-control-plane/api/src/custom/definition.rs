@@ -90,54 +90,10 @@ pub fn set_defaults(definition: &mut Value) {
     if is_absent(spec.get("conversion")) {
         spec.insert("conversion".to_owned(), json!({"strategy": "None"}));
     }
-    let versions = spec.get_mut("versions").and_then(Value::as_array_mut);
-    for version in versions.into_iter().flatten() {
-        if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
-            drop_zeros(schema);
-        }
-    }
     let stored = definition.pointer("/status/storedVersions");
     if stored.and_then(Value::as_array).is_none_or(Vec::is_empty) {
         note_stored_version(definition);
     }
-}
-
-/// Removes the members of a schema that Go's type doesn't write: nulls and, unless they are pointers,
-/// zero values.
-fn drop_zeros(schema: &mut Value) {
-    const POINTERS: [&str; 2] = [
-        "additionalProperties",
-        "x-kubernetes-preserve-unknown-fields",
-    ];
-    let Some(members) = schema.as_object_mut() else {
-        return;
-    };
-    members.retain(|name, value| match value {
-        Value::Null => false,
-        Value::Bool(false) => POINTERS.contains(&name.as_str()) || name == "default",
-        Value::String(text) => !text.is_empty() || name == "default",
-        Value::Array(list) => !list.is_empty() || name == "default",
-        _ => true,
-    });
-    for (name, value) in members {
-        match (name.as_str(), value) {
-            ("properties", Value::Object(inner)) => inner.values_mut().for_each(drop_zeros),
-            ("additionalProperties" | "items" | "not", value) => drop_zeros(value),
-            ("allOf" | "anyOf" | "oneOf", Value::Array(inner)) => {
-                inner.iter_mut().for_each(drop_zeros);
-            }
-            ("x-kubernetes-validations", Value::Array(rules)) => {
-                let rules = rules.iter_mut().filter_map(Value::as_object_mut);
-                rules.for_each(drop_zeros_of_rule);
-            }
-            _ => {}
-        }
-    }
-}
-
-fn drop_zeros_of_rule(rule: &mut Map<String, Value>) {
-    let is_kept = |name: &str| name == "rule" || name == "reason";
-    rule.retain(|name, value| !value.is_null() && (value != "" || is_kept(name)));
 }
 
 fn fill(members: &mut Map<String, Value>, name: &str, value: String) {

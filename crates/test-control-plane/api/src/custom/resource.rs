@@ -144,7 +144,7 @@ impl CustomResource {
     /// Sets defaults and removes what the schema doesn't specify.
     pub(crate) fn apply_schema(&self, value: &mut Value) {
         complete::set_defaults(&self.schema, value);
-        complete::prune(&self.schema, value);
+        complete::prune(&self.schema, value, true);
         complete::drop_nulls(&self.schema, value);
     }
 
@@ -176,7 +176,7 @@ impl CustomResource {
     pub fn to_stored(&self, value: &mut Value) -> Result<(), ConversionError> {
         self.check_conversion(value, &self.stored_version)?;
         if let Some(schema) = &self.stored_schema {
-            complete::prune(schema, value);
+            complete::prune(schema, value, true);
             complete::set_defaults(schema, value);
         }
         value["apiVersion"] = json!(self.stored_version);
@@ -218,7 +218,7 @@ impl CustomResource {
                 .map(|(path, _)| format!("metadata.{path}"))
                 .collect();
         }
-        unknown.extend(complete::prune(schema, &mut found));
+        unknown.extend(complete::prune(schema, &mut found, true));
         let visited = each_metadata(schema, &mut found, "", &mut |metadata, path| {
             if metadata.is_object() {
                 let members = schema::unknown_members("ObjectMeta", metadata).into_iter();

@@ -2,9 +2,7 @@
 
 mod declared;
 mod names;
-mod path;
 mod values;
 
 pub(crate) use declared::shape;
-pub(crate) use path::field_path;
 pub(crate) use values::read as read_value;

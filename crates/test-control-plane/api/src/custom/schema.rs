@@ -125,7 +125,7 @@ pub(crate) struct Schema {
 pub(crate) struct Checks {
     pub(crate) required: Vec<String>,
     pub(crate) choices: Option<Vec<Value>>,
-    pub(crate) pattern: Option<Regex>,
+    pub(crate) pattern: Option<Pattern>,
     pub(crate) format: String,
     pub(crate) minimum: Option<f64>,
     pub(crate) maximum: Option<f64>,
@@ -142,6 +142,24 @@ pub(crate) struct Checks {
     pub(crate) any_of: Vec<Schema>,
     pub(crate) one_of: Vec<Schema>,
     pub(crate) not: Option<Box<Schema>>,
+}
+
+/// A pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    /// It as written.
+    pub(crate) source: String,
+    pub(crate) compiled: Regex,
+}
+
+impl Pattern {
+    fn read(source: &str) -> Option<Self> {
+        let compiled = Some(source).filter(|source| !source.is_empty())?;
+        Some(Self {
+            source: source.to_owned(),
+            compiled: pattern::compile(compiled).ok()?,
+        })
+    }
 }
 
 impl Schema {
@@ -187,9 +205,7 @@ impl Schema {
             checks: Checks {
                 required: texts(from, "required"),
                 choices: from.get("enum").and_then(Value::as_array).cloned(),
-                pattern: Some(text(from, "pattern"))
-                    .filter(|pattern| !pattern.is_empty())
-                    .and_then(|pattern| pattern::compile(pattern).ok()),
+                pattern: Pattern::read(text(from, "pattern")),
                 format: text(from, "format").to_owned(),
                 minimum: number(from, "minimum"),
                 maximum: number(from, "maximum"),

@@ -6,6 +6,7 @@ use serde_json::Value;
 pub(crate) fn value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
+        Value::Number(number) if number.is_f64() => float(number.as_f64().unwrap_or_default()),
         Value::Bool(_) | Value::Number(_) => value.to_string(),
         Value::String(text) => text.clone(),
         Value::Array(items) => {
@@ -18,6 +19,21 @@ pub(crate) fn value(value: &Value) -> String {
             let members: Vec<String> = members.iter().map(member).collect();
             format!("map[{}]", members.join(" "))
         }
+    }
+}
+
+/// Formats a number as Go's `%v`.
+pub(crate) fn float(number: f64) -> String {
+    let scientific = format!("{number:e}");
+    match scientific.split_once('e') {
+        Some((digits, exponent)) if !matches!(exponent.parse(), Ok(-4..6)) => {
+            let (sign, exponent) = match exponent.strip_prefix('-') {
+                Some(exponent) => ('-', exponent),
+                None => ('+', exponent),
+            };
+            format!("{digits}e{sign}{exponent:0>2}")
+        }
+        _ => number.to_string(),
     }
 }
 

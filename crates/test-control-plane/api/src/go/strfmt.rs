@@ -112,7 +112,9 @@ pub(crate) fn is_known(of: &str, format: &str) -> bool {
     match of {
         "integer" => matches!(format, "int32" | "int64"),
         "number" => matches!(format, "float" | "double"),
-        "string" => OTHERS.contains(&format) || PATTERNS.iter().any(|(known, _)| *known == format),
+        "" | "string" => {
+            OTHERS.contains(&format) || PATTERNS.iter().any(|(known, _)| *known == format)
+        }
         _ => false,
     }
 }

@@ -52,27 +52,34 @@ impl Encoder {
                 self.text.extend_from_slice(&held::json(text));
             }
             (Expect::One(Kind::Raw), value) if scope == Scope::Metadata => self.fields(value),
-            (Expect::Object(_) | Expect::Map(_), Value::Object(members)) => {
+            (Expect::Object(_) | Expect::Either(_) | Expect::Map(_), Value::Object(members)) => {
                 self.object(expect, scope, members);
             }
             (Expect::List(kind), Value::Array(elements)) => {
-                self.text.push(b'[');
-                for (index, element) in elements.iter().enumerate() {
-                    if index > 0 {
-                        self.text.push(b',');
-                    }
-                    self.value(Expect::of(kind), scope, element);
-                }
-                self.text.push(b']');
+                self.elements(Expect::of(kind), scope, elements);
+            }
+            (Expect::Either(of), Value::Array(elements)) => {
+                self.elements(Expect::Object(of), scope, elements);
             }
             (_, Value::String(text)) => self.string(text),
             (_, value) => self.generic(value),
         }
     }
 
+    fn elements(&mut self, expect: Expect, scope: Scope, elements: &[Value]) {
+        self.text.push(b'[');
+        for (index, element) in elements.iter().enumerate() {
+            if index > 0 {
+                self.text.push(b',');
+            }
+            self.value(expect, scope, element);
+        }
+        self.text.push(b']');
+    }
+
     fn object(&mut self, expect: Expect, scope: Scope, members: &Map<String, Value>) {
         let mut members: Vec<(&String, &Value)> = members.iter().collect();
-        if let Expect::Object(found) = expect {
+        if let Expect::Object(found) | Expect::Either(found) = expect {
             let declared = |name: &str| found.fields.iter().position(|field| field.name == name);
             members.sort_by_cached_key(|(name, _)| declared(name).unwrap_or(usize::MAX));
         }

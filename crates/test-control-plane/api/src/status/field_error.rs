@@ -89,13 +89,24 @@ impl FieldError {
 
     /// A list or map has too many elements.
     pub fn too_many(field: impl Into<String>, found: usize, max: i64) -> Self {
-        let message = format!("Too many: {found}: must have at most {max} items");
+        let detail = match max {
+            1 => "must have at most 1 item".to_owned(),
+            max if max < 0 => "has too many items".to_owned(),
+            max => format!("must have at most {max} items"),
+        };
+        let message = format!("Too many: {found}: {detail}");
         Self::new("FieldValueTooMany", field, message)
     }
 
     /// A referenced item doesn't exist.
     pub fn not_found(field: impl Into<String>, value: &Value) -> Self {
         Self::new("FieldValueNotFound", field, format!("Not found: {value}"))
+    }
+
+    /// The value could not be checked.
+    #[cfg(feature = "cel")]
+    pub(crate) fn internal(field: impl Into<String>, detail: &str) -> Self {
+        Self::new("InternalError", field, format!("Internal error: {detail}"))
     }
 
     /// A value is accepted, but a client should know the detail.

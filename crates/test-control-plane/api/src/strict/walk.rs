@@ -110,8 +110,11 @@ impl<'a> Walk<'a> {
     }
 
     fn value(&mut self, expect: Expect, depth: usize) {
-        // The search skips raw members, which are stored verbatim.
-        let is_raw = matches!(expect, Expect::One(ValueKind::Raw)) || depth > DEPTH_MAX;
+        // The search skips members that Go stores verbatim or decodes by hand.
+        let is_raw = matches!(
+            expect,
+            Expect::One(ValueKind::Raw) | Expect::Json | Expect::Either(_)
+        ) || depth > DEPTH_MAX;
         match self.cursor.peek() {
             b'{' if !is_raw => match expect {
                 Expect::Object(found) => {

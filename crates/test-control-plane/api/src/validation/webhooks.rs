@@ -178,7 +178,7 @@ fn review_versions(list: &Place<'_>, leniency: Leniency, errors: &mut Errors) {
     }
 }
 
-fn client(client: &Place<'_>, errors: &mut Errors) {
+pub(super) fn client(client: &Place<'_>, errors: &mut Errors) {
     let (url, service) = (client.member("url"), client.member("service"));
     match (url.is_present(), service.is_present()) {
         (true, false) => webhook_url(&url, errors),

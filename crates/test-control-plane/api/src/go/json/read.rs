@@ -22,8 +22,12 @@ pub(crate) enum Expect {
     List(Kind),
     /// A map to values of this kind.
     Map(Kind),
+    /// An object of this type or another value, which Go decodes by hand.
+    Either(&'static Type),
     /// A value that isn't decoded further.
     One(Kind),
+    /// Any JSON, which Go keeps as it is.
+    Json,
     /// An unknown type.
     Anything,
 }
@@ -33,7 +37,8 @@ impl Expect {
     pub(crate) fn of(kind: Kind) -> Self {
         match kind {
             Kind::Struct(of) => of.find().map_or(Self::Anything, Self::Object),
-            Kind::Json => Self::Anything,
+            Kind::Either(of, _) => of.find().map_or(Self::Anything, Self::Either),
+            Kind::Json => Self::Json,
             other => Self::One(other),
         }
     }
@@ -50,9 +55,11 @@ impl Expect {
     /// Returns the expectation after a step of a JSON pointer.
     pub(crate) fn step(self, name: &str) -> Self {
         match self {
-            Self::Object(found) => found.field(name).map_or(Self::Anything, Self::in_field),
+            Self::Object(found) | Self::Either(found) => {
+                found.field(name).map_or(Self::Anything, Self::in_field)
+            }
             Self::List(kind) | Self::Map(kind) => Self::of(kind),
-            Self::One(_) | Self::Anything => Self::Anything,
+            Self::One(_) | Self::Json | Self::Anything => Self::Anything,
         }
     }
 }
@@ -147,7 +154,7 @@ impl Reader<'_> {
                 _ => Scope::Inside,
             };
             let field = match expect {
-                Expect::Object(found) => found.field(&name),
+                Expect::Object(found) | Expect::Either(found) => found.field(&name),
                 _ => None,
             };
             let value = self.value(expect.step(&name), inner, depth + 1);
@@ -169,7 +176,8 @@ impl Reader<'_> {
     fn list(&mut self, expect: Expect, scope: Scope, depth: usize) -> Option<Value> {
         let element = match expect {
             Expect::List(kind) => Expect::of(kind),
-            Expect::Anything => Expect::Anything,
+            Expect::Either(of) => Expect::Object(of),
+            Expect::Json | Expect::Anything => Expect::Anything,
             Expect::One(Kind::Strings) => Expect::One(Kind::String("string")),
             Expect::Object(_) | Expect::Map(_) | Expect::One(_) => {
                 self.cursor.raw();

@@ -121,12 +121,12 @@ impl<'a> TypeRef<'a> {
         use schema::Kind;
         match kind {
             Kind::String(_) | Kind::Bytes => Self::Scalar(Scalar::String),
-            Kind::Int32 | Kind::Int64 => Self::Scalar(Scalar::Numeric),
+            Kind::Int32 | Kind::Int64 | Kind::Float => Self::Scalar(Scalar::Numeric),
             Kind::Bool => Self::Scalar(Scalar::Boolean),
             Kind::Quantity | Kind::IntOrString | Kind::Time | Kind::MicroTime => {
                 Self::Scalar(Scalar::Untyped)
             }
-            Kind::Raw | Kind::Json => Self::Untyped,
+            Kind::Raw | Kind::Json | Kind::Either(..) => Self::Untyped,
             Kind::Strings => Self::Texts,
             Kind::Struct(name) => name.find().map_or(Self::Untyped, |of| {
                 let atomic = of.atomic;

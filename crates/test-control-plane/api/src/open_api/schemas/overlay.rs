@@ -186,11 +186,11 @@ fn default_of(field: &Field) -> Option<Value> {
 fn zero(kind: Kind) -> Option<Value> {
     match kind {
         Kind::String(_) => Some(json!("")),
-        Kind::Int32 | Kind::Int64 => Some(json!(0)),
+        Kind::Int32 | Kind::Int64 | Kind::Float => Some(json!(0)),
         Kind::Bool => Some(json!(false)),
         Kind::Struct(_) | Kind::Quantity | Kind::IntOrString | Kind::Time | Kind::MicroTime => {
             Some(json!({}))
         }
-        Kind::Bytes | Kind::Raw | Kind::Json | Kind::Strings => None,
+        Kind::Bytes | Kind::Raw | Kind::Json | Kind::Strings | Kind::Either(..) => None,
     }
 }

@@ -10,6 +10,7 @@ mod node;
 #[cfg(feature = "cel")]
 mod rules;
 mod scale;
+mod types;
 mod values;
 
 use serde_json::{Map, Value, json};
@@ -18,7 +19,7 @@ use junctors::junctors;
 use node::{Node, Validation, exceeds, is_below, join};
 use values::{number, string};
 
-use crate::custom::{AdditionalProperties, CustomResource, ListType, Schema, SchemaType};
+use crate::custom::{AdditionalProperties, CustomResource, ListType, Schema};
 use crate::kinds::{Subresource, Target};
 use crate::members::text;
 use crate::status::FieldError;
@@ -44,8 +45,7 @@ pub(in crate::validation) fn validate(
     }
     let mut validation = Validation {
         errors: of_metadata,
-        hidden: "",
-        visited: 0,
+        ..Validation::default()
     };
     let old = subject.old.map(|old| &old.value);
     if subject.target == Target::Part(Subresource::Status) {
@@ -97,16 +97,14 @@ fn root(validation: &mut Validation, schema: &Schema, value: &Value, old: Option
 
 /// Checks a value. An unchanged value has no errors.
 fn check(validation: &mut Validation, schema: &Schema, node: Node<'_>) {
-    validation.visited += 1;
     if node.old == Some(node.value) {
         return;
     }
+    types::check(validation, schema, node);
     if node.value.is_null() {
-        of_type(validation, schema, node);
         of_choices(validation, schema, node);
         return;
     }
-    of_type(validation, schema, node);
     junctors(validation, schema, node, check);
     match node.value {
         Value::String(found) => string(validation, schema, node, found),
@@ -115,50 +113,16 @@ fn check(validation: &mut Validation, schema: &Schema, node: Node<'_>) {
         _ => {}
     }
     of_choices(validation, schema, node);
+    validation.matched += 2;
     if let Value::Object(members) = node.value {
+        validation.matched += 1;
         object(validation, schema, node, members);
     }
 }
 
-fn of_type(validation: &mut Validation, schema: &Schema, node: Node<'_>) {
-    let found = match node.value {
-        Value::Null if schema.nullable => return,
-        Value::Number(number) if number.is_f64() => {
-            let is_whole = number.as_f64().is_some_and(values::is_int64);
-            if is_whole { "integer" } else { "number" }
-        }
-        Value::Number(_) => "integer",
-        Value::Bool(_) => "boolean",
-        other => type_of(other),
-    };
-    let wanted = match schema.of {
-        _ if schema.int_or_string => "integer,string",
-        Some(of) => of.name(),
-        None => return,
-    };
-    let fits =
-        wanted.split(',').any(|wanted| wanted == found) || found == "integer" && wanted == "number";
-    if !fits {
-        let detail = format!(
-            "{} in body must be of type {wanted}: {found:?}",
-            validation.shown(node.path)
-        );
-        validation
-            .errors
-            .push(FieldError::wrong_type(node.path, found, &detail));
-    }
-}
-
 fn of_choices(validation: &mut Validation, schema: &Schema, node: Node<'_>) {
-    let Some(choices) = schema
-        .checks
-        .choices
-        .as_ref()
-        .filter(|list| !list.is_empty())
-    else {
-        return;
-    };
-    if choices.iter().any(|choice| is_equal(choice, node.value)) {
+    let choices = schema.checks.choices.as_deref().unwrap_or_default();
+    if choices.is_empty() || choices.iter().any(|choice| is_choice(choice, node.value)) {
         return;
     }
     let names: Vec<String> = choices
@@ -169,12 +133,11 @@ fn of_choices(validation: &mut Validation, schema: &Schema, node: Node<'_>) {
         })
         .collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    validation
-        .errors
-        .push(FieldError::not_supported(node.path, node.value, &names));
+    validation.push(FieldError::not_supported(node.path, node.value, &names));
 }
 
 fn list(validation: &mut Validation, schema: &Schema, node: Node<'_>, items: &[Value]) {
+    validation.matched += 2;
     let old = node.old.and_then(Value::as_array);
     if let Some(inner) = &schema.items {
         for (index, item) in items.iter().enumerate() {
@@ -200,9 +163,7 @@ fn list(validation: &mut Validation, schema: &Schema, node: Node<'_>, items: &[V
         at_least(validation, node, found, min, "items");
     }
     if let Some(max) = checks.max_items.filter(|max| is_below(*max, found)) {
-        validation
-            .errors
-            .push(FieldError::too_many(node.path, found, max));
+        validation.push(FieldError::too_many(node.path, found, max));
     }
 }
 
@@ -217,9 +178,7 @@ fn object(
         at_least(validation, node, found, min, "properties");
     }
     if let Some(max) = checks.max_properties.filter(|max| is_below(*max, found)) {
-        validation
-            .errors
-            .push(FieldError::too_many(node.path, found, max));
+        validation.push(FieldError::too_many(node.path, found, max));
     }
     let member = |validation: &mut Validation, name: &String, schema: &Schema, value: &Value| {
         let path = join(node.path, name);
@@ -248,7 +207,7 @@ fn object(
     for name in &checks.required {
         if !members.contains_key(name) {
             let path = join(node.path, name);
-            validation.errors.push(FieldError::required(path, ""));
+            validation.push(FieldError::required(path, ""));
         }
     }
 }
@@ -258,17 +217,14 @@ fn at_least(validation: &mut Validation, node: Node<'_>, found: usize, min: i64,
         "{} in body should have at least {min} {what}",
         validation.shown(node.path)
     );
-    validation
-        .errors
-        .push(FieldError::invalid(node.path, &json!(found), &detail));
+    validation.push(FieldError::invalid(node.path, &json!(found), &detail));
 }
 
 /// Returns the errors of a default at the path `field`. Texts show paths within the default.
 pub(super) fn errors_of_default(schema: &Schema, value: &Value, field: &str) -> Vec<FieldError> {
     let mut validation = Validation {
-        errors: Vec::new(),
-        hidden: "",
-        visited: 0,
+        is_default: true,
+        ..Validation::default()
     };
     root(&mut validation, schema, value, None);
     let mut errors = validation.errors;
@@ -288,21 +244,26 @@ pub(super) fn errors_of_default(schema: &Schema, value: &Value, field: &str) -> 
     errors
 }
 
-/// Returns the schema name of a value's type.
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => SchemaType::Boolean.name(),
-        Value::Number(_) => SchemaType::Number.name(),
-        Value::String(_) => SchemaType::String.name(),
-        Value::Array(_) => SchemaType::Array.name(),
-        Value::Object(_) => SchemaType::Object.name(),
-    }
+/// Returns the errors in the type and the metadata of embedded objects in a value at a path.
+pub(super) fn errors_of_embedded(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    embedded::validate(schema, value, path, &mut errors);
+    errors
 }
 
-fn is_equal(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
-        _ => one == other,
+/// Reports whether a value, converted to the type of a choice, is that choice.
+fn is_choice(choice: &Value, value: &Value) -> bool {
+    match (choice, value) {
+        (Value::Number(choice), Value::Number(value)) => {
+            let value = value.as_f64().unwrap_or_default();
+            let is_whole = choice.is_i64();
+            choice.as_f64() == Some(if is_whole { value.trunc() } else { value })
+        }
+        (Value::String(choice), Value::Number(value)) => {
+            let letter = value.as_u64().and_then(|code| u32::try_from(code).ok());
+            let letter = letter.and_then(char::from_u32);
+            letter.is_some_and(|letter| choice.chars().eq([letter]))
+        }
+        _ => choice == value,
     }
 }

@@ -382,6 +382,8 @@ fn write_zero(number: u32, kind: Kind, out: &mut Vec<u8>) {
         | Kind::MicroTime
         | Kind::Raw
         | Kind::Json
+        | Kind::Float
+        | Kind::Either(..)
         | Kind::Strings => wire::bytes(out, number, []),
     }
 }

@@ -156,6 +156,25 @@ pub(super) fn versions(spec: &Value, is_shared: impl Fn(&str) -> bool) -> String
     written(&Struct(VERSION), Some(&Value::Array(own)))
 }
 
+/// Returns the text of a schema.
+pub(super) fn schema(schema: &Value) -> String {
+    written(&Schema, Some(schema))
+}
+
+/// Returns the text of the member `items` of a schema.
+pub(super) fn items(items: &Value) -> String {
+    match items {
+        Value::Null => "{\"Schema\":null,\"JSONSchemas\":null}".to_owned(),
+        items => written(&SchemaOrArray, Some(items)),
+    }
+}
+
+/// Returns the members of a schema that are set, in the order of the Go type, by their Go names.
+pub(super) fn set_members(schema: &Value) -> impl Iterator<Item = (&'static str, &Value)> {
+    let members = SCHEMA.iter();
+    members.filter_map(|(go_name, name, _)| Some((*go_name, schema.get(*name)?)))
+}
+
 /// Returns the text of a rule.
 #[cfg(feature = "cel")]
 pub(super) fn rule(rule: &Value) -> String {
@@ -183,7 +202,12 @@ fn written(form: &Form, value: Option<&Value>) -> String {
             *value != json!(false),
             written(&Schema, Some(value).filter(|value| value.is_object()))
         ),
-        (Struct(_) | Schema | Schemas, Value::Array(elements)) => {
+        (Struct(_) | Schemas, Value::Array(elements)) => {
+            let form = if matches!(form, Schemas) {
+                &Schema
+            } else {
+                form
+            };
             let elements = elements.iter().map(|element| written(form, Some(element)));
             format!("[{}]", elements.collect::<Vec<_>>().join(","))
         }

@@ -4,50 +4,67 @@
 
 use serde_json::{Value, json};
 
+use super::texts::invalid_label;
 use crate::custom::texts;
 use crate::members::text;
 use crate::status::FieldError;
 use crate::validation::letter_label;
 
-pub(super) fn check(names: &Value, errors: &mut Vec<FieldError>) {
+/// The start of errors about kinds.
+const MIXED: &str = "may have mixed case, but should otherwise match: ";
+
+/// Requires the names in a spec.
+pub(super) fn check_present(names: &Value, errors: &mut Vec<FieldError>) {
     for member in ["plural", "singular", "kind", "listKind"] {
         if text(names, member).is_empty() {
             errors.push(FieldError::required(format!("spec.names.{member}"), ""));
         }
     }
-    for member in ["plural", "singular"] {
-        label(&format!("spec.names.{member}"), text(names, member), errors);
+}
+
+pub(super) fn check(names: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    for (member, start) in [
+        ("plural", ""),
+        ("singular", ""),
+        ("kind", MIXED),
+        ("listKind", MIXED),
+    ] {
+        let name = text(names, member);
+        let label = if start.is_empty() {
+            name.to_owned()
+        } else {
+            name.to_lowercase()
+        };
+        if !name.is_empty() {
+            invalid_label(
+                &format!("{at}.{member}"),
+                name,
+                start,
+                &letter_label(&label),
+                errors,
+            );
+        }
     }
-    mixed("kind", text(names, "kind"), errors);
-    for (index, name) in texts(names, "shortNames").iter().enumerate() {
-        label(&format!("spec.names.shortNames[{index}]"), name, errors);
-    }
-    mixed("listKind", text(names, "listKind"), errors);
+    let labels = |member: &str, errors: &mut Vec<FieldError>| {
+        for (index, name) in texts(names, member).iter().enumerate() {
+            invalid_label(
+                &format!("{at}.{member}[{index}]"),
+                name,
+                "",
+                &letter_label(name),
+                errors,
+            );
+        }
+    };
+    labels("shortNames", errors);
     let (kind, list_kind) = (text(names, "kind"), text(names, "listKind"));
     if kind == list_kind && !kind.is_empty() {
         let detail = "kind and listKind may not be the same";
-        let field = "spec.names.listKind";
-        errors.push(FieldError::invalid(field, &json!(kind), detail));
+        errors.push(FieldError::invalid(
+            format!("{at}.listKind"),
+            &json!(kind),
+            detail,
+        ));
     }
-    for (index, name) in texts(names, "categories").iter().enumerate() {
-        label(&format!("spec.names.categories[{index}]"), name, errors);
-    }
-}
-
-fn label(field: &str, name: &str, errors: &mut Vec<FieldError>) {
-    for message in letter_label(name) {
-        if !name.is_empty() {
-            errors.push(FieldError::invalid(field, &json!(name), message));
-        }
-    }
-}
-
-fn mixed(member: &str, name: &str, errors: &mut Vec<FieldError>) {
-    for message in letter_label(&name.to_lowercase()) {
-        if !name.is_empty() {
-            let detail = format!("may have mixed case, but should otherwise match: {message}");
-            let field = format!("spec.names.{member}");
-            errors.push(FieldError::invalid(field, &json!(name), &detail));
-        }
-    }
+    labels("categories", errors);
 }

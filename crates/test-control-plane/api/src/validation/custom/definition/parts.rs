@@ -1,10 +1,9 @@
-//! Validation of a version's schema, subresources and columns.
+//! Validation of a version's schema, subresources, columns and selectable fields.
 
 use serde_json::{Value, json};
 
-#[cfg(feature = "cel")]
-use super::rules;
-use super::structural;
+use super::schemas;
+use crate::custom::{Schema, SchemaType, Step, field_path};
 use crate::members::{list, text};
 use crate::status::FieldError;
 
@@ -23,138 +22,229 @@ const FORMATS: [&str; 8] = [
     "password",
 ];
 
-/// The member with the selectable fields.
-const SELECTABLE: &str = "selectableFields";
+/// The members of a version that may be shared, and the member of the internal spec that has a
+/// shared one, in the order of their checks.
+const MEMBERS: [(&str, &str); 4] = [
+    ("schema", "validation"),
+    ("subresources", "subresources"),
+    ("additionalPrinterColumns", "additionalPrinterColumns"),
+    ("selectableFields", "selectableFields"),
+];
+
+/// The types of selectable fields.
+const SELECTABLE: [SchemaType; 3] = [SchemaType::String, SchemaType::Boolean, SchemaType::Integer];
 
 /// The largest number of selectable fields.
 const SELECTABLE_MAX: usize = 8;
 
-/// A part of a version. The internal type of upstream moves one that all versions share from
+/// The parts of versions. The internal type of upstream moves one that all versions share from
 /// the versions to the spec, and so do the paths of errors.
-pub(super) struct Part {
-    /// Its member in a version.
-    pub(super) member: &'static str,
-    /// Its member in the internal spec.
-    pub(super) shared_member: &'static str,
-    /// Checks the part of a version at a path.
-    check: fn(&Value, &str, &mut Vec<FieldError>),
+pub(super) struct Parts {
+    /// The members that all versions share.
+    shared: Vec<&'static str>,
 }
 
-/// The parts, in the order of their checks.
-const PARTS: [Part; 4] = [
-    Part {
-        member: "schema",
-        shared_member: "validation",
-        check: check_schema,
-    },
-    Part {
-        member: "subresources",
-        shared_member: "subresources",
-        check: check_subresources,
-    },
-    Part {
-        member: "additionalPrinterColumns",
-        shared_member: "additionalPrinterColumns",
-        check: check_columns,
-    },
-    Part {
-        member: SELECTABLE,
-        shared_member: SELECTABLE,
-        check: check_selectable,
-    },
-];
-
-/// Returns the parts that all versions share, and those that differ between versions.
-///
-/// Upstream: `Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec`
-pub(super) fn split(versions: &[&Value]) -> (Vec<&'static Part>, Vec<&'static Part>) {
-    let found = |version: &Value, member: &str| {
-        let found = version.get(member).cloned().unwrap_or_default();
-        let is_empty = found.as_array().is_some_and(Vec::is_empty);
-        if is_empty { Value::Null } else { found }
-    };
-    let is_shared = |member: &str| {
-        let mut pairs = versions.windows(2);
-        pairs.all(|pair| found(pair[0], member) == found(pair[1], member))
-    };
-    PARTS.iter().partition(|part| is_shared(part.member))
+/// The place of the parts under validation.
+struct Place<'a> {
+    at: &'a str,
+    is_shared: bool,
+    with_status: bool,
 }
 
-/// Checks the parts of a version, or those that all versions share. `at` returns the path of a part,
-/// and `apart` is the error of selectable fields without the schema among these parts.
-///
-/// Upstream rejects selectable fields that differ between versions with one schema, and the
-/// same fields of versions with different schemas, because it looks for the schema in the same place.
-pub(super) fn check(
-    parts: &[&Part],
-    version: &Value,
-    at: impl Fn(&Part) -> String,
-    apart: &str,
-    errors: &mut Vec<FieldError>,
-) {
-    let has_schema = parts.iter().any(|part| part.member == "schema");
-    for part in parts {
-        let at = at(part);
-        if part.member != SELECTABLE || has_schema {
-            (part.check)(version, &at, errors);
-        } else if list(version, SELECTABLE).next().is_some() {
-            errors.push(FieldError::invalid(at, &json!(""), apart));
+impl Parts {
+    /// Upstream: `Convert_v1_CustomResourceDefinitionSpec_To_apiextensions_CustomResourceDefinitionSpec`
+    pub(super) fn of(versions: &[&Value]) -> Self {
+        let is_shared = |member: &str| {
+            let mut pairs = versions.windows(2);
+            pairs.all(|pair| pair[0].get(member) == pair[1].get(member))
+        };
+        let names = MEMBERS.iter().map(|(member, _)| *member);
+        Self {
+            shared: names.filter(|member| is_shared(member)).collect(),
+        }
+    }
+
+    /// Reports whether all versions share a part.
+    pub(super) fn is_shared(&self, member: &str) -> bool {
+        self.shared.contains(&member)
+    }
+
+    /// Reports whether a version has a status.
+    ///
+    /// Upstream: `getSubresourcesForVersion`
+    pub(super) fn has_status(&self, versions: &[&Value], name: &str) -> bool {
+        let mut versions = versions.iter();
+        let version = if self.is_shared("subresources") {
+            versions.next()
+        } else {
+            versions.find(|version| text(version, "name") == name)
+        };
+        version.is_some_and(|version| has_status(version))
+    }
+
+    /// Checks the parts that a version doesn't share.
+    pub(super) fn check_own(
+        &self,
+        version: &Value,
+        at: &str,
+        with_status: bool,
+        errors: &mut Vec<FieldError>,
+    ) {
+        let place = Place {
+            at,
+            is_shared: false,
+            with_status,
+        };
+        self.check(version, &place, errors);
+    }
+
+    /// Checks the parts that all versions share.
+    pub(super) fn check_shared(
+        &self,
+        version: &Value,
+        with_status: bool,
+        errors: &mut Vec<FieldError>,
+    ) {
+        let place = Place {
+            at: "spec",
+            is_shared: true,
+            with_status,
+        };
+        self.check(version, &place, errors);
+    }
+
+    fn check(&self, version: &Value, place: &Place<'_>, errors: &mut Vec<FieldError>) {
+        for (member, shared_member) in MEMBERS {
+            let Some(part) = version.get(member) else {
+                continue;
+            };
+            if self.is_shared(member) != place.is_shared {
+                continue;
+            }
+            let shown = if place.is_shared {
+                shared_member
+            } else {
+                member
+            };
+            let at = format!("{}.{shown}", place.at);
+            match member {
+                "schema" => {
+                    if let Some(schema) = part.get("openAPIV3Schema") {
+                        let at = format!("{at}.openAPIV3Schema");
+                        schemas::check(schema, &at, place.with_status, errors);
+                    }
+                }
+                "subresources" => check_subresources(part, &at, errors),
+                "additionalPrinterColumns" => {
+                    for (index, column) in list(version, member).enumerate() {
+                        check_column(column, &format!("{at}[{index}]"), errors);
+                    }
+                }
+                _ => self.check_selectable(version, &at, place, errors),
+            }
+        }
+    }
+
+    /// Checks selectable fields. Upstream rejects those that differ between versions with one schema,
+    /// and the same fields of versions with different schemas, because it looks for the schema in the
+    /// same place.
+    ///
+    /// Upstream: `ValidateCustomResourceSelectableFields`
+    fn check_selectable(
+        &self,
+        version: &Value,
+        at: &str,
+        place: &Place<'_>,
+        errors: &mut Vec<FieldError>,
+    ) {
+        let fields: Vec<&Value> = list(version, "selectableFields").collect();
+        let schema = version.pointer("/schema/openAPIV3Schema");
+        let schema = schema.filter(|_| self.is_shared("schema") == place.is_shared);
+        let Some(schema) = schema.filter(|_| !fields.is_empty()) else {
+            let detail = if place.is_shared {
+                "may only be set when validations.schema is included"
+            } else {
+                "may only be set when `version.schema.openAPIV3Schema` is not included"
+            };
+            if !fields.is_empty() {
+                errors.push(FieldError::invalid(at, &json!(""), detail));
+            }
+            return;
+        };
+        let schema = Schema::read(schema);
+        let mut known: Vec<Vec<Step>> = Vec::new();
+        for (index, field) in fields.iter().enumerate() {
+            let (at, path) = (format!("{at}[{index}].jsonPath"), text(field, "jsonPath"));
+            let mut wrong = |detail: &str| {
+                errors.push(FieldError::invalid(at.clone(), &json!(path), detail));
+            };
+            if path.is_empty() {
+                errors.push(FieldError::required(at, ""));
+                continue;
+            }
+            let (steps, found) = match field_path(path, &schema, false) {
+                Ok(found) => found,
+                Err(why) => {
+                    wrong(&format!("is an invalid path: {why}"));
+                    continue;
+                }
+            };
+            if steps.first() == Some(&Step::Member("metadata".to_owned())) {
+                wrong("must not point to fields in metadata");
+            }
+            let of = found.and_then(|found| found.of);
+            if !of.is_some_and(|of| SELECTABLE.contains(&of)) {
+                wrong(
+                    "must point to a field of type string, boolean or integer. Enum string fields \
+                     and strings with formats are allowed.",
+                );
+            }
+            if known.contains(&steps) {
+                errors.push(FieldError::duplicate(at, &json!(path)));
+            } else {
+                known.push(steps);
+            }
+        }
+        if known.len() > SELECTABLE_MAX {
+            errors.push(FieldError::too_many(
+                at,
+                known.len(),
+                i64::try_from(SELECTABLE_MAX).unwrap_or_default(),
+            ));
         }
     }
 }
 
-/// Upstream: `validateCustomResourceDefinitionValidation`
-fn check_schema(version: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let Some(schema) = version.pointer("/schema/openAPIV3Schema") else {
-        return;
-    };
-    let at = format!("{at}.openAPIV3Schema");
-    let mut found = Vec::new();
-    structural::check_root(schema, &at, &mut found);
-    #[cfg(feature = "cel")]
-    if found.is_empty() {
-        rules::check(schema, &at, &mut found);
-    }
-    errors.append(&mut found);
+/// Reports whether a version has the subresource `status`.
+pub(super) fn has_status(version: &Value) -> bool {
+    version.pointer("/subresources/status").is_some()
 }
 
 /// Upstream: `ValidateCustomResourceDefinitionSubresources`
-fn check_subresources(version: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let scale = version.pointer("/subresources/scale");
-    let Some(scale) = scale.filter(|scale| scale.is_object()) else {
+fn check_subresources(part: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let Some(scale) = part.get("scale") else {
         return;
     };
-    let at = format!("{at}.scale");
-    for (member, parent) in [
-        ("specReplicasPath", ".spec"),
-        ("statusReplicasPath", ".status"),
+    for (member, parents, detail) in [
+        ("specReplicasPath", [".spec."].as_slice(), ".spec"),
+        ("statusReplicasPath", &[".status."], ".status"),
+        (
+            "labelSelectorPath",
+            &[".spec.", ".status."],
+            "either .spec or .status",
+        ),
     ] {
-        let (field, path) = (format!("{at}.{member}"), text(scale, member));
+        let (field, path) = (format!("{at}.scale.{member}"), text(scale, member));
         if path.is_empty() {
-            errors.push(FieldError::required(field, ""));
-        } else if !is_simple(path) {
+            if member != "labelSelectorPath" {
+                errors.push(FieldError::required(field, ""));
+            }
+        } else if !path.starts_with('.') {
             errors.push(not_simple(field, path));
-        } else if !path.starts_with(&format!("{parent}.")) {
-            let detail = format!("should be a json path under {parent}");
+        } else if !parents.iter().any(|parent| path.starts_with(parent)) {
+            let detail = format!("should be a json path under {detail}");
             errors.push(FieldError::invalid(field, &json!(path), &detail));
         }
-    }
-    let path = text(scale, "labelSelectorPath");
-    let field = format!("{at}.labelSelectorPath");
-    if path.is_empty() {
-        return;
-    }
-    if !is_simple(path) {
-        errors.push(not_simple(field, path));
-    } else if !path.starts_with(".spec.") && !path.starts_with(".status.") {
-        let detail = "should be a json path under either .spec or .status";
-        errors.push(FieldError::invalid(field, &json!(path), detail));
-    }
-}
-
-fn check_columns(version: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    for (index, column) in list(version, "additionalPrinterColumns").enumerate() {
-        check_column(column, &format!("{at}[{index}]"), errors);
     }
 }
 
@@ -185,62 +275,9 @@ fn check_column(column: &Value, at: &str, errors: &mut Vec<FieldError>) {
     let (field, path) = (format!("{at}.JSONPath"), text(column, "jsonPath"));
     if path.is_empty() {
         errors.push(FieldError::required(field, ""));
-    } else if !is_simple(path) {
+    } else if !path.starts_with('.') {
         errors.push(not_simple(field, path));
     }
-}
-
-/// Upstream: `ValidateCustomResourceSelectableFields`
-fn check_selectable(version: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let fields: Vec<&Value> = list(version, "selectableFields").collect();
-    if fields.len() > SELECTABLE_MAX {
-        errors.push(FieldError::too_many(
-            at,
-            fields.len(),
-            i64::try_from(SELECTABLE_MAX).unwrap_or_default(),
-        ));
-    }
-    let mut seen: Vec<&str> = Vec::new();
-    for (index, field) in fields.iter().enumerate() {
-        let (at, path) = (format!("{at}[{index}].jsonPath"), text(field, "jsonPath"));
-        if path.is_empty() {
-            errors.push(FieldError::required(at, ""));
-            continue;
-        }
-        if !is_simple(path) {
-            errors.push(not_simple(at, path));
-            continue;
-        }
-        if path == ".metadata" || path.starts_with(".metadata.") {
-            let detail = "must not point to fields in metadata";
-            errors.push(FieldError::invalid(at, &json!(path), detail));
-            continue;
-        }
-        let mut schema = version.pointer("/schema/openAPIV3Schema");
-        for step in path.split('.').skip(1) {
-            schema = schema.and_then(|schema| schema.get("properties")?.get(step));
-        }
-        match schema.map(|schema| text(schema, "type")) {
-            None => {
-                let detail = "does not refer to a valid field";
-                errors.push(FieldError::invalid(at.clone(), &json!(path), detail));
-            }
-            Some("string" | "boolean" | "integer") => {}
-            Some(_) => {
-                let detail = "must point to a field of type string, boolean or integer";
-                errors.push(FieldError::invalid(at.clone(), &json!(path), detail));
-            }
-        }
-        if seen.contains(&path) {
-            errors.push(FieldError::duplicate(at, &json!(path)));
-        }
-        seen.push(path);
-    }
-}
-
-/// Returns true if a JSON path may be used: it begins with a dot.
-fn is_simple(path: &str) -> bool {
-    path.starts_with('.') && path.len() > 1
 }
 
 fn not_simple(field: String, path: &str) -> FieldError {

@@ -5,17 +5,12 @@
 use serde_json::{Value, json};
 
 use super::internal;
-use super::structural::inner::each_inner;
+use super::place::Place;
+use super::structural;
 use crate::cel::{Checked, Kind, Program, Shape};
-use crate::custom::{ListType, Rule, Schema, field_path, shape};
+use crate::custom::{Rule, Schema, field_path, shape};
+use crate::members::{list, text};
 use crate::status::FieldError;
-
-/// The largest cost of an expression, and of all expressions of a schema.
-const COST_MAX: u64 = 10_000_000;
-const TOTAL_MAX: u64 = 100_000_000;
-
-/// The number of expressions that an error about the total names.
-const NAMED: usize = 4;
 
 /// The reasons that a rule can give.
 const REASONS: [&str; 4] = [
@@ -25,140 +20,144 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// The place of a schema among those around it.
-#[derive(Clone, Copy)]
-struct Around<'a> {
-    is_root: bool,
-    /// The largest number of its values in an object; `None` if that is not limited.
-    most: Option<u64>,
-    /// The path of the list around it whose elements have no identity.
-    unmatched: Option<&'a str>,
-}
+/// The largest cost of an expression, and of all expressions of a schema.
+const COST_MAX: u64 = 10_000_000;
+const TOTAL_MAX: u64 = 100_000_000;
+
+/// The number of expressions that an error about the total names.
+const NAMED: usize = 4;
 
 /// Errors, and the costs of all expressions.
 #[derive(Default)]
-struct Report {
-    of_schemas: Vec<FieldError>,
-    of_rules: Vec<FieldError>,
+pub(super) struct Report {
+    errors: Vec<FieldError>,
     total: u64,
     /// The most expensive expressions with their paths.
     expensive: Vec<(u64, String)>,
 }
 
-/// Checks all rules of a version's schema, which is otherwise valid.
-pub(super) fn check(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let mut report = Report::default();
-    let around = Around {
-        is_root: true,
-        most: Some(1),
-        unmatched: None,
-    };
-    visit(schema, at, around, &mut report);
-    errors.append(&mut report.of_schemas);
-    errors.append(&mut report.of_rules);
-    if report.total > TOTAL_MAX {
-        let detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 \
-             schema";
-        for (_, path) in report.expensive {
-            errors.push(FieldError::forbidden(path, detail));
+impl Report {
+    /// Checks the rules of a schema, which is otherwise valid.
+    pub(super) fn check(&mut self, value: &Value, place: &Place<'_>) {
+        let schema = Schema::read(value);
+        if schema.rules.is_empty() {
+            return;
         }
-        let name = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
-        let detail = too_expensive(name, report.total, TOTAL_MAX);
-        errors.push(FieldError::forbidden(at, &detail));
+        let at = format!("{}.x-kubernetes-validations", place.at);
+        let Some(shape) = shape(&schema, place.is_resource()) else {
+            let detail = "internal error: failed to construct type information for \
+                          x-kubernetes-validations rules: unable to convert structural schema to CEL \
+                          declarations";
+            self.errors.push(FieldError::internal(at, detail));
+            return;
+        };
+        for (index, rule) in schema.rules.iter().enumerate() {
+            check_rule(rule, &shape, &format!("{at}[{index}]"), place, self);
+        }
+    }
+
+    /// Returns the errors. `at` is the path of the version's schema.
+    pub(super) fn into_errors(mut self, at: &str) -> Vec<FieldError> {
+        if self.total > TOTAL_MAX {
+            let detail = "contributed to estimated rule cost total exceeding cost limit for entire \
+                          OpenAPIv3 schema";
+            for (_, path) in self.expensive {
+                self.errors.push(FieldError::forbidden(path, detail));
+            }
+            let name =
+                "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+            let detail = too_expensive(name, self.total, TOTAL_MAX);
+            self.errors.push(FieldError::forbidden(at, &detail));
+        }
+        self.errors
+    }
+
+    /// Counts the cost of an expression, and reports one that costs too much.
+    fn note(&mut self, checked: &Checked, most: u64, name: &str, field: &str) {
+        let cost = checked.cost.saturating_mul(most);
+        if cost > COST_MAX {
+            let detail = too_expensive(&format!("estimated {name} cost"), cost, COST_MAX);
+            self.errors.push(FieldError::forbidden(field, &detail));
+        }
+        self.total = self.total.saturating_add(cost);
+        if cost >= TOTAL_MAX / 100 {
+            self.expensive.push((cost, field.to_owned()));
+            self.expensive
+                .sort_by(|(one, _), (other, _)| other.cmp(one));
+            self.expensive.truncate(NAMED);
+        }
     }
 }
 
-/// Checks the schemas inside of a schema, then its own rules.
-fn visit(value: &Value, at: &str, around: Around<'_>, report: &mut Report) {
-    let schema = Schema::read(value);
-    let before = report.of_schemas.len();
-    let times = |max: Option<i64>| {
-        let max = u64::try_from(max?).unwrap_or(0);
-        Some(around.most?.saturating_mul(max))
-    };
-    each_inner(value, at, &mut |inner, path| {
-        let part = path.strip_prefix(at).unwrap_or_default();
-        let most = match part {
-            ".items" => times(schema.checks.max_items),
-            ".additionalProperties" => times(schema.checks.max_properties),
-            _ => around.most,
-        };
-        let is_unmatched = part == ".items" && schema.list_type != ListType::Map;
-        let around = Around {
-            is_root: inner.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)),
-            most,
-            unmatched: around.unmatched.or(is_unmatched.then_some(at)),
-        };
-        visit(inner, path, around, report);
-    });
-    for (index, rule) in schema.rules.iter().enumerate() {
+/// Checks the rules of a schema without their expressions.
+pub(super) fn check_texts(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    for (index, rule) in list(schema, "x-kubernetes-validations").enumerate() {
         let at = format!("{at}.x-kubernetes-validations[{index}]");
-        check_texts(rule, &schema, &at, &mut report.of_schemas);
-    }
-    if schema.rules.is_empty() || report.of_schemas.len() > before {
-        return;
-    }
-    let Some(shape) = shape(&schema, around.is_root) else {
-        return;
-    };
-    for (index, rule) in schema.rules.iter().enumerate() {
-        let at = format!("{at}.x-kubernetes-validations[{index}]");
-        check_rule(rule, &shape, &at, around, report);
+        rule_texts(rule, schema, &at, errors);
     }
 }
 
-/// Checks a rule without its expressions.
-fn check_texts(rule: &Rule, schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
+fn rule_texts(rule: &Value, schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
     let has_breaks = |text: &str| text.contains(['\n', '\r']);
-    let (source, message) = (rule.source.trim(), rule.message.trim());
-    if source.is_empty() {
-        let field = format!("{at}.rule");
-        errors.push(FieldError::required(field, "rule is not specified"));
-    }
+    let (source, message) = (text(rule, "rule").trim(), text(rule, "message"));
     let field = format!("{at}.message");
-    if !rule.message.is_empty() && message.is_empty() {
+    if source.is_empty() {
+        let detail = "rule is not specified";
+        errors.push(FieldError::required(format!("{at}.rule"), detail));
+    } else if !message.is_empty() && message.trim().is_empty() {
         let detail = "must be non-empty if specified";
-        errors.push(FieldError::invalid(field, &json!(rule.message), detail));
-    } else if has_breaks(message) {
+        errors.push(FieldError::invalid(field, &json!(message), detail));
+    } else if has_breaks(message.trim()) {
         let detail = "must not contain line breaks";
-        errors.push(FieldError::invalid(field, &json!(rule.message), detail));
+        errors.push(FieldError::invalid(field, &json!(message), detail));
     } else if has_breaks(source) && message.is_empty() {
         let detail = "message must be specified if rule contains line breaks";
         errors.push(FieldError::required(field, detail));
     }
-    if !rule.message_expression.is_empty() && rule.message_expression.trim().is_empty() {
-        let field = format!("{at}.messageExpression");
+    let expression = text(rule, "messageExpression");
+    if !expression.is_empty() && expression.trim().is_empty() {
         let detail = "messageExpression must be non-empty if specified";
-        errors.push(FieldError::required(field, detail));
+        errors.push(FieldError::required(
+            format!("{at}.messageExpression"),
+            detail,
+        ));
     }
-    let reason = rule.reason.as_deref();
-    if let Some(reason) = reason.filter(|reason| !REASONS.contains(reason)) {
-        let field = format!("{at}.reason");
-        errors.push(FieldError::not_supported(field, &json!(reason), &REASONS));
+    if let Some(reason) = rule
+        .get("reason")
+        .filter(|it| !REASONS.iter().any(|name| *it == name))
+    {
+        errors.push(FieldError::not_supported(
+            format!("{at}.reason"),
+            reason,
+            &REASONS,
+        ));
     }
-    check_path(&rule.field_path, schema, &format!("{at}.fieldPath"), errors);
-}
-
-fn check_path(path: &str, schema: &Schema, field: &str, errors: &mut Vec<FieldError>) {
+    let path = text(rule, "fieldPath");
+    let mut wrong = |detail: &str| {
+        errors.push(FieldError::invalid(
+            format!("{at}.fieldPath"),
+            &json!(path),
+            detail,
+        ));
+    };
     if path.is_empty() {
         return;
     }
-    let detail = if path.trim().is_empty() {
-        "must be non-empty if specified"
-    } else if path.contains(['\n', '\r']) {
-        "must not contain line breaks"
-    } else if field_path(path, schema).is_none() {
-        "must be a valid path"
-    } else {
-        return;
-    };
-    errors.push(FieldError::invalid(field, &json!(path), detail));
+    if path.trim().is_empty() {
+        wrong("must be non-empty if specified");
+    }
+    if has_breaks(path) {
+        wrong("must not contain line breaks");
+    }
+    if structural::is_readable(schema) && field_path(path, &Schema::read(schema), true).is_err() {
+        wrong("must be a valid path");
+    }
 }
 
 /// Checks the expressions of a rule.
-fn check_rule(rule: &Rule, shape: &Shape, at: &str, around: Around<'_>, report: &mut Report) {
+fn check_rule(rule: &Rule, shape: &Shape, at: &str, place: &Place<'_>, report: &mut Report) {
     let is_optional = rule.optional_old == Some(true);
-    let most = around.most.unwrap_or_else(|| shape.most_in_request());
+    let most = place.most.unwrap_or_else(|| shape.most_in_request());
     let checked = Program::parse(&rule.source)
         .map_err(|text| format!("compilation failed: {text}"))
         .and_then(|program| {
@@ -178,7 +177,7 @@ fn check_rule(rule: &Rule, shape: &Shape, at: &str, around: Around<'_>, report: 
         Err(detail) => {
             let shown = shown(rule);
             let error = FieldError::invalid_text(&field, &shown, &detail);
-            report.of_rules.push(error);
+            report.errors.push(error);
             return;
         }
     };
@@ -189,17 +188,17 @@ fn check_rule(rule: &Rule, shape: &Shape, at: &str, around: Around<'_>, report: 
         most,
         report,
     );
-    if reads_old && let Some(list) = around.unmatched {
+    if reads_old && let Some(list) = place.unmatched {
         let detail = format!(
             "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
         );
         let error = FieldError::invalid(field, &json!(rule.source), &detail);
-        report.of_rules.push(error);
+        report.errors.push(error);
     } else if let Some(found) = rule.optional_old.filter(|_| !reads_old) {
         let field = format!("{at}.optionalOldSelf");
         let detail = "may not be set if oldSelf is not used in rule";
         let error = FieldError::invalid(field, &json!(found), detail);
-        report.of_rules.push(error);
+        report.errors.push(error);
     }
 }
 
@@ -220,25 +219,7 @@ fn check_message(rule: &Rule, shape: &Shape, field: &str, most: u64, report: &mu
         Ok(checked) => report.note(&checked, most, "messageExpression", field),
         Err(detail) => {
             let error = FieldError::invalid_text(field, &shown(rule), &detail);
-            report.of_rules.push(error);
-        }
-    }
-}
-
-impl Report {
-    /// Counts the cost of an expression, and reports one that costs too much.
-    fn note(&mut self, checked: &Checked, most: u64, name: &str, field: &str) {
-        let cost = checked.cost.saturating_mul(most);
-        if cost > COST_MAX {
-            let detail = too_expensive(&format!("estimated {name} cost"), cost, COST_MAX);
-            self.of_rules.push(FieldError::forbidden(field, &detail));
-        }
-        self.total = self.total.saturating_add(cost);
-        if cost >= TOTAL_MAX / 100 {
-            self.expensive.push((cost, field.to_owned()));
-            self.expensive
-                .sort_by(|(one, _), (other, _)| other.cmp(one));
-            self.expensive.truncate(NAMED);
+            report.errors.push(error);
         }
     }
 }

@@ -1,38 +1,45 @@
 //! The rules that make a schema structural.
 //!
-//! Upstream: `ValidateStructural` and `specStandardValidatorV3` of `k8s.io/apiextensions-apiserver`.
-
-pub(super) mod inner;
-mod lists;
-mod values;
+//! Upstream: `NewStructural` and `ValidateStructural` of `k8s.io/apiextensions-apiserver`.
 
 use serde_json::{Map, Value, json};
 
-use inner::{JUNCTORS, each_inner, type_if};
-
-use crate::custom::{SchemaType, flag};
-use crate::members::text;
+use crate::custom::flag;
+use crate::go::pattern;
+use crate::members::{list, text};
 use crate::status::FieldError;
 
-/// Members that only the structure of a schema may have, not its value validations.
-const STRUCTURE: [&str; 13] = [
-    "additionalProperties",
-    "default",
-    "description",
-    "nullable",
-    "title",
-    "type",
-    "x-kubernetes-embedded-resource",
-    "x-kubernetes-int-or-string",
-    "x-kubernetes-list-map-keys",
-    "x-kubernetes-list-type",
-    "x-kubernetes-map-type",
-    "x-kubernetes-preserve-unknown-fields",
-    "x-kubernetes-validations",
+const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
+const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
+const EMBEDDED: &str = "x-kubernetes-embedded-resource";
+
+/// Members that structural schemas don't support.
+const UNSUPPORTED: [&str; 7] = [
+    "id",
+    "$schema",
+    "$ref",
+    "patternProperties",
+    "dependencies",
+    "additionalItems",
+    "definitions",
 ];
 
-/// Members that are never supported.
-const UNSUPPORTED: [&str; 4] = ["$ref", "definitions", "dependencies", "patternProperties"];
+/// Members that only the structure of a schema may have, not its value validations, with the value
+/// that they must have instead.
+const STRUCTURE: [(&str, &str); 12] = [
+    ("type", "empty"),
+    ("additionalProperties", "undefined"),
+    ("default", "undefined"),
+    ("title", "empty"),
+    ("description", "empty"),
+    ("nullable", "false"),
+    (PRESERVES, "false"),
+    (EMBEDDED, "false"),
+    (INT_OR_STRING, "false"),
+    ("x-kubernetes-list-map-keys", "empty"),
+    ("x-kubernetes-list-type", "undefined"),
+    ("x-kubernetes-map-type", "undefined"),
+];
 
 /// The place of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,267 +49,297 @@ enum Level {
     Item,
 }
 
-/// Checks the schema of a version.
-pub(super) fn check_root(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let before = errors.len();
-    supported(schema, at, errors);
-    if errors.len() > before {
-        return;
-    }
-    check(schema, at, Level::Root, errors);
-    if let Some(metadata) = schema.pointer("/properties/metadata") {
-        check_metadata(metadata, &format!("{at}.properties[metadata]"), errors);
-    }
-    for name in ["apiVersion", "kind"] {
-        let of = schema.pointer(&format!("/properties/{name}/type"));
-        if let Some(of) = of.filter(|of| *of != "string") {
-            let field = format!("{at}.properties[{name}].type");
-            errors.push(FieldError::invalid(field, of, "must be string"));
-        }
-    }
-    if errors.len() == before {
-        values::check_defaults(schema, at, errors);
-    }
+/// Returns the errors of a schema, sorted.
+///
+/// # Errors
+///
+/// The reason why it has no structure.
+pub(super) fn errors(schema: &Value, at: &str) -> Result<Vec<FieldError>, String> {
+    read(schema)?;
+    let mut errors = Vec::new();
+    invariants(schema, at, Level::Root, &mut errors);
+    completeness(schema, schema, at, at, &mut errors);
+    errors.sort_by_cached_key(|error| format!("{}: {}", error.field, error.message));
+    Ok(errors)
 }
 
-/// Rejects what no schema may have.
-fn supported(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    for name in UNSUPPORTED {
-        if schema.get(name).is_some_and(|found| !found.is_null()) {
-            let detail = format!("{name} is not supported");
-            errors.push(FieldError::forbidden(format!("{at}.{name}"), &detail));
+/// Reports whether a schema has a structure, whatever its errors.
+#[cfg(feature = "cel")]
+pub(super) fn is_readable(schema: &Value) -> bool {
+    read(schema).is_ok()
+}
+
+/// Upstream: `validateUnsupportedFields`, `newExtensions`
+fn read(schema: &Value) -> Result<(), String> {
+    let is_set = |name: &&str| schema.get(*name).is_some_and(|found| *found != "");
+    if let Some(name) = UNSUPPORTED.iter().find(|name| is_set(name)) {
+        let name = name.trim_start_matches(if *name == "$schema" { "$" } else { "" });
+        return Err(format!("OpenAPIV3Schema '{name}' is not supported"));
+    }
+    let members = |name: &str| schema[name].as_object().into_iter().flat_map(Map::values);
+    let one = ["not"].into_iter().filter_map(|name| schema.get(name));
+    let listed = ["allOf", "anyOf", "oneOf"]
+        .into_iter()
+        .flat_map(|name| list(schema, name));
+    one.chain(listed).try_for_each(read)?;
+    if schema.get(PRESERVES) == Some(&json!(false)) {
+        let text = format!("internal error: '{PRESERVES}' must be true or undefined");
+        return Err(text);
+    }
+    match schema.get("items") {
+        Some(Value::Array(_)) => {
+            return Err("OpenAPIV3Schema 'items' must be a schema, but is an array".to_owned());
         }
+        Some(items) => read(items)?,
+        None => {}
     }
-    if flag(schema, "uniqueItems") {
-        let detail =
-            "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
-        errors.push(FieldError::forbidden(format!("{at}.uniqueItems"), detail));
-    }
-    if schema.get("items").is_some_and(Value::is_array) {
-        let detail = "items must be a schema object and not an array";
-        errors.push(FieldError::forbidden(format!("{at}.items"), detail));
-    }
+    members("properties").try_for_each(read)?;
+    schema.get("additionalProperties").map_or(Ok(()), read)
+}
+
+/// Upstream: `validateStructuralInvariants`
+fn invariants(schema: &Value, at: &str, level: Level, errors: &mut Vec<FieldError>) {
+    let object = |name: &str| schema.get(name).filter(|found| found.is_object());
     let of = text(schema, "type");
-    if !of.is_empty() && SchemaType::of_name(of).is_none() {
-        let names = SchemaType::ALL.map(SchemaType::name);
-        let field = format!("{at}.type");
-        errors.push(FieldError::not_supported(field, &json!(of), &names));
+    if of == "array" && object("items").is_none() {
+        errors.push(FieldError::required(
+            format!("{at}.items"),
+            "must be specified",
+        ));
     }
-    #[cfg(not(feature = "cel"))]
-    no_rules(schema, at, errors);
-    each_inner(schema, at, &mut |inner, at| supported(inner, at, errors));
-}
-
-#[cfg(not(feature = "cel"))]
-fn no_rules(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let rules = schema
-        .get("x-kubernetes-validations")
-        .and_then(Value::as_array);
-    if rules.is_some_and(|rules| !rules.is_empty()) {
-        let detail = "this build does not support CEL rules: enable the feature `cel` of \
-                      kube-test-control-plane, or remove x-kubernetes-validations";
-        let field = format!("{at}.x-kubernetes-validations");
-        errors.push(FieldError::forbidden(field, detail));
+    if let Some(items) = object("items") {
+        invariants(items, &format!("{at}.items"), Level::Item, errors);
     }
-}
-
-/// Upstream: `validateStructuralInvariants` and `validateStructuralCompleteness`
-fn check(schema: &Value, at: &str, level: Level, errors: &mut Vec<FieldError>) {
-    value_validations(schema, at, errors);
-    let member = |name: &str| schema.get(name).filter(|found| found.is_object());
-    let properties = member("properties").and_then(Value::as_object);
-    for (name, inner) in properties.into_iter().flatten() {
-        check(
+    let none = Map::new();
+    let properties = schema["properties"].as_object().unwrap_or(&none);
+    for (name, inner) in properties {
+        invariants(
             inner,
             &format!("{at}.properties[{name}]"),
             Level::Field,
             errors,
         );
     }
-    if let Some(inner) = member("additionalProperties") {
-        check(
+    let additional = schema.get("additionalProperties");
+    let forbid = |name: &str, detail: &str| FieldError::forbidden(format!("{at}.{name}"), detail);
+    if additional.is_some() && level == Level::Root {
+        errors.push(forbid(
+            "additionalProperties",
+            "must not be used at the root",
+        ));
+    }
+    if let Some(inner) = object("additionalProperties") {
+        invariants(
             inner,
             &format!("{at}.additionalProperties"),
             Level::Field,
             errors,
         );
     }
-    if let Some(inner) = member("items") {
-        check(inner, &format!("{at}.items"), Level::Item, errors);
+    let is_open = flag(schema, INT_OR_STRING);
+    for name in [PRESERVES, EMBEDDED]
+        .into_iter()
+        .filter(|name| is_open && flag(schema, name))
+    {
+        let detail = "must be false if x-kubernetes-int-or-string is true";
+        errors.push(FieldError::invalid(
+            format!("{at}.{name}"),
+            &json!(true),
+            detail,
+        ));
     }
-    let has_properties = properties.is_some_and(|properties| !properties.is_empty());
-    let additional = schema
-        .get("additionalProperties")
-        .is_some_and(|found| found.is_object() || *found == true);
-    if has_properties && additional {
-        let detail = "additionalProperties and properties are mutual exclusive";
-        let field = format!("{at}.additionalProperties");
-        errors.push(FieldError::forbidden(field, detail));
-    }
-    extensions(schema, at, properties, errors);
-    lists::check(schema, at, errors);
+    value_validation(schema, at, errors);
     of_type(schema, at, level, errors);
-    values::check(schema, at, errors);
-}
-
-/// Rejects structure inside of junctors.
-fn value_validations(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let is_open = flag(schema, "x-kubernetes-int-or-string");
-    let mut inner = |inner: &Value, at: &str| forbidden_structure(inner, at, errors);
-    for name in JUNCTORS {
-        let list = schema.get(name).and_then(Value::as_array);
-        for (index, found) in list.into_iter().flatten().enumerate() {
-            let at = format!("{at}.{name}[{index}]");
-            if is_open && name == "anyOf" && is_int_or_string(schema) {
-                continue;
-            }
-            let mut found = found.clone();
-            let is_first = name == "allOf" && index == 0;
-            if is_open && is_first && is_int_or_string(&found) {
-                found["anyOf"].take();
-            }
-            inner(&found, &at);
+    let is_embedded = flag(schema, EMBEDDED);
+    if is_embedded && additional.is_some() {
+        let detail = "must not be used if x-kubernetes-embedded-resource is set";
+        errors.push(forbid("additionalProperties", detail));
+    }
+    let has_meta = level == Level::Root || is_embedded;
+    for name in ["kind", "apiVersion"] {
+        let found = properties.get(name).filter(|_| has_meta);
+        if let Some(found) = found
+            .map(|found| text(found, "type"))
+            .filter(|of| *of != "string")
+        {
+            let field = format!("{at}.properties[{name}].type");
+            errors.push(FieldError::invalid(field, &json!(found), "must be string"));
         }
     }
-    if let Some(not) = schema.get("not").filter(|not| not.is_object()) {
-        inner(not, &format!("{at}.not"));
+    if let Some(metadata) = properties.get("metadata").filter(|_| has_meta) {
+        let at = format!("{at}.properties[metadata]");
+        of_metadata(metadata, &at, level == Level::Root, errors);
     }
-}
-
-/// Returns true for the choice that goes with `x-kubernetes-int-or-string`.
-///
-/// Upstream: `isIntOrStringAnyOfPattern` and `isIntOrStringAllOfPattern`
-fn is_int_or_string(schema: &Value) -> bool {
-    schema.get("anyOf") == Some(&json!([{"type": "integer"}, {"type": "string"}]))
-}
-
-fn forbidden_structure(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    for name in STRUCTURE {
-        let found = schema.get(name);
-        let is_set = found.is_some_and(|found| match found {
-            Value::Null | Value::Bool(false) => false,
-            Value::String(text) => !text.is_empty(),
-            Value::Array(list) => !list.is_empty(),
-            _ => true,
-        });
-        if is_set {
-            let detail = if name == "default" {
-                "must be undefined to be structural"
-            } else {
-                "must be empty to be structural"
-            };
-            errors.push(FieldError::forbidden(format!("{at}.{name}"), detail));
-        }
-    }
-    let is_structure = |at: &str| at.ends_with("additionalProperties");
-    each_inner(schema, at, &mut |inner, at| {
-        if !is_structure(at) {
-            forbidden_structure(inner, at, errors);
-        }
-    });
-}
-
-fn extensions(
-    schema: &Value,
-    at: &str,
-    properties: Option<&Map<String, Value>>,
-    errors: &mut Vec<FieldError>,
-) {
-    let preserves = "x-kubernetes-preserve-unknown-fields";
-    if schema.get(preserves) == Some(&json!(false)) {
-        let field = format!("{at}.{preserves}");
-        let detail = "must be true or undefined";
-        errors.push(FieldError::invalid(field, &json!(false), detail));
-    }
-    if flag(schema, "x-kubernetes-embedded-resource") {
-        let is_empty = properties.is_none_or(Map::is_empty);
-        if is_empty && !flag(schema, preserves) {
-            let detail = "must not be empty if x-kubernetes-embedded-resource is true without \
-                          x-kubernetes-preserve-unknown-fields";
-            errors.push(FieldError::required(format!("{at}.properties"), detail));
-        }
-        type_if(
-            schema,
-            at,
-            "object",
-            "x-kubernetes-embedded-resource is true",
-            errors,
-        );
-    }
-    match text(schema, "x-kubernetes-map-type") {
-        "" => {}
-        "atomic" | "granular" => {
-            type_if(
-                schema,
-                at,
-                "object",
-                "x-kubernetes-map-type is specified",
-                errors,
-            );
-        }
-        other => {
-            let field = format!("{at}.x-kubernetes-map-type");
-            let names = ["atomic", "granular"];
-            errors.push(FieldError::not_supported(field, &json!(other), &names));
-        }
+    if is_embedded && !flag(schema, PRESERVES) && properties.is_empty() {
+        let detail = "must not be empty if x-kubernetes-embedded-resource is true without \
+                      x-kubernetes-preserve-unknown-fields";
+        errors.push(FieldError::required(format!("{at}.properties"), detail));
     }
 }
 
 fn of_type(schema: &Value, at: &str, level: Level, errors: &mut Vec<FieldError>) {
     let (of, field) = (text(schema, "type"), format!("{at}.type"));
-    let is_open = flag(schema, "x-kubernetes-int-or-string")
-        || flag(schema, "x-kubernetes-preserve-unknown-fields");
-    match (level, of) {
-        (Level::Root, "") => {
-            let detail = "must not be empty at the root";
-            errors.push(FieldError::required(field, detail));
-        }
-        (Level::Root, found) if found != "object" => {
-            let detail = "must be object at the root";
-            errors.push(FieldError::invalid(field, &json!(found), detail));
-        }
-        (Level::Field, "") if !is_open => {
-            let detail = "must not be empty for specified object fields";
-            errors.push(FieldError::required(field, detail));
-        }
-        (Level::Item, "") if !is_open => {
-            let detail = "must not be empty for specified array items";
-            errors.push(FieldError::required(field, detail));
-        }
-        (_, "array") if schema.get("items").is_none_or(|items| !items.is_object()) => {
-            errors.push(FieldError::required(
-                format!("{at}.items"),
-                "must be specified",
-            ));
-        }
-        _ => {}
+    let is_open = flag(schema, INT_OR_STRING) || flag(schema, PRESERVES);
+    if flag(schema, EMBEDDED) && of != "object" {
+        let detail = "must be object if x-kubernetes-embedded-resource is true";
+        errors.push(if of.is_empty() {
+            FieldError::required(&field, detail)
+        } else {
+            FieldError::invalid(&field, &json!(of), detail)
+        });
+    } else if of.is_empty() && !is_open {
+        let detail = match level {
+            Level::Root => "must not be empty at the root",
+            Level::Item => "must not be empty for specified array items",
+            Level::Field => "must not be empty for specified object fields",
+        };
+        errors.push(FieldError::required(&field, detail));
+    }
+    if level == Level::Root && !of.is_empty() && of != "object" {
+        let detail = "must be object at the root";
+        errors.push(FieldError::invalid(field, &json!(of), detail));
     }
 }
 
-/// Upstream: `validateMetadata` in `forbiddenObjectMeta`
-fn check_metadata(metadata: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let of = metadata.get("type").unwrap_or(&Value::Null);
-    if *of != "object" {
+/// Upstream: `validateStructuralMetadataInvariants`
+fn of_metadata(metadata: &Value, at: &str, is_root: bool, errors: &mut Vec<FieldError>) {
+    let of = text(metadata, "type");
+    if of != "object" {
         errors.push(FieldError::invalid(
             format!("{at}.type"),
-            of,
+            &json!(of),
             "must be object",
         ));
-        return;
     }
-    let properties = metadata.get("properties").and_then(Value::as_object);
-    let mut properties = properties.into_iter().flatten();
-    if properties
-        .clone()
-        .any(|(name, _)| name != "name" && name != "generateName")
-    {
+    let names = metadata["properties"]
+        .as_object()
+        .into_iter()
+        .flat_map(Map::keys);
+    let members = metadata.as_object().into_iter().flat_map(Map::keys);
+    let is_plain = names
+        .into_iter()
+        .all(|name| name == "name" || name == "generateName")
+        && members
+            .into_iter()
+            .all(|name| ["type", "properties", "default"].contains(&&**name));
+    if is_root && !is_plain {
         let detail = "must not specify anything other than name and generateName, but metadata is \
                       implicitly specified";
         errors.push(FieldError::forbidden(at, detail));
     }
-    if let Some((name, _)) = properties.find(|(_, inner)| inner.get("default").is_some()) {
-        let field = format!("{at}.properties[{name}].default");
-        let detail = "must not be set in top-level metadata";
-        errors.push(FieldError::forbidden(field, detail));
+}
+
+/// Upstream: `validateValueValidation`
+fn value_validation(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    let is_choice =
+        |schema: &Value| schema["anyOf"] == json!([{"type": "integer"}, {"type": "string"}]);
+    for name in ["anyOf", "allOf", "oneOf"] {
+        for (index, inner) in list(schema, name).enumerate() {
+            let at = format!("{at}.{name}[{index}]");
+            match name {
+                "anyOf" if is_choice(schema) => {}
+                "allOf" if index == 0 && is_choice(inner) => {
+                    let mut inner = inner.clone();
+                    inner["anyOf"].take();
+                    nested(&inner, &at, errors);
+                }
+                _ => nested(inner, &at, errors),
+            }
+        }
+    }
+    if let Some(not) = schema.get("not") {
+        nested(not, &format!("{at}.not"), errors);
+    }
+    let source = text(schema, "pattern");
+    if let Err(why) = pattern::compile(source) {
+        let detail = format!("must be a valid regular expression, but isn't: {why}");
+        errors.push(FieldError::invalid(
+            format!("{at}.pattern"),
+            &json!(source),
+            &detail,
+        ));
+    }
+}
+
+/// Upstream: `validateNestedValueValidation`
+fn nested(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
+    value_validation(schema, at, errors);
+    if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
+        nested(items, &format!("{at}.items"), errors);
+    }
+    for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+        nested(inner, &format!("{at}.properties[{name}]"), errors);
+    }
+    for (name, wanted) in STRUCTURE {
+        if schema.get(name).is_some_and(|found| *found != false) {
+            let detail = format!("must be {wanted} to be structural");
+            errors.push(FieldError::forbidden(format!("{at}.{name}"), &detail));
+        }
+    }
+    if list(schema, "x-kubernetes-validations").next().is_some() {
+        let field = format!("{at}.x-kubernetes-validations");
+        errors.push(FieldError::forbidden(
+            field,
+            "must be empty to be structural",
+        ));
+    }
+    if schema["properties"].get("metadata").is_some() {
+        let detail = "must not be specified in a nested context";
+        errors.push(FieldError::forbidden(
+            format!("{at}.properties[metadata]"),
+            detail,
+        ));
+    }
+}
+
+/// Requires the structure that value validations at `of_value` need.
+///
+/// Upstream: `validateValueValidationCompleteness`
+fn completeness(
+    value: &Value,
+    schema: &Value,
+    at: &str,
+    of_value: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    if let Some(not) = value.get("not") {
+        nested_completeness(not, Some(schema), at, &format!("{of_value}.not"), errors);
+    }
+    for name in ["allOf", "anyOf", "oneOf"] {
+        for (index, inner) in list(value, name).enumerate() {
+            let of_value = format!("{of_value}.{name}[{index}]");
+            nested_completeness(inner, Some(schema), at, &of_value, errors);
+        }
+    }
+}
+
+/// Upstream: `validateNestedValueValidationCompleteness`
+fn nested_completeness(
+    value: &Value,
+    schema: Option<&Value>,
+    at: &str,
+    of_value: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    let Some(schema) = schema else {
+        let detail = format!("because it is defined in {of_value}");
+        errors.push(FieldError::required(at, &detail));
+        return;
+    };
+    completeness(value, schema, at, of_value, errors);
+    let mut inside = |inner: &Value, found: Option<&Value>, step: &str| {
+        let (at, of_value) = (format!("{at}{step}"), format!("{of_value}{step}"));
+        nested_completeness(inner, found, &at, &of_value, errors);
+    };
+    if let Some(items) = value.get("items").filter(|items| items.is_object()) {
+        inside(
+            items,
+            schema.get("items").filter(|items| items.is_object()),
+            ".items",
+        );
+    }
+    for (name, inner) in value["properties"].as_object().into_iter().flatten() {
+        let found = schema["properties"].get(name);
+        inside(inner, found, &format!(".properties[{name}]"));
     }
 }

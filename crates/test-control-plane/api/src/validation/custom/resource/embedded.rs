@@ -2,11 +2,10 @@
 //!
 //! Upstream: `schemaobjectmeta.Validate`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::node::join;
 use crate::custom::Schema;
-use crate::members::text;
 use crate::status::FieldError;
 use crate::validation::letter_label;
 use crate::validation::tables::embedded_metadata;
@@ -15,12 +14,14 @@ use crate::validation::tables::embedded_metadata;
 pub(super) fn validate(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
     match value {
         Value::Object(members) => {
-            if schema.embedded && !path.is_empty() {
+            if schema.embedded {
                 object(members, value, path, errors);
             }
             for (name, value) in members {
-                if let Some(inner) = schema.member(name) {
+                if let Some(inner) = schema.properties.get(name) {
                     validate(inner, value, &join(path, name), errors);
+                } else if let Some(inner) = schema.member(name) {
+                    validate(inner, value, &format!("{path}[{name}]"), errors);
                 }
             }
         }
@@ -35,27 +36,26 @@ pub(super) fn validate(schema: &Schema, value: &Value, path: &str, errors: &mut 
     }
 }
 
+/// Upstream: `validateEmbeddedResource`
 fn object(members: &Map<String, Value>, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    let (api_version, kind) = (text(value, "apiVersion"), text(value, "kind"));
-    let at = |name: &str| join(path, name);
-    if api_version.is_empty() {
-        errors.push(FieldError::required(at("apiVersion"), ""));
-    } else if api_version.matches('/').count() > 1 {
-        let detail = format!("unexpected GroupVersion string: {api_version}");
-        errors.push(FieldError::invalid(
-            at("apiVersion"),
-            &json!(api_version),
-            &detail,
-        ));
-    }
-    if kind.is_empty() {
-        errors.push(FieldError::required(at("kind"), ""));
-    }
-    for message in letter_label(&kind.to_lowercase()) {
-        if !kind.is_empty() {
-            let detail = format!("may have mixed case, but should otherwise match: {message}");
-            errors.push(FieldError::invalid(at("kind"), &json!(kind), &detail));
-        }
+    for name in ["apiVersion", "kind"] {
+        let at = join(path, name);
+        let Some(found) = members.get(name) else {
+            errors.push(FieldError::required(at, ""));
+            continue;
+        };
+        let detail = match found.as_str() {
+            None => Some("must be a string".to_owned()),
+            Some("") => Some("must not be empty".to_owned()),
+            Some(version) if name == "apiVersion" => (version.matches('/').count() > 1)
+                .then(|| format!("unexpected GroupVersion string: {version}")),
+            Some(kind) => {
+                let wrong = letter_label(&kind.to_lowercase()).join(",");
+                let start = "may have mixed case, but should otherwise match: ";
+                (!wrong.is_empty()).then(|| format!("{start}{wrong}"))
+            }
+        };
+        errors.extend(detail.map(|detail| FieldError::invalid(at, found, &detail)));
     }
     if members.contains_key("metadata") {
         errors.extend(embedded_metadata(value, path));

@@ -11,25 +11,17 @@ use crate::status::FieldError;
 /// The check of a value against a schema.
 type Check = fn(&mut Validation, &Schema, Node<'_>);
 
-/// The outcome of one alternative.
-struct Tried {
-    errors: Vec<FieldError>,
-    visited: usize,
-}
-
 /// Checks the alternatives of a schema with `check`.
 pub(super) fn junctors(validation: &mut Validation, schema: &Schema, node: Node<'_>, check: Check) {
+    validation.matched += 2;
     let checks = &schema.checks;
     if !checks.any_of.is_empty() {
         let tried = try_all(validation, &checks.any_of, node, check);
         if tried.iter().all(|one| !one.errors.is_empty()) {
-            head(
-                validation,
-                node,
-                "must validate at least one schema (anyOf)",
-            );
-            validation.errors.extend(closest(tried));
+            let detail = "must validate at least one schema (anyOf)";
+            head(validation, node, detail);
         }
+        merge(validation, best(tried));
     }
     if !checks.one_of.is_empty() {
         let tried = try_all(validation, &checks.one_of, node, check);
@@ -38,28 +30,28 @@ pub(super) fn junctors(validation: &mut Validation, schema: &Schema, node: Node<
         match valid {
             0 => {
                 head(validation, node, &format!("{start} none valid"));
-                validation.errors.extend(closest(tried));
+                merge(validation, best(tried));
             }
-            1 => {}
-            more => head(
-                validation,
-                node,
-                &format!("{start} {more} valid alternatives"),
-            ),
+            1 => merge(validation, best(tried)),
+            more => {
+                let detail = format!("{start} {more} valid alternatives");
+                head(validation, node, &detail);
+            }
         }
     }
     if !checks.all_of.is_empty() {
         let tried = try_all(validation, &checks.all_of, node, check);
         let valid = tried.iter().filter(|one| one.errors.is_empty()).count();
-        if valid < tried.len() {
-            let rest = if valid == 0 { ". None validated" } else { "" };
-            let errors = tried.into_iter().flat_map(|one| one.errors);
-            validation.errors.extend(errors);
-            head(
-                validation,
-                node,
-                &format!("must validate all the schemas (allOf){rest}"),
-            );
+        let rest = match valid {
+            0 => Some(". None validated"),
+            some => (some < tried.len()).then_some(""),
+        };
+        for one in tried {
+            merge(validation, one);
+        }
+        if let Some(rest) = rest {
+            let detail = format!("must validate all the schemas (allOf){rest}");
+            head(validation, node, &detail);
         }
     }
     if let Some(not) = &checks.not
@@ -72,9 +64,15 @@ pub(super) fn junctors(validation: &mut Validation, schema: &Schema, node: Node<
 fn head(validation: &mut Validation, node: Node<'_>, detail: &str) {
     let detail = format!("{:?} {detail}", validation.shown(node.path));
     let empty = Value::from("");
-    validation
-        .errors
-        .push(FieldError::invalid("<nil>", &empty, &detail));
+    validation.push(FieldError::invalid("<nil>", &empty, &detail));
+}
+
+/// Adds the outcome of an alternative.
+fn merge(validation: &mut Validation, one: Validation) {
+    validation.matched += one.matched;
+    for error in one.errors {
+        validation.push(error);
+    }
 }
 
 fn try_all(
@@ -82,38 +80,28 @@ fn try_all(
     schemas: &[Schema],
     node: Node<'_>,
     check: Check,
-) -> Vec<Tried> {
+) -> Vec<Validation> {
     let tried = schemas
         .iter()
         .map(|schema| try_one(validation, schema, node, check));
     tried.collect()
 }
 
-/// Checks an alternative as if the value were new.
-fn try_one(validation: &Validation, schema: &Schema, node: Node<'_>, check: Check) -> Tried {
-    let mut inner = Validation {
-        errors: Vec::new(),
-        hidden: validation.hidden,
-        visited: 0,
-    };
+/// Checks an alternative. The value itself counts as new, unchanged ones inside of it have no errors.
+fn try_one(validation: &Validation, schema: &Schema, node: Node<'_>, check: Check) -> Validation {
+    let mut inner = validation.empty();
     check(&mut inner, schema, Node { old: None, ..node });
-    Tried {
-        errors: inner.errors,
-        visited: inner.visited,
-    }
+    inner
 }
 
-/// Returns the errors of the alternative that came closest.
-fn closest(tried: Vec<Tried>) -> Vec<FieldError> {
-    let closer = |best: Tried, one: Tried| {
-        if one.visited > best.visited {
-            one
-        } else {
-            best
+/// Returns the first valid alternative, or else the one that came closest.
+fn best(tried: Vec<Validation>) -> Validation {
+    let mut tried = tried.into_iter();
+    let mut best = tried.next().unwrap_or_default();
+    for one in tried {
+        if !best.errors.is_empty() && (one.errors.is_empty() || one.matched > best.matched) {
+            best = one;
         }
-    };
-    tried
-        .into_iter()
-        .reduce(closer)
-        .map_or_else(Vec::new, |best| best.errors)
+    }
+    best
 }

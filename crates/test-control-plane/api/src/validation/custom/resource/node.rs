@@ -14,15 +14,34 @@ pub(super) struct Node<'a> {
 }
 
 /// The validation of an object.
+#[derive(Default)]
 pub(super) struct Validation {
     pub(super) errors: Vec<FieldError>,
     /// The part of paths that texts leave out.
     pub(super) hidden: &'static str,
-    /// The number of checked values, by which the closest alternative is found.
-    pub(super) visited: usize,
+    /// The number of checks that matched, by which the closest alternative is found.
+    pub(super) matched: usize,
+    /// Whether the value is a default, for which unknown formats count.
+    pub(super) is_default: bool,
 }
 
 impl Validation {
+    /// Adds an error, unless it is there already.
+    pub(super) fn push(&mut self, error: FieldError) {
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
+        }
+    }
+
+    /// Returns one of the same kind without errors.
+    pub(super) fn empty(&self) -> Self {
+        Self {
+            hidden: self.hidden,
+            is_default: self.is_default,
+            ..Self::default()
+        }
+    }
+
     /// Returns the path in texts.
     pub(super) fn shown<'p>(&self, path: &'p str) -> &'p str {
         path.strip_prefix(self.hidden).unwrap_or(path)

@@ -75,22 +75,26 @@ pub(super) fn validate(
     run.findings
 }
 
-/// Returns the failures of the rules for a default.
+/// Returns the failures of the rules for a default: as an unchanged value, or else as a new one.
 pub(super) fn errors_of_default(schema: &Schema, value: &Value) -> Vec<FieldError> {
-    let mut run = Run::new(Findings::default());
-    let node = Node {
-        value,
-        old: None,
-        path: "",
-    };
-    check(schema, node, schema.embedded, &mut run);
-    let mut errors = run.findings.errors;
-    for error in &mut errors {
-        if error.field == "<nil>" {
-            error.field.clear();
+    let errors = |old| {
+        let mut run = Run::new(Findings::default());
+        let path = "";
+        check(schema, Node { value, old, path }, schema.embedded, &mut run);
+        let mut errors = run.findings.errors;
+        for error in &mut errors {
+            if error.field == "<nil>" {
+                error.field.clear();
+            }
         }
+        errors
+    };
+    let unchanged = errors(Some(value));
+    if unchanged.is_empty() {
+        errors(None)
+    } else {
+        unchanged
     }
-    errors
 }
 
 fn has_rules(schema: &Schema) -> bool {
@@ -252,7 +256,8 @@ fn failure(
         Some(Ok(Outcome::Text(text))) if is_line(&text) => text.trim().to_owned(),
         _ => rule.failure(),
     };
-    let steps = field_path(&rule.field_path, schema).unwrap_or_default();
+    let steps = field_path(&rule.field_path, schema, true);
+    let steps = steps.map(|(steps, _)| steps).unwrap_or_default();
     let path = steps
         .iter()
         .fold(node.path.to_owned(), |path, step| step.after(&path));
