@@ -2,13 +2,16 @@
 
 mod case;
 mod projection;
+mod received;
 mod references;
 mod replay;
 mod server;
+mod webhooks;
 
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::files;
 use crate::report::{Report, Verdict};
@@ -36,11 +39,17 @@ pub fn run(files: &[PathBuf], against: &Against) -> anyhow::Result<Report> {
 ///
 /// The runtime can't be started.
 pub fn run_cases(cases: &[Case], against: &Against) -> anyhow::Result<Report> {
-    let runtime = runtime(against)?;
-    let verdicts = cases
-        .iter()
-        .enumerate()
-        .map(|(index, case)| runtime.block_on(judge(case, index, against)));
+    let usual = runtime(against)?;
+    // Paused time would not wait for the webhooks' connections.
+    let real_time = real_time()?;
+    let verdicts = cases.iter().enumerate().map(|(index, case)| {
+        let runtime = if case.has_webhooks() {
+            &real_time
+        } else {
+            &usual
+        };
+        runtime.block_on(judge(case, index, against))
+    });
     Ok(verdicts.collect())
 }
 
@@ -49,13 +58,18 @@ pub fn run_cases(cases: &[Case], against: &Against) -> anyhow::Result<Report> {
 /// # Errors
 ///
 /// The runtime can't be started.
-pub(crate) fn runtime(against: &Against) -> anyhow::Result<tokio::runtime::Runtime> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder.enable_all();
-    if matches!(against, Against::Embedded) {
-        builder.start_paused(true);
+pub(crate) fn runtime(against: &Against) -> anyhow::Result<Runtime> {
+    if matches!(against, Against::Remote(_)) {
+        return real_time();
     }
-    builder.build().context("start a runtime")
+    let mut builder = Builder::new_current_thread();
+    let runtime = builder.enable_all().start_paused(true).build();
+    runtime.context("start a runtime")
+}
+
+fn real_time() -> anyhow::Result<Runtime> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.context("start a runtime")
 }
 
 async fn judge(case: &Case, index: usize, against: &Against) -> Verdict {

@@ -38,7 +38,7 @@
 //! v1.36.2 lacks.
 
 /// Source files of the table.
-const SOURCES: [&str; 30] = [
+const SOURCES: [&str; 31] = [
     include_str!("types/admission_policy.txt"),
     include_str!("types/api_service.txt"),
     include_str!("types/apps.txt"),
@@ -69,6 +69,7 @@ const SOURCES: [&str; 30] = [
     include_str!("types/storage.txt"),
     include_str!("types/volume.txt"),
     include_str!("types/webhook.txt"),
+    include_str!("types/webhook_review.txt"),
 ];
 
 /// Returns the blocks of all types.

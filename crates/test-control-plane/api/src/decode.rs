@@ -13,7 +13,6 @@ use kube_apimachinery::json::replace_invalid_utf8;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::answer::negotiate::MEDIA_TYPES;
 use crate::go;
 use crate::kinds::{self, Kind};
 use crate::object::Draft;
@@ -21,6 +20,10 @@ use crate::status::{ApiError, ApiResult};
 
 use self::unrecognized::unrecognized;
 pub use self::yaml::{as_warnings, read as yaml, repeated_keys};
+
+/// The media types of whole responses, in the order used by error messages.
+pub(crate) const MEDIA_TYPES: &str =
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// The formats of request bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

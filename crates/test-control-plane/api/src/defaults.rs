@@ -130,25 +130,20 @@ fn drop_max_unavailable(new: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// Runs admission for a created object at the time `now`. `find_class` returns the priority classes
-/// of pods.
+/// Runs admission for a created object. `find_class` returns the priority classes of pods. Runs
+/// again after webhooks changed the object.
 ///
 /// # Errors
 ///
 /// 403 if admission forbids the object.
-pub fn admit_create(
-    kind: &Kind,
-    draft: &mut Draft,
-    now: &str,
-    find_class: FindClass<'_>,
-) -> ApiResult<()> {
+pub fn admit_create(kind: &Kind, draft: &mut Draft, find_class: FindClass<'_>) -> ApiResult<()> {
     match &*kind.storage {
         "pods" => {
             priority::admit(&mut draft.value, find_class).map_err(|why| {
                 let metadata = draft.metadata();
-                ApiError::forbidden(kind, metadata.name(), &why)
+                ApiError::forbidden(kind, metadata.shown_name(), &why)
             })?;
-            pods::admit_pod(&mut draft.value, now);
+            pods::add_tolerations(&mut draft.value);
         }
         "persistentvolumeclaims" => {
             add_finalizer(draft, "kubernetes.io/pvc-protection");
@@ -156,15 +151,6 @@ pub fn admit_create(
         "persistentvolumes" => add_finalizer(draft, "kubernetes.io/pv-protection"),
         "volumeattributesclasses" => add_finalizer(draft, "kubernetes.io/vac-protection"),
         "nodes" => taint_unready(&mut draft.value),
-        "namespaces" => {
-            let finalizers = object_mut(&mut draft.value, "spec").entry("finalizers");
-            let finalizers = finalizers.or_insert(json!([]));
-            if let Some(list) = finalizers.as_array_mut()
-                && !list.contains(&json!("kubernetes"))
-            {
-                list.push(json!("kubernetes"));
-            }
-        }
         _ => {}
     }
     Ok(())
@@ -190,6 +176,25 @@ pub fn complete_addresses(
 pub fn drop_unneeded(kind: &Kind, draft: &mut Draft, old: &Draft) {
     if &*kind.storage == "services" {
         services::drop_unneeded(&mut draft.value, &old.value);
+    }
+}
+
+/// Sets the first status of an admitted object at the time `now`, and the fields that follow from its
+/// name.
+pub fn begin(kind: &Kind, draft: &mut Draft, now: &str) {
+    match &*kind.storage {
+        "pods" => pods::begin(&mut draft.value, now),
+        "namespaces" => {
+            others::namespace(&mut draft.value);
+            let finalizers = object_mut(&mut draft.value, "spec").entry("finalizers");
+            let finalizers = finalizers.or_insert(json!([]));
+            if let Some(list) = finalizers.as_array_mut()
+                && !list.contains(&json!("kubernetes"))
+            {
+                list.push(json!("kubernetes"));
+            }
+        }
+        _ => {}
     }
 }
 

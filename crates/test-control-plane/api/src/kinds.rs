@@ -16,7 +16,7 @@ pub use custom::of_definition;
 pub use kind::{Field, Kind, NameRule, Trait};
 pub use subresource::Subresource;
 use table::ROWS;
-pub use table::{KINDS, SCALE, TOKEN_REQUEST};
+pub use table::{BINDING, EVICTION, KINDS, SCALE, TOKEN_REQUEST};
 pub use target::Target;
 pub use verb::Verb;
 pub use zero::zero;
@@ -95,6 +95,14 @@ pub fn is_admission_policy(storage: &str) -> bool {
             | "mutatingadmissionpolicybindings"
             | "validatingadmissionpolicies"
             | "validatingadmissionpolicybindings"
+    )
+}
+
+/// Returns true if objects of this storage name are configurations of webhooks.
+pub fn is_webhook_configuration(storage: &str) -> bool {
+    matches!(
+        storage,
+        "mutatingwebhookconfigurations" | "validatingwebhookconfigurations"
     )
 }
 

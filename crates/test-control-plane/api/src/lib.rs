@@ -1,6 +1,7 @@
 //! Kubernetes objects in a test API server: decoding, defaults, validation, answers.
 #![doc = include_str!("../README.md")]
 
+pub mod admission;
 pub mod answer;
 #[cfg(feature = "cel")]
 mod cel;
@@ -18,8 +19,6 @@ pub mod object;
 pub mod open_api;
 pub mod options;
 pub mod patch;
-#[cfg(feature = "cel")]
-pub mod policies;
 pub mod query;
 pub mod selectors;
 pub mod settings;

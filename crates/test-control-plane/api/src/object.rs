@@ -191,6 +191,20 @@ impl<'a> MetadataRef<'a> {
         self.text("name")
     }
 
+    /// Returns the name for messages: that of an object whose name is still to be generated is its
+    /// prefix.
+    ///
+    /// Upstream: `extractResourceName`
+    pub fn shown_name(self) -> &'a str {
+        let prefix = match self.text("generateName") {
+            "" => "Unknown",
+            prefix => prefix,
+        };
+        Some(self.name())
+            .filter(|name| !name.is_empty())
+            .unwrap_or(prefix)
+    }
+
     /// Returns the namespace.
     pub fn namespace(self) -> &'a str {
         self.text("namespace")

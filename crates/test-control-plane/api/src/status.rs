@@ -29,8 +29,9 @@ pub struct ApiError {
     pub message: String,
     /// The `details` object, if there is one.
     pub details: Option<Value>,
-    /// A continue token for expired lists, which continues from here.
-    pub continue_token: Option<String>,
+    /// The metadata of the `Status`, if it has any: the continue token of an expired list, or what a
+    /// webhook gave its denial.
+    pub metadata: Option<Value>,
 }
 
 /// The result of handling a request.
@@ -48,7 +49,7 @@ impl ApiError {
             reason: reason.into(),
             message: message.into(),
             details: None,
-            continue_token: None,
+            metadata: None,
         }
     }
 
@@ -302,10 +303,7 @@ impl ApiError {
 
     /// Returns the `Status` object.
     pub fn to_value(&self) -> Value {
-        let mut metadata = Map::new();
-        if let Some(token) = &self.continue_token {
-            metadata.insert("continue".to_owned(), json!(token));
-        }
+        let metadata = self.metadata.clone().unwrap_or_else(|| json!({}));
         let mut status = json!({
             "kind": "Status",
             "apiVersion": "v1",

@@ -38,8 +38,8 @@ use kube_apimachinery::schema::find_type;
 use serde_json::Value;
 
 use crate::custom::DEFINITIONS;
-pub use crate::go::names::path_segment;
 pub(crate) use crate::go::names::{dns_label, dns_subdomain, letter_label};
+pub use crate::go::names::{path_segment, qualified_name};
 use crate::kinds::{Kind, Subresource, Target, type_of};
 use crate::settings::ServerGates;
 pub(crate) use custom::is_known_format;

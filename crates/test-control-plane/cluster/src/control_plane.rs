@@ -28,6 +28,7 @@ use kube_test_control_plane_actors::{
     SchedulerConfig,
 };
 use kube_test_control_plane_api::object::StoreAsIsError;
+use kube_test_control_plane_server::admission::WebhookServices;
 use kube_test_control_plane_server::auth::{Authorization, Identity, Tokens};
 use kube_test_control_plane_server::certificates::{
     CertificateError, ClientAuthorities, ServingCertificate,
@@ -507,6 +508,14 @@ impl TestControlPlaneBuilder {
     #[must_use]
     pub fn crds_from(mut self, path: impl Into<PathBuf>) -> Self {
         self.0.definitions.push(Definitions::In(path.into()));
+        self
+    }
+
+    /// Sets the servers of webhooks, by the service that their configurations name. More can follow
+    /// after the start: see [`ApiServer::webhook_services`].
+    #[must_use]
+    pub fn webhooks(self, add: impl FnOnce(&WebhookServices)) -> Self {
+        add(&self.0.webhooks);
         self
     }
 

@@ -1,8 +1,9 @@
-//! Admission hooks: test code that reviews every write before it is stored and may change or deny
-//! it, like mutating and validating webhooks.
+//! Admission hooks, which are test code that reviews every write; and the data of admission policies
+//! and webhooks.
 
 #[cfg(feature = "cel")]
 pub(crate) mod policy_index;
+mod webhooks;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -11,6 +12,9 @@ use kube_test_control_plane_api::status::ApiError;
 use serde_json::Value;
 
 use crate::auth::Identity;
+
+pub use webhooks::WebhookServices;
+pub(crate) use webhooks::Webhooks;
 
 /// Operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

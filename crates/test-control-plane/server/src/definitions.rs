@@ -122,8 +122,9 @@ fn delete_instances(writes: &Writes, definition: &Value) -> bool {
             user: None,
             requested: Target::Object,
             remarks: Remarks::default(),
+            begun: None,
         };
-        if let Err(error) = handlers::delete(writes, &request, &DeleteOptions::default()) {
+        if let Err(error) = handlers::delete_admitted(writes, &request, &DeleteOptions::default()) {
             tracing::warn!(%error, name = request.name, "deleting a custom resource failed");
         }
     }

@@ -31,7 +31,7 @@ pub(crate) use apply::apply;
 pub(crate) use bind::bind;
 pub(crate) use connect::connect;
 pub(crate) use create::create;
-pub(crate) use delete::{delete, delete_collection};
+pub(crate) use delete::{delete, delete_admitted, delete_collection};
 pub(crate) use discovery::discover;
 pub(crate) use evict::evict;
 pub(crate) use logs::pod_log;

@@ -14,13 +14,9 @@ mod handlers;
 pub mod in_process;
 mod incoming;
 mod pipeline;
-#[cfg(feature = "cel")]
-mod policies;
-#[cfg(not(feature = "cel"))]
-#[path = "policies_without_cel.rs"]
-mod policies;
 pub mod reply;
 pub mod resource_path;
+mod review;
 mod route;
 pub mod server;
 mod state;

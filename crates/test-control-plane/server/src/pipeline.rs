@@ -88,7 +88,8 @@ async fn answer(
     }
     let handled = async {
         let before = state.reads.store.revision();
-        let reply = match dispatch(state, &identity, incoming, &facts, &remarks).await {
+        let begun = recording.begun;
+        let reply = match dispatch(state, &identity, incoming, &facts, &remarks, begun).await {
             Ok(reply) => {
                 recording.finish(before, reply.status().as_u16(), None);
                 Ok(reply)

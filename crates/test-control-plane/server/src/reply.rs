@@ -193,7 +193,7 @@ pub(crate) fn with_warnings(reply: ApiResult<Reply>, warnings: &[String]) -> Api
     let distinct: Vec<&str> = warnings
         .iter()
         .map(String::as_str)
-        .filter(|text| seen.insert(*text))
+        .filter(|text| !text.is_empty() && seen.insert(*text))
         .collect();
     for text in within_limits(&distinct) {
         warn(&mut reply, text);
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn warnings_are_deduplicated_and_quoted() {
-        let warnings = ["a \"b\" \\c", "é", "é", "x\ny"].map(str::to_owned);
+        let warnings = ["a \"b\" \\c", "é", "", "é", "x\ny"].map(str::to_owned);
         assert_eq!(warned(&warnings), [r#"299 - "a \"b\" \\c""#, "299 - \"é\""]);
     }
 

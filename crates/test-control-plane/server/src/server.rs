@@ -18,7 +18,7 @@ use kube_test_control_plane_store::store::Store;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::AdmissionHooks;
+use crate::admission::{AdmissionHooks, WebhookServices};
 use crate::audit::AuditLog;
 use crate::auth::Identity;
 use crate::config::{EmulatedVersion, ServerConfig, ServerGates, UnknownFields};
@@ -168,6 +168,11 @@ impl ApiServer {
     /// Returns the admission hooks.
     pub fn admission(&self) -> &AdmissionHooks {
         &self.0.writes.admission
+    }
+
+    /// Returns the services behind which webhooks run.
+    pub fn webhook_services(&self) -> &WebhookServices {
+        self.0.reads.webhooks.client.services()
     }
 
     /// Reaches the containers of the nodes through these kubelets from now on. Later calls have no

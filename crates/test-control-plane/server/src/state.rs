@@ -21,7 +21,7 @@ use kube_test_control_plane_store::clock::{Clock, SkewedClock};
 use kube_test_control_plane_store::store::Store;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::AdmissionHooks;
+use crate::admission::{AdmissionHooks, Webhooks};
 use crate::audit::AuditLog;
 use crate::auth::{Identity, IssuedTokens, Rbac, TokenKey};
 use crate::config::ServerConfig;
@@ -30,7 +30,7 @@ use crate::transport::Stamps;
 use custom::CustomKinds;
 
 pub(crate) use access::Access;
-pub(crate) use allocations::Allocations;
+pub(crate) use allocations::{Allocations, Reservation};
 pub(crate) use behaviour::Behaviour;
 pub(crate) use custom::{CustomIndex, Indexed};
 pub(crate) use reads::Reads;
@@ -65,6 +65,7 @@ impl ServerState {
             custom: CustomKinds::default(),
             #[cfg(feature = "cel")]
             policies: crate::admission::policy_index::Policies::default(),
+            webhooks: Webhooks::new(store.reader()),
             watch_floor: AtomicU64::new(0),
             timeouts,
             bookmark_interval: config.bookmark_interval,

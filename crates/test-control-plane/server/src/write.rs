@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes, now_text};
 
-pub(crate) use decoding::{check_patch, decode, normalize, to_stored, undecodable};
+pub(crate) use decoding::{check_patch, decode, normalize, posted, to_stored, undecodable};
 pub(crate) use scale::scale_of;
 pub(crate) use stored_size::check_stored_size;
 pub(crate) use tracking::{keep_reset, keep_times, served_value, track};
@@ -74,46 +74,57 @@ pub(crate) struct Written {
     pub warnings: Vec<String>,
 }
 
-/// Prepares a new object: identity, empty status, defaults.
-pub(crate) fn prepare_create(
-    writes: &Writes,
-    kind: &Arc<Kind>,
-    namespace: &str,
-    draft: &mut Draft,
-) {
-    let uid = writes.random.new_uid();
-    let now = now_text(writes.reads.clock());
+/// Removes what a new object can't bring along, and sets its namespace.
+///
+/// Upstream: `WipeObjectMetaSystemFields`, `EnsureObjectNamespaceMatchesRequestNamespace`
+pub(crate) fn wipe(kind: &Kind, namespace: &str, draft: &mut Draft) {
     let metadata = draft.metadata_mut();
     for member in [
         "selfLink",
+        "uid",
+        "creationTimestamp",
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
-        "resourceVersion",
     ] {
         metadata.remove(member);
     }
-    if kind.namespaced {
-        metadata.insert("namespace".to_owned(), json!(namespace));
-    } else {
-        metadata.remove("namespace");
-    }
-    metadata.insert("uid".to_owned(), json!(uid));
-    metadata.insert("creationTimestamp".to_owned(), json!(now));
-    if kind.has(Trait::Generation) {
-        metadata.insert("generation".to_owned(), json!(1));
-    }
+    set_namespace(kind, namespace, draft);
+}
+
+/// Sets the namespace of a new object.
+pub(crate) fn set_namespace(kind: &Kind, namespace: &str, draft: &mut Draft) {
+    let namespace = kind.namespaced.then(|| json!(namespace));
+    set_or_remove(draft.metadata_mut(), "namespace", namespace);
+}
+
+/// Removes the status of a new object, which only controllers set.
+pub(crate) fn drop_status(kind: &Kind, draft: &mut Draft) {
     if kind.serves(Subresource::Status)
         && &*kind.storage != "nodes"
         && let Some(map) = draft.value.as_object_mut()
     {
         map.remove("status");
     }
-    let is_labelled = defaults::is_labelled(&draft.value);
-    set_defaults(&writes.reads, kind, draft);
-    if &*kind.storage == DEFINITIONS {
-        custom::note_stored_version(&mut draft.value);
+}
+
+/// Prepares an admitted object: identity, first status. `is_labelled` is true for a job that was sent
+/// with labels.
+pub(crate) fn prepare_create(
+    writes: &Writes,
+    kind: &Arc<Kind>,
+    draft: &mut Draft,
+    is_labelled: bool,
+) {
+    let uid = writes.random.new_uid();
+    let now = now_text(writes.reads.clock());
+    let metadata = draft.metadata_mut();
+    metadata.insert("uid".to_owned(), json!(uid));
+    metadata.insert("creationTimestamp".to_owned(), json!(now));
+    if kind.has(Trait::Generation) {
+        metadata.insert("generation".to_owned(), json!(1));
     }
     match &*kind.storage {
+        DEFINITIONS => custom::note_stored_version(&mut draft.value),
         "daemonsets" => defaults::count_templates(&mut draft.value, None),
         "jobs" => defaults::select_own_pods(&mut draft.value, !is_labelled),
         "persistentvolumes" => {
@@ -122,6 +133,7 @@ pub(crate) fn prepare_create(
         }
         _ => {}
     }
+    defaults::begin(kind, draft, &now);
 }
 
 /// Sets the defaults of the kind.

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use kube_test_control_plane_api::custom::DEFINITIONS;
-use kube_test_control_plane_api::kinds::{Kind, is_admission_policy, is_policy};
+use kube_test_control_plane_api::kinds::{
+    Kind, is_admission_policy, is_policy, is_webhook_configuration,
+};
 use kube_test_control_plane_api::object::{AsIs, Draft, Key, Object};
 use tokio::sync::watch;
 
@@ -50,7 +52,7 @@ struct Shared {
     policy: AtomicU64,
     /// The revision of the newest write to a custom resource definition.
     definitions: AtomicU64,
-    /// The revision of the newest write to an admission policy or its binding.
+    /// The revision of the newest write to a policy, binding or webhook configuration.
     admission: AtomicU64,
     log_window: usize,
 }
@@ -83,8 +85,8 @@ impl StoreReader {
         self.0.definitions.load(Ordering::Acquire)
     }
 
-    /// Returns the revision of the newest write to an admission policy or its binding; 0 if there was
-    /// none.
+    /// Returns the revision of the newest write to an admission policy, its binding or a webhook
+    /// configuration; 0 if there was none.
     pub fn admission_revision(&self) -> u64 {
         self.0.admission.load(Ordering::Acquire)
     }
@@ -297,7 +299,8 @@ impl Store {
         if is_policy(&object.key.storage) {
             self.0.0.policy.store(revision, Ordering::Release);
         }
-        if is_admission_policy(&object.key.storage) {
+        let storage = &*object.key.storage;
+        if is_admission_policy(storage) || is_webhook_configuration(storage) {
             self.0.0.admission.store(revision, Ordering::Release);
         }
         if &*object.key.storage == DEFINITIONS {

@@ -400,13 +400,14 @@ async fn deleted_job_leaves_its_pods_by_default() {
 #[tokio::test(start_paused = true)]
 async fn pod_takes_the_priority_of_its_class() {
     let plane = plane().await;
-    create_all(&plane).await;
+    let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
+    let example = json!({"metadata": {"name": "example"}, "value": 1000});
+    plane.create(classes, &example).await;
     let mut pod = crate::support::pod("p");
     pod["spec"]["priorityClassName"] = json!("example");
     let pods = "/api/v1/namespaces/default/pods";
     let (code, created) = plane.call(Method::POST, pods, &pod).await;
     assert_eq!((code, &created["spec"]["priority"]), (201, &json!(1000)));
-    let classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
     let class = |name: &str| json!({"metadata": {"name": name}, "value": 5, "globalDefault": true});
     plane.create(classes, &class("usual")).await;
     let (code, body) = plane.call(Method::POST, classes, &class("second")).await;
@@ -421,7 +422,13 @@ async fn pod_takes_the_priority_of_its_class() {
 #[tokio::test(start_paused = true)]
 async fn pod_takes_nodes_and_tolerations_of_its_runtime_class() {
     let plane = plane().await;
-    create_all(&plane).await;
+    let class = json!({"metadata": {"name": "example"}, "handler": "sandbox", "scheduling": {
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "sandbox", "operator": "Exists"}],
+    }});
+    plane
+        .create("/apis/node.k8s.io/v1/runtimeclasses", &class)
+        .await;
     let pods = "/api/v1/namespaces/default/pods";
     let mut pod = crate::support::pod("p");
     pod["spec"]["runtimeClassName"] = json!("example");

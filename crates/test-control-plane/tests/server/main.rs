@@ -64,5 +64,6 @@ mod tunnels;
 mod updates;
 mod validation;
 mod watches;
+mod webhooks;
 mod wire;
 mod writes;

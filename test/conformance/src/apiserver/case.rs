@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::webhooks::RecordedResponse;
 use crate::exchange::Credentials;
 
 /// Cases about field ownership; others ignore `managedFields`.
 const ABOUT_MANAGED_FIELDS: [&str; 2] = ["field-manager", "patch-owner-adopt"];
 const ABOUT_MANAGED_FIELDS_PREFIX: &str = "apply-";
+
+/// Header with the user whose permissions a request takes.
+const IMPERSONATE_USER: &str = "impersonate-user";
 
 /// Steps in their own namespace.
 #[derive(Debug, Deserialize)]
@@ -22,9 +26,16 @@ pub struct Case {
     pub(super) steps: Vec<Step>,
     /// True if `managedFields` are compared; by default the name decides.
     managed_fields: Option<bool>,
+    /// Responses of the case's webhooks, by path.
+    pub(super) webhooks: Option<BTreeMap<String, RecordedResponse>>,
 }
 
 impl Case {
+    /// Returns true if the case's server calls webhooks.
+    pub(super) fn has_webhooks(&self) -> bool {
+        self.webhooks.is_some()
+    }
+
     /// Returns true if `managedFields` are compared.
     pub(super) fn compares_managed_fields(&self) -> bool {
         self.managed_fields.unwrap_or_else(|| {
@@ -58,7 +69,22 @@ pub(super) struct Step {
     /// Steps during the watch.
     #[serde(default)]
     pub(super) during: Vec<Step>,
+    /// Responses of webhooks from this step on, by path.
+    #[serde(default)]
+    pub(super) webhooks: BTreeMap<String, RecordedResponse>,
+    /// Calls that the webhooks received.
+    #[serde(default)]
+    pub(super) received: Vec<Value>,
     pub(super) response: Recorded,
+}
+
+impl Step {
+    /// Returns true for a request of the administrator in their own name.
+    pub(super) fn is_administrators(&self) -> bool {
+        let mut headers = self.headers.keys();
+        self.token == Credentials::Administrator
+            && !headers.any(|name| name.eq_ignore_ascii_case(IMPERSONATE_USER))
+    }
 }
 
 /// Distinguishes a null field from a missing one.

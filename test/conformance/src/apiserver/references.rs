@@ -5,20 +5,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Context as _;
 use serde_json::{Map, Value};
 
+use super::webhooks::Webhooks;
+
 /// Placeholder of the namespace.
 const NAMESPACE: &str = "{ns}";
+
+/// Placeholder of the webhooks' URL.
+const WEBHOOK_URL: &str = "{webhookUrl}";
+
+/// Placeholder of the webhooks' authority.
+const CA_BUNDLE: &str = "{caBundle}";
 
 /// Values for the references of a case.
 #[derive(Debug)]
 pub(super) struct References {
-    namespace: String,
+    /// Texts of placeholders.
+    texts: Vec<(&'static str, String)>,
     answers: BTreeMap<String, Value>,
 }
 
 impl References {
-    pub(super) fn new(namespace: &str) -> Self {
+    pub(super) fn new(namespace: &str, webhooks: Option<&Webhooks>) -> Self {
+        let mut texts = vec![(NAMESPACE, namespace.to_owned())];
+        if let Some(webhooks) = webhooks {
+            texts.push((WEBHOOK_URL, webhooks.url.clone()));
+            texts.push((CA_BUNDLE, webhooks.ca_bundle.clone()));
+        }
         Self {
-            namespace: namespace.to_owned(),
+            texts,
             answers: BTreeMap::new(),
         }
     }
@@ -48,7 +62,10 @@ impl References {
 
     /// Resolves all references in a text.
     pub(super) fn fill_text(&self, text: &str) -> anyhow::Result<String> {
-        let text = text.replace(NAMESPACE, &self.namespace);
+        let mut text = text.to_owned();
+        for (placeholder, filling) in &self.texts {
+            text = text.replace(placeholder, filling);
+        }
         let mut filled = String::new();
         let mut rest = text.as_str();
         while let Some((before, after)) = rest.split_once("{{") {

@@ -12,8 +12,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::case::{Case, Recorded, Step};
 use super::projection::project;
+use super::received::{compare, hide_administrator};
 use super::references::{References, uids};
 use super::server::Server;
+use super::webhooks::Webhooks;
 use crate::diff::{Rule, diff_by};
 use crate::exchange::{Answer, Credentials};
 use crate::masks::Masks;
@@ -34,6 +36,7 @@ const NAMESPACE: &str = "recorded";
 /// A replay in progress.
 struct Replay<'a> {
     server: &'a Server,
+    webhooks: Option<Webhooks>,
     references: References,
     rule: Masked,
     differences: Vec<String>,
@@ -66,10 +69,19 @@ impl Rule for Masked {
 
 impl<'a> Replay<'a> {
     /// Runs a case in a namespace; returns the differences of all steps.
-    async fn run(server: &'a Server, namespace: &str, case: &Case) -> Vec<String> {
+    ///
+    /// # Errors
+    ///
+    /// The case's webhooks could not be started.
+    async fn run(server: &'a Server, namespace: &str, case: &Case) -> anyhow::Result<Vec<String>> {
+        let webhooks = match &case.webhooks {
+            Some(responses) => Some(Webhooks::start(responses).await?),
+            None => None,
+        };
         let mut replay = Self {
             server,
-            references: References::new(namespace),
+            references: References::new(namespace, webhooks.as_ref()),
+            webhooks,
             rule: Masked {
                 masks: Masks::default(),
                 managed_fields: case.compares_managed_fields(),
@@ -79,22 +91,43 @@ impl<'a> Replay<'a> {
         for (index, step) in case.steps.iter().enumerate() {
             replay.step(&format!("step {}", index + 1), step).await;
         }
-        replay.differences
+        Ok(replay.differences)
     }
 
     async fn step(&mut self, number: &str, step: &Step) {
         let place = format!("{number}, {} {}", step.method, step.path);
+        if let Some(webhooks) = &self.webhooks {
+            webhooks.replace(&step.webhooks);
+        }
         let result = if step.method == "WATCH" {
             Box::pin(self.watch(number, step)).await
         } else {
             self.exchange(step).await
         };
+        let result = result.and_then(|mut lines| {
+            lines.extend(self.received(step)?);
+            Ok(lines)
+        });
         let differences = result.unwrap_or_else(|error| vec![format!("{error:#}")]);
         self.differences.extend(
             differences
                 .into_iter()
                 .map(|line| format!("{place}: {line}")),
         );
+    }
+
+    /// Differences in the calls of webhooks since the last step.
+    fn received(&self, step: &Step) -> anyhow::Result<Vec<String>> {
+        let Some(webhooks) = &self.webhooks else {
+            return Ok(Vec::new());
+        };
+        let expected = step.received.iter().map(|call| self.references.fill(call));
+        let expected: Vec<Value> = expected.collect::<anyhow::Result<_>>()?;
+        let mut actual = webhooks.take_calls();
+        if step.is_administrators() {
+            actual.iter_mut().for_each(hide_administrator);
+        }
+        Ok(compare(&self.rule, &expected, actual))
     }
 
     async fn exchange(&mut self, step: &Step) -> anyhow::Result<Vec<String>> {
@@ -225,10 +258,9 @@ impl<'a> Replay<'a> {
 
 /// Values of a header, joined; empty without the header.
 fn header(headers: &HeaderMap, name: &str) -> String {
-    let values: Vec<&str> = headers
-        .get_all(name)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
+    let values = headers.get_all(name).iter();
+    let values: Vec<_> = values
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
         .collect();
     values.join(", ")
 }
@@ -253,7 +285,7 @@ pub(super) async fn in_process(case: &Case) -> anyhow::Result<Vec<String>> {
     server.create_namespace(NAMESPACE).await?;
     let differences = Replay::run(&server, NAMESPACE, case).await;
     server.stop().await;
-    Ok(differences)
+    differences
 }
 
 /// Runs a case against a shared server; deletes its namespace afterwards.
@@ -273,5 +305,5 @@ pub(super) async fn over_the_wire(
         .body(Full::default())?;
     let deleted = server.send(request, &Credentials::Administrator).await;
     deleted.with_context(|| format!("delete the namespace {namespace}"))?;
-    Ok(differences)
+    differences
 }

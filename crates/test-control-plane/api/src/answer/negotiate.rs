@@ -10,15 +10,12 @@ use serde_json::json;
 
 use crate::answer::represent::Representation;
 use crate::answer::table::IncludeObject;
+use crate::decode::MEDIA_TYPES;
 use crate::kinds::{Kind, Verb};
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
 
 pub(crate) use accept::{Clause, clauses};
-
-/// The media types of whole answers, in the order used by error messages.
-pub(crate) const MEDIA_TYPES: &str =
-    "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 /// The media types of streams.
 const STREAM_TYPES: &str =

@@ -141,6 +141,11 @@ impl CustomResource {
         }
     }
 
+    /// Sets defaults.
+    pub fn set_defaults(&self, value: &mut Value) {
+        complete::set_defaults(&self.schema, value);
+    }
+
     /// Sets defaults and removes what the schema doesn't specify.
     pub(crate) fn apply_schema(&self, value: &mut Value) {
         complete::set_defaults(&self.schema, value);

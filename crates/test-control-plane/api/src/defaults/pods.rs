@@ -129,9 +129,8 @@ pub(super) fn add_tolerations(pod: &mut Value) {
     }
 }
 
-/// Sets tolerations and the quality-of-service class, and marks pods with scheduling gates.
-pub(super) fn admit_pod(value: &mut Value, now: &str) {
-    add_tolerations(value);
+/// Sets the phase and the quality-of-service class, and marks pods with scheduling gates.
+pub(super) fn begin(value: &mut Value, now: &str) {
     let qos = qos_class(value);
     let is_gated = list_at(value, "/spec/schedulingGates").len() > 0;
     let status = object_mut(value, "status");

@@ -222,7 +222,7 @@ fn is_qualified_part(text: &str) -> bool {
 }
 
 /// Returns the errors of a name such as `example.com/part`.
-pub(crate) fn qualified_name(text: &str) -> Vec<String> {
+pub fn qualified_name(text: &str) -> Vec<String> {
     if text.matches('/').count() > 1 {
         let rule = QUALIFIED_MESSAGE
             .strip_prefix("name part")

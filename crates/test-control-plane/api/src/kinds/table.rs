@@ -18,14 +18,20 @@ pub static KINDS: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
 });
 
 /// The kind of `/scale`. It is stored with its object.
-pub static SCALE: LazyLock<Arc<Kind>> = LazyLock::new(|| of_bodies("Scale"));
+pub static SCALE: LazyLock<Arc<Kind>> = LazyLock::new(|| row("Scale"));
 
 /// The kind of the bodies of `serviceaccounts/NAME/token`.
-pub static TOKEN_REQUEST: LazyLock<Arc<Kind>> = LazyLock::new(|| of_bodies("TokenRequest"));
+pub static TOKEN_REQUEST: LazyLock<Arc<Kind>> = LazyLock::new(|| row("TokenRequest"));
 
-fn of_bodies(kind: &str) -> Arc<Kind> {
-    let mut rows = ROWS.iter();
-    let found = rows.find(|row| row.kind == kind && row.has(Trait::Bodies));
+/// The kind of the bodies of `pods/NAME/binding`.
+pub static BINDING: LazyLock<Arc<Kind>> = LazyLock::new(|| row("Binding"));
+
+/// The kind of the bodies of `pods/NAME/eviction`.
+pub static EVICTION: LazyLock<Arc<Kind>> = LazyLock::new(|| row("Eviction"));
+
+/// Returns the only row of a kind.
+fn row(kind: &str) -> Arc<Kind> {
+    let found = ROWS.iter().find(|row| row.kind == kind);
     Arc::clone(found.expect("the table has the kinds of bodies"))
 }
 

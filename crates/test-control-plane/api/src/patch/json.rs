@@ -63,6 +63,11 @@ impl JsonPatch {
         }
     }
 
+    /// Returns true if there are no operations.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
     /// Applies the operations in order to the text of an object.
     ///
     /// # Errors

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::engine::{Errors, Place};
+use crate::admission::policies::{Environment, Expression, Returns};
 use crate::cel::{Program, Type};
 use crate::go::names;
-use crate::policies::{Environment, Expression, Returns};
 use crate::status::FieldError;
 
 /// The largest number of match conditions.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use http::Method;
 use jiff::Timestamp;
 use kube_test_control_plane_actors::{self as actors, ActorServer, ActorsConfig, Handles};
+use kube_test_control_plane_server::admission::WebhookServices;
 use kube_test_control_plane_server::certificates::{
     ClientAuthorities, ServingCertificate, TlsMaterial,
 };
@@ -53,6 +54,7 @@ pub(super) struct Settings {
     pub(super) serving_certificate: Option<ServingCertificate>,
     pub(super) client_authorities: Option<ClientAuthorities>,
     pub(super) definitions: Vec<Definitions>,
+    pub(super) webhooks: WebhookServices,
     #[cfg(feature = "client")]
     pub(super) foreign: Vec<ForeignActor>,
 }
@@ -122,6 +124,7 @@ pub(super) async fn start(settings: Settings) -> Result<Parts, StartError> {
         .clock
         .unwrap_or_else(|| Arc::new(TokioClock::starting_at(base)));
     let server = ApiServer::new(settings.config, clock);
+    server.webhook_services().add_all(&settings.webhooks);
     let mut tasks = JoinSet::new();
     let mut endpoint = None;
     let mut kubelets = None;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use kube_apimachinery::selector::{LabelSelector, Selector};
+use kube_test_control_plane_api::admission::Constraints;
+use kube_test_control_plane_api::admission::policies::{MutatingPolicy, ValidatingPolicy};
 use kube_test_control_plane_api::members::{list, text};
-use kube_test_control_plane_api::policies::{Constraints, MutatingPolicy, ValidatingPolicy};
 use kube_test_control_plane_store::store::StoreReader;
 use serde_json::Value;
 

@@ -4,8 +4,6 @@ mod addresses;
 mod ports;
 mod refusal;
 
-use std::sync::MutexGuard;
-
 use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::members::object_mut;
 use kube_test_control_plane_api::object::{Draft, Key};
@@ -13,11 +11,11 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 
 use refusal::Refusal;
 
-use crate::state::{Allocations, Writes};
+use crate::state::{Reservation, Writes};
 
-/// Allocates missing addresses and ports to a service before it is stored. The guard blocks
-/// other allocations until the service is stored. A dry run allocates nothing: it shows made-up
-/// addresses and ports.
+/// Allocates missing addresses and ports to a service before it is stored. The reservation
+/// keeps them from other services until the service is stored. A dry run allocates nothing: it shows
+/// made-up addresses and ports.
 ///
 /// # Errors
 ///
@@ -32,7 +30,7 @@ pub(crate) fn allocate<'a>(
     draft: &mut Draft,
     old: Option<&Draft>,
     dry_run: bool,
-) -> ApiResult<Option<MutexGuard<'a, Allocations>>> {
+) -> ApiResult<Option<Reservation<'a>>> {
     if &*kind.storage != "services" {
         return Ok(None);
     }
@@ -47,5 +45,5 @@ pub(crate) fn allocate<'a>(
             Refusal::Internal(why) => ApiError::internal_error(&why),
             Refusal::Plain(why) => ApiError::internal(why),
         })?;
-    Ok(Some(guard))
+    Ok(Some(writes.reserve(&mut guard, key)))
 }

@@ -15,14 +15,14 @@ use serde_json::Value;
 use super::apply_body::Configuration;
 use super::create::create;
 use super::scale::{ScaleSource, update_scale};
-use super::update::{Outcome, commit_update, complete};
+use super::update::{Outcome, admit, commit_update, complete};
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes, now_text};
 use crate::write::{self, check_name, check_namespace, handled_form, served_value};
 
 /// Applies the configuration in a body.
-pub(crate) fn apply(
+pub(crate) async fn apply(
     writes: &Writes,
     request: &ResourceRequest,
     body: &[u8],
@@ -31,11 +31,11 @@ pub(crate) fn apply(
     let config = Configuration::parse(body)?;
     let warning = config.warning(options.field_validation)?;
     let warnings: Vec<String> = warning.into_iter().flat_map(as_warnings).collect();
-    let reply = apply_configuration(writes, request, &config, options);
+    let reply = apply_configuration(writes, request, &config, options).await;
     reply::with_warnings(reply, &warnings)
 }
 
-fn apply_configuration(
+async fn apply_configuration(
     writes: &Writes,
     request: &ResourceRequest,
     config: &Configuration,
@@ -43,12 +43,12 @@ fn apply_configuration(
 ) -> ApiResult<Reply> {
     if request.target == Target::Part(Subresource::Scale) {
         let source = ScaleSource::Apply(&config.value);
-        let text = update_scale(writes, request, &source, options)?;
+        let text = update_scale(writes, request, &source, options).await?;
         return Ok(reply::json_text(StatusCode::OK, text));
     }
     loop {
         let Some(current) = writes.store.get(&request.key()) else {
-            match apply_to_nothing(writes, request, config, options) {
+            match apply_to_nothing(writes, request, config, options).await {
                 Err(err) if err.reason == "AlreadyExists" => continue,
                 created => return created,
             }
@@ -56,9 +56,13 @@ fn apply_configuration(
         let old = handled_form(stored(&request.kind), &current)?;
         let (mut new, empties) = applied(&writes.reads, request, &old, config, options)?;
         let warning = warnings::of_owners(&new.value, true);
+        admit(writes, request, &old, &mut new, options).await?;
+        if new.metadata().resource_version() != old.metadata().resource_version() {
+            return Err(ApiError::modified(stored(&request.kind), &request.name));
+        }
         complete(&writes.reads, request, &old, &mut new);
         let new = (new, &empties);
-        match commit_update(writes, request, &current, &old, new, options)? {
+        match commit_update(writes, request, &current, &old, new, options).await? {
             Outcome::Done(mut written) => {
                 written.warnings.splice(0..0, warning);
                 let reply = reply::json_text(StatusCode::OK, written.text);
@@ -80,7 +84,6 @@ fn applied(
     config: &Configuration,
     options: &WriteOptions,
 ) -> ApiResult<(Draft, Empties)> {
-    let kind = stored(&request.kind);
     let live = served_value(&request.kind, old);
     let applied = merge(reads, request, Some(&live), config, options)?;
     let (mut new, empties) = decode_applied(reads, request, applied.object, config)?;
@@ -89,16 +92,13 @@ fn applied(
     }
     check_namespace(request, &new)?;
     check_name(request, &new)?;
-    if new.metadata().resource_version() != old.metadata().resource_version() {
-        return Err(ApiError::modified(kind, &request.name));
-    }
     let managed = Some(applied.managed_fields);
     set_or_remove(new.metadata_mut(), "managedFields", managed);
     Ok((new, empties))
 }
 
 /// Creates the object from the configuration.
-fn apply_to_nothing(
+async fn apply_to_nothing(
     writes: &Writes,
     request: &ResourceRequest,
     config: &Configuration,
@@ -130,7 +130,7 @@ fn apply_to_nothing(
         field_manager: None,
         ..options.clone()
     };
-    let written = create(writes, request, new, &options)?;
+    let written = create(writes, request, new, &options).await?;
     let reply = reply::json_text(StatusCode::CREATED, written.text);
     reply::with_warnings(Ok(reply), &written.warnings)
 }

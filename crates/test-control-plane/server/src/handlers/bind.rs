@@ -3,22 +3,26 @@
 use http::StatusCode;
 use kube_test_control_plane_api::members::object_mut;
 use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult, details};
 use kube_test_control_plane_store::clock::Clock;
 use kube_test_control_plane_store::store::Expect;
 use serde_json::{Value, json};
 
 use crate::reply::{self, Reply};
+use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Writes, now_text};
 use crate::write::other_uid;
 
-/// Binds a pod to a node.
-pub(crate) fn bind(
+/// Binds a pod to a node. `reviewed` is the request of the review: that of the legacy binding has
+/// another resource.
+pub(crate) async fn bind(
     writes: &Writes,
     request: &ResourceRequest,
+    reviewed: &ResourceRequest,
     body: &Value,
-    dry_run: bool,
+    options: &WriteOptions,
 ) -> ApiResult<Reply> {
     let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).unwrap_or("");
     if text("/metadata/name") != request.name {
@@ -37,6 +41,7 @@ pub(crate) fn bind(
     if node.is_empty() {
         return Err(ApiError::internal("target.name: Required value"));
     }
+    review::review_posted(&writes.access, reviewed, body, options).await?;
     let kind = &request.kind;
     let key = request.key();
     loop {
@@ -61,7 +66,7 @@ pub(crate) fn bind(
             json!({"type": "PodScheduled", "status": "True"}),
         );
         let expect = Expect::Version(current.resource_version);
-        if dry_run || writes.store.put(kind, key.clone(), expect, pod).is_ok() {
+        if options.dry_run || writes.store.put(kind, key.clone(), expect, pod).is_ok() {
             return Ok(reply::success(StatusCode::CREATED));
         }
     }

@@ -2,6 +2,7 @@
 
 use http::Method;
 use kube_test_control_plane_api::kinds::{Subresource, Target, Verb};
+use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::{Value, json};
 
@@ -11,8 +12,8 @@ use crate::access;
 use crate::auth::attributes::Attributes;
 use crate::containers::KubeletError;
 use crate::incoming::Incoming;
-use crate::policies;
 use crate::reply::Reply;
+use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Access, Streams};
 use crate::streams::{self, Channels, Handshake, Protocol};
@@ -30,13 +31,12 @@ pub(crate) async fn connect(
     if part != Subresource::Proxy {
         authorize_connection(&streams.access, request, incoming)?;
     }
-    policies::review_connection(&streams.access, request, || {
-        options(request, part, incoming)
-    })?;
+    let query = admit(streams, request, part, incoming).await?;
     if part == Subresource::Proxy {
         return proxy(streams, request, incoming).await;
     }
-    let query = &incoming.query;
+    let query_text = query.as_deref().unwrap_or(&incoming.query_text);
+    let query = &Query::parse(query_text);
     let pod = existing(&streams.reads, request)?;
     let name = &request.name;
     let container = match part {
@@ -61,7 +61,7 @@ pub(crate) async fn connect(
         return Ok(handshake.accept(streams, |socket| streams::tunnel(socket, pod)));
     }
     if part == Subresource::PortForward {
-        let ports = ports(incoming, "ports").map_err(as_error)?;
+        let ports = ports(query_text, "ports").map_err(as_error)?;
         let pod = found.map_err(as_error)?;
         let serve = |socket| streams::forward(socket, ports, pod);
         return Ok(handshake.accept(streams, serve));
@@ -70,7 +70,7 @@ pub(crate) async fn connect(
         if part == Subresource::Attach {
             return pod.attach(&container);
         }
-        let command = query_values(&incoming.query_text, "command");
+        let command = query_values(query_text, "command");
         pod.exec(&container, command)
     });
     let channels = Channels::of(query, ["stdin", "stdout", "stderr"]);
@@ -84,6 +84,44 @@ pub(crate) async fn connect(
     let protocol = handshake.protocol;
     let serve = move |socket| streams::converse(socket, protocol, channels, process);
     Ok(handshake.accept(streams, serve))
+}
+
+/// Reviews the connection. Returns its query if a webhook or policy changed its options.
+async fn admit(
+    streams: &Streams,
+    request: &ResourceRequest,
+    part: Subresource,
+    incoming: &Incoming,
+) -> ApiResult<Option<String>> {
+    if !streams.reads.has_reviews() {
+        return Ok(None);
+    }
+    let sent = options(request, part, incoming);
+    let admitted = review::review_connection(&streams.access, request, sent.clone()).await?;
+    Ok((admitted != sent).then(|| query_of(&admitted)))
+}
+
+/// Returns the query with these options.
+fn query_of(options: &Value) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (name, value) in options.as_object().into_iter().flatten() {
+        match value {
+            Value::Array(values) => {
+                for value in values {
+                    query.append_pair(name, &shown(value));
+                }
+            }
+            value => drop(query.append_pair(name, &shown(value))),
+        }
+    }
+    query.finish()
+}
+
+/// Returns a value as a query has it.
+fn shown(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Requires the permission to create the connection, also of a WebSocket, whose verb is `get`.

@@ -6,7 +6,6 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::Value;
 
 use crate::containers::{KubeletError, PodAddress};
-use crate::incoming::Incoming;
 use crate::route::ResourceRequest;
 use crate::state::Reads;
 
@@ -54,9 +53,9 @@ const PORTS_MAX: usize = 127;
 /// Reads the ports to forward.
 ///
 /// Upstream: `BuildV4Options`
-pub(super) fn ports(incoming: &Incoming, parameter: &str) -> Result<Vec<u16>, KubeletError> {
+pub(super) fn ports(query: &str, parameter: &str) -> Result<Vec<u16>, KubeletError> {
     let refused = |message: String| KubeletError::new(400, message);
-    let texts = query_values(&incoming.query_text, parameter);
+    let texts = query_values(query, parameter);
     let texts: Vec<&str> = texts.iter().flat_map(|text| text.split(',')).collect();
     if texts.iter().all(|text| text.is_empty()) {
         return Err(refused("query parameter \"port\" is required".to_owned()));

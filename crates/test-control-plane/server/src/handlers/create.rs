@@ -11,7 +11,7 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::validation::Subject;
 use kube_test_control_plane_api::{defaults, normalize, warnings};
 use kube_test_control_plane_store::store::Expect;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::admit::review_write;
 use super::allocate::allocate;
@@ -22,9 +22,9 @@ use super::service_accounts::{admit_service_account, furnish_namespace};
 use super::signing_request::note_requester;
 use super::validate::validate;
 use crate::access;
-use crate::policies;
+use crate::review;
 use crate::route::ResourceRequest;
-use crate::state::{Reads, Writes, now_text};
+use crate::state::{Reads, Writes};
 use crate::write::{
     self, Written, check_namespace, check_stored_size, keep_reset, remove_empty, served_draft,
     served_text, stored_form,
@@ -33,23 +33,37 @@ use crate::write::{
 /// Number of generated names tried before a collision is reported.
 const GENERATE_NAME_TRIES: usize = 8;
 
+/// An admitted object before its name and identity are fixed.
+#[derive(Clone, Debug)]
+struct Admitted {
+    draft: Draft,
+    empties: Empties,
+    /// The name before the review, if there was one; empty if it is still to be generated.
+    sent_name: Option<String>,
+    /// True for a job that was sent with labels.
+    is_labelled: bool,
+}
+
 /// Creates an object.
-pub(crate) fn create(
+pub(crate) async fn create(
     writes: &Writes,
     request: &ResourceRequest,
     draft: Draft,
     options: &WriteOptions,
 ) -> ApiResult<Written> {
-    let prefix = draft.metadata().text("generateName").to_owned();
-    if !draft.metadata().name().is_empty() || prefix.is_empty() {
-        return create_named(writes, request, draft, options);
+    let admitted = admit(writes, request, draft, options).await?;
+    let metadata = admitted.draft.metadata();
+    let prefix = metadata.text("generateName").to_owned();
+    if !metadata.name().is_empty() || prefix.is_empty() {
+        return create_named(writes, request, admitted, options).await;
     }
     let mut result = Err(ApiError::internal("no name was tried"));
     for _ in 0..GENERATE_NAME_TRIES {
-        let mut draft = draft.clone();
+        let mut admitted = admitted.clone();
         let name = writes.random.generate_name(&prefix);
-        draft.metadata_mut().insert("name".to_owned(), json!(name));
-        result = create_named(writes, request, draft, options);
+        let metadata = admitted.draft.metadata_mut();
+        metadata.insert("name".to_owned(), json!(name));
+        result = create_named(writes, request, admitted, options).await;
         if !matches!(&result, Err(err) if err.reason == "AlreadyExists") {
             break;
         }
@@ -57,30 +71,87 @@ pub(crate) fn create(
     result
 }
 
-fn create_named(
+/// Sets the defaults and the managers of a new object, and admits it.
+async fn admit(
     writes: &Writes,
     request: &ResourceRequest,
     mut draft: Draft,
     options: &WriteOptions,
-) -> ApiResult<Written> {
+) -> ApiResult<Admitted> {
     let reads = &*writes.reads;
     let behaviour = reads.behaviour();
     let served = &request.kind;
     let kind = stored(served);
     check_definition(kind, &draft)?;
     let in_namespace = check_namespace(request, &draft);
-    let version = draft.metadata().resource_version().to_owned();
-    let has_version = version.parse::<u64>().is_ok_and(|version| version != 0);
     write::to_stored(behaviour, served, &mut draft)?;
     normalize::check_overwritten(kind, &draft, behaviour.version)?;
     keep_reset(&mut draft);
-    write::prepare_create(writes, kind, &request.namespace, &mut draft);
-    note_requester(request, &mut draft);
+    write::wipe(kind, &request.namespace, &mut draft);
+    // Webhooks and policies see the status that was sent.
+    let is_reviewed = reads.has_reviews();
+    if !is_reviewed {
+        write::drop_status(kind, &mut draft);
+    }
+    let is_labelled = defaults::is_labelled(&draft.value);
+    write::set_defaults(reads, kind, &mut draft);
     let empties = Empties::of(&draft.value);
     write::normalize(behaviour, kind, &mut draft)?;
-    defaults::drop_disabled(kind, behaviour.gates, &mut draft, None);
     write::track(reads.clock(), request, options, None, &mut draft)?;
-    admit(writes, request, in_namespace, &mut draft, options)?;
+    let plugins = |draft: &mut Draft| {
+        check_namespace_is_open(reads, request, draft)?;
+        admit_service_account(writes, kind, &request.namespace, draft)?;
+        defaults::admit_create(kind, draft, &|name| priority_class(reads, name))?;
+        admit_runtime_class(reads, kind, draft)?;
+        check_default_class(reads, kind, draft)?;
+        admit_storage_class(reads, kind, draft);
+        Ok(())
+    };
+    plugins(&mut draft)?;
+    in_namespace?;
+    let sent_name = is_reviewed.then(|| draft.metadata().name().to_owned());
+    if review::mutate_write(&writes.access, request, None, &mut draft, options, &plugins).await? {
+        check_namespace(request, &draft)?;
+        write::set_namespace(kind, &request.namespace, &mut draft);
+    }
+    if is_reviewed {
+        write::drop_status(kind, &mut draft);
+        write::set_defaults(reads, kind, &mut draft);
+        write::normalize(behaviour, kind, &mut draft)?;
+    }
+    Ok(Admitted {
+        draft,
+        empties,
+        sent_name,
+        is_labelled,
+    })
+}
+
+async fn create_named(
+    writes: &Writes,
+    request: &ResourceRequest,
+    admitted: Admitted,
+    options: &WriteOptions,
+) -> ApiResult<Written> {
+    let reads = &*writes.reads;
+    let behaviour = reads.behaviour();
+    let served = &request.kind;
+    let kind = stored(served);
+    let Admitted {
+        mut draft,
+        empties,
+        sent_name,
+        is_labelled,
+    } = admitted;
+    let version = draft.metadata_mut().remove("resourceVersion");
+    write::prepare_create(writes, kind, &mut draft, is_labelled);
+    note_requester(request, &mut draft);
+    defaults::drop_disabled(kind, behaviour.gates, &mut draft, None);
+    let (hooks, dry_run) = (&writes.admission, options.dry_run);
+    if review_write(hooks, request, None, &mut draft, dry_run)? {
+        write::set_defaults(reads, kind, &mut draft);
+        write::normalize(behaviour, kind, &mut draft)?;
+    }
     remove_empty(draft.metadata_mut());
     let mut warnings = defaults::prepare_created(kind, &mut draft);
     let name = draft.metadata().name().to_owned();
@@ -110,7 +181,9 @@ fn create_named(
     if request.verb != Verb::Create {
         access::authorize_create_on_update(&writes.access, request)?;
     }
-    policies::review_write(&writes.access, request, None, &draft, options)?;
+    let reviewed = sent_name.filter(|name| !name.is_empty());
+    let reviewed = reviewed.as_deref().unwrap_or(&name);
+    review::review_write(&writes.access, request, reviewed, (None, &draft), options).await?;
     let is_generated = !draft.metadata().text("generateName").is_empty();
     let written = |text| Written {
         text,
@@ -135,11 +208,11 @@ fn create_named(
         }
         stored_form(kind, &mut draft.clone())?;
         // Nothing replaces the version that was sent.
-        let version = Some(json!(version)).filter(|version| *version != "");
+        let version = version.filter(|version| *version != "");
         set_or_remove(draft.metadata_mut(), "resourceVersion", version);
         return served_draft(served, draft).map(written);
     }
-    if has_version {
+    if names_version(version.as_ref()) {
         return Err(ApiError::internal(
             "resourceVersion should not be set on objects to be created",
         ));
@@ -157,32 +230,10 @@ fn create_named(
     }
 }
 
-/// Runs the mutating admission of a new object.
-fn admit(
-    writes: &Writes,
-    request: &ResourceRequest,
-    in_namespace: ApiResult<()>,
-    draft: &mut Draft,
-    options: &WriteOptions,
-) -> ApiResult<()> {
-    let (reads, kind) = (&*writes.reads, stored(&request.kind));
-    let behaviour = reads.behaviour();
-    let now = now_text(reads.clock());
-    check_namespace_is_open(reads, request, draft)?;
-    admit_service_account(writes, kind, &request.namespace, draft)?;
-    defaults::admit_create(kind, draft, &now, &|name| priority_class(reads, name))?;
-    admit_runtime_class(reads, kind, draft)?;
-    check_default_class(reads, kind, draft)?;
-    admit_storage_class(reads, kind, draft);
-    in_namespace?;
-    let (hooks, dry_run) = (&writes.admission, options.dry_run);
-    let mut is_changed = policies::mutate_write(&writes.access, request, None, draft, options)?;
-    is_changed |= review_write(hooks, request, None, draft, dry_run)?;
-    if is_changed {
-        write::set_defaults(reads, kind, draft);
-        write::normalize(behaviour, kind, draft)?;
-    }
-    Ok(())
+/// Reports whether the new object was sent with a version.
+fn names_version(version: Option<&Value>) -> bool {
+    let number = version.and_then(Value::as_str).map(str::parse::<u64>);
+    number.is_some_and(|number| number.is_ok_and(|number| number != 0))
 }
 
 /// Rejects creates in missing or terminating namespaces.
@@ -208,7 +259,7 @@ fn check_namespace_is_open(
     }
     let why =
         format!("unable to create new content in namespace {name} because it is being terminated");
-    let mut error = ApiError::forbidden(&request.kind, draft.metadata().name(), &why);
+    let mut error = ApiError::forbidden(&request.kind, draft.metadata().shown_name(), &why);
     if let Some(details) = &mut error.details {
         details["causes"] = json!([{
             "reason": "NamespaceTerminating",
@@ -232,7 +283,11 @@ fn check_definition(kind: &Kind, draft: &Draft) -> ApiResult<()> {
         .is_some_and(|custom| custom.terminating)
     {
         let why = "create not allowed while custom resource definition is terminating";
-        return Err(ApiError::forbidden(kind, draft.metadata().name(), why));
+        return Err(ApiError::forbidden(
+            kind,
+            draft.metadata().shown_name(),
+            why,
+        ));
     }
     Ok(())
 }

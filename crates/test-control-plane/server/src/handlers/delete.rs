@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 use super::Page;
 use super::admit::review_deletion;
 use super::read::list_text;
-use crate::policies;
 use crate::reply::{self, Reply};
+use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Writes, now_text};
-use crate::write::{served_draft, served_text};
+use crate::write::{handled_form, served_draft, served_text};
 use namespaces::begin_termination;
 
 /// Namespaces that can't be deleted.
@@ -34,135 +34,197 @@ const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"]
 /// A stored object marked for deletion.
 struct Marked {
     draft: Draft,
-    /// True if it is removed immediately.
-    remove: bool,
+    fate: Fate,
     /// True if the mark changes the stored object.
     changed: bool,
 }
 
+/// The effect of a deletion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// The object is removed immediately.
+    Removed,
+    /// The object stays, marked for its removal.
+    Kept,
+    /// An earlier deletion goes on; this one is not reviewed.
+    Pending,
+}
+
 /// Deletes an object.
-pub(crate) fn delete(
+pub(crate) async fn delete(
     writes: &Writes,
     request: &ResourceRequest,
     options: &DeleteOptions,
 ) -> ApiResult<Reply> {
-    let (text, uid) = delete_one(writes, request, options)?;
+    let (text, uid) = delete_one(writes, request, options).await?;
     Ok(match text {
         Some(text) => reply::json_text(StatusCode::OK, text),
         None => reply::deleted(stored(&request.kind), &request.name, &uid),
     })
 }
 
-/// Deletes an object. Returns its uid, and its text if the response contains it.
-fn delete_one(
+/// The end of an attempt to delete an object.
+enum Attempt {
+    /// The object is removed, or marked for its removal.
+    Done(Arc<Object>),
+    /// The object is marked, and its removal is to be reviewed.
+    Marked(Arc<Object>),
+    /// Another client wrote the object first. The object that this request has marked before, if it
+    /// has.
+    Raced(Option<Arc<Object>>),
+}
+
+/// Deletes an object. Returns its text, if the response contains it, and its uid.
+async fn delete_one(
     writes: &Writes,
     request: &ResourceRequest,
     options: &DeleteOptions,
 ) -> ApiResult<(Option<Bytes>, String)> {
     let kind = stored(&request.kind);
-    let key = request.key();
+    let is_reviewed = writes.reads.has_reviews();
     let mut last: Option<Arc<Object>> = None;
     loop {
-        let current = writes.store.get(&key);
-        let current = match (current, &last) {
-            (Some(current), None) => current,
-            (Some(current), Some(last)) if current.uid == last.uid => current,
-            (None, None) => return Err(ApiError::not_found(kind, &request.name)),
+        let Some(current) = find(writes, request, options, last.as_ref())? else {
             // Another client removed the marked object first.
-            (_, Some(last)) => {
-                let text = kind
-                    .has(Trait::ReturnsDeleted)
-                    .then(|| served_text(&request.kind, last));
-                return Ok((text.transpose()?, last.uid.to_string()));
-            }
+            let last = last.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
+            let text = kind
+                .has(Trait::ReturnsDeleted)
+                .then(|| served_text(&request.kind, &last));
+            return Ok((text.transpose()?, last.uid.to_string()));
         };
-        check_preconditions(kind, &current, options)?;
-        if &*kind.storage == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*request.name) {
-            let why = "this namespace may not be deleted";
-            return Err(ApiError::forbidden(kind, &request.name, why));
-        }
-        let draft = current.draft();
+        let old = current.draft();
         if let Some(custom) = &kind.custom {
-            custom.check_conversion(&draft.value, &kind.api_version())?;
+            custom.check_conversion(&old.value, &kind.api_version())?;
         }
-        if last.is_none() {
-            review_deletion(&writes.admission, request, &draft, options.dry_run)?;
-            policies::review_deletion(&writes.access, request, &draft, options)?;
+        let marked = mark(writes.reads.clock(), kind, &old, options);
+        if last.is_none() && marked.fate != Fate::Pending {
+            review_deletion(&writes.admission, request, &old, options.dry_run)?;
         }
-        let marked = mark(writes.reads.clock(), kind, draft, options);
+        if is_reviewed && marked.fate != Fate::Pending {
+            let old = handled_form(kind, &current)?;
+            review::review_deletion(&writes.access, request, &old, options).await?;
+        }
+        let shown = marked.fate != Fate::Removed || kind.has(Trait::ReturnsDeleted);
         let uid = current.uid.to_string();
-        let served = &request.kind;
         if options.dry_run {
-            let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
-            let text = shown.then(|| served_draft(served, marked.draft));
+            let text = shown.then(|| served_draft(&request.kind, marked.draft));
             return Ok((text.transpose()?, uid));
         }
-        match commit_deletion(writes, served, &current, marked) {
-            Ok(shown) => {
-                let text = shown.map(|object| served_text(served, &object));
+        match attempt(writes, request, &current, marked, is_reviewed) {
+            Attempt::Done(latest) => {
+                let text = shown.then(|| served_text(&request.kind, &latest));
                 return Ok((text.transpose()?, uid));
             }
-            Err(WriteConflict { marked }) => last = marked.or(last),
+            Attempt::Marked(marked) => last = Some(marked),
+            Attempt::Raced(marked) => last = marked.or(last),
         }
     }
 }
 
-/// Stores the mark or removes the object. Returns the object if the response shows it.
-fn commit_deletion(
+/// Deletes an object without a review: the server itself does, or it was reviewed otherwise.
+pub(crate) fn delete_admitted(
     writes: &Writes,
-    served: &Arc<Kind>,
+    request: &ResourceRequest,
+    options: &DeleteOptions,
+) -> ApiResult<()> {
+    let kind = stored(&request.kind);
+    let mut last: Option<Arc<Object>> = None;
+    loop {
+        let Some(current) = find(writes, request, options, last.as_ref())? else {
+            return Ok(());
+        };
+        let marked = mark(writes.reads.clock(), kind, &current.draft(), options);
+        if options.dry_run {
+            return Ok(());
+        }
+        match attempt(writes, request, &current, marked, false) {
+            Attempt::Done(_) => return Ok(()),
+            Attempt::Marked(marked) => last = Some(marked),
+            Attempt::Raced(marked) => last = marked.or(last),
+        }
+    }
+}
+
+/// Returns the object to delete; `None` if another client has removed it since it was marked.
+fn find(
+    writes: &Writes,
+    request: &ResourceRequest,
+    options: &DeleteOptions,
+    marked: Option<&Arc<Object>>,
+) -> ApiResult<Option<Arc<Object>>> {
+    let kind = stored(&request.kind);
+    let current = writes.store.get(&request.key());
+    let current = match (current, marked) {
+        (Some(current), None) => current,
+        (Some(current), Some(marked)) if current.uid == marked.uid => current,
+        (None, None) => return Err(ApiError::not_found(kind, &request.name)),
+        (_, Some(_)) => return Ok(None),
+    };
+    check_preconditions(kind, &current, marked, options)?;
+    if &*kind.storage == "namespaces" && IMMORTAL_NAMESPACES.contains(&&*request.name) {
+        let why = "this namespace may not be deleted";
+        return Err(ApiError::forbidden(kind, &request.name, why));
+    }
+    Ok(Some(current))
+}
+
+/// Stores the mark or removes the object. The removal of an object that it has just marked is left to
+/// the next attempt if it is to be reviewed.
+fn attempt(
+    writes: &Writes,
+    request: &ResourceRequest,
     current: &Arc<Object>,
     marked: Marked,
-) -> Result<Option<Arc<Object>>, WriteConflict> {
-    let kind = stored(served);
+    is_reviewed: bool,
+) -> Attempt {
+    let kind = stored(&request.kind);
     let key = current.key.clone();
     let mut latest = Arc::clone(current);
     if marked.changed {
         let expect = Expect::Version(current.resource_version);
-        latest = writes
-            .store
-            .put(kind, key.clone(), expect, marked.draft)
-            .map_err(|_| WriteConflict { marked: None })?;
+        match writes.store.put(kind, key.clone(), expect, marked.draft) {
+            Ok(object) => latest = object,
+            Err(_) => return Attempt::Raced(None),
+        }
     }
-    if marked.remove {
-        latest = writes
-            .store
-            .delete(kind, key, latest.resource_version)
-            .map_err(|_| WriteConflict {
-                marked: marked.changed.then_some(latest),
-            })?;
+    match marked.fate {
+        Fate::Removed if marked.changed && is_reviewed => Attempt::Marked(latest),
+        Fate::Removed => match writes.store.delete(kind, key, latest.resource_version) {
+            Ok(object) => Attempt::Done(object),
+            Err(_) => Attempt::Raced(marked.changed.then_some(latest)),
+        },
+        Fate::Kept | Fate::Pending => Attempt::Done(latest),
     }
-    let shown = !marked.remove || kind.has(Trait::ReturnsDeleted);
-    Ok(shown.then_some(latest))
 }
 
 /// Decides how the object is deleted.
-fn mark(clock: &dyn Clock, kind: &Kind, mut draft: Draft, options: &DeleteOptions) -> Marked {
-    let before = draft.clone();
-    let remove = mark_draft(clock, kind, &mut draft, options);
+fn mark(clock: &dyn Clock, kind: &Kind, old: &Draft, options: &DeleteOptions) -> Marked {
+    let mut draft = old.clone();
+    let fate = mark_draft(clock, kind, &mut draft, options);
     Marked {
-        changed: draft != before,
-        remove,
+        changed: draft != *old,
+        fate,
         draft,
     }
 }
 
-/// Marks an object as deleting. Returns true if it is removed immediately.
+/// Marks an object as deleting, unless it is removed immediately.
 ///
 /// Upstream: `BeforeDelete` and `updateForGracefulDeletionAndFinalizers`.
-fn mark_draft(clock: &dyn Clock, kind: &Kind, draft: &mut Draft, options: &DeleteOptions) -> bool {
+fn mark_draft(clock: &dyn Clock, kind: &Kind, draft: &mut Draft, options: &DeleteOptions) -> Fate {
     let is_deleting = draft.metadata().is_deleting();
     if &*kind.storage == DEFINITIONS {
         if !is_deleting {
             custom::begin_deletion(&mut draft.value, &now_text(clock));
         }
-        return false;
+        return Fate::Kept;
     }
     if &*kind.storage == "namespaces" && !namespaces::is_empty(draft) {
-        if !is_deleting {
-            begin_termination(clock, draft, options);
+        if is_deleting {
+            return Fate::Pending;
         }
-        return false;
+        begin_termination(clock, draft, options);
+        return Fate::Kept;
     }
     let grace = if kind.has(Trait::Graceful) {
         begin_grace(clock, draft, options)
@@ -170,20 +232,24 @@ fn mark_draft(clock: &dyn Clock, kind: &Kind, draft: &mut Draft, options: &Delet
         Grace::None
     };
     if grace == Grace::Pending {
-        return false;
+        return Fate::Pending;
     }
     let finalizers = propagation_finalizers(kind, draft, options.propagation);
     let is_free = finalizers.is_empty();
     if is_free && grace == Grace::None {
-        return true;
+        return Fate::Removed;
     }
     let list = Some(json!(finalizers)).filter(|_| !is_free);
     set_or_remove(draft.metadata_mut(), "finalizers", list);
     if let Grace::Begun(seconds) = grace {
-        return is_free && seconds == 0;
+        return if is_free && seconds == 0 {
+            Fate::Removed
+        } else {
+            Fate::Kept
+        };
     }
     mark_as_deleting(clock, draft);
-    false
+    Fate::Kept
 }
 
 /// Starts or shortens the grace period of a pod.
@@ -230,7 +296,7 @@ fn mark_as_deleting(clock: &dyn Clock, draft: &mut Draft) {
 /// continue token as in any list.
 ///
 /// Upstream: `Store.DeleteCollection`.
-pub(crate) fn delete_collection(
+pub(crate) async fn delete_collection(
     writes: &Writes,
     request: &ResourceRequest,
     page: Page,
@@ -242,7 +308,7 @@ pub(crate) fn delete_collection(
             name: object.key.name.to_string(),
             ..request.clone()
         };
-        match delete_one(writes, &one, options) {
+        match delete_one(writes, &one, options).await {
             // Another client deleted it in the meantime.
             Err(err) if err.code == 404 => {}
             deleted => drop(deleted?),
@@ -250,12 +316,6 @@ pub(crate) fn delete_collection(
     }
     let text = list_text(&request.kind, page)?;
     Ok(reply::json_pieces(StatusCode::OK, text))
-}
-
-/// Another client wrote the object first.
-struct WriteConflict {
-    /// The object that this request had marked before.
-    marked: Option<Arc<Object>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,7 +328,13 @@ enum Grace {
     Begun(i64),
 }
 
-fn check_preconditions(kind: &Kind, object: &Object, options: &DeleteOptions) -> ApiResult<()> {
+/// Checks the preconditions. Its own mark doesn't fail the one about the version.
+fn check_preconditions(
+    kind: &Kind,
+    object: &Object,
+    marked: Option<&Arc<Object>>,
+    options: &DeleteOptions,
+) -> ApiResult<()> {
     let name = &*object.key.name;
     if matches!(&*kind.storage, "namespaces" | DEFINITIONS) {
         return namespaces::check_preconditions(kind, object, options);
@@ -284,8 +350,10 @@ fn check_preconditions(kind: &Kind, object: &Object, options: &DeleteOptions) ->
         );
         return Err(ApiError::precondition(kind, name, &why));
     }
+    let is_own = marked.is_some_and(|own| own.resource_version == object.resource_version);
     if let Some(wanted) = &options.resource_version
         && *wanted != version
+        && !is_own
     {
         let why = format!(
             "the ResourceVersion in the precondition ({wanted}) does not match the \

@@ -16,9 +16,10 @@ use serde_json::{Value, json};
 
 use super::Source;
 use super::bind::set_condition;
-use super::delete::delete;
+use super::delete::delete_admitted;
 use super::update::update;
 use crate::reply::{self, Reply};
+use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes, now_text};
 
@@ -29,7 +30,7 @@ const DISRUPTED_PODS_MAX: usize = 2000;
 const RETRY_SECONDS: u64 = 10;
 
 /// Evicts a pod.
-pub(crate) fn evict(
+pub(crate) async fn evict(
     writes: &Writes,
     request: &ResourceRequest,
     query: &Query,
@@ -42,6 +43,7 @@ pub(crate) fn evict(
             "name in URL does not match name in Eviction object",
         ));
     }
+    review::review_posted(&writes.access, request, body, options).await?;
     let kind = &request.kind;
     let pod = writes.store.get(&request.key());
     let pod = pod.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
@@ -60,14 +62,14 @@ pub(crate) fn evict(
         ..request.clone()
     };
     if !deletion.dry_run {
-        mark_disrupted(writes, &whole)?;
+        mark_disrupted(writes, &whole).await?;
     }
-    delete(writes, &whole, &deletion)?;
+    delete_admitted(writes, &whole, &deletion)?;
     Ok(reply::success(StatusCode::CREATED))
 }
 
 /// Reports the eviction in the pod's status.
-fn mark_disrupted(writes: &Writes, request: &ResourceRequest) -> ApiResult<()> {
+async fn mark_disrupted(writes: &Writes, request: &ResourceRequest) -> ApiResult<()> {
     let status = ResourceRequest {
         target: Target::Part(Subresource::Status),
         ..request.clone()
@@ -87,7 +89,7 @@ fn mark_disrupted(writes: &Writes, request: &ResourceRequest) -> ApiResult<()> {
             }),
         );
         let source = Source::Put(draft);
-        match update(writes, &status, &source, &WriteOptions::internal()) {
+        match update(writes, &status, &source, &WriteOptions::internal()).await {
             Err(err) if err.reason == "Conflict" => {}
             other => return other.map(|_| ()),
         }

@@ -274,7 +274,7 @@ fn connect_at_node(
         }
         PodEndpoint::Attach(container) => pod.attach(container)?,
         PodEndpoint::PortForward | PodEndpoint::Log(_) => {
-            let ports = ports(incoming, "port")?;
+            let ports = ports(&incoming.query_text, "port")?;
             let handshake = handshake(incoming, supported)?;
             return Ok(handshake.accept(streams, |socket| streams::forward(socket, ports, pod)));
         }

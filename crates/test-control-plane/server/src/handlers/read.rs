@@ -314,7 +314,7 @@ fn expired(position: Option<&Position>) -> ApiError {
     match position {
         None => ApiError::expired("The resourceVersion for the provided list is too old."),
         Some(position) => ApiError {
-            continue_token: Some(position.at_newest().token()),
+            metadata: Some(json!({"continue": position.at_newest().token()})),
             ..ApiError::expired(CONTINUE_TOO_OLD)
         },
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::Source;
 use super::update::update;
 use crate::incoming::Incoming;
-use crate::policies;
+use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Behaviour, Reads, Writes, now_text};
 use crate::write::{self, check_name, handled_form, scale_of};
@@ -38,7 +38,7 @@ pub(crate) fn get_scale(reads: &Reads, request: &ResourceRequest) -> ApiResult<B
 }
 
 /// Updates the scale of an object.
-pub(crate) fn update_scale(
+pub(crate) async fn update_scale(
     writes: &Writes,
     request: &ResourceRequest,
     source: &ScaleSource<'_>,
@@ -56,14 +56,8 @@ pub(crate) fn update_scale(
             .get(&key)
             .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
         let old = handled_form(kind, &object)?;
-        let (scale, managed) = scaled(&writes.reads, request, source, &old, options)?;
-        let scale = policies::mutate_scale(
-            &writes.access,
-            request,
-            scale_of(kind, &old),
-            scale,
-            options,
-        )?;
+        let scaled = scaled(&writes.reads, request, source, &old, options)?;
+        let (scale, managed) = admit(writes, request, &old, scaled, options).await?;
         let scale = check_scale(request, scale)?;
         check_uid(request, source, &old, &scale)?;
         let mut draft = old.clone();
@@ -79,7 +73,7 @@ pub(crate) fn update_scale(
             field_manager: None,
             ..options.clone()
         };
-        match update(writes, &whole, &Source::Put(draft), &options) {
+        match update(writes, &whole, &Source::Put(draft), &options).await {
             Ok(written) => {
                 let updated = Draft::parse(kind, &written.text).map_err(|err| {
                     ApiError::internal(format!("reading the updated object: {err}"))
@@ -123,13 +117,7 @@ fn scaled(
 ) -> ApiResult<(Value, Value)> {
     let kind = stored(&request.kind);
     let before = scale_of(kind, old);
-    let mut live = before.clone();
-    let managed = to_subresource(kind, old.value.pointer("/metadata/managedFields"));
-    set_or_remove(
-        object_mut(&mut live, "metadata"),
-        "managedFields",
-        Some(managed),
-    );
+    let live = live_scale(kind, old);
     let writer = Writer {
         kind: &SCALE,
         subresource: request.target.subresource(),
@@ -164,6 +152,38 @@ fn scaled(
     })?;
     let managed = managed_fields::track(&writer, Some(&live), &scale);
     Ok((scale, managed))
+}
+
+/// Admits the requested scale with its managers.
+async fn admit(
+    writes: &Writes,
+    request: &ResourceRequest,
+    old: &Draft,
+    (mut scale, managed): (Value, Value),
+    options: &WriteOptions,
+) -> ApiResult<(Value, Value)> {
+    let access = &writes.access;
+    if !writes.reads.has_reviews() {
+        return Ok((scale, managed));
+    }
+    let member = "managedFields";
+    set_or_remove(object_mut(&mut scale, "metadata"), member, Some(managed));
+    let live = live_scale(stored(&request.kind), old);
+    let mut scale = review::mutate_scale(access, request, live, scale, options).await?;
+    let managed = object_mut(&mut scale, "metadata").remove(member);
+    Ok((scale, managed.unwrap_or_default()))
+}
+
+/// Returns the scale of an object with the managers of its fields.
+fn live_scale(kind: &Kind, object: &Draft) -> Value {
+    let mut scale = scale_of(kind, object);
+    let managed = to_subresource(kind, object.value.pointer("/metadata/managedFields"));
+    set_or_remove(
+        object_mut(&mut scale, "metadata"),
+        "managedFields",
+        Some(managed),
+    );
+    scale
 }
 
 /// Converts the error of a scale that can't be decoded.

@@ -74,7 +74,9 @@ pub(crate) fn furnish_namespace(writes: &Writes, name: &str) {
             continue;
         };
         let mut draft = Draft::from_value(kind, object);
-        write::prepare_create(writes, kind, name, &mut draft);
+        write::set_namespace(kind, name, &mut draft);
+        write::set_defaults(&writes.reads, kind, &mut draft);
+        write::prepare_create(writes, kind, &mut draft, false);
         let key = Key::new(kind, name, draft.metadata().name());
         // The name may be that of an object of an earlier namespace.
         let _exists = writes.store.put(kind, key, Expect::Absent, draft);

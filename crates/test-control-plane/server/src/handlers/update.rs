@@ -24,7 +24,7 @@ use super::pod_resize::admit_pod_resize;
 use super::signing_request::{check_approval, complete_signing_request};
 use super::validate::validate;
 use crate::access;
-use crate::policies;
+use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes};
 use crate::write::{
@@ -45,8 +45,6 @@ pub(crate) enum Source {
 struct Changed {
     new: Draft,
     empties: Empties,
-    /// True if it may be built again from a newer version.
-    unconditional: bool,
     /// Warning about the patch.
     warning: Option<String>,
 }
@@ -68,13 +66,13 @@ impl Outcome {
 }
 
 /// Updates an object, or creates it where a PUT may.
-pub(crate) fn update(
+pub(crate) async fn update(
     writes: &Writes,
     request: &ResourceRequest,
     source: &Source,
     options: &WriteOptions,
 ) -> ApiResult<Written> {
-    let updated = update_decoded(writes, request, source, options);
+    let updated = update_decoded(writes, request, source, options).await;
     match (updated, source) {
         // Upstream decodes the body first, so its error precedes all others.
         (Err(error), Source::Put(draft)) => {
@@ -86,7 +84,7 @@ pub(crate) fn update(
     }
 }
 
-fn update_decoded(
+async fn update_decoded(
     writes: &Writes,
     request: &ResourceRequest,
     source: &Source,
@@ -105,20 +103,28 @@ fn update_decoded(
             {
                 let mut draft = draft.clone();
                 draft.metadata_mut().remove("resourceVersion");
-                return create(writes, request, draft, options);
+                return create(writes, request, draft, options).await;
             }
             return Err(ApiError::not_found(kind, &request.name));
         };
         let old = handled_form(kind, &current)?;
-        let changed = changed(&writes.reads, request, source, &old, options)?;
-        let new = (changed.new, &changed.empties);
-        match commit_update(writes, request, &current, &old, new, options)? {
+        let Changed {
+            mut new,
+            empties,
+            warning,
+        } = changed(&writes.reads, request, source, &old, options)?;
+        admit(writes, request, &old, &mut new, options).await?;
+        let names_version = check_version(request, &new, &old)?;
+        complete(&writes.reads, request, &old, &mut new);
+        let new = (new, &empties);
+        match commit_update(writes, request, &current, &old, new, options).await? {
             Outcome::Done(mut written) => {
-                written.warnings.splice(0..0, changed.warning);
+                written.warnings.splice(0..0, warning);
                 return Ok(written);
             }
-            // The concurrent write has made progress, so this terminates.
-            Outcome::Raced if changed.unconditional => {}
+            // A patch applies to the version that it is built from. The concurrent write has made
+            // progress, so this terminates.
+            Outcome::Raced if !names_version || matches!(source, Source::Patch(_)) => {}
             Outcome::Raced => return Err(ApiError::modified(kind, &request.name)),
         }
     }
@@ -156,9 +162,9 @@ fn changed(
             new
         }
     };
-    let names_version = check_version(request, &new, old)?;
-    // A patch applies to the version that it is built from.
-    let unconditional = !names_version || matches!(source, Source::Patch(_));
+    if new.metadata().namespace() != request.namespace {
+        write::set_namespace(kind, &request.namespace, &mut new);
+    }
     keep_reset(&mut new);
     write::set_defaults(reads, kind, &mut new);
     let empties = Empties::of(&new.value);
@@ -166,13 +172,29 @@ fn changed(
     write::track(reads.clock(), request, options, Some(old), &mut new)?;
     let is_patched = matches!(source, Source::Patch(_));
     let warning = warnings::of_owners(&new.value, true).filter(|_| is_patched);
-    complete(reads, request, old, &mut new);
     Ok(Changed {
         new,
         empties,
-        unconditional,
         warning,
     })
+}
+
+/// Admits the requested object, which plug-ins, policies and webhooks may change.
+pub(crate) async fn admit(
+    writes: &Writes,
+    request: &ResourceRequest,
+    old: &Draft,
+    new: &mut Draft,
+    options: &WriteOptions,
+) -> ApiResult<()> {
+    let kind = stored(&request.kind);
+    let plugins = |new: &mut Draft| {
+        defaults::admit_update(kind, request.target, old, new);
+        Ok(())
+    };
+    plugins(new)?;
+    review::mutate_write(&writes.access, request, Some(old), new, options, &plugins).await?;
+    Ok(())
 }
 
 /// Restores the fields that the request can't change.
@@ -184,14 +206,13 @@ pub(crate) fn complete(reads: &Reads, request: &ResourceRequest, old: &Draft, ne
     prepare_update(stored(&request.kind), request.target, new, old);
     let kind = stored(&request.kind);
     defaults::drop_disabled(kind, reads.behaviour().gates, new, Some(old));
-    defaults::admit_update(kind, request.target, old, new);
     complete_signing_request(reads.clock(), request, old, new);
     write::remove_empty(new.metadata_mut());
     keep_times(old, new);
 }
 
 /// Stores an update, unless it changes nothing.
-pub(crate) fn commit_update(
+pub(crate) async fn commit_update(
     writes: &Writes,
     request: &ResourceRequest,
     current: &Arc<Object>,
@@ -203,10 +224,7 @@ pub(crate) fn commit_update(
     let behaviour = reads.behaviour();
     let kind = stored(&request.kind);
     let (hooks, dry_run) = (&writes.admission, options.dry_run);
-    let mut is_changed =
-        policies::mutate_write(&writes.access, request, Some(old), &mut new, options)?;
-    is_changed |= review_write(hooks, request, Some(old), &mut new, dry_run)?;
-    if is_changed {
+    if review_write(hooks, request, Some(old), &mut new, dry_run)? {
         write::set_defaults(reads, kind, &mut new);
         write::normalize(behaviour, kind, &mut new)?;
         complete(reads, request, old, &mut new);
@@ -255,7 +273,8 @@ pub(crate) fn commit_update(
         admit_limits(reads, kind, &new)?;
         admit_pod_resize(reads, kind, old, &new)?;
     }
-    policies::review_write(&writes.access, request, Some(old), &new, options)?;
+    let reviewed = (Some(old), &new);
+    review::review_write(&writes.access, request, &request.name, reviewed, options).await?;
     if new == *old {
         let text = served_text(&request.kind, current)?;
         let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);

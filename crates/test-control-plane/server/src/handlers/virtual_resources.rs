@@ -17,8 +17,8 @@ use super::bind::bind;
 use super::read::selection;
 use crate::access;
 use crate::incoming::Incoming;
-use crate::policies;
 use crate::reply::{self, Reply};
+use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes, now_text};
 use crate::write;
@@ -35,7 +35,7 @@ const VERSION_PRIORITY: i32 = 15;
 /// Responds to a POST of a kind with
 /// [`Trait::Virtual`](kube_test_control_plane_api::kinds::Trait::Virtual), or to the
 /// subresource `token`.
-pub(crate) fn post_virtual(
+pub(crate) async fn post_virtual(
     writes: &Writes,
     request: &ResourceRequest,
     incoming: &Incoming,
@@ -44,7 +44,7 @@ pub(crate) fn post_virtual(
     let reads = &*writes.reads;
     let behaviour = reads.behaviour();
     if request.kind.kind == "Binding" {
-        return post_binding(writes, request, incoming);
+        return post_binding(writes, request, incoming).await;
     }
     let asked = ResourceRequest {
         kind: match request.target {
@@ -56,7 +56,10 @@ pub(crate) fn post_virtual(
     let (mut draft, warnings) = write::decode(behaviour, &asked, incoming, options)?;
     write::normalize(behaviour, &asked.kind, &mut draft)?;
     write::track(reads.clock(), &asked, options, None, &mut draft)?;
-    policies::review_posted(&writes.access, request, &draft.value, options)?;
+    let access = &writes.access;
+    let body = review::mutate_posted(access, request, draft.value, options).await?;
+    review::review_posted(access, request, &body, options).await?;
+    let draft = Draft::from_value(&asked.kind, body);
     let mut draft = Draft::from_value(
         &asked.kind,
         match request.target {
@@ -72,24 +75,25 @@ pub(crate) fn post_virtual(
 }
 
 /// Handles the legacy binding of a pod, with the pod's name in the body.
-fn post_binding(
+async fn post_binding(
     writes: &Writes,
     request: &ResourceRequest,
     incoming: &Incoming,
 ) -> ApiResult<Reply> {
     let body = decode::value(incoming.format()?, &incoming.body)?;
-    let name = body.pointer("/metadata/name").and_then(Value::as_str);
+    let name = text_at(&body, "/metadata/name").to_owned();
     let pods = kinds::by_resource("", "v1", "pods").ok_or_else(ApiError::no_such_resource)?;
     let agent = incoming.header(USER_AGENT);
     let options = WriteOptions::parse(Write::Create, &incoming.query, agent)?;
-    policies::review_posted(&writes.access, request, &body, &options)?;
-    let request = ResourceRequest {
+    let body = write::posted(writes, request, &request.kind, body, &options)?;
+    let body = review::mutate_posted(&writes.access, request, body, &options).await?;
+    let pod = ResourceRequest {
         kind: Arc::clone(pods),
         target: Target::Part(Subresource::Binding),
-        name: name.unwrap_or_default().to_owned(),
+        name,
         ..request.clone()
     };
-    bind(writes, &request, &body, options.dry_run)
+    bind(writes, &pod, request, &body, &options).await
 }
 
 /// Reports whether a read returns objects that aren't stored.

@@ -11,6 +11,7 @@ use kube_test_control_plane_api::answer::represent::Representation;
 use kube_test_control_plane_api::kinds::{Subresource, Target, Verb};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{validation, warnings};
+use tokio::time::Instant;
 
 use super::writes::{handle_create, handle_update};
 use crate::access::{self, RequestIdentity};
@@ -30,6 +31,7 @@ pub(super) async fn dispatch(
     incoming: &Incoming,
     facts: &Arc<RequestFacts>,
     remarks: &Remarks,
+    begun: Instant,
 ) -> ApiResult<Reply> {
     access::authorize_request(&state.access, identity, incoming)?;
     let custom = state.reads.custom_kinds();
@@ -40,6 +42,7 @@ pub(super) async fn dispatch(
             }
             request.user = Some(Arc::clone(&identity.user));
             request.remarks = remarks.clone();
+            request.begun = Some(begun);
             let (faults, facts) = (state.faults.clone(), Arc::clone(facts));
             let read_view = ReadView { faults, facts };
             let handled = handle(state, &request, incoming, read_view);
@@ -111,20 +114,19 @@ async fn handle(
         (Verb::Watch, _) => {
             watch::watch(&state.reads, request, query, representation, read_view).await
         }
-        (Verb::Create, _) => handle_create(&state.writes, request, incoming),
-        (Verb::Update | Verb::Patch, _) => handle_update(&state.writes, request, incoming),
+        (Verb::Create, _) => handle_create(&state.writes, request, incoming).await,
+        (Verb::Update | Verb::Patch, _) => handle_update(&state.writes, request, incoming).await,
         (Verb::Delete, _) => {
             let options = incoming.delete_options()?;
             let warning = warnings::of_deletion(&request.kind, &options);
             let warning = warning.map(str::to_owned);
-            reply::with_warnings(
-                handlers::delete(&state.writes, request, &options),
-                warning.as_slice(),
-            )
+            let deleted = handlers::delete(&state.writes, request, &options).await;
+            reply::with_warnings(deleted, warning.as_slice())
         }
         (Verb::DeleteCollection, _) => {
             let page = handlers::list_page(&state.reads, request, query, &read_view).await?;
-            handlers::delete_collection(&state.writes, request, page, &incoming.delete_options()?)
+            let options = incoming.delete_options()?;
+            handlers::delete_collection(&state.writes, request, page, &options).await
         }
     }?;
     let mut reply = reply;

@@ -1,52 +1,53 @@
 //! Writes with a body: the target part of an object, and the body's format.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, USER_AGENT};
-use kube_test_control_plane_api::kinds::{SCALE, Subresource, Target, Trait, Verb, stored};
+use kube_test_control_plane_api::kinds::{
+    self, Kind, SCALE, Subresource, Target, Trait, Verb, stored,
+};
 use kube_test_control_plane_api::options::{Write, WriteOptions};
 use kube_test_control_plane_api::patch::{Patch, is_apply};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{decode, warnings};
+use serde_json::Value;
 
 use crate::handlers::{self, ScaleSource, Source};
 use crate::incoming::Incoming;
-use crate::policies;
 use crate::reply::{self, Reply};
+use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::Writes;
 use crate::write;
 
-pub(super) fn handle_create(
+pub(super) async fn handle_create(
     writes: &Writes,
     request: &ResourceRequest,
     incoming: &Incoming,
 ) -> ApiResult<Reply> {
     let options = WriteOptions::parse(Write::Create, &incoming.query, incoming.header(USER_AGENT))?;
-    let format = incoming.format()?;
+    incoming.format()?;
     match request.target {
         Target::Part(Subresource::Binding) => {
-            let body = decode::value(format, &incoming.body)?;
-            handlers::review_posted(&writes.admission, request, &body, options.dry_run)?;
-            policies::review_posted(&writes.access, request, &body, &options)?;
-            handlers::bind(writes, request, &body, options.dry_run)
+            let body = posted(writes, request, incoming, &kinds::BINDING, &options).await?;
+            handlers::bind(writes, request, request, &body, &options).await
         }
         Target::Part(Subresource::Eviction) => {
-            let body = decode::value(format, &incoming.body)?;
-            handlers::review_posted(&writes.admission, request, &body, options.dry_run)?;
-            policies::review_posted(&writes.access, request, &body, &options)?;
-            handlers::evict(writes, request, &incoming.query, &body, &options)
+            let body = posted(writes, request, incoming, &kinds::EVICTION, &options).await?;
+            handlers::evict(writes, request, &incoming.query, &body, &options).await
         }
         Target::Part(Subresource::Token) => {
-            handlers::post_virtual(writes, request, incoming, &options)
+            handlers::post_virtual(writes, request, incoming, &options).await
         }
         Target::Object if request.kind.has(Trait::Virtual) => {
-            handlers::post_virtual(writes, request, incoming, &options)
+            handlers::post_virtual(writes, request, incoming, &options).await
         }
         _ => {
             let (draft, mut warnings) =
                 write::decode(writes.reads.behaviour(), request, incoming, &options)?;
             warnings.extend(warnings::of_owners(&draft.value, false));
-            let created = handlers::create(writes, request, draft, &options);
+            let created = handlers::create(writes, request, draft, &options).await;
             if let Ok(written) = &created {
                 warnings.extend_from_slice(&written.warnings);
             }
@@ -56,7 +57,21 @@ pub(super) fn handle_create(
     }
 }
 
-pub(super) fn handle_update(
+/// Returns the body posted to a subresource, as hooks, mutating policies and webhooks admit it.
+async fn posted(
+    writes: &Writes,
+    request: &ResourceRequest,
+    incoming: &Incoming,
+    kind: &Arc<Kind>,
+    options: &WriteOptions,
+) -> ApiResult<Value> {
+    let body = decode::value(incoming.format()?, &incoming.body)?;
+    handlers::review_posted(&writes.admission, request, &body, options.dry_run)?;
+    let body = write::posted(writes, request, kind, body, options)?;
+    review::mutate_posted(&writes.access, request, body, options).await
+}
+
+pub(super) async fn handle_update(
     writes: &Writes,
     request: &ResourceRequest,
     incoming: &Incoming,
@@ -64,7 +79,7 @@ pub(super) fn handle_update(
     let (query, agent) = (&incoming.query, incoming.header(USER_AGENT));
     if request.verb == Verb::Patch && is_apply(incoming.header(CONTENT_TYPE)) {
         let options = WriteOptions::parse(Write::Apply, query, agent)?;
-        return handlers::apply(writes, request, &incoming.body, &options);
+        return handlers::apply(writes, request, &incoming.body, &options).await;
     }
     let write = if request.verb == Verb::Patch {
         Write::Patch
@@ -87,7 +102,8 @@ pub(super) fn handle_update(
         let patch = Patch::parse(of, content_type, &incoming.sent, validation)?;
         if request.target == Target::Part(Subresource::Scale) {
             let text =
-                handlers::update_scale(writes, request, &ScaleSource::Patch(&patch), &options)?;
+                handlers::update_scale(writes, request, &ScaleSource::Patch(&patch), &options)
+                    .await?;
             return Ok(reply::json_text(StatusCode::OK, text));
         }
         let found = write::check_patch(&writes.reads, request, &patch, body, validation)?;
@@ -95,7 +111,8 @@ pub(super) fn handle_update(
     } else if request.target == Target::Part(Subresource::Scale) {
         let (scale, warnings) =
             handlers::decode_scale(writes.reads.behaviour(), request, incoming, &options)?;
-        let text = handlers::update_scale(writes, request, &ScaleSource::Put(&scale), &options);
+        let source = ScaleSource::Put(&scale);
+        let text = handlers::update_scale(writes, request, &source, &options).await;
         let reply = text.map(|text| reply::json_text(StatusCode::OK, text));
         return reply::with_warnings(reply, &warnings);
     } else {
@@ -104,7 +121,7 @@ pub(super) fn handle_update(
         found.extend(warnings::of_owners(&draft.value, false));
         (Source::Put(draft), found)
     };
-    let updated = handlers::update(writes, request, &source, &options);
+    let updated = handlers::update(writes, request, &source, &options).await;
     if let Ok(written) = &updated {
         warnings.extend_from_slice(&written.warnings);
     }

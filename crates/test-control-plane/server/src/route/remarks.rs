@@ -23,8 +23,7 @@ impl Remarks {
         self.lock().warnings.push(text);
     }
 
-    /// Sets an annotation, unless it has a value. Only policies do.
-    #[cfg(feature = "cel")]
+    /// Sets an annotation, unless it has a value.
     pub(crate) fn annotate(&self, key: String, value: String) {
         self.lock().annotations.entry(key).or_insert(value);
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use kube_test_control_plane_api::kinds::{Kind, Target, Verb};
 use kube_test_control_plane_api::object::Key;
+use tokio::time::Instant;
 
 use super::Remarks;
 use crate::auth::Identity;
@@ -27,6 +28,8 @@ pub(crate) struct ResourceRequest {
     pub(crate) requested: Target,
     /// Remarks of admission about the request.
     pub(crate) remarks: Remarks,
+    /// The arrival of the request; `None` for the server itself.
+    pub(crate) begun: Option<Instant>,
 }
 
 impl ResourceRequest {

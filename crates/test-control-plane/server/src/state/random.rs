@@ -19,6 +19,7 @@ const PREFIX_MAX: usize = 63 - SUFFIX_LEN;
 pub(crate) struct Random {
     uids: Source,
     names: Source,
+    reviews: Source,
 }
 
 /// One source of randomness.
@@ -30,23 +31,37 @@ pub(super) struct Source(Mutex<StdRng>);
 pub(super) fn seeded(seed: u64) -> (Random, Source) {
     let mut seeds = StdRng::seed_from_u64(seed);
     let mut source = || Source(Mutex::new(StdRng::from_rng(&mut seeds)));
-    let (uids, names) = (source(), source());
-    (Random { uids, names }, source())
+    let (uids, names, timeouts, reviews) = (source(), source(), source(), source());
+    let random = Random {
+        uids,
+        names,
+        reviews,
+    };
+    (random, timeouts)
 }
 
 impl Source {
     pub(super) fn draw<T>(&self, draw: impl FnOnce(&mut StdRng) -> T) -> T {
         draw(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
 
-impl Random {
-    /// Returns a new uid.
-    pub(crate) fn new_uid(&self) -> String {
-        let bits: u128 = self.uids.draw(RngExt::random);
+    fn uid(&self) -> String {
+        let bits: u128 = self.draw(RngExt::random);
         uuid::Builder::from_random_bytes(bits.to_be_bytes())
             .into_uuid()
             .to_string()
+    }
+}
+
+impl Random {
+    /// Returns a new uid of an object.
+    pub(crate) fn new_uid(&self) -> String {
+        self.uids.uid()
+    }
+
+    /// Returns a new uid of a webhook's review.
+    pub(crate) fn new_review_uid(&self) -> String {
+        self.reviews.uid()
     }
 
     /// Returns a name with the prefix `prefix`.

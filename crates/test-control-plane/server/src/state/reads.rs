@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::behaviour::Behaviour;
 use super::custom::{CustomIndex, CustomKinds};
 use super::random::Source;
+use crate::admission::Webhooks;
 #[cfg(feature = "cel")]
 use crate::admission::policy_index::Policies;
 
@@ -30,6 +31,8 @@ pub(crate) struct Reads {
     /// The compiled admission policies.
     #[cfg(feature = "cel")]
     pub(crate) policies: Policies,
+    /// The webhooks, and the way to their servers.
+    pub(crate) webhooks: Webhooks,
     /// Watches from an earlier revision get 410.
     pub(super) watch_floor: AtomicU64,
     pub(super) timeouts: Source,
@@ -71,6 +74,11 @@ impl Reads {
     pub(super) fn lock_behaviour(&self) -> MutexGuard<'_, Behaviour> {
         let behaviour = self.behaviour.lock();
         behaviour.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns true if a policy or a webhook configuration was ever stored. Nearly all servers have none.
+    pub(crate) fn has_reviews(&self) -> bool {
+        self.store.admission_revision() > 0
     }
 
     /// Returns the rows of the custom resources.

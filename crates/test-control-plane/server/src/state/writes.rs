@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use kube_test_control_plane_api::object::Key;
 use kube_test_control_plane_store::store::Store;
 
 use super::access::Access;
-use super::allocations::Allocations;
+use super::allocations::{Allocations, Reservation};
 use super::random::Random;
 use super::reads::Reads;
 use crate::admission::AdmissionHooks;
@@ -32,5 +33,10 @@ impl Writes {
     pub(crate) fn lock_allocations(&self) -> MutexGuard<'_, Allocations> {
         let allocations = self.allocations.lock();
         allocations.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reserves what a service was given in the locked allocations.
+    pub(crate) fn reserve(&self, locked: &mut Allocations, service: &Key) -> Reservation<'_> {
+        Reservation::new(&self.allocations, locked, service)
     }
 }

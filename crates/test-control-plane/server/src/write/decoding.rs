@@ -10,12 +10,12 @@ use kube_test_control_plane_api::patch::{Patch, Patched};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::strict::MemberCheck;
 use kube_test_control_plane_api::{normalize, views};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::handled_form;
 use crate::incoming::Incoming;
 use crate::route::ResourceRequest;
-use crate::state::{Behaviour, Reads};
+use crate::state::{Behaviour, Reads, Writes};
 
 /// Normalizes an object.
 ///
@@ -113,4 +113,34 @@ pub(crate) fn decode(
     let check = member_check(behaviour, kind, options.field_validation);
     let warnings = check.body(&text, in_yaml)?;
     Ok((draft, warnings))
+}
+
+/// Returns a body posted to a subresource as an object of its kind, with the managers of its fields.
+/// Only policies and webhooks see these.
+///
+/// # Errors
+///
+/// 400 for a value of the wrong type.
+pub(crate) fn posted(
+    writes: &Writes,
+    request: &ResourceRequest,
+    kind: &Arc<Kind>,
+    body: Value,
+    options: &WriteOptions,
+) -> ApiResult<Value> {
+    if !writes.reads.has_reviews() {
+        return Ok(body);
+    }
+    let reads = &*writes.reads;
+    let mut draft = Draft::from_value(kind, body);
+    draft.value["apiVersion"] = json!(kind.api_version());
+    draft.value["kind"] = json!(kind.kind);
+    super::set_namespace(kind, &request.namespace, &mut draft);
+    normalize(reads.behaviour(), kind, &mut draft)?;
+    let asked = ResourceRequest {
+        kind: Arc::clone(kind),
+        ..request.clone()
+    };
+    super::track(reads.clock(), &asked, options, None, &mut draft)?;
+    Ok(draft.to_value())
 }

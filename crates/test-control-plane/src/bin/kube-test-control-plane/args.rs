@@ -1,7 +1,8 @@
 //! Command line flags, with kube-apiserver's names for its flags.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
@@ -66,6 +67,11 @@ pub(crate) struct Args {
     /// request decides. Members of system:masters have every permission.
     #[arg(long, value_name = "LIST", default_value = "RBAC")]
     pub(crate) authorization_mode: Authorization,
+
+    /// Address of the server of webhooks, with TLS, by the service that their configurations name;
+    /// may be repeated.
+    #[arg(long, value_name = "NAMESPACE/NAME=ADDRESS:PORT")]
+    pub(crate) webhook_service: Vec<WebhookService>,
 
     /// File to append every request to, one line of audit.k8s.io/v1 JSON each; - is the standard
     /// output.
@@ -134,6 +140,34 @@ pub(crate) struct Args {
     /// Increase log verbosity; may be repeated.
     #[arg(short, long, action = ArgAction::Count)]
     pub(crate) verbose: u8,
+}
+
+/// The address of a service.
+#[derive(Clone, Debug)]
+pub(crate) struct WebhookService {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) address: SocketAddr,
+}
+
+impl FromStr for WebhookService {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (service, address) = text.split_once('=')?;
+            let (namespace, name) = service.split_once('/')?;
+            let is_complete = !namespace.is_empty() && !name.is_empty();
+            is_complete.then_some(Self {
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+                address: address.parse().ok()?,
+            })
+        };
+        parse().ok_or_else(|| {
+            "needs a service and an address, such as default/hooks=127.0.0.1:8443".to_owned()
+        })
+    }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

@@ -11,7 +11,7 @@ use rand::TryRng;
 use rand::rngs::SysRng;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::Args;
+use crate::args::{Args, WebhookService};
 use crate::audit_file::AuditFile;
 use crate::inputs::Inputs;
 
@@ -56,6 +56,14 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
         .actors(inputs.actors)
         .starting_at(now)
         .listen(SocketAddr::new(args.bind_address, args.secure_port));
+    for service in &args.webhook_service {
+        let WebhookService {
+            namespace,
+            name,
+            address,
+        } = service;
+        builder = builder.webhooks(|services| services.resolve(namespace, name, *address));
+    }
     if inputs.runs_stateful_sets {
         builder = builder.actor(kube_test_control_plane_statefulset::controller());
     }

@@ -78,8 +78,13 @@ fn free_address(writes: &Writes, allocations: &mut Allocations, key: &Key) -> Op
 fn is_taken(reads: &Reads, allocations: &Allocations, own: &Key, address: Ipv4Addr) -> bool {
     let holder = allocations.addresses.get(&address);
     let holder = holder.filter(|holder| *holder != own);
-    let holder = holder.and_then(|holder| reads.store.get(holder));
-    holder.is_some_and(|service| {
+    let Some(holder) = holder else {
+        return false;
+    };
+    if allocations.is_reserved(holder) {
+        return true;
+    }
+    reads.store.get(holder).is_some_and(|service| {
         service.value().pointer("/spec/clusterIP") == Some(&json!(address.to_string()))
     })
 }

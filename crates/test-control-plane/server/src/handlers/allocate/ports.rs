@@ -158,8 +158,10 @@ impl Operation<'_> {
                  {first}-{last}"
             ));
         }
-        let mut others = self.allocations.ports.get(&port).into_iter();
-        let is_held = others.any(|it| it != self.key && ports_of(self.reads, it).contains(&port));
+        let holder = self.allocations.ports.get(&port);
+        let is_held = holder.filter(|it| *it != self.key).is_some_and(|it| {
+            self.allocations.is_reserved(it) || ports_of(self.reads, it).contains(&port)
+        });
         if is_held || !self.allocated.insert(port) {
             return Err("provided port is already allocated".to_owned());
         }
@@ -192,10 +194,8 @@ impl Operation<'_> {
                 .filter(|it| *it != self.key)
             {
                 let held = held.entry(holder.clone());
-                if held
-                    .or_insert_with(|| ports_of(self.reads, holder))
-                    .contains(&port)
-                {
+                let held = held.or_insert_with(|| ports_of(self.reads, holder));
+                if held.contains(&port) || self.allocations.is_reserved(holder) {
                     continue;
                 }
             }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::constraints::Constraints;
-use super::definition::{Definition, FailurePolicy};
+use super::definition::Definition;
 use super::environment::Environment;
 use super::evaluation::{self, BUDGET, Outcome, Variables};
 use super::expression::{Expression, Returns};
 use super::inputs::{Inputs, Optional};
 use super::match_conditions::{Match, MatchConditions};
+use crate::admission::{Constraints, FailurePolicy};
 use crate::cel::values;
 use crate::members::text;
 

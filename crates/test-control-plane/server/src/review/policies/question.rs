@@ -5,17 +5,18 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use kube_test_control_plane_api::admission::policies::{Authorizer, Inputs};
+use kube_test_control_plane_api::admission::webhooks::Webhook;
+use kube_test_control_plane_api::admission::{Attributes, Constraints, Equivalent};
 use kube_test_control_plane_api::kinds::Kind;
-use kube_test_control_plane_api::policies::{
-    Attributes, Authorizer, Constraints, Equivalent, Inputs,
-};
 use kube_test_control_plane_api::status::ApiResult;
 use serde_json::Value;
 
 use super::authorizer::RequestAuthorizer;
-use super::input::{Around, Objects, attributes, equivalents, to_matched};
 use super::params;
 use crate::admission::policy_index::Binding;
+use crate::review::form::Form;
+use crate::review::input::{Asked, Objects};
 use crate::route::ResourceRequest;
 use crate::state::{Access, Reads};
 
@@ -73,9 +74,8 @@ pub(super) fn shown_name<'a>(name: &'a str, objects: &'a Objects<'_>) -> &'a str
 /// A request as a question to policies.
 pub(super) struct Question<'a> {
     reads: &'a Reads,
-    pub(super) attributes: Attributes<'a>,
-    around: Around<'a>,
-    equivalents: Vec<Equivalent>,
+    request: &'a ResourceRequest,
+    asked: Asked<'a>,
     /// The values for the objects in the versions so far.
     inputs: RefCell<Vec<(Equivalent, Rc<Inputs>)>>,
     authorizer: Arc<dyn Authorizer>,
@@ -92,15 +92,10 @@ impl<'a> Question<'a> {
         objects: &'a Objects<'_>,
     ) -> Self {
         let user = request.user.as_ref().unwrap_or(&access.admin);
-        let attributes = attributes(request, user, name, objects);
         Self {
             reads: &access.reads,
-            around: Around {
-                reads: &access.reads,
-                name: attributes.namespace,
-            },
-            attributes,
-            equivalents: equivalents(&access.reads, request),
+            request,
+            asked: Asked::new(access, request, name, objects),
             inputs: RefCell::default(),
             authorizer: Arc::new(RequestAuthorizer {
                 access: Arc::clone(access),
@@ -119,12 +114,17 @@ impl<'a> Question<'a> {
         constraints: &Constraints,
         param_kind: Option<&(String, String)>,
     ) -> Result<Option<Found>, String> {
-        let found = constraints.matches(&self.attributes, &self.around, &self.equivalents)?;
+        let found = self.meets(constraints)?;
         let Some(found) = found else {
             return Ok(None);
         };
         let kind = param_kind.map(|kind| params::param_kind(self.reads, kind));
         Ok(Some((found, kind.transpose()?)))
+    }
+
+    fn meets(&self, constraints: &Constraints) -> Result<Option<Equivalent>, String> {
+        let found = self.asked.meets(constraints);
+        found.map_err(|error| error.message)
     }
 
     /// Returns the parameters of a binding; none if the request doesn't meet its constraints.
@@ -137,13 +137,12 @@ impl<'a> Question<'a> {
         binding: &Binding,
         kind: Option<&Arc<Kind>>,
     ) -> Result<Vec<Value>, String> {
-        if let Some(constraints) = &binding.constraints {
-            let found = constraints.matches(&self.attributes, &self.around, &self.equivalents)?;
-            if found.is_none() {
-                return Ok(Vec::new());
-            }
+        if let Some(constraints) = &binding.constraints
+            && self.meets(constraints)?.is_none()
+        {
+            return Ok(Vec::new());
         }
-        let namespace = self.attributes.namespace;
+        let namespace = self.asked.attributes.namespace;
         params::collect(self.reads, kind, binding.params.as_ref(), namespace)
     }
 
@@ -160,21 +159,16 @@ impl<'a> Question<'a> {
     }
 
     fn new_inputs(&self, matched: &Equivalent) -> ApiResult<Inputs> {
-        let attributes = &self.attributes;
+        let attributes = &self.asked.attributes;
         let is_namespace = attributes.kind.kind == "Namespace" && attributes.kind.group.is_empty();
         let namespace = if attributes.namespace.is_empty() || is_namespace {
             None
         } else {
-            Some(self.around.object()?)
+            Some(self.asked.around.object()?)
         };
-        let convert = |object: Option<&Value>| {
-            object.map(|object| {
-                let mut object = object.clone();
-                to_matched(attributes, matched, &mut object);
-                object
-            })
-        };
-        let (object, old) = (convert(attributes.object), convert(attributes.old_object));
+        let form = Form::matched(self.reads, self.request, matched);
+        let object = attributes.object.map(|object| form.of(object));
+        let old = attributes.old_object.map(|object| form.of(object));
         let attributes = Attributes {
             object: object.as_ref(),
             old_object: old.as_ref(),
@@ -188,4 +182,26 @@ impl<'a> Question<'a> {
             &self.authorizer,
         ))
     }
+}
+
+/// Reports whether a request meets the conditions of a webhook, with objects in the matched version.
+///
+/// # Errors
+///
+/// A condition fails; the text is upstream's.
+pub(in crate::review) fn meets_conditions(
+    access: &Arc<Access>,
+    request: &ResourceRequest,
+    webhook: &Webhook,
+    attributes: &Attributes<'_>,
+    matched: &Equivalent,
+) -> Result<bool, String> {
+    let user = request.user.as_ref().unwrap_or(&access.admin);
+    let authorizer: Arc<dyn Authorizer> = Arc::new(RequestAuthorizer {
+        access: Arc::clone(access),
+        user: Arc::clone(user),
+    });
+    let (kind, resource) = (&matched.kind, &matched.resource);
+    let inputs = Inputs::new(attributes, kind, resource, None, &authorizer);
+    webhook.meets_conditions(&inputs)
 }

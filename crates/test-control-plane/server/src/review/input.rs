@@ -1,19 +1,19 @@
-//! The request as policies see it.
+//! The request as policies and webhooks see it.
 
 use std::sync::Arc;
 
-use kube_test_control_plane_api::kinds::{KINDS, Kind, SCALE, Subresource, Target, by_resource};
-use kube_test_control_plane_api::object::{Draft, Key};
-use kube_test_control_plane_api::policies::{
-    Attributes, Equivalent, GroupVersionKind, GroupVersionResource, Namespace, Operation, User,
+use kube_test_control_plane_api::admission::{
+    Attributes, Constraints, Equivalent, GroupVersionKind, GroupVersionResource, Namespace,
+    Operation, User,
 };
+use kube_test_control_plane_api::kinds::{self, KINDS, Kind, SCALE, Subresource, Target};
+use kube_test_control_plane_api::object::{Draft, Key};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::views;
 use serde_json::{Map, Value, json};
 
 use crate::auth::Identity;
 use crate::route::ResourceRequest;
-use crate::state::Reads;
+use crate::state::{Access, Reads};
 use crate::write::{scale_of, served_value};
 
 /// The objects and options of a request.
@@ -36,7 +36,7 @@ pub(super) fn served(request: &ResourceRequest, draft: &Draft) -> Value {
 }
 
 /// Returns the attributes of a request about an object of this name.
-pub(super) fn attributes<'a>(
+fn attributes<'a>(
     request: &'a ResourceRequest,
     user: &Identity,
     name: &'a str,
@@ -46,7 +46,7 @@ pub(super) fn attributes<'a>(
     let is_namespace = &*kind.storage == "namespaces" && kind.custom.is_none();
     Attributes {
         operation: objects.operation,
-        kind: kind_of(request, objects),
+        kind: kind_of(request),
         resource: resource_of(kind),
         subresource: request.requested.subresource(),
         namespace: if is_namespace {
@@ -69,24 +69,16 @@ pub(super) fn attributes<'a>(
 }
 
 /// Returns the kind of the objects: that of the bodies of a subresource, or that of the resource.
-fn kind_of(request: &ResourceRequest, objects: &Objects<'_>) -> GroupVersionKind {
+fn kind_of(request: &ResourceRequest) -> GroupVersionKind {
     let kind = &request.kind;
-    let of = |group: &str, version: &str, kind: &str| GroupVersionKind {
+    let (group, version, kind) = match request.requested.part() {
+        Some(part) => kind.response_type(part),
+        None => (&*kind.group, &*kind.version, &*kind.kind),
+    };
+    GroupVersionKind {
         group: group.to_owned(),
         version: version.to_owned(),
         kind: kind.to_owned(),
-    };
-    match request.requested {
-        Target::Part(Subresource::Scale) => of(&SCALE.group, &SCALE.version, &SCALE.kind),
-        Target::Part(Subresource::Binding) => of("", "v1", "Binding"),
-        Target::Part(Subresource::Eviction) => of("policy", "v1", "Eviction"),
-        Target::Part(Subresource::Token) => of("authentication.k8s.io", "v1", "TokenRequest"),
-        _ if objects.operation == Operation::Connect => {
-            let object = objects.object.as_ref();
-            let kind = object.and_then(|object| object["kind"].as_str());
-            of("", "v1", kind.unwrap_or_default())
-        }
-        _ => of(&kind.group, &kind.version, &kind.kind),
     }
 }
 
@@ -110,30 +102,8 @@ fn options(operation: Operation, sent: &Map<String, Value>) -> Value {
     Value::Object(options)
 }
 
-/// Converts an object of a request to the form that policies match.
-pub(super) fn to_matched(attributes: &Attributes<'_>, matched: &Equivalent, object: &mut Value) {
-    if matched.kind == attributes.kind {
-        return;
-    }
-    let built_in = [&attributes.resource, &matched.resource].map(built_in);
-    if let [Some(from), Some(to)] = built_in {
-        views::to_stored(from, object);
-        views::to_served(to, object);
-    }
-    let version = match matched.kind.group.as_str() {
-        "" => matched.kind.version.clone(),
-        group => format!("{group}/{}", matched.kind.version),
-    };
-    object["apiVersion"] = json!(version);
-}
-
-/// Returns a built-in kind.
-pub(super) fn built_in(resource: &GroupVersionResource) -> Option<&'static Arc<Kind>> {
-    by_resource(&resource.group, &resource.version, &resource.resource)
-}
-
 /// Returns the rows that serve the same objects, in other versions or groups, with their kinds.
-pub(super) fn equivalents(reads: &Reads, request: &ResourceRequest) -> Vec<Equivalent> {
+fn equivalents(reads: &Reads, request: &ResourceRequest) -> Vec<Equivalent> {
     let kind = &request.kind;
     let part = request.requested.part();
     let is_same = |other: &&Arc<Kind>| {
@@ -163,6 +133,43 @@ pub(super) fn equivalents(reads: &Reads, request: &ResourceRequest) -> Vec<Equiv
     custom.rows().filter(is_same).map(equivalent).collect()
 }
 
+/// A request that constraints match.
+pub(super) struct Asked<'a> {
+    pub(super) attributes: Attributes<'a>,
+    pub(super) around: Around<'a>,
+    equivalents: Vec<Equivalent>,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(
+        access: &'a Access,
+        request: &'a ResourceRequest,
+        name: &'a str,
+        objects: &'a Objects<'_>,
+    ) -> Self {
+        let reads = &*access.reads;
+        let user = request.user.as_ref().unwrap_or(&access.admin);
+        let attributes = attributes(request, user, name, objects);
+        Self {
+            around: Around {
+                reads,
+                name: attributes.namespace,
+            },
+            attributes,
+            equivalents: equivalents(reads, request),
+        }
+    }
+
+    /// Returns the form in which the request meets constraints, if it does.
+    ///
+    /// # Errors
+    ///
+    /// A selector can't be used, or there is no such namespace.
+    pub(super) fn meets(&self, constraints: &Constraints) -> ApiResult<Option<Equivalent>> {
+        constraints.matches(&self.attributes, &self.around, &self.equivalents)
+    }
+}
+
 /// The namespace around the object of a request.
 pub(super) struct Around<'a> {
     pub(super) reads: &'a Reads,
@@ -176,8 +183,8 @@ impl Around<'_> {
     ///
     /// There is none of this name.
     pub(super) fn object(&self) -> ApiResult<Value> {
-        let kinds = by_resource("", "v1", "namespaces");
-        let kind = kinds.ok_or_else(ApiError::no_such_resource)?;
+        let kind = kinds::by_resource("", "v1", "namespaces");
+        let kind = kind.ok_or_else(ApiError::no_such_resource)?;
         let found = self.reads.store.get(&Key::new(kind, "", self.name));
         let found = found.ok_or_else(|| ApiError::not_found(kind, self.name))?;
         Ok(found.value())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::attributes::{Attributes, GroupVersionKind, GroupVersionResource};
+use crate::admission::{Attributes, GroupVersionKind, GroupVersionResource};
 use crate::cel::{Authorizer, Resource, shared, values};
 
 /// The members of a namespace's metadata that expressions read.

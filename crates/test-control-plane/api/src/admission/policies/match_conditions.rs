@@ -12,11 +12,11 @@ use crate::cel::values;
 
 /// The conditions of a policy or webhook.
 #[derive(Debug)]
-pub(super) struct MatchConditions(Vec<Expression>);
+pub(crate) struct MatchConditions(Vec<Expression>);
 
 /// The result of conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Match {
+pub(crate) enum Match {
     /// All conditions are met.
     Met,
     /// A condition is not met.
@@ -26,6 +26,26 @@ pub(super) enum Match {
 }
 
 impl MatchConditions {
+    /// Compiles the conditions of a webhook.
+    pub(crate) fn of_webhook(webhook: &Value) -> Self {
+        let conditions = webhook.get("matchConditions").and_then(Value::as_array);
+        let environment = Environment {
+            has_authorizer: true,
+            ..Environment::default()
+        };
+        Self::compile(conditions.map_or(&[], Vec::as_slice), &environment)
+    }
+
+    /// Returns true if there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Evaluates the conditions of a webhook, which has neither variables nor parameters.
+    pub(crate) fn evaluate_alone(&self, inputs: &Inputs) -> Match {
+        self.evaluate(&Variables::from([]), inputs, None)
+    }
+
     /// Compiles the list `matchConditions` of a policy.
     pub(super) fn compile(conditions: &[Value], environment: &Environment) -> Self {
         let compiled = conditions.iter().map(|condition| {

@@ -7,14 +7,16 @@ use serde_json::{Map, Value};
 
 use super::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
 use crate::members::text;
-use crate::status::ApiError;
+use crate::status::{ApiError, ApiResult};
 
-/// `matchConstraints` of a policy, or `matchResources` of a binding.
+/// `matchConstraints` of a policy, `matchResources` of a binding, or the rules and selectors of a
+/// webhook.
 #[derive(Debug)]
 pub struct Constraints {
     namespace_selector: Result<Selector, String>,
     object_selector: Result<Selector, String>,
-    rules: Vec<Rule>,
+    /// `None` if any resource matches.
+    rules: Option<Vec<Rule>>,
     exclude_rules: Vec<Rule>,
     is_exact: bool,
 }
@@ -46,22 +48,29 @@ pub trait Namespace {
     /// # Errors
     ///
     /// There is no such namespace.
-    fn labels(&self) -> Result<Map<String, Value>, ApiError>;
+    fn labels(&self) -> ApiResult<Map<String, Value>>;
 }
 
-/// The reason why constraints can't be checked.
-pub type Mismatch = String;
-
 impl Constraints {
-    /// Reads the constraints; absent ones allow everything.
+    /// Reads the constraints of a policy or a binding; absent ones allow everything.
     pub fn read(value: Option<&Value>) -> Self {
         let null = Value::Null;
         let value = value.unwrap_or(&null);
+        let rules = Rule::read_all(value.get("resourceRules"));
+        Self {
+            rules: Some(rules).filter(|rules| !rules.is_empty()),
+            exclude_rules: Rule::read_all(value.get("excludeResourceRules")),
+            ..Self::of_webhook(value)
+        }
+    }
+
+    /// Reads the rules and selectors of a webhook.
+    pub fn of_webhook(value: &Value) -> Self {
         Self {
             namespace_selector: selector(value.get("namespaceSelector")),
             object_selector: selector(value.get("objectSelector")),
-            rules: Rule::read_all(value.get("resourceRules")),
-            exclude_rules: Rule::read_all(value.get("excludeResourceRules")),
+            rules: Some(Rule::read_all(value.get("rules"))),
+            exclude_rules: Vec::new(),
             is_exact: text(value, "matchPolicy") != "Equivalent",
         }
     }
@@ -76,23 +85,22 @@ impl Constraints {
         attributes: &Attributes<'_>,
         namespace: &dyn Namespace,
         equivalents: &[Equivalent],
-    ) -> Result<Option<Equivalent>, Mismatch> {
+    ) -> ApiResult<Option<Equivalent>> {
         let in_namespace = self.matches_namespace(attributes, namespace);
-        if in_namespace == Ok(false) {
+        if matches!(in_namespace, Ok(false)) {
             return Ok(None);
         }
         let of_object = self.matches_object(attributes);
-        if of_object == Ok(false) {
+        if matches!(of_object, Ok(false)) {
             return Ok(None);
         }
         let is_exact = self.is_exact;
         if find(&self.exclude_rules, is_exact, attributes, equivalents).is_some() {
             return Ok(None);
         }
-        let found = if self.rules.is_empty() {
-            Some(own(attributes))
-        } else {
-            find(&self.rules, is_exact, attributes, equivalents)
+        let found = match &self.rules {
+            None => Some(own(attributes)),
+            Some(rules) => find(rules, is_exact, attributes, equivalents),
         };
         if found.is_some() {
             in_namespace?;
@@ -106,12 +114,12 @@ impl Constraints {
         &self,
         attributes: &Attributes<'_>,
         namespace: &dyn Namespace,
-    ) -> Result<bool, Mismatch> {
+    ) -> ApiResult<bool> {
         let is_namespace = attributes.resource.resource == "namespaces";
         if attributes.namespace.is_empty() && !is_namespace {
             return Ok(true);
         }
-        let selector = self.namespace_selector.as_ref().map_err(internal)?;
+        let selector = usable(&self.namespace_selector)?;
         if selector.is_empty() {
             return Ok(true);
         }
@@ -119,15 +127,12 @@ impl Constraints {
         if is_namespace && attributes.subresource.is_empty() && is_written {
             return Ok(selector.matches(&labels(attributes.object)));
         }
-        match namespace.labels() {
-            Ok(labels) => Ok(selector.matches(&labels)),
-            Err(error) => Err(error.message),
-        }
+        Ok(selector.matches(&namespace.labels()?))
     }
 
     /// Upstream: `MatchObjectSelector`
-    fn matches_object(&self, attributes: &Attributes<'_>) -> Result<bool, Mismatch> {
-        let selector = self.object_selector.as_ref().map_err(internal)?;
+    fn matches_object(&self, attributes: &Attributes<'_>) -> ApiResult<bool> {
+        let selector = usable(&self.object_selector)?;
         if selector.is_empty() {
             return Ok(true);
         }
@@ -138,8 +143,9 @@ impl Constraints {
     }
 }
 
-fn internal(error: &String) -> Mismatch {
-    format!("Internal error occurred: {error}")
+fn usable(selector: &Result<Selector, String>) -> ApiResult<&Selector> {
+    let selector = selector.as_ref();
+    selector.map_err(|error| ApiError::internal_error(error))
 }
 
 fn labels(object: Option<&Value>) -> Map<String, Value> {

@@ -3,29 +3,27 @@
 //! Upstream: `policyDispatcher.Dispatch`, and `dispatchInvocations` of the plugin
 //! `MutatingAdmissionPolicy`
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use kube_apimachinery::schema::{self, UnknownMembers};
-use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, stored};
+use kube_test_control_plane_api::admission::policies::{Change, Inputs, MutatingPolicy};
+use kube_test_control_plane_api::admission::{Equivalent, FailurePolicy};
+use kube_test_control_plane_api::kinds::{Subresource, Target};
 use kube_test_control_plane_api::managed_fields::merge_unmanaged;
-use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::members::text_at;
 use kube_test_control_plane_api::options::FieldValidation;
 use kube_test_control_plane_api::patch::JsonPatch;
-use kube_test_control_plane_api::policies::{
-    Change, Equivalent, FailurePolicy, Inputs, MutatingPolicy,
-};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::views;
 use serde_json::{Value, json};
 
-use super::input::{Objects, built_in, to_matched};
 use super::question::{Question, is_excluded, shown_name};
 use crate::admission::policy_index::{Binding, BoundPolicy};
+use crate::review::form::Form;
+use crate::review::input::Objects;
+use crate::review::mutation::{Mutation, PolicyCall};
+use crate::review::reinvocation::Reinvocation;
 use crate::route::ResourceRequest;
 use crate::state::Access;
-use crate::write;
 
 /// A policy with a binding and parameters that applies to the request.
 struct Invocation {
@@ -51,43 +49,42 @@ struct Run<'a> {
     failures: Vec<Failure>,
 }
 
-/// Changes the object of a request. Returns true if a policy changed it.
+/// Changes the object of a request.
 ///
 /// # Errors
 ///
 /// A policy fails, or changes the object to something else.
-pub(super) fn mutate(
-    access: &Arc<Access>,
-    request: &ResourceRequest,
-    name: &str,
-    objects: &mut Objects<'_>,
-) -> ApiResult<bool> {
+pub(in crate::review) fn mutate(mutation: &mut Mutation<'_>) -> ApiResult<()> {
+    let Mutation {
+        access,
+        request,
+        name,
+        ..
+    } = *mutation;
     let index = access.reads.policies.index(&access.reads.store);
     if index.mutating.is_empty() || is_excluded(&request.kind) {
-        return Ok(false);
+        return Ok(());
     }
     let mut run = Run {
         access,
         request,
         name,
-        objects: objects.clone(),
+        objects: mutation.objects.clone(),
         failures: Vec::new(),
     };
     let invocations = run.invocations(&index.mutating);
-    let before = run.objects.object.clone();
-    if !invocations.is_empty() {
-        run.run_all(&invocations)?;
-    }
+    let is_changed = run.run_all(&invocations, &mut mutation.policies)?;
     let failures: Vec<&Failure> = run
         .failures
         .iter()
         .filter(|failure| failure.policy == FailurePolicy::Fail)
         .collect();
     if let Some(first) = failures.first() {
-        return Err(denied(request, name, objects, first, &failures));
+        return Err(denied(request, name, &mutation.objects, first, &failures));
     }
-    objects.object = run.objects.object;
-    Ok(objects.object != before)
+    mutation.objects.object = run.objects.object;
+    mutation.is_changed |= is_changed;
+    Ok(())
 }
 
 fn denied(
@@ -152,39 +149,40 @@ impl Run<'_> {
         found
     }
 
-    /// Runs all invocations, then those again that want it after later changes.
-    fn run_all(&mut self, invocations: &[Invocation]) -> ApiResult<()> {
-        let mut invoked = BTreeSet::new();
-        let mut again = BTreeSet::new();
+    /// Runs the invocations of this round. Returns true if one made a change, even one without an
+    /// effect.
+    fn run_all(
+        &mut self,
+        invocations: &[Invocation],
+        calls: &mut Reinvocation<PolicyCall>,
+    ) -> ApiResult<bool> {
         let mut is_changed = false;
-        for (index, invocation) in invocations.iter().enumerate() {
-            if self.run(invocation)? {
-                is_changed = true;
-                again.append(&mut invoked);
+        for invocation in invocations {
+            let before = self.objects.object.clone();
+            let Some(changed) = self.run(invocation, calls)? else {
+                continue;
+            };
+            is_changed |= changed;
+            if self.objects.object != before {
+                calls.changed();
             }
             if invocation.policy.is_reinvoked {
-                invoked.insert(index);
+                calls.note(invocation.call());
             }
         }
-        if !is_changed || self.is_denied() {
-            return Ok(());
+        if is_changed {
+            calls.changed();
         }
-        again.append(&mut invoked);
-        for index in again {
-            if let Some(invocation) = invocations.get(index) {
-                self.run(invocation)?;
-            }
-        }
-        Ok(())
+        Ok(is_changed)
     }
 
-    fn is_denied(&self) -> bool {
-        let mut failures = self.failures.iter();
-        failures.any(|failure| failure.policy == FailurePolicy::Fail)
-    }
-
-    /// Makes the changes of an invocation. Returns true if it made any.
-    fn run(&mut self, invocation: &Invocation) -> ApiResult<bool> {
+    /// Makes the changes of an invocation. Returns true if it made any, and `None` if it doesn't apply
+    /// or is not called in this round.
+    fn run(
+        &mut self,
+        invocation: &Invocation,
+        calls: &Reinvocation<PolicyCall>,
+    ) -> ApiResult<Option<bool>> {
         let policy = &invocation.policy;
         let params = Some(&invocation.params);
         let fail = |run: &mut Self, text: &str| {
@@ -194,34 +192,35 @@ impl Run<'_> {
         let inputs = self.inputs(invocation)?;
         match policy.matches(&inputs, params) {
             Ok(true) => {}
-            Ok(false) => return Ok(false),
+            Ok(false) => return Ok(None),
             Err(text) => {
                 fail(self, &text);
-                return Ok(false);
+                return Ok(None);
             }
         }
+        if !calls.calls(&invocation.call()) {
+            return Ok(None);
+        }
         let mut is_changed = false;
-        let kind = built_in(&invocation.matched.resource);
-        let kind = kind.unwrap_or(&self.request.kind);
+        let form = Form::matched(&self.access.reads, self.request, &invocation.matched);
         for index in 0..policy.changes() {
-            let Some(mut before) = self.objects.object.clone() else {
+            let Some(before) = &self.objects.object else {
                 break;
             };
-            self.to_matched(invocation, &mut before);
+            let before = form.of(before);
             let inputs = self.inputs(invocation)?;
             let change = policy.change(index, &inputs, params);
-            let changed = change.and_then(|change| self.changed(kind, &before, &change));
+            let changed = change.and_then(|change| self.changed(&form, &before, &change));
             match changed {
                 Ok(value) => {
-                    let value = self.decoded(kind, value)?;
-                    // As in upstream, a change without an effect counts, too.
                     is_changed = true;
-                    self.objects.object = Some(value);
+                    let value = form.decoded(&self.access.reads, value)?;
+                    self.objects.object = Some(form.back(value));
                 }
                 Err(text) => fail(self, &text),
             }
         }
-        Ok(is_changed)
+        Ok(Some(is_changed))
     }
 
     fn inputs(&self, invocation: &Invocation) -> ApiResult<Rc<Inputs>> {
@@ -229,20 +228,15 @@ impl Run<'_> {
         question.inputs(&invocation.matched)
     }
 
-    fn to_matched(&self, invocation: &Invocation, object: &mut Value) {
-        let question = Question::new(self.access, self.request, self.name, &self.objects);
-        to_matched(&question.attributes, &invocation.matched, object);
-    }
-
     /// Returns the object with a change.
-    fn changed(&self, kind: &Kind, before: &Value, change: &Change) -> Result<Value, String> {
+    fn changed(&self, form: &Form<'_>, before: &Value, change: &Change) -> Result<Value, String> {
         match change {
             Change::Apply(config) => {
                 let mut config = config.clone();
                 for name in ["apiVersion", "kind"] {
                     config[name] = before[name].clone();
                 }
-                let applied = self.applied(kind, before, &config);
+                let applied = self.applied(form, before, &config);
                 applied.map_err(|text| format!("error applying patch: {text}"))
             }
             Change::Patch(operations) => {
@@ -258,7 +252,7 @@ impl Run<'_> {
         }
     }
 
-    fn applied(&self, kind: &Kind, before: &Value, config: &Value) -> Result<Value, String> {
+    fn applied(&self, form: &Form<'_>, before: &Value, config: &Value) -> Result<Value, String> {
         if self.request.requested == Target::Part(Subresource::Scale) {
             return Err(
                 "failed to convert patch object to typed object: no corresponding type for \
@@ -267,36 +261,22 @@ impl Run<'_> {
             );
         }
         let strictness = self.access.reads.behaviour().strictness();
-        merge_unmanaged(kind, before, config, strictness)
+        merge_unmanaged(&form.kind, before, config, strictness)
     }
+}
 
-    /// Returns a changed object in the form of the request, as upstream decodes it, with defaults.
-    fn decoded(&self, kind: &Kind, mut value: Value) -> ApiResult<Value> {
-        if !value["metadata"].is_object() {
-            let why = "the changed object has no metadata, check the mutating admission policies";
-            return Err(ApiError::internal_error(why));
+impl Invocation {
+    /// Returns what tells the invocation from others.
+    fn call(&self) -> PolicyCall {
+        let of_params = |pointer| text_at(&self.params, pointer).to_owned();
+        PolicyCall {
+            policy: self.policy.name.clone(),
+            binding: self.binding.name.clone(),
+            params: (
+                of_params("/metadata/namespace"),
+                of_params("/metadata/name"),
+            ),
         }
-        if kind.custom.is_some() {
-            value["apiVersion"] = json!(kind.api_version());
-            return Ok(value);
-        }
-        let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
-        let behaviour = self.access.reads.behaviour();
-        let version = behaviour.version.schema();
-        let Some(of) = version.type_of_kind(&text("apiVersion"), &text("kind")) else {
-            return Ok(value);
-        };
-        let value = schema::normalize_owned(of, value, UnknownMembers::Drop, "")
-            .map_err(|error| ApiError::internal_error(&error.to_string()))?;
-        if self.request.requested == Target::Part(Subresource::Scale) {
-            return Ok(value);
-        }
-        let stored = stored(&self.request.kind);
-        let mut draft = Draft::from_value(stored, value);
-        views::to_stored(kind, &mut draft.value);
-        write::set_defaults(&self.access.reads, stored, &mut draft);
-        views::to_served(&self.request.kind, &mut draft.value);
-        Ok(draft.to_value())
     }
 }
 

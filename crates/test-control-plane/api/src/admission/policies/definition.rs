@@ -4,21 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::constraints::Constraints;
 use super::environment::Environment;
 use super::evaluation::Variables;
 use super::expression::{Expression, Returns};
 use super::match_conditions::MatchConditions;
+use crate::admission::{Constraints, FailurePolicy};
 use crate::members::text;
-
-/// The effect of a policy's failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailurePolicy {
-    /// The request fails.
-    Fail,
-    /// The policy is ignored.
-    Ignore,
-}
 
 /// A policy's object with its common fields.
 pub(super) struct Definition<'a> {
@@ -53,10 +44,7 @@ impl<'a> Definition<'a> {
         Self {
             spec,
             name: text(metadata, "name").to_owned(),
-            failure_policy: match text(spec, "failurePolicy") {
-                "Ignore" => FailurePolicy::Ignore,
-                _ => FailurePolicy::Fail,
-            },
+            failure_policy: FailurePolicy::read(spec),
             constraints: Constraints::read(spec.get("matchConstraints")),
             param_kind: param_kind.map(|kind| {
                 let of = |name| text(kind, name).to_owned();

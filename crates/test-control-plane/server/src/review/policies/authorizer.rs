@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kube_test_control_plane_api::policies::{
+use kube_test_control_plane_api::admission::policies::{
     About, Authorizer, AuthorizerDecision, Question, Resource,
 };
 

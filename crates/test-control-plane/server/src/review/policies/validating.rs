@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kube_test_control_plane_api::policies::{Decision, FailurePolicy, ValidatingPolicy, Verdict};
+use kube_test_control_plane_api::admission::FailurePolicy;
+use kube_test_control_plane_api::admission::policies::{Decision, ValidatingPolicy, Verdict};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::json;
 
-use super::input::Objects;
 use super::question::{Question, is_excluded, shown_name};
 use crate::admission::policy_index::{Binding, BoundPolicy};
+use crate::review::input::Objects;
 use crate::route::{Remarks, ResourceRequest};
 use crate::state::Access;
 
@@ -38,7 +39,7 @@ struct Review<'a> {
 /// # Errors
 ///
 /// A policy denies it.
-pub(super) fn review(
+pub(in crate::review) fn review(
     access: &Arc<Access>,
     request: &ResourceRequest,
     name: &str,

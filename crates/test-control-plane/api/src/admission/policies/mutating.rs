@@ -4,13 +4,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::constraints::Constraints;
-use super::definition::{Definition, FailurePolicy};
+use super::definition::Definition;
 use super::environment::Environment;
 use super::evaluation::{self, BUDGET, Variables};
 use super::expression::{Expression, Returns};
 use super::inputs::{Inputs, Optional};
 use super::match_conditions::{Match, MatchConditions};
+use crate::admission::{Constraints, FailurePolicy};
 use crate::cel::{objects, values};
 use crate::members::text;
 

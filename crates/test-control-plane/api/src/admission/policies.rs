@@ -5,8 +5,6 @@
 //!
 //! Upstream: `k8s.io/apiserver/pkg/admission/plugin/{cel,policy}`
 
-mod attributes;
-mod constraints;
 mod definition;
 mod environment;
 mod evaluation;
@@ -19,11 +17,9 @@ mod tests;
 mod validating;
 
 pub use crate::cel::{About, Authorizer, Decision as AuthorizerDecision, Question, Resource};
-pub use attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation, User};
-pub use constraints::{Constraints, Equivalent, Mismatch, Namespace};
-pub use definition::FailurePolicy;
 pub(crate) use environment::Environment;
 pub(crate) use expression::{Expression, Returns};
 pub use inputs::Inputs;
+pub(crate) use match_conditions::{Match, MatchConditions};
 pub use mutating::{Change, MutatingPolicy};
 pub use validating::{AuditAnnotation, Decision, ValidatingPolicy, Verdict};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::*;
+use crate::admission::*;
 use crate::status::ApiError;
 
 /// A namespace with the label `tier: prod`.

@@ -1,0 +1,158 @@
+//! The form of a request's objects that a policy or webhook matches: the version of the request, or
+//! another one.
+
+use std::sync::Arc;
+
+use kube_apimachinery::schema::{self, UnknownMembers};
+use kube_test_control_plane_api::admission::Equivalent;
+use kube_test_control_plane_api::kinds::{self, Kind, Subresource, Target, Trait, stored};
+use kube_test_control_plane_api::members::text;
+use kube_test_control_plane_api::object::Draft;
+use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::views;
+use serde_json::{Value, json};
+
+use crate::route::ResourceRequest;
+use crate::state::Reads;
+use crate::write;
+
+/// A form of a request's objects.
+#[derive(Debug)]
+pub(super) struct Form<'a> {
+    request: &'a ResourceRequest,
+    /// The row of the objects in this form.
+    pub(super) kind: Arc<Kind>,
+}
+
+impl<'a> Form<'a> {
+    /// Returns the form in which a request matches.
+    pub(super) fn matched(
+        reads: &Reads,
+        request: &'a ResourceRequest,
+        matched: &Equivalent,
+    ) -> Self {
+        let own = &request.kind;
+        let of = &matched.resource;
+        let is_own = (&of.group, &of.version) == (&own.group, &own.version);
+        let found = if is_own {
+            None
+        } else if own.custom.is_some() {
+            let rows = reads.custom_kinds();
+            let found = rows.by_resource(&of.group, &of.version, &of.resource);
+            found.map(Arc::clone)
+        } else {
+            let found = kinds::by_resource(&of.group, &of.version, &of.resource);
+            found.map(Arc::clone)
+        };
+        Self {
+            request,
+            kind: found.unwrap_or_else(|| Arc::clone(own)),
+        }
+    }
+
+    /// Returns true if objects are in the version of the request.
+    fn is_own(&self) -> bool {
+        // Scales have one version.
+        Arc::ptr_eq(&self.kind, &self.request.kind)
+            || self.request.requested == Target::Part(Subresource::Scale)
+    }
+
+    /// Returns an object of the request in this form.
+    pub(super) fn of(&self, object: &Value) -> Value {
+        if self.is_own() {
+            return object.clone();
+        }
+        converted(&self.request.kind, &self.kind, object.clone())
+    }
+
+    /// Returns an object in this form in that of the request.
+    pub(super) fn back(&self, object: Value) -> Value {
+        if self.is_own() {
+            return object;
+        }
+        converted(&self.kind, &self.request.kind, object)
+    }
+
+    /// Returns a changed object as upstream decodes it, with defaults.
+    ///
+    /// # Errors
+    ///
+    /// A value has another type than its field, or the object has another kind now.
+    pub(super) fn decoded(&self, reads: &Reads, value: Value) -> ApiResult<Value> {
+        if self.is_whole() && !value["metadata"].is_object() {
+            let why =
+                "the changed object has no metadata, check the mutating policies and webhooks";
+            return Err(ApiError::internal_error(why));
+        }
+        let kind = &self.kind;
+        if let Some(custom) = &kind.custom
+            && self.request.requested != Target::Part(Subresource::Scale)
+        {
+            let mut value = value;
+            custom.set_defaults(&mut value);
+            return Ok(value);
+        }
+        let behaviour = reads.behaviour();
+        let (version, name) = (text(&value, "apiVersion"), text(&value, "kind"));
+        let Some(of) = behaviour.version.schema().type_of_kind(version, name) else {
+            if self.is_whole() {
+                return Err(unknown_kind(version, name));
+            }
+            // The options of connections are no objects.
+            return Ok(value);
+        };
+        let value = schema::normalize_owned(of, value, UnknownMembers::Drop, "")
+            .map_err(|error| ApiError::internal_error(&error.to_string()))?;
+        if !self.is_whole() {
+            return Ok(value);
+        }
+        if (text(&value, "apiVersion"), text(&value, "kind")) != (&kind.api_version(), &kind.kind) {
+            return Err(other_kind(kind, &value));
+        }
+        let mut draft = Draft::from_value(kind, value);
+        views::to_stored(kind, &mut draft.value);
+        write::set_defaults(reads, stored(kind), &mut draft);
+        views::to_served(kind, &mut draft.value);
+        Ok(draft.to_value())
+    }
+
+    /// Returns true if the objects are those of the resource, not the bodies of a subresource.
+    fn is_whole(&self) -> bool {
+        let kind = &self.kind;
+        let own = (&*kind.group, &*kind.version, &*kind.kind);
+        let part = self.request.requested.part();
+        part.is_none_or(|part| kind.response_type(part) == own)
+    }
+}
+
+fn unknown_kind(version: &str, kind: &str) -> ApiError {
+    ApiError::internal_error(&format!(
+        "no kind {kind:?} is registered for version {version:?} in scheme \
+         \"pkg/api/legacyscheme/scheme.go:30\""
+    ))
+}
+
+/// Returns the error for an object of another kind than that of the request.
+fn other_kind(wanted: &Kind, found: &Value) -> ApiError {
+    let version = text(found, "apiVersion").rsplit('/').next();
+    let group = match wanted.group.split('.').next() {
+        None | Some("") => "core",
+        Some(group) => group,
+    };
+    ApiError::internal(format!(
+        "converting ({}.{}) to ({group}.{}): unknown conversion",
+        version.unwrap_or_default(),
+        text(found, "kind"),
+        wanted.kind
+    ))
+}
+
+fn converted(from: &Kind, to: &Kind, mut object: Value) -> Value {
+    if from.custom.is_none() && (from.has(Trait::View) || to.has(Trait::View)) {
+        views::to_stored(from, &mut object);
+        views::to_served(to, &mut object);
+    }
+    object["apiVersion"] = json!(to.api_version());
+    object["kind"] = json!(to.kind);
+    object
+}

@@ -1,0 +1,57 @@
+//! The mutating review of a request in progress.
+
+use std::mem;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::input::Objects;
+use super::reinvocation::Reinvocation;
+use crate::route::ResourceRequest;
+use crate::state::Access;
+
+/// The mutating review of a request in progress.
+pub(super) struct Mutation<'a> {
+    pub(super) access: &'a Arc<Access>,
+    pub(super) request: &'a ResourceRequest,
+    /// The name of the object in the request; empty if it is still to be generated.
+    pub(super) name: &'a str,
+    pub(super) objects: Objects<'a>,
+    pub(super) policies: Reinvocation<PolicyCall>,
+    pub(super) webhooks: Reinvocation<String>,
+    /// True if a policy or webhook changed the object.
+    pub(super) is_changed: bool,
+}
+
+/// A mutating policy with a binding and parameters.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct PolicyCall {
+    pub(super) policy: String,
+    pub(super) binding: String,
+    /// Namespace and name of the parameters; empty if there are none.
+    pub(super) params: (String, String),
+}
+
+impl<'a> Mutation<'a> {
+    pub(super) fn new(
+        access: &'a Arc<Access>,
+        request: &'a ResourceRequest,
+        name: &'a str,
+        objects: Objects<'a>,
+    ) -> Self {
+        Self {
+            access,
+            request,
+            name,
+            objects,
+            policies: Reinvocation::default(),
+            webhooks: Reinvocation::default(),
+            is_changed: false,
+        }
+    }
+
+    /// Takes the object, which is null for a request without one.
+    pub(super) fn take_object(&mut self) -> Value {
+        mem::take(&mut self.objects.object).unwrap_or_default()
+    }
+}
