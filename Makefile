@@ -28,7 +28,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 
 PACKAGE_FLAGS ?=
 
-.PHONY: help run build dist package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-helm soak test-stand-ins lint check-crates \
+.PHONY: help run build dist package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-helm soak test-stand-ins lint check-crates \
 	check-embedding check-other-kube deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
@@ -71,6 +71,11 @@ test-e2e: build ## Run the end-to-end tests with the shipped binaries, kubectl a
 
 test-kube-rs: build ## Run kube-rs's own tests that need a cluster against the control plane
 	@CARGO='$(CARGO)' BINARIES='$(BINARIES)' hack/kube-rs-tests.sh
+
+# The tests in the clients' packages; with CLIENT_SOURCES=folder also those in checkouts of their
+# repositories. CLIENTS="kr8s kopf" selects clients.
+test-clients: build ## Run the tests of Python clients and of the Node client against the control plane
+	@BINARIES='$(BINARIES)' hack/test-clients.py $(CLIENTS)
 
 test-helm: ## Compare Helm's rendering of the chart with the tests' (HELM=path, else helm)
 	@$(CARGO) test --locked -p e2e --features helm --test deploy helm_
