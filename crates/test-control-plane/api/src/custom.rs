@@ -20,7 +20,7 @@ pub use definition::{Definition, note_stored_version, set_defaults};
 pub(crate) use embedded::each_metadata;
 pub(crate) use path::{Step, field_path};
 pub use priority::by_priority;
-pub use resource::{Column, ConversionError, CustomResource};
+pub use resource::{Column, CustomResource};
 #[cfg(feature = "cel")]
 pub(crate) use rule::Rule;
 #[cfg(feature = "cel")]

@@ -8,6 +8,7 @@ use kube_apimachinery::selector::Selector;
 use serde_json::Value;
 
 use crate::kinds::{Kind, Trait};
+use crate::members::text;
 use crate::object::{Object, field_text};
 use crate::query::Query;
 use crate::status::{ApiError, ApiResult};
@@ -102,7 +103,7 @@ impl Selection {
                     Field::Of(index) => {
                         is_selected(object.fields.get(*index).map_or("", |value| value))
                     }
-                    // Reading the object reports a failed conversion.
+                    // No selection calls webhooks.
                     Field::Custom(kind, field) => {
                         custom_field(kind, *field, object).is_none_or(|value| is_selected(&value))
                     }
@@ -112,16 +113,19 @@ impl Selection {
     }
 }
 
-/// Returns the value of a custom resource's selectable field; `None` if the object can't be
-/// converted to the version.
+/// Returns the value of a custom resource's selectable field; `None` if only a webhook can convert the
+/// object to the version.
 fn custom_field(kind: &Kind, field: usize, object: &Object) -> Option<String> {
     let field = kind.fields.get(field)?;
+    let custom = kind.custom.as_ref()?;
     let mut value = object.value();
-    let converted = kind
-        .custom
-        .as_ref()?
-        .to_served(&kind.api_version(), &mut value);
-    converted.is_ok().then(|| field_text(field, &value))
+    let version = kind.api_version();
+    if custom.conversion_webhook().is_some() && text(&value, "apiVersion") != version {
+        return None;
+    }
+    custom.default_stored(&version, &mut value);
+    custom.coerce_served(&version, &mut value);
+    Some(field_text(field, &value))
 }
 
 fn parse_fields(kind: &Arc<Kind>, text: &str) -> ApiResult<Vec<FieldTerm>> {

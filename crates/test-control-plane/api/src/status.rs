@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::custom::ConversionError;
 use crate::kinds::{Kind, stored};
 
 mod field_error;
@@ -319,12 +318,6 @@ impl ApiError {
             status["details"] = details.clone();
         }
         status
-    }
-}
-
-impl From<ConversionError> for ApiError {
-    fn from(error: ConversionError) -> Self {
-        Self::internal(error.to_string())
     }
 }
 

@@ -28,7 +28,7 @@ use kube_test_control_plane_actors::{
     SchedulerConfig,
 };
 use kube_test_control_plane_api::object::StoreAsIsError;
-use kube_test_control_plane_server::admission::WebhookServices;
+use kube_test_control_plane_server::admission::WebhookHandler;
 use kube_test_control_plane_server::auth::{Authorization, Identity, Tokens};
 use kube_test_control_plane_server::certificates::{
     CertificateError, ClientAuthorities, ServingCertificate,
@@ -511,11 +511,19 @@ impl TestControlPlaneBuilder {
         self
     }
 
-    /// Sets the servers of webhooks, by the service that their configurations name. More can follow
-    /// after the start: see [`ApiServer::webhook_services`].
+    /// Calls a handler in this process, such as an `axum::Router`, for the webhooks that name a service
+    /// in their configuration. More services can follow after the start: see
+    /// [`ApiServer::webhook_services`].
     #[must_use]
-    pub fn webhooks(self, add: impl FnOnce(&WebhookServices)) -> Self {
-        add(&self.0.webhooks);
+    pub fn webhook(self, namespace: &str, service: &str, handler: impl WebhookHandler) -> Self {
+        self.0.webhooks.serve(namespace, service, handler);
+        self
+    }
+
+    /// Calls an address, with TLS, for the webhooks that name a service in their configuration.
+    #[must_use]
+    pub fn webhook_address(self, namespace: &str, service: &str, address: SocketAddr) -> Self {
+        self.0.webhooks.resolve(namespace, service, address);
         self
     }
 

@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use crate::auth::Identity;
 
-pub use webhooks::WebhookServices;
 pub(crate) use webhooks::Webhooks;
+pub use webhooks::{WebhookHandler, WebhookServices};
 
 /// Operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

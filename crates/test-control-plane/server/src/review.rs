@@ -292,6 +292,7 @@ async fn validate(
     name: &str,
     objects: &Objects<'_>,
 ) -> ApiResult<()> {
+    policies::prepare(&access.reads).await;
     policies::review(access, request, name, objects)?;
     webhooks::review(access, request, name, objects).await
 }
@@ -299,6 +300,7 @@ async fn validate(
 /// Makes a round of the mutating review: policies, then webhooks.
 async fn run(mutation: &mut Mutation<'_>) -> ApiResult<()> {
     mutation.policies.begin(mutation.objects.object.as_ref());
+    policies::prepare(&mutation.access.reads).await;
     policies::mutate(mutation)?;
     mutation.policies.end(mutation.objects.object.as_ref());
     mutation.webhooks.begin(mutation.objects.object.as_ref());

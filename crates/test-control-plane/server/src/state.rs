@@ -7,6 +7,7 @@
 mod access;
 mod allocations;
 mod behaviour;
+mod conversions;
 mod custom;
 mod random;
 mod reads;
@@ -27,6 +28,7 @@ use crate::auth::{Identity, IssuedTokens, Rbac, TokenKey};
 use crate::config::ServerConfig;
 use crate::faults::Faults;
 use crate::transport::Stamps;
+use conversions::Conversions;
 use custom::CustomKinds;
 
 pub(crate) use access::Access;
@@ -55,7 +57,7 @@ impl ServerState {
     pub(crate) fn new(config: ServerConfig, clock: Arc<dyn Clock>) -> Self {
         let skew = Arc::new(SkewedClock::new(clock));
         let store = Store::new(config.log_window);
-        let (random, timeouts) = random::seeded(config.seed);
+        let (random, timeouts, reviews) = random::seeded(config.seed);
         let random = Arc::new(random);
         let faults = Faults::new(config.seed);
         let reads = Arc::new(Reads {
@@ -66,8 +68,10 @@ impl ServerState {
             #[cfg(feature = "cel")]
             policies: crate::admission::policy_index::Policies::default(),
             webhooks: Webhooks::new(store.reader()),
+            conversions: Conversions::default(),
             watch_floor: AtomicU64::new(0),
             timeouts,
+            reviews,
             bookmark_interval: config.bookmark_interval,
             has_shards: config.feature_gates.sharded_list_and_watch,
             stopping: CancellationToken::new(),

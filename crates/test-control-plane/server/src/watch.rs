@@ -24,6 +24,7 @@ use crate::handlers;
 use crate::reply::{self, BoxError, Reply};
 use crate::route::ResourceRequest;
 use crate::state::Reads;
+use crate::write::Earlier;
 use crate::write::{served_draft, served_text};
 
 /// Limit of events in one chunk.
@@ -113,7 +114,8 @@ pub(crate) async fn watch(
                     .await;
             match seen {
                 Ok(horizon) => {
-                    follow.send_initial(horizon, wants_initial == Some(true) && bookmarks);
+                    let with_end = wants_initial == Some(true) && bookmarks;
+                    follow.send_initial(horizon, with_end).await;
                 }
                 Err(err) => follow.end_with(&err),
             }
@@ -196,7 +198,7 @@ impl Follow {
         self.ended = true;
     }
 
-    fn send_initial(&mut self, horizon: Option<u64>, with_end: bool) {
+    async fn send_initial(&mut self, horizon: Option<u64>, with_end: bool) {
         let kind = &Arc::clone(&self.request.kind);
         let (store, namespace) = (&self.reads.store, &self.request.namespace);
         let all = Collection::new(&kind.storage, namespace);
@@ -212,9 +214,11 @@ impl Follow {
         };
         self.cursor = revision;
         let mut chunk = Vec::new();
+        let reads = Arc::clone(&self.reads);
         for object in &objects {
             if self.selection.matches(object) {
-                self.push(&mut chunk, "ADDED", served_text(kind, object));
+                let text = served_text(&reads, kind, object, Earlier::Used).await;
+                self.push(&mut chunk, "ADDED", text);
             }
         }
         if with_end {
@@ -256,7 +260,7 @@ impl Follow {
                 events.retain(|entry| entry.revision <= horizon);
             }
             if !events.is_empty() {
-                let chunk = self.chunk(&events);
+                let chunk = self.chunk(&events).await;
                 self.pending = Some(chunk).filter(|chunk| !chunk.is_empty());
                 continue;
             }
@@ -304,7 +308,7 @@ impl Follow {
         }
     }
 
-    fn chunk(&mut self, events: &[LogEntry]) -> Bytes {
+    async fn chunk(&mut self, events: &[LogEntry]) -> Bytes {
         let mut chunk = Vec::new();
         for entry in events {
             let key = &entry.object.key;
@@ -312,15 +316,16 @@ impl Follow {
             if key.storage == self.request.kind.storage
                 && (namespace.is_empty() || *key.namespace == **namespace)
             {
-                self.push_entry(&mut chunk, entry);
+                self.push_entry(&mut chunk, entry).await;
             }
         }
         chunk.into()
     }
 
     /// Adds the event of a write, as seen through the watch's selection.
-    fn push_entry(&mut self, chunk: &mut Vec<u8>, entry: &LogEntry) {
-        let kind = &self.request.kind;
+    async fn push_entry(&mut self, chunk: &mut Vec<u8>, entry: &LogEntry) {
+        let reads = Arc::clone(&self.reads);
+        let kind = &Arc::clone(&self.request.kind);
         let is_in = self.selection.matches(&entry.object);
         let was_in = entry
             .previous
@@ -340,11 +345,13 @@ impl Follow {
                 draft
                     .metadata_mut()
                     .insert("resourceVersion".to_owned(), version);
-                self.push(chunk, "DELETED", served_draft(kind, draft));
+                let text = served_draft(&reads, kind, draft, Earlier::Used).await;
+                self.push(chunk, "DELETED", text);
                 return;
             }
         };
-        self.push(chunk, event, served_text(kind, &entry.object));
+        let text = served_text(&reads, kind, &entry.object, Earlier::Used).await;
+        self.push(chunk, event, text);
     }
 
     /// Adds one event in the client's format. The watch ends with an error if the object can't be

@@ -1,5 +1,6 @@
 //! Shared steps of all writes: identity of new objects, protected fields, and the commit.
 
+pub(crate) mod conversion;
 mod decoding;
 mod scale;
 mod stored_size;
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes, now_text};
 
+pub(crate) use conversion::Earlier;
 pub(crate) use decoding::{check_patch, decode, normalize, posted, to_stored, undecodable};
 pub(crate) use scale::scale_of;
 pub(crate) use stored_size::check_stored_size;
@@ -30,38 +32,41 @@ pub(crate) use tracking::{keep_reset, keep_times, served_value, track};
 /// # Errors
 ///
 /// A custom resource can't be converted; this also applies to the other conversions in this file.
-pub(crate) fn served_text(kind: &Kind, object: &Object) -> ApiResult<Bytes> {
+pub(crate) async fn served_text(
+    reads: &Reads,
+    kind: &Kind,
+    object: &Object,
+    earlier: Earlier,
+) -> ApiResult<Bytes> {
     if !kind.has(Trait::View) {
         return Ok(object.text().clone());
     }
-    served_draft(kind, object.draft())
+    served_draft(reads, kind, object.draft(), earlier).await
 }
 
 /// Returns the text of a draft in the form that `kind` serves.
-pub(crate) fn served_draft(kind: &Kind, mut draft: Draft) -> ApiResult<Bytes> {
-    match &kind.custom {
-        Some(custom) => custom.to_served(&kind.api_version(), &mut draft.value)?,
-        None => views::to_served(kind, &mut draft.value),
-    }
+pub(crate) async fn served_draft(
+    reads: &Reads,
+    kind: &Kind,
+    mut draft: Draft,
+    earlier: Earlier,
+) -> ApiResult<Bytes> {
+    conversion::to_served(reads, kind, &mut draft, earlier).await?;
+    views::to_served(kind, &mut draft.value);
     Ok(draft.encode().into())
 }
 
 /// Returns a stored object in the form that handlers work on: a custom resource in the request's
 /// version.
-pub(crate) fn handled_form(kind: &Kind, object: &Object) -> ApiResult<Draft> {
+pub(crate) async fn handled_form(reads: &Reads, kind: &Kind, object: &Object) -> ApiResult<Draft> {
     let mut draft = object.draft();
-    if let Some(custom) = &kind.custom {
-        custom.to_served(&kind.api_version(), &mut draft.value)?;
-    }
+    conversion::to_served(reads, kind, &mut draft, Earlier::Used).await?;
     Ok(draft)
 }
 
 /// Converts a custom resource from the version of the request to the stored one.
-pub(crate) fn stored_form(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
-    match &kind.custom {
-        Some(custom) => Ok(custom.to_stored(&mut draft.value)?),
-        None => Ok(()),
-    }
+pub(crate) async fn stored_form(reads: &Reads, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+    conversion::to_stored(reads, kind, draft).await
 }
 
 /// An object after a write.

@@ -180,7 +180,7 @@ async fn versions_show_one_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn conversion_by_webhook_fails() {
+async fn conversion_by_a_missing_webhook_fails() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let mut converted = definition();
     converted["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {
@@ -193,8 +193,7 @@ async fn conversion_by_webhook_fails() {
     let failure = |from: &str| {
         format!(
             "conversion webhook for example.com/{from}, Kind=Widget failed: Post \
-             \"https://hook.system.svc:443/convert?timeout=30s\": the test control plane does not \
-             call webhooks"
+             \"https://hook.system.svc:443/convert?timeout=30s\": service \"hook\" not found"
         )
     };
     let other = "/apis/example.com/v1beta1/namespaces/default/widgets";

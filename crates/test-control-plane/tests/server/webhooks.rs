@@ -1,5 +1,6 @@
 //! Admission webhooks in this process, in paused time.
 
+mod conversion;
 mod https;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

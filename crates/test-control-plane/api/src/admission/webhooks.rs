@@ -6,11 +6,13 @@
 //! Upstream: `k8s.io/apiserver/pkg/admission/plugin/webhook`, `k8s.io/apiserver/pkg/util/webhook`
 
 mod client;
+mod conversion;
 mod definition;
 mod reply;
 mod verdict;
 
 pub use client::{ClientConfig, Target};
+pub use conversion::{CONVERSION_TIMEOUT, Conversion, Converter};
 pub use definition::Webhook;
 pub use reply::Reply;
 pub use verdict::{Failure, Patch, Verdict};

@@ -27,8 +27,8 @@ pub struct CustomResource {
     pub warning: Option<String>,
     /// True if the definition is being deleted.
     pub terminating: bool,
-    /// The URL of the webhook that converts objects; `None` if only their `apiVersion` changes.
-    webhook: Option<String>,
+    /// `spec.conversion.webhook` of the definition, if a webhook converts objects.
+    webhook: Option<Value>,
     /// The parts of the definition whose change replaces the resource.
     identity: Value,
     pub(crate) schema: Schema,
@@ -36,17 +36,6 @@ pub struct CustomResource {
     pub(crate) published: Value,
     /// The schema of the stored version, if it is another one.
     pub(super) stored_schema: Option<Schema>,
-}
-
-/// An object can only be converted by a webhook.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "conversion webhook for {from} failed: Post {url:?}: the test control plane does not call \
-     webhooks"
-)]
-pub struct ConversionError {
-    from: String,
-    url: String,
 }
 
 /// A column of tables.
@@ -161,49 +150,46 @@ impl CustomResource {
         self.identity == other.identity
     }
 
-    /// Converts a stored object to the served version, whose name with its group is `api_version`.
-    ///
-    /// # Errors
-    ///
-    /// As [`check_conversion`](Self::check_conversion).
-    pub fn to_served(&self, api_version: &str, value: &mut Value) -> Result<(), ConversionError> {
-        self.check_conversion(value, api_version)?;
-        self.apply_schema(value);
-        value["apiVersion"] = json!(api_version);
-        Ok(())
+    /// Returns `spec.conversion.webhook` of the definition; `None` if a conversion changes only the
+    /// `apiVersion`.
+    pub fn conversion_webhook(&self) -> Option<&Value> {
+        self.webhook.as_ref()
     }
 
-    /// Converts an object to the stored version, whose schema may lack some of its members.
+    /// Sets the defaults of a stored object, by the schema of its own version. A conversion follows.
     ///
-    /// # Errors
+    /// Upstream: `unstructuredDefaulter`
+    pub fn default_stored(&self, api_version: &str, value: &mut Value) {
+        let own = text(value, "apiVersion");
+        let schema = if own == api_version {
+            Some(&self.schema)
+        } else {
+            let stored = self.stored_schema.as_ref();
+            stored.filter(|_| own == self.stored_version)
+        };
+        if let Some(schema) = schema {
+            complete::set_defaults(schema, value);
+        }
+    }
+
+    /// Completes the conversion of a stored object to the served version, whose name with its group is
+    /// `api_version`.
     ///
-    /// As [`check_conversion`](Self::check_conversion).
-    pub fn to_stored(&self, value: &mut Value) -> Result<(), ConversionError> {
-        self.check_conversion(value, &self.stored_version)?;
+    /// Upstream: `schemaCoercingConverter`
+    pub fn coerce_served(&self, api_version: &str, value: &mut Value) {
+        complete::prune(&self.schema, value);
+        complete::drop_nulls(&self.schema, value);
+        value["apiVersion"] = json!(api_version);
+    }
+
+    /// Completes the conversion of an object to the stored version, whose schema may lack some of its
+    /// members.
+    pub fn coerce_stored(&self, value: &mut Value) {
         if let Some(schema) = &self.stored_schema {
             complete::prune(schema, value, true);
             complete::set_defaults(schema, value);
         }
         value["apiVersion"] = json!(self.stored_version);
-        Ok(())
-    }
-
-    /// Checks that an object can be converted to a version without a webhook.
-    ///
-    /// # Errors
-    ///
-    /// A webhook would have to convert it: webhooks are not called.
-    ///
-    /// Upstream: `webhookConverter.Convert`
-    pub fn check_conversion(&self, object: &Value, to: &str) -> Result<(), ConversionError> {
-        let from = text(object, "apiVersion");
-        match &self.webhook {
-            Some(url) if from != to => Err(ConversionError {
-                from: format!("{from}, Kind={}", text(object, "kind")),
-                url: url.clone(),
-            }),
-            _ => Ok(()),
-        }
     }
 
     /// Returns the members of an object that the schema doesn't specify.
@@ -251,26 +237,11 @@ impl CustomResource {
     }
 }
 
-/// Returns the URL of the conversion webhook, if the definition has one.
-///
-/// Upstream: `webhookClientConfigForCRD` and `ClientManager.HookClient`
-fn webhook(definition: Definition<'_>) -> Option<String> {
+/// Returns `spec.conversion.webhook` if the definition has this strategy.
+fn webhook(definition: Definition<'_>) -> Option<Value> {
     let conversion = definition.0.pointer("/spec/conversion")?;
-    let client = conversion.pointer("/webhook/clientConfig")?;
-    if text(conversion, "strategy") != "Webhook" {
-        return None;
-    }
-    let base = match client.get("service") {
-        Some(service) => format!(
-            "https://{}.{}.svc:{}/{}",
-            text(service, "name"),
-            text(service, "namespace"),
-            service.get("port").and_then(Value::as_i64).unwrap_or(443),
-            text(service, "path").trim_start_matches('/'),
-        ),
-        None => text(client, "url").to_owned(),
-    };
-    Some(format!("{base}?timeout=30s"))
+    let is_webhook = text(conversion, "strategy") == "Webhook";
+    conversion.get("webhook").filter(|_| is_webhook).cloned()
 }
 
 /// Returns the warning for requests to a deprecated version.

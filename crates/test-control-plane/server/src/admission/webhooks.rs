@@ -13,7 +13,7 @@ use kube_test_control_plane_store::store::StoreReader;
 
 use client::WebhookClient;
 use index::WebhookIndex;
-pub use services::WebhookServices;
+pub use services::{WebhookHandler, WebhookServices};
 
 /// The webhooks of a server. The index is rebuilt only after a change of a configuration.
 #[derive(Debug)]

@@ -53,7 +53,7 @@ async fn apply_configuration(
                 created => return created,
             }
         };
-        let old = handled_form(stored(&request.kind), &current)?;
+        let old = handled_form(&writes.reads, stored(&request.kind), &current).await?;
         let (mut new, empties) = applied(&writes.reads, request, &old, config, options)?;
         let warning = warnings::of_owners(&new.value, true);
         admit(writes, request, &old, &mut new, options).await?;

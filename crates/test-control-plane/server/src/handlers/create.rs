@@ -25,6 +25,7 @@ use crate::access;
 use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes};
+use crate::write::Earlier;
 use crate::write::{
     self, Written, check_namespace, check_stored_size, keep_reset, remove_empty, served_draft,
     served_text, stored_form,
@@ -206,11 +207,12 @@ async fn create_named(
         if let Some(object) = writes.store.get(&key) {
             return Err(exists(Some(object)));
         }
-        stored_form(kind, &mut draft.clone())?;
+        stored_form(reads, kind, &mut draft.clone()).await?;
         // Nothing replaces the version that was sent.
         let version = version.filter(|version| *version != "");
         set_or_remove(draft.metadata_mut(), "resourceVersion", version);
-        return served_draft(served, draft).map(written);
+        let text = served_draft(reads, served, draft, Earlier::Used).await;
+        return text.map(written);
     }
     if names_version(version.as_ref()) {
         return Err(ApiError::internal(
@@ -218,14 +220,17 @@ async fn create_named(
         ));
     }
     check_stored_size(kind, &key, &draft)?;
-    stored_form(kind, &mut draft)?;
+    stored_form(reads, kind, &mut draft).await?;
     let stored = writes.store.put(kind, key.clone(), Expect::Absent, draft);
     drop(allocated);
     if &*kind.storage == "namespaces" && stored.is_ok() {
         furnish_namespace(writes, &name);
     }
     match stored {
-        Ok(object) => served_text(served, &object).map(written),
+        Ok(object) => {
+            let text = served_text(reads, served, &object, Earlier::Used).await;
+            text.map(written)
+        }
         Err(_) => Err(exists(writes.store.get(&key))),
     }
 }

@@ -25,6 +25,7 @@ use crate::reply::{self, Reply};
 use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Writes, now_text};
+use crate::write::Earlier;
 use crate::write::{handled_form, served_draft, served_text};
 use namespaces::begin_termination;
 
@@ -81,39 +82,51 @@ async fn delete_one(
     options: &DeleteOptions,
 ) -> ApiResult<(Option<Bytes>, String)> {
     let kind = stored(&request.kind);
-    let is_reviewed = writes.reads.has_reviews();
+    let reads = &*writes.reads;
+    let is_reviewed = reads.has_reviews();
     let mut last: Option<Arc<Object>> = None;
     loop {
         let Some(current) = find(writes, request, options, last.as_ref())? else {
             // Another client removed the marked object first.
             let last = last.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
-            let text = kind
-                .has(Trait::ReturnsDeleted)
-                .then(|| served_text(&request.kind, &last));
-            return Ok((text.transpose()?, last.uid.to_string()));
+            let text = if kind.has(Trait::ReturnsDeleted) {
+                Some(served_text(reads, &request.kind, &last, Earlier::Used).await?)
+            } else {
+                None
+            };
+            return Ok((text, last.uid.to_string()));
         };
         let old = current.draft();
-        if let Some(custom) = &kind.custom {
-            custom.check_conversion(&old.value, &kind.api_version())?;
-        }
         let marked = mark(writes.reads.clock(), kind, &old, options);
         if last.is_none() && marked.fate != Fate::Pending {
             review_deletion(&writes.admission, request, &old, options.dry_run)?;
         }
-        if is_reviewed && marked.fate != Fate::Pending {
-            let old = handled_form(kind, &current)?;
-            review::review_deletion(&writes.access, request, &old, options).await?;
+        if is_reviewed || kind.custom.is_some() {
+            // Upstream reads the object in the version of the request.
+            let handled = handled_form(reads, kind, &current).await?;
+            if is_reviewed && marked.fate != Fate::Pending {
+                review::review_deletion(&writes.access, request, &handled, options).await?;
+            }
         }
         let shown = marked.fate != Fate::Removed || kind.has(Trait::ReturnsDeleted);
         let uid = current.uid.to_string();
         if options.dry_run {
-            let text = shown.then(|| served_draft(&request.kind, marked.draft));
-            return Ok((text.transpose()?, uid));
+            let text = if shown {
+                let draft = marked.draft;
+                Some(served_draft(reads, &request.kind, draft, Earlier::Used).await?)
+            } else {
+                None
+            };
+            return Ok((text, uid));
         }
         match attempt(writes, request, &current, marked, is_reviewed) {
             Attempt::Done(latest) => {
-                let text = shown.then(|| served_text(&request.kind, &latest));
-                return Ok((text.transpose()?, uid));
+                let text = if shown {
+                    Some(served_text(reads, &request.kind, &latest, Earlier::Used).await?)
+                } else {
+                    None
+                };
+                return Ok((text, uid));
             }
             Attempt::Marked(marked) => last = Some(marked),
             Attempt::Raced(marked) => last = marked.or(last),
@@ -314,7 +327,7 @@ pub(crate) async fn delete_collection(
             deleted => drop(deleted?),
         }
     }
-    let text = list_text(&request.kind, page)?;
+    let text = list_text(&writes.reads, &request.kind, page).await?;
     Ok(reply::json_pieces(StatusCode::OK, text))
 }
 

@@ -20,6 +20,7 @@ use crate::faults::ReadView;
 use crate::reply::{self, Reply};
 use crate::route::ResourceRequest;
 use crate::state::Reads;
+use crate::write::Earlier;
 use crate::write::served_text;
 
 /// Time for which a read waits for a future revision.
@@ -86,7 +87,7 @@ pub(crate) async fn get(
     let object = object.ok_or_else(|| ApiError::not_found(kind, &request.name))?;
     Ok(reply::json_text(
         StatusCode::OK,
-        served_text(&request.kind, &object)?,
+        served_text(reads, &request.kind, &object, Earlier::Ignored).await?,
     ))
 }
 
@@ -129,7 +130,7 @@ pub(crate) async fn list(
     read_view: &ReadView,
 ) -> ApiResult<Reply> {
     let page = list_page(reads, request, query, read_view).await?;
-    let text = list_text(&request.kind, page)?;
+    let text = list_text(reads, &request.kind, page).await?;
     Ok(reply::json_pieces(StatusCode::OK, text))
 }
 
@@ -233,7 +234,7 @@ fn read_page(
 /// # Errors
 ///
 /// A custom resource can't be converted.
-pub(crate) fn list_text(kind: &Kind, page: Page) -> ApiResult<Vec<Bytes>> {
+pub(crate) async fn list_text(reads: &Reads, kind: &Kind, page: Page) -> ApiResult<Vec<Bytes>> {
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
     if kind.custom.is_some() {
         metadata["continue"] = json!("");
@@ -271,9 +272,10 @@ pub(crate) fn list_text(kind: &Kind, page: Page) -> ApiResult<Vec<Bytes>> {
         pieces.push(Bytes::from_static(separator));
         separator = if is_whole { b"," } else { b",{" };
         pieces.push(if is_whole {
-            served_text(kind, object)?
+            served_text(reads, kind, object, Earlier::Used).await?
         } else if is_view {
-            served_text(kind, object)?.slice(type_meta.len() + 1..)
+            let text = served_text(reads, kind, object, Earlier::Used).await?;
+            text.slice(type_meta.len() + 1..)
         } else {
             object.item_text()
         });

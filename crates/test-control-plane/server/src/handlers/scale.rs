@@ -22,12 +22,12 @@ use crate::state::{Behaviour, Reads, Writes, now_text};
 use crate::write::{self, check_name, handled_form, scale_of};
 
 /// Returns the scale of an object.
-pub(crate) fn get_scale(reads: &Reads, request: &ResourceRequest) -> ApiResult<Bytes> {
+pub(crate) async fn get_scale(reads: &Reads, request: &ResourceRequest) -> ApiResult<Bytes> {
     let object = reads
         .store
         .get(&request.key())
         .ok_or_else(|| ApiError::not_found(stored(&request.kind), &request.name))?;
-    let draft = handled_form(&request.kind, &object)?;
+    let draft = handled_form(reads, &request.kind, &object).await?;
     if let Some(scale) = request.kind.scale()
         && scale.wanted(&draft.value).is_none()
     {
@@ -55,7 +55,7 @@ pub(crate) async fn update_scale(
             .store
             .get(&key)
             .ok_or_else(|| ApiError::not_found(kind, &request.name))?;
-        let old = handled_form(kind, &object)?;
+        let old = handled_form(&writes.reads, kind, &object).await?;
         let scaled = scaled(&writes.reads, request, source, &old, options)?;
         let (scale, managed) = admit(writes, request, &old, scaled, options).await?;
         let scale = check_scale(request, scale)?;

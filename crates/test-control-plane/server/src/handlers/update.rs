@@ -27,6 +27,7 @@ use crate::access;
 use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes};
+use crate::write::Earlier;
 use crate::write::{
     self, Written, check_name, check_namespace, check_stored_size, count_generation, handled_form,
     keep_reset, keep_times, other_uid, prepare_update, served_draft, served_text, stored_form,
@@ -107,7 +108,7 @@ async fn update_decoded(
             }
             return Err(ApiError::not_found(kind, &request.name));
         };
-        let old = handled_form(kind, &current)?;
+        let old = handled_form(&writes.reads, kind, &current).await?;
         let Changed {
             mut new,
             empties,
@@ -276,7 +277,7 @@ pub(crate) async fn commit_update(
     let reviewed = (Some(old), &new);
     review::review_write(&writes.access, request, &request.name, reviewed, options).await?;
     if new == *old {
-        let text = served_text(&request.kind, current)?;
+        let text = served_text(reads, &request.kind, current, Earlier::Used).await?;
         let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);
         return Ok(Outcome::updated(text, warnings));
     }
@@ -287,28 +288,29 @@ pub(crate) async fn commit_update(
     warnings.extend(more);
     write::note_phase(reads.clock(), kind, &mut new, old);
     if options.dry_run {
-        stored_form(kind, &mut new.clone())?;
-        let text = served_draft(&request.kind, new)?;
+        stored_form(reads, kind, &mut new.clone()).await?;
+        let text = served_draft(reads, &request.kind, new, Earlier::Used).await?;
         return Ok(Outcome::updated(text, warnings));
     }
     let version = current.resource_version;
     if is_finalized(kind, &new, old) {
-        return Ok(
-            match writes.store.delete(kind, current.key.clone(), version) {
-                Ok(_) => Outcome::updated(served_draft(&request.kind, new)?, warnings),
-                Err(_) => Outcome::Raced,
-            },
-        );
+        let deleted = writes.store.delete(kind, current.key.clone(), version);
+        if deleted.is_err() {
+            return Ok(Outcome::Raced);
+        }
+        let text = served_draft(reads, &request.kind, new, Earlier::Used).await?;
+        return Ok(Outcome::updated(text, warnings));
     }
     let key = current.key.clone();
     check_stored_size(kind, &key, &new)?;
-    stored_form(kind, &mut new)?;
+    stored_form(reads, kind, &mut new).await?;
     let stored = writes.store.put(kind, key, Expect::Version(version), new);
     drop(allocated);
-    Ok(match stored {
-        Ok(object) => Outcome::updated(served_text(&request.kind, &object)?, warnings),
-        Err(_) => Outcome::Raced,
-    })
+    let Ok(object) = stored else {
+        return Ok(Outcome::Raced);
+    };
+    let text = served_text(reads, &request.kind, &object, Earlier::Used).await?;
+    Ok(Outcome::updated(text, warnings))
 }
 
 /// Reports whether an update removes the last finalizer of a deleted object.

@@ -107,7 +107,7 @@ async fn handle(
         }
         (Verb::Get, Target::Part(Subresource::Scale)) => Ok(reply::json_text(
             StatusCode::OK,
-            handlers::get_scale(&state.reads, request)?,
+            handlers::get_scale(&state.reads, request).await?,
         )),
         (Verb::Get, _) => handlers::get(&state.reads, request, query, &read_view).await,
         (Verb::List, _) => handlers::list(&state.reads, request, query, &read_view).await,

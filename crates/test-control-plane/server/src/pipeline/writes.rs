@@ -106,7 +106,7 @@ pub(super) async fn handle_update(
                     .await?;
             return Ok(reply::json_text(StatusCode::OK, text));
         }
-        let found = write::check_patch(&writes.reads, request, &patch, body, validation)?;
+        let found = write::check_patch(&writes.reads, request, &patch, body, validation).await?;
         (Source::Patch(patch), found)
     } else if request.target == Target::Part(Subresource::Scale) {
         let (scale, warnings) =

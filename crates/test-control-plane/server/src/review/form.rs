@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::route::ResourceRequest;
 use crate::state::Reads;
 use crate::write;
+use crate::write::conversion;
 
 /// A form of a request's objects.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ impl<'a> Form<'a> {
             || self.request.requested == Target::Part(Subresource::Scale)
     }
 
-    /// Returns an object of the request in this form.
+    /// Returns an object of the request in this form. No webhook converts it.
     pub(super) fn of(&self, object: &Value) -> Value {
         if self.is_own() {
             return object.clone();
@@ -71,6 +72,33 @@ impl<'a> Form<'a> {
             return object;
         }
         converted(&self.kind, &self.request.kind, object)
+    }
+
+    /// Returns an object of the request in this form, for a webhook.
+    ///
+    /// # Errors
+    ///
+    /// The webhook that converts the object fails.
+    pub(super) async fn sent(&self, reads: &Reads, object: &Value) -> ApiResult<Value> {
+        if self.is_own() || self.kind.custom.is_none() {
+            return Ok(self.of(object));
+        }
+        let mut sent = object.clone();
+        conversion::to_version(reads, &self.kind, &mut sent).await?;
+        Ok(sent)
+    }
+
+    /// Returns an object that a webhook changed in the form of the request.
+    ///
+    /// # Errors
+    ///
+    /// The webhook that converts the object fails.
+    pub(super) async fn received(&self, reads: &Reads, mut object: Value) -> ApiResult<Value> {
+        if self.is_own() || self.kind.custom.is_none() {
+            return Ok(self.back(object));
+        }
+        conversion::to_version(reads, &self.request.kind, &mut object).await?;
+        Ok(object)
     }
 
     /// Returns a changed object as upstream decodes it, with defaults.

@@ -7,5 +7,6 @@ mod question;
 mod validating;
 
 pub(super) use mutating::mutate;
+pub(super) use params::prepare;
 pub(super) use question::meets_conditions;
 pub(super) use validating::review;

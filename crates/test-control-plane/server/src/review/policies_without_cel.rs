@@ -12,7 +12,11 @@ use kube_test_control_plane_api::status::ApiResult;
 use super::input::Objects;
 use super::mutation::Mutation;
 use crate::route::ResourceRequest;
-use crate::state::Access;
+use crate::state::{Access, Reads};
+
+/// Prepares nothing: no policy can be stored.
+#[expect(clippy::unused_async, reason = "the preparation of policies waits")]
+pub(super) async fn prepare(_: &Reads) {}
 
 /// Changes nothing: no policy can be stored.
 pub(super) fn mutate(_: &mut Mutation<'_>) -> ApiResult<()> {

@@ -19,7 +19,6 @@ const PREFIX_MAX: usize = 63 - SUFFIX_LEN;
 pub(crate) struct Random {
     uids: Source,
     names: Source,
-    reviews: Source,
 }
 
 /// One source of randomness.
@@ -27,17 +26,12 @@ pub(crate) struct Random {
 pub(super) struct Source(Mutex<StdRng>);
 
 /// Returns separate sources with one seed, so that one kind of draw never shifts another. The second
-/// one is for default timeouts of watches.
-pub(super) fn seeded(seed: u64) -> (Random, Source) {
+/// one is for default timeouts of watches, the third for reviews of webhooks.
+pub(super) fn seeded(seed: u64) -> (Random, Source, Source) {
     let mut seeds = StdRng::seed_from_u64(seed);
     let mut source = || Source(Mutex::new(StdRng::from_rng(&mut seeds)));
     let (uids, names, timeouts, reviews) = (source(), source(), source(), source());
-    let random = Random {
-        uids,
-        names,
-        reviews,
-    };
-    (random, timeouts)
+    (Random { uids, names }, timeouts, reviews)
 }
 
 impl Source {
@@ -45,7 +39,8 @@ impl Source {
         draw(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn uid(&self) -> String {
+    /// Returns a new uid.
+    pub(super) fn uid(&self) -> String {
         let bits: u128 = self.draw(RngExt::random);
         uuid::Builder::from_random_bytes(bits.to_be_bytes())
             .into_uuid()
@@ -57,11 +52,6 @@ impl Random {
     /// Returns a new uid of an object.
     pub(crate) fn new_uid(&self) -> String {
         self.uids.uid()
-    }
-
-    /// Returns a new uid of a webhook's review.
-    pub(crate) fn new_review_uid(&self) -> String {
-        self.reviews.uid()
     }
 
     /// Returns a name with the prefix `prefix`.

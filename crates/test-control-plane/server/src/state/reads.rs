@@ -12,6 +12,7 @@ use rand::RngExt;
 use tokio_util::sync::CancellationToken;
 
 use super::behaviour::Behaviour;
+use super::conversions::Conversions;
 use super::custom::{CustomIndex, CustomKinds};
 use super::random::Source;
 use crate::admission::Webhooks;
@@ -33,9 +34,12 @@ pub(crate) struct Reads {
     pub(crate) policies: Policies,
     /// The webhooks, and the way to their servers.
     pub(crate) webhooks: Webhooks,
+    /// The latest conversions of custom resources by webhooks.
+    pub(crate) conversions: Conversions,
     /// Watches from an earlier revision get 410.
     pub(super) watch_floor: AtomicU64,
     pub(super) timeouts: Source,
+    pub(super) reviews: Source,
     /// Interval of bookmarks.
     pub(crate) bookmark_interval: Duration,
     /// True if clients may select shards of a collection.
@@ -64,6 +68,11 @@ impl Reads {
     pub(crate) fn watch_timeout(&self) -> u64 {
         let extra = |source: &mut _| RngExt::random_range(source, 0..DEFAULT_TIMEOUT_SECONDS);
         DEFAULT_TIMEOUT_SECONDS + self.timeouts.draw(extra)
+    }
+
+    /// Returns a new uid of a webhook's review.
+    pub(crate) fn new_review_uid(&self) -> String {
+        self.reviews.uid()
     }
 
     /// Returns the current behaviour.

@@ -12,7 +12,7 @@ use kube_test_control_plane_api::strict::MemberCheck;
 use kube_test_control_plane_api::{normalize, views};
 use serde_json::{Value, json};
 
-use super::handled_form;
+use super::conversion;
 use crate::incoming::Incoming;
 use crate::route::ResourceRequest;
 use crate::state::{Behaviour, Reads, Writes};
@@ -58,13 +58,16 @@ pub(crate) fn member_check(
 /// # Errors
 ///
 /// 422 with strict field validation.
-pub(crate) fn check_patch(
+pub(crate) async fn check_patch(
     reads: &Reads,
     request: &ResourceRequest,
     patch: &Patch,
     text: &[u8],
     validation: FieldValidation,
 ) -> ApiResult<Vec<String>> {
+    if let Some(current) = reads.store.get(&request.key()) {
+        conversion::prepare(reads, &request.kind, &[current]).await;
+    }
     let check = member_check(reads.behaviour(), &request.kind, validation);
     check.patch(patch, text, || patched(reads, request, patch))
 }
@@ -84,7 +87,7 @@ pub(crate) fn undecodable(
 /// or the patch does not apply; the update itself reports these.
 fn patched(reads: &Reads, request: &ResourceRequest, patch: &Patch) -> Option<(Value, Patched)> {
     let current = reads.store.get(&request.key())?;
-    let mut old = handled_form(&request.kind, &current).ok()?;
+    let mut old = conversion::known(reads, &request.kind, &current).ok()?;
     views::to_served(&request.kind, &mut old.value);
     let patched = patch.apply(&request.kind, &old).ok()?;
     Some((old.to_value(), patched))

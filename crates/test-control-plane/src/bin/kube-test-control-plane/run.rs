@@ -62,7 +62,7 @@ async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> 
             name,
             address,
         } = service;
-        builder = builder.webhooks(|services| services.resolve(namespace, name, *address));
+        builder = builder.webhook_address(namespace, name, *address);
     }
     if inputs.runs_stateful_sets {
         builder = builder.actor(kube_test_control_plane_statefulset::controller());

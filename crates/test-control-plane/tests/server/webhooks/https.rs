@@ -97,7 +97,7 @@ async fn service_is_called_at_its_address_under_its_name() {
     let server = start(&["hooks.default.svc"]).await;
     let address = server.address;
     let plane = TestControlPlane::builder()
-        .webhooks(|services| services.resolve("default", "hooks", address))
+        .webhook_address("default", "hooks", address)
         .start()
         .await;
     let plane = Plane::new(plane);

@@ -5,6 +5,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, RETRY_AFTER, USER_AGENT};
 use http::{HeaderMap, Request, Response};
 use http_body_util::Full;
@@ -50,28 +52,34 @@ impl WebhookClient {
         &self.services
     }
 
-    /// Posts a review and returns the response.
+    /// Posts a review and returns the response; `expired` tells that the time limit has passed.
     ///
     /// # Errors
     ///
     /// There is no complete response within the time limit. The text is upstream's.
-    pub(crate) async fn post(
-        &self,
-        config: &ClientConfig,
+    ///
+    /// The future has no own type, which would be part of that of nearly every request.
+    pub(crate) fn post<'a>(
+        &'a self,
+        config: &'a ClientConfig,
         limit: Duration,
+        expired: &'a str,
         body: Bytes,
-    ) -> Result<Reply, String> {
+    ) -> BoxFuture<'a, Result<Reply, String>> {
         let url = config.url(limit);
-        let called = timeout(limit, self.post_until_final(config, &url, body)).await;
-        let called = called.unwrap_or_else(|_| Err("context deadline exceeded".to_owned()));
-        let response = called.map_err(|why| format!("Post {url:?}: {why}"))?;
-        let content_type = response.headers().get(CONTENT_TYPE);
-        let content_type = content_type.and_then(|value| value.to_str().ok());
-        Ok(Reply {
-            code: response.status().as_u16(),
-            content_type: content_type.unwrap_or_default().to_owned(),
-            body: response.into_body(),
-        })
+        let call = async move {
+            let called = timeout(limit, self.post_until_final(config, &url, body)).await;
+            let called = called.unwrap_or_else(|_| Err(expired.to_owned()));
+            let response = called.map_err(|why| format!("Post {url:?}: {why}"))?;
+            let content_type = response.headers().get(CONTENT_TYPE);
+            let content_type = content_type.and_then(|value| value.to_str().ok());
+            Ok(Reply {
+                code: response.status().as_u16(),
+                content_type: content_type.unwrap_or_default().to_owned(),
+                body: response.into_body(),
+            })
+        };
+        call.boxed()
     }
 
     /// Posts until the response doesn't ask for a later attempt.

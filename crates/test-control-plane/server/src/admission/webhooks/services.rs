@@ -13,8 +13,30 @@ use tower::{Service, ServiceExt};
 
 use crate::reply::BoxError;
 
-/// A handler of webhooks in this process.
+/// A handler of webhooks in this process, in its common form.
 pub(super) type Handler = BoxCloneSyncService<Request<Full<Bytes>>, Response<Bytes>, BoxError>;
+
+/// A handler of webhooks in this process: every `tower::Service` of HTTP, such as an `axum::Router`.
+pub trait WebhookHandler {
+    /// Returns the handler in its common form.
+    #[doc(hidden)]
+    fn into_handler(self) -> Handler;
+}
+
+impl<S, B> WebhookHandler for S
+where
+    S: Service<Request<Full<Bytes>>, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S::Future: Send + 'static,
+    S::Error: Into<BoxError>,
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    fn into_handler(self) -> Handler {
+        let handler = self.map_err(Into::into).and_then(collect);
+        BoxCloneSyncService::new(handler)
+    }
+}
 
 /// The place of a service.
 #[derive(Clone)]
@@ -40,20 +62,10 @@ impl fmt::Debug for WebhookServices {
 }
 
 impl WebhookServices {
-    /// Calls a handler in this process, such as an `axum::Router`, for the webhooks of a service. It
-    /// needs no certificate and no socket, so that it works in paused time.
-    pub fn serve<S, B>(&self, namespace: &str, name: &str, handler: S)
-    where
-        S: Service<Request<Full<Bytes>>, Response = Response<B>> + Clone + Send + Sync + 'static,
-        S::Future: Send + 'static,
-        S::Error: Into<BoxError>,
-        B: http_body::Body + Send + 'static,
-        B::Data: Send,
-        B::Error: Into<BoxError>,
-    {
-        let handler = handler.map_err(Into::into).and_then(collect);
-        let place = Place::Handler(BoxCloneSyncService::new(handler));
-        self.insert(namespace, name, place);
+    /// Calls a handler in this process for the webhooks of a service. It needs no certificate and no
+    /// socket, so that it works in paused time.
+    pub fn serve(&self, namespace: &str, name: &str, handler: impl WebhookHandler) {
+        self.insert(namespace, name, Place::Handler(handler.into_handler()));
     }
 
     /// Calls the webhooks of a service at an address, with TLS.

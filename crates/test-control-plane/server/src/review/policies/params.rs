@@ -2,6 +2,7 @@
 //!
 //! Upstream: `CollectParams`, `ensureParamsForPolicyLocked`
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube_test_control_plane_api::kinds::{self, Kind};
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::admission::policy_index::ParamReference;
 use crate::state::Reads;
-use crate::write::{handled_form, served_value};
+use crate::write::conversion;
+use crate::write::served_value;
 
 /// Returns the row of a kind of parameters.
 ///
@@ -29,6 +31,30 @@ pub(super) fn param_kind(
         let (group, version) = version.split_once('/').unwrap_or(("", version));
         format!("failed to find resource referenced by paramKind: '{group}/{version}, Kind={kind}'")
     })
+}
+
+/// Converts the parameters of all policies by the webhooks of their definitions, where these have any.
+pub(in crate::review) async fn prepare(reads: &Reads) {
+    let custom = reads.custom_kinds();
+    if !custom.rows().any(|row| conversion::has_webhook(row)) {
+        return;
+    }
+    let index = reads.policies.index(&reads.store);
+    let mutating = index
+        .mutating
+        .iter()
+        .map(|it| it.policy.param_kind.as_ref());
+    let validating = index
+        .validating
+        .iter()
+        .map(|it| it.policy.param_kind.as_ref());
+    let kinds: BTreeSet<&(String, String)> = mutating.chain(validating).flatten().collect();
+    for kind in kinds {
+        if let Ok(row) = param_kind(reads, kind) {
+            let (_, objects) = reads.store.list(&row.storage, "");
+            conversion::prepare(reads, &row, &objects).await;
+        }
+    }
 }
 
 /// Returns the parameters of a binding for a request in a namespace; a null one if it has none.
@@ -77,12 +103,13 @@ pub(super) fn collect(
         let text = "no params found for policy binding with `Deny` parameterNotFoundAction";
         return Err(text.to_owned());
     }
-    objects.iter().map(|object| value(kind, object)).collect()
+    let objects = objects.iter();
+    objects.map(|object| value(reads, kind, object)).collect()
 }
 
 /// Returns an object in the version of its row.
-fn value(kind: &Arc<Kind>, object: &Object) -> Result<Value, String> {
-    let draft = handled_form(kind, object).map_err(|error| error.message)?;
+fn value(reads: &Reads, kind: &Arc<Kind>, object: &Object) -> Result<Value, String> {
+    let draft = conversion::known(reads, kind, object).map_err(|error| error.message)?;
     let mut value = served_value(kind, &draft).into_owned();
     value["apiVersion"] = json!(kind.api_version());
     Ok(value)

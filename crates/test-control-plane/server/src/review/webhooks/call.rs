@@ -42,7 +42,7 @@ pub(super) async fn call(
         .reads
         .webhooks
         .client
-        .post(client, timeout, body)
+        .post(client, timeout, "context deadline exceeded", body)
         .await;
     let reply = reply.map_err(|why| Failure::Call(format!("failed to call webhook: {why}")))?;
     webhook.verdict(&invocation.uid, is_mutating, &reply)

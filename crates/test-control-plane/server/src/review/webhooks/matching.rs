@@ -15,7 +15,7 @@ use crate::review::input::{Asked, Objects};
 #[cfg(feature = "cel")]
 use crate::review::policies;
 use crate::route::ResourceRequest;
-use crate::state::Access;
+use crate::state::{Access, Reads};
 
 /// The kinds that configure admission, which no webhook reviews.
 const EXEMPT: [&str; 6] = [
@@ -51,8 +51,9 @@ pub(super) struct Invocation<'a> {
 ///
 /// # Errors
 ///
-/// A selector can't be used, the namespace is missing, or a condition fails.
-pub(super) fn invocation<'a>(
+/// A selector can't be used, the namespace is missing, the object can't be converted, or a condition
+/// fails.
+pub(super) async fn invocation<'a>(
     access: &Arc<Access>,
     request: &'a ResourceRequest,
     name: &str,
@@ -64,8 +65,9 @@ pub(super) fn invocation<'a>(
         return Ok(None);
     };
     let form = Form::matched(&access.reads, request, &matched);
-    let object = objects.object.as_ref().map(|object| form.of(object));
-    let old_object = objects.old_object.as_ref().map(|object| form.of(object));
+    let reads = &access.reads;
+    let object = sent(reads, &form, objects.object.as_ref()).await?;
+    let old_object = sent(reads, &form, objects.old_object.as_ref()).await?;
     let attributes = Attributes {
         object: object.as_ref(),
         old_object: old_object.as_ref(),
@@ -74,7 +76,7 @@ pub(super) fn invocation<'a>(
     if !meets_conditions(access, request, webhook, &attributes, &matched)? {
         return Ok(None);
     }
-    let uid = access.random.new_review_uid();
+    let uid = access.reads.new_review_uid();
     let review = webhook.review(&uid, &attributes, &matched);
     Ok(Some(Invocation {
         webhook,
@@ -83,6 +85,13 @@ pub(super) fn invocation<'a>(
         uid,
         review,
     }))
+}
+
+async fn sent(reads: &Reads, form: &Form<'_>, object: Option<&Value>) -> ApiResult<Option<Value>> {
+    match object {
+        None => Ok(None),
+        Some(object) => form.sent(reads, object).await.map(Some),
+    }
 }
 
 /// Reports whether a request meets the conditions of a webhook.

@@ -32,7 +32,7 @@ pub(in crate::review) async fn mutate(mutation: &mut Mutation<'_>) -> ApiResult<
     }
     for (number, webhook) in index.mutating().enumerate() {
         let (name, objects) = (mutation.name, &mutation.objects);
-        let Some(found) = invocation(&access, request, name, objects, webhook)? else {
+        let Some(found) = invocation(&access, request, name, objects, webhook).await? else {
             continue;
         };
         if !mutation.webhooks.calls(&webhook.id) {
@@ -130,6 +130,7 @@ async fn change(
         .map_err(Failure::Request)?;
     place.note_patch(&patch.value);
     let is_changed = after != *before;
-    mutation.objects.object = Some(found.form.back(after));
+    let received = found.form.received(reads, after).await;
+    mutation.objects.object = Some(received.map_err(Failure::Request)?);
     Ok(is_changed)
 }

@@ -35,7 +35,7 @@ pub(in crate::review) async fn review(
     }
     let mut invocations = Vec::new();
     for webhook in index.validating() {
-        invocations.extend(invocation(access, request, name, objects, webhook)?);
+        invocations.extend(invocation(access, request, name, objects, webhook).await?);
     }
     if invocations.is_empty() {
         return Ok(());
