@@ -11,6 +11,11 @@ use crate::namespace_selector::NamespaceSelector;
 /// Group and version of the policies.
 const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 
+/// The beginning of the condition of a policy, before the user's name.
+const USER_IS: &str = "request.userInfo.username == ";
+/// The part after the user's name, before the probe's.
+const OR_PROBE: &str = " || has(request.name) && request.name == ";
+
 /// What the policies of an installation state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -44,6 +49,24 @@ impl FenceSettings {
     pub fn user(mut self, user: impl Into<String>) -> Self {
         self.user = user.into();
         self
+    }
+}
+
+impl FenceSettings {
+    /// Reads the settings from a stored fence and mirror; none if they don't look like shipped ones.
+    /// Compare the objects with the settings' policies: everything else may differ.
+    pub fn of_stored(fence: &Value, mirror: &Value) -> Option<Self> {
+        let label = "/spec/matchConstraints/namespaceSelector/matchExpressions/0";
+        let label = fence.pointer(label)?;
+        let key = label.get("key")?.as_str()?;
+        let value = label.pointer("/values/0")?.as_str()?;
+        let condition = mirror.pointer("/spec/matchConditions/0/expression")?;
+        let condition = condition.as_str()?.strip_prefix(USER_IS)?;
+        let (user, _) = condition.split_once(OR_PROBE)?;
+        Some(Self {
+            selector: format!("{key}={value}").parse().ok()?,
+            user: text_of(user)?,
+        })
     }
 }
 
@@ -205,10 +228,13 @@ fn rule(group: &str, resources: &[&str]) -> Value {
 /// A condition for the requests of a user, and for those of everybody that name the probe. The
 /// deletion of a collection has no name.
 fn user_or_probe(user: &str, probe: &str) -> String {
-    format!(
-        "request.userInfo.username == {} || has(request.name) && request.name == '{probe}'",
-        literal(user)
-    )
+    format!("{USER_IS}{}{OR_PROBE}'{probe}'", literal(user))
+}
+
+/// Returns the text of a string literal of CEL.
+fn text_of(literal: &str) -> Option<String> {
+    let inner = literal.strip_prefix('\'')?.strip_suffix('\'')?;
+    Some(inner.replace(r"\'", "'").replace(r"\\", "\\"))
 }
 
 /// Returns a string literal of CEL.
@@ -249,6 +275,19 @@ mod tests {
                 {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]},
             ])
         );
+    }
+
+    #[test]
+    fn settings_are_read_from_the_policies() {
+        for user in ["system:serviceaccount:ns:name", r"o'brien\x"] {
+            let settings = FenceSettings::default()
+                .user(user)
+                .selector("team=a.b".parse().unwrap());
+            let policies = FencePolicies::new(&settings).unwrap();
+            let read = FenceSettings::of_stored(&policies.fence, &policies.mirror);
+            assert_eq!(read, Some(settings));
+        }
+        assert_eq!(FenceSettings::of_stored(&json!({}), &json!({})), None);
     }
 
     #[test]

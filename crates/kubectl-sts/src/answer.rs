@@ -4,7 +4,9 @@ use crate::cli::{self, Cli, Command};
 use crate::output::render;
 use crate::server::Server;
 use crate::session::{Reply, Session, Verdict};
-use crate::{diff, history, plan, preflight, revisions, shadow_report, timeline, wait, watch, why};
+use crate::{
+    diff, fence, history, plan, preflight, revisions, shadow_report, timeline, wait, watch, why,
+};
 
 /// Answers a question.
 ///
@@ -89,6 +91,11 @@ pub async fn follow(
         }
         Command::ShadowReport { file } => {
             let report = shadow_report::read(&server, session, file.as_deref()).await?;
+            verdict = Verdict::of(report.has_findings());
+            render(cli.output, &report, |report| report.text(session.style))
+        }
+        Command::Fence(command) => {
+            let report = fence::run(session, command).await?;
             verdict = Verdict::of(report.has_findings());
             render(cli.output, &report, |report| report.text(session.style))
         }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kube_apimachinery::go_duration;
+use statefulset_fence::NamespaceSelector;
 
 use crate::release::Release;
 
-/// Explains StatefulSets. It only reads from the cluster.
+/// Explains StatefulSets. Only `fence` writes to the cluster.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-sts", bin_name = "kubectl sts", version)]
 pub struct Cli {
@@ -121,11 +122,61 @@ pub enum Command {
         #[arg(short, long, value_name = "FILE")]
         file: Option<PathBuf>,
     },
+    /// Manages the fence of a cluster whose built-in controller can't be disabled
+    ///
+    /// The exit code is 2 if the fence doesn't stand, or the proof fails.
+    #[command(subcommand)]
+    Fence(FenceCommand),
     /// Prints the completions of a shell
     Completion {
         /// The shell
         shell: Shell,
     },
+}
+
+/// A command about the fence. These commands write to the cluster.
+#[derive(Debug, Subcommand)]
+pub enum FenceCommand {
+    /// Creates the admission policies and their bindings, or restores them
+    Install(FenceArguments),
+    /// Deletes the policies and bindings, once no namespace has the label
+    Uninstall,
+    /// Checks the policies, and tries them in each labelled namespace
+    Status,
+    /// Proves that only one controller acts, with a set in each of two temporary namespaces
+    Prove {
+        /// The namespace to hand over
+        #[arg(value_name = "NAMESPACE")]
+        namespace: String,
+    },
+    /// Hands a namespace back to the built-in controller, and wakes it
+    Release {
+        /// The namespace
+        #[arg(value_name = "NAMESPACE")]
+        namespace: String,
+    },
+}
+
+/// The settings of the policies.
+#[derive(Args, Clone, Debug)]
+pub struct FenceArguments {
+    /// The service account of this program
+    #[arg(long, value_name = "NAMESPACE:NAME", value_parser = account)]
+    #[arg(default_value = "kube-system:statefulset-controller-manager")]
+    pub account: (String, String),
+    /// The label of the namespaces that this program serves, as in its flag
+    #[arg(long, value_name = "KEY=VALUE", default_value_t)]
+    pub namespace_selector: NamespaceSelector,
+}
+
+/// Accepts a service account.
+fn account(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() => {
+            Ok((namespace.to_owned(), name.to_owned()))
+        }
+        _ => Err("expected NAMESPACE:NAME".to_owned()),
+    }
 }
 
 /// A change to plan. Several parts are made in the order of these fields.

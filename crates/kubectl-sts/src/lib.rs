@@ -1,7 +1,7 @@
 //! Answers to questions about StatefulSets, for the kubectl plugin `kubectl-sts`.
 //!
 //! A question reads objects from the API server ([`server`]), decodes the few fields that it needs
-//! ([`model`]) and renders an answer ([`output`]). Nothing is ever written.
+//! ([`model`]) and renders an answer ([`output`]). Only [`fence`] writes.
 
 // No server or user input may cause a panic here.
 #![cfg_attr(
@@ -20,6 +20,7 @@ pub mod cli;
 pub mod connect;
 mod decide;
 mod diff;
+mod fence;
 mod history;
 pub mod model;
 mod objects;

@@ -1,5 +1,5 @@
-//! Reads from the API server, and dry runs, which store nothing. No other request exists in this
-//! program.
+//! Reads from the API server, and dry runs, which store nothing. Only [`crate::fence`] sends other
+//! requests.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

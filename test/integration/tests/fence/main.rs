@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod plugin;
 mod policies;
 mod served;
 mod support;

@@ -46,15 +46,15 @@ impl FenceMetrics for Counted {
 }
 
 /// A control plane with two controllers.
-struct World {
+pub(crate) struct World {
     plane: TestControlPlane,
-    admin: User,
+    pub(crate) admin: User,
     counted: Arc<Counted>,
     controllers: JoinSet<Result<(), RunError>>,
 }
 
 impl World {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let plane = TestControlPlane::builder()
             .configure_actors(|actors| {
                 actors.kubelet = Some(KubeletConfig::new(PodBehaviour::with_delays(STAGE)));
@@ -71,7 +71,7 @@ impl World {
     }
 
     /// A world with the fence, both namespaces, a set in each, and both controllers.
-    async fn running() -> Self {
+    pub(crate) async fn running() -> Self {
         let mut world = Self::new().await;
         install(&world.plane, &FenceSettings::default()).await;
         world.create_set(SERVED, 2).await;
@@ -81,11 +81,17 @@ impl World {
         world
     }
 
-    fn run_both(&mut self) {
-        let built_in = self.client(BUILT_IN_USER, BUILT_IN_AGENT);
-        let built_in = StatefulSetController::builder_with_clients(built_in.clone(), built_in);
+    /// Runs a controller in all namespaces, as the built-in one does.
+    pub(crate) fn run_as(&mut self, user: &str) {
+        let client = self.client(user, BUILT_IN_AGENT);
+        let built_in = StatefulSetController::builder_with_clients(client.clone(), client);
+        let built_in = built_in.clock(Arc::clone(self.plane.server().clock()));
         self.controllers
             .spawn(built_in.build().unwrap().run(std::future::pending()));
+    }
+
+    fn run_both(&mut self) {
+        self.run_as(BUILT_IN_USER);
         let ours = self.builder(USER_DEFAULT).build().unwrap();
         self.controllers.spawn(ours.run(std::future::pending()));
     }
@@ -112,8 +118,19 @@ impl World {
         User::with_agent(&self.plane, user, agent)
     }
 
-    async fn settle(&self) {
+    pub(crate) async fn settle(&self) {
         tokio::time::sleep(SETTLED).await;
+    }
+
+    /// Creates a namespace, with this value of the label.
+    pub(crate) async fn create_namespace(&self, name: &str, value: Option<&str>) {
+        let namespace = json!({"metadata": {"name": name}});
+        let namespaces = "/api/v1/namespaces";
+        let created = self.admin.ask(Method::POST, namespaces, &namespace);
+        created.await.unwrap();
+        if let Some(value) = value {
+            self.label(name, json!(value)).await;
+        }
     }
 
     async fn create_set(&self, namespace: &str, replicas: u32) {
@@ -127,7 +144,7 @@ impl World {
         self.admin.ask(Method::PATCH, &set, change).await.unwrap();
     }
 
-    async fn scale(&self, namespace: &str, replicas: u32) {
+    pub(crate) async fn scale(&self, namespace: &str, replicas: u32) {
         let change = json!({"spec": {"replicas": replicas}});
         self.patch_set(namespace, &change).await;
     }
@@ -140,7 +157,7 @@ impl World {
     }
 
     /// Names and uids of a namespace's pods.
-    async fn pods(&self, namespace: &str) -> Vec<[String; 2]> {
+    pub(crate) async fn pods(&self, namespace: &str) -> Vec<[String; 2]> {
         let path = format!("/api/v1/namespaces/{namespace}/pods");
         let pods = self.admin.ask(Method::GET, &path, &Value::Null);
         let pods = pods.await.unwrap();
@@ -152,12 +169,12 @@ impl World {
     }
 
     /// Forgets the writes so far.
-    fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.plane.server().audit().clear();
     }
 
     /// Writes of a user that were stored in a namespace, without events.
-    fn stored(&self, user: &str, namespace: &str) -> Vec<String> {
+    pub(crate) fn stored(&self, user: &str, namespace: &str) -> Vec<String> {
         self.writes(user, namespace, |entry| entry.code < 300)
     }
 
@@ -287,11 +304,7 @@ async fn rollout_goes_on_after_a_hand_over_in_its_middle() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_written_before_the_fence_is_proved() {
     let mut world = World::new().await;
-    let namespace = json!({"metadata": {"name": SERVED}});
-    let namespaces = "/api/v1/namespaces";
-    let created = world.admin.ask(Method::POST, namespaces, &namespace);
-    created.await.unwrap();
-    world.label(SERVED, json!("true")).await;
+    world.create_namespace(SERVED, Some("true")).await;
     world.create_set(SERVED, 2).await;
     world.run_both();
     world.settle().await;

@@ -1,0 +1,164 @@
+//! The state of the fence.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use statefulset_client::cache::indexer::CachedObject as _;
+use statefulset_fence::names::{FENCE, MIRROR, SYSTEM_NAMESPACE};
+use statefulset_fence::{
+    FencePolicies, FenceSettings, NamespaceSelector, PartKind, Policy, StoredPart, gap,
+};
+use tokio::time::sleep;
+
+use super::cluster::{Cluster, Probed, name};
+use super::report::{Outcome, Report};
+
+/// Number of further probes: a changed policy takes effect after about a second, and the server may
+/// name another policy that denies the probe, too.
+const RETRIES: usize = 4;
+/// Pause before a further probe.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The stored objects.
+pub(super) struct Stored {
+    /// What they state; none if they don't look like shipped ones.
+    pub(super) settings: Option<FenceSettings>,
+    /// Each with its path, in the order of a removal: bindings first.
+    pub(super) objects: Vec<(String, Option<Value>)>,
+}
+
+/// Reads the policies and bindings.
+pub(super) async fn stored(cluster: &Cluster) -> anyhow::Result<Stored> {
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    let mut objects = Vec::new();
+    for plural in [
+        "validatingadmissionpolicybindings",
+        "validatingadmissionpolicies",
+    ] {
+        for name in [FENCE, MIRROR] {
+            let path = format!("{ADMISSION}/{plural}/{name}");
+            let object = cluster.get(&path).await?;
+            objects.push((path, object));
+        }
+    }
+    let settings = match objects.as_slice() {
+        [_, _, (_, Some(fence)), (_, Some(mirror))] => FenceSettings::of_stored(fence, mirror),
+        _ => None,
+    };
+    Ok(Stored { settings, objects })
+}
+
+/// Names of the namespaces with the label, except those that are being deleted.
+pub(super) async fn served_namespaces(
+    cluster: &Cluster,
+    selector: &NamespaceSelector,
+) -> anyhow::Result<Vec<String>> {
+    let (key, value) = (selector.key().replace('/', "%2F"), selector.value());
+    let path = format!("/api/v1/namespaces?labelSelector={key}%3D{value}");
+    let namespaces = cluster.list(&path).await?;
+    let is_served = |namespace: &&Value| {
+        let deleting = namespace.pointer("/metadata/deletionTimestamp");
+        deleting.is_none() && name(namespace) != SYSTEM_NAMESPACE
+    };
+    Ok(namespaces.iter().filter(is_served).map(name).collect())
+}
+
+/// Checks that the objects are as shipped, and reports it. Returns their settings.
+pub(super) async fn as_shipped(
+    cluster: &Cluster,
+    report: &mut Report,
+) -> anyhow::Result<Option<FenceSettings>> {
+    let Stored { settings, objects } = stored(cluster).await?;
+    let settings = settings.unwrap_or_default();
+    let policies = FencePolicies::new(&settings)?;
+    let mut parts = Vec::new();
+    for (path, object) in &objects {
+        let kind = if path.contains("bindings/") {
+            PartKind::Binding
+        } else {
+            PartKind::Policy
+        };
+        if let Some(object) = object {
+            parts.push((kind, StoredPart::decode(&object.to_string())?));
+        }
+    }
+    let found = |kind: PartKind, name: &str| {
+        let mut found = parts.iter();
+        let found = found.find(|(of, part)| *of == kind && *part.name == *name);
+        found.map(|(_, part)| part)
+    };
+    if let Some(gap) = gap(&policies, found) {
+        report.step(
+            Outcome::Fail,
+            format!("{gap}; repair it with: kubectl sts fence install"),
+        );
+        return Ok(None);
+    }
+    let text = format!(
+        "both policies and bindings are as shipped, for the label {} and the user {}",
+        settings.selector, settings.user
+    );
+    report.step(Outcome::Ok, text);
+    Ok(Some(settings))
+}
+
+/// Reports whether a policy denies its probe in a namespace.
+pub(super) async fn check_probe(
+    cluster: &Cluster,
+    policy: Policy,
+    namespace: &str,
+    report: &mut Report,
+) -> bool {
+    let called = match policy {
+        Policy::Fence => "fence",
+        Policy::Mirror => "mirror",
+    };
+    let mut probed = cluster.probe(policy, namespace).await;
+    for _ in 0..RETRIES {
+        if probed == Probed::Denied {
+            break;
+        }
+        sleep(PAUSE).await;
+        probed = cluster.probe(policy, namespace).await;
+    }
+    match probed {
+        Probed::Denied => {
+            let text = format!("the {called} is in force in namespace {namespace}");
+            report.step(Outcome::Ok, text);
+            true
+        }
+        Probed::Accepted => {
+            let text = format!("the {called} is not in force in namespace {namespace}");
+            report.step(Outcome::Fail, text);
+            false
+        }
+        Probed::Unclear(reason) => {
+            let text =
+                format!("cannot tell whether the {called} is in force in {namespace}: {reason}");
+            report.step(Outcome::Fail, text);
+            false
+        }
+    }
+}
+
+/// Shows the state of the fence, and of each served namespace.
+pub(super) async fn status(cluster: &Cluster, report: &mut Report) -> anyhow::Result<()> {
+    let Some(settings) = as_shipped(cluster, report).await? else {
+        report.conclude("the fence does not stand: nothing is written in labelled namespaces");
+        return Ok(());
+    };
+    let mut stands = check_probe(cluster, Policy::Mirror, SYSTEM_NAMESPACE, report).await;
+    let namespaces = served_namespaces(cluster, &settings.selector).await?;
+    for namespace in &namespaces {
+        stands &= check_probe(cluster, Policy::Fence, namespace, report).await;
+    }
+    report.conclude(match (stands, namespaces.as_slice()) {
+        (false, _) => "the fence does not stand everywhere".to_owned(),
+        (true, []) => format!(
+            "the fence stands; no namespace has the label {}",
+            settings.selector
+        ),
+        (true, _) => format!("the fence stands in {}", namespaces.join(", ")),
+    });
+    Ok(())
+}
