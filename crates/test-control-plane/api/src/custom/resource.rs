@@ -177,7 +177,7 @@ impl CustomResource {
     ///
     /// Upstream: `schemaCoercingConverter`
     pub fn coerce_served(&self, api_version: &str, value: &mut Value) {
-        complete::prune(&self.schema, value);
+        complete::prune(&self.schema, value, true);
         complete::drop_nulls(&self.schema, value);
         value["apiVersion"] = json!(api_version);
     }
