@@ -3,6 +3,7 @@
 
 #[cfg(feature = "cel")]
 pub(crate) mod policy_index;
+mod stored;
 mod webhooks;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,7 +14,7 @@ use serde_json::Value;
 
 use crate::auth::Identity;
 
-pub(crate) use webhooks::Webhooks;
+pub(crate) use webhooks::{Call, Webhooks};
 pub use webhooks::{WebhookHandler, WebhookServices};
 
 /// Operation of a write.

@@ -122,6 +122,7 @@ fn delete_instances(writes: &Writes, definition: &Value) -> bool {
             user: None,
             requested: Target::Object,
             remarks: Remarks::default(),
+            admission_revision: None,
             begun: None,
         };
         if let Err(error) = handlers::delete_admitted(writes, &request, &DeleteOptions::default()) {

@@ -1,5 +1,5 @@
-//! Fault injection: rules for failing requests and watches as a real network and server would,
-//! gates that hold requests, and plans with rules as data.
+//! Fault injection: rules for failing requests, watches and calls of webhooks as a real network and
+//! server would, gates that hold requests, and plans with rules as data.
 //!
 //! Rules affect only the clients' view, never the stored data: objects, revisions and the order of
 //! events stay those of a correct server.
@@ -23,6 +23,7 @@ mod view;
 mod watch_rule;
 mod watch_stream;
 mod watches;
+mod webhook_rule;
 
 pub use draw::{Count, Delay};
 pub use engine::Faults;
@@ -36,7 +37,9 @@ pub use rule::{FaultAction, FaultRule, RuleId};
 pub use schedule::Schedule;
 pub use view::{View, ViewRule};
 pub use watch_rule::{EventMatcher, UnsoundAction, WatchAction, WatchMoment, WatchRule};
+pub use webhook_rule::{WebhookAction, WebhookMatcher, WebhookRule};
 
 pub(crate) use decision::Interrupted;
 pub(crate) use read_view::ReadView;
 pub(crate) use watch_stream::follow;
+pub(crate) use webhook_rule::CalledWebhook;

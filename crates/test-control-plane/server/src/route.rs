@@ -188,6 +188,7 @@ fn built_in(path: &ResourcePath<'_>, method: &Method, query: &Query) -> ApiResul
         user: None,
         requested: target,
         remarks: Remarks::default(),
+        admission_revision: None,
         begun: None,
     })
 }

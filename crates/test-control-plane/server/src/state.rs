@@ -67,7 +67,7 @@ impl ServerState {
             custom: CustomKinds::default(),
             #[cfg(feature = "cel")]
             policies: crate::admission::policy_index::Policies::default(),
-            webhooks: Webhooks::new(store.reader()),
+            webhooks: Webhooks::new(store.reader(), faults.clone()),
             conversions: Conversions::default(),
             watch_floor: AtomicU64::new(0),
             timeouts,

@@ -1,6 +1,7 @@
 //! Admission webhooks in this process, in paused time.
 
 mod conversion;
+mod faults;
 mod https;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

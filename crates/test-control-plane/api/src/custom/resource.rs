@@ -15,6 +15,8 @@ use crate::members::{text, text_at};
 /// A version of a definition, as requests need it.
 #[derive(Clone, Debug)]
 pub struct CustomResource {
+    /// The name of the definition.
+    pub definition: String,
     /// The kind of lists.
     pub list_kind: String,
     /// The `apiVersion` of stored objects.
@@ -108,6 +110,7 @@ impl CustomResource {
             found.map(Schema::read).unwrap_or_default()
         };
         Self {
+            definition: text_at(definition.0, "/metadata/name").to_owned(),
             list_kind: text_at(definition.0, "/status/acceptedNames/listKind").to_owned(),
             stored_version: format!("{}/{}", definition.group(), text(stored, "name")),
             scale: Scale::read(version),

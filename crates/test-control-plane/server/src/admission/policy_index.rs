@@ -10,6 +10,8 @@ use kube_test_control_plane_api::members::{list, text};
 use kube_test_control_plane_store::store::StoreReader;
 use serde_json::Value;
 
+use super::stored::objects;
+
 /// The compiled policies of a server. They are rebuilt only after a change of a policy or a binding.
 #[derive(Debug, Default)]
 pub(crate) struct Policies(RwLock<Arc<PolicyIndex>>);
@@ -57,25 +59,28 @@ pub(crate) struct ParamReference {
 }
 
 impl Policies {
-    /// Returns the index of the stored policies.
-    pub(crate) fn index(&self, store: &StoreReader) -> Arc<PolicyIndex> {
+    /// Returns the index of the stored policies at a revision, `None` being the newest.
+    pub(crate) fn index(&self, store: &StoreReader, at: Option<u64>) -> Arc<PolicyIndex> {
         let changes = store.admission_revision();
         let index = Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner));
+        if at.is_some() {
+            return Arc::new(index.rebuilt(store, changes, at));
+        }
         if index.revision == changes {
             return index;
         }
-        let index = Arc::new(index.rebuilt(store, changes));
+        let index = Arc::new(index.rebuilt(store, changes, None));
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&index);
         index
     }
 }
 
 impl PolicyIndex {
-    fn rebuilt(&self, store: &StoreReader, revision: u64) -> Self {
+    fn rebuilt(&self, store: &StoreReader, revision: u64, at: Option<u64>) -> Self {
         Self {
             revision,
             mutating: bound(
-                store,
+                (store, at),
                 (
                     "mutatingadmissionpolicies",
                     "mutatingadmissionpolicybindings",
@@ -84,7 +89,7 @@ impl PolicyIndex {
                 MutatingPolicy::compile,
             ),
             validating: bound(
-                store,
+                (store, at),
                 (
                     "validatingadmissionpolicies",
                     "validatingadmissionpolicybindings",
@@ -98,19 +103,19 @@ impl PolicyIndex {
 
 /// Returns the stored policies with bindings. Unchanged ones stay compiled.
 fn bound<P>(
-    store: &StoreReader,
+    (store, at): (&StoreReader, Option<u64>),
     (policies, of_bindings): (&str, &str),
     known: &[BoundPolicy<P>],
     compile: fn(&Value) -> P,
 ) -> Vec<BoundPolicy<P>> {
     let mut bindings: BTreeMap<String, Vec<Arc<Binding>>> = BTreeMap::new();
-    for object in store.list(of_bindings, "").1 {
+    for object in objects(store, of_bindings, at) {
         let value = object.value();
         let policy = member(&value, "spec").map_or("", |spec| text(spec, "policyName"));
         let binding = Arc::new(Binding::read(&object.key.name, &value));
         bindings.entry(policy.to_owned()).or_default().push(binding);
     }
-    let (_, objects) = store.list(policies, "");
+    let objects = objects(store, policies, at);
     let bound = objects.iter().filter_map(|object| {
         let bindings = bindings.remove(&*object.key.name)?;
         let version = object.resource_version;

@@ -17,6 +17,7 @@ use super::schedule::{Running, Schedule};
 use super::view::ViewRule;
 use super::watch_rule::{WatchAction, WatchRule};
 use super::watches::{Seen, Watches};
+use super::webhook_rule::{CallDecision, CalledWebhook, WebhookRule};
 
 /// The active rules, evaluated in the order of their addition. Clones share their state.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ struct State {
     gates: Vec<Arc<GateState>>,
     watches: Watches,
     views: Vec<(RuleId, ViewRule)>,
+    admission_views: Vec<(RuleId, ViewRule)>,
+    webhooks: Vec<ActiveWebhookRule>,
     hits: BTreeMap<RuleId, u64>,
 }
 
@@ -45,6 +48,13 @@ struct State {
 struct ActiveRule {
     id: RuleId,
     rule: FaultRule,
+    running: Running,
+}
+
+#[derive(Debug)]
+struct ActiveWebhookRule {
+    id: RuleId,
+    rule: WebhookRule,
     running: Running,
 }
 
@@ -59,6 +69,8 @@ impl Faults {
                 gates: Vec::new(),
                 watches: Watches::default(),
                 views: Vec::new(),
+                admission_views: Vec::new(),
+                webhooks: Vec::new(),
                 hits: BTreeMap::new(),
             }),
             watches_changed: watch::channel(0).0,
@@ -86,6 +98,10 @@ impl Faults {
         let watches = plan.watches.iter();
         ids.extend(watches.map(|rule| state.add_watch_rule(rule.clone(), false)));
         ids.extend(plan.views.iter().map(|rule| state.add_view(rule.clone())));
+        let webhooks = plan.webhooks.iter();
+        ids.extend(webhooks.map(|rule| state.add_webhook_rule(rule.clone())));
+        let views = plan.admission_views.iter();
+        ids.extend(views.map(|rule| state.add_admission_view(rule.clone())));
         drop(state);
         self.tell_watches();
         ids
@@ -147,12 +163,24 @@ impl Faults {
         id
     }
 
+    /// Adds a rule for the calls of webhooks.
+    pub fn add_webhook_rule(&self, rule: WebhookRule) -> RuleId {
+        self.lock().add_webhook_rule(rule)
+    }
+
+    /// Adds a rule for the policies, bindings and webhook configurations that apply to requests: those
+    /// of an older state, as on an API server that lags behind the others. Where several rules match,
+    /// the oldest state applies.
+    pub fn add_admission_view(&self, rule: ViewRule) -> RuleId {
+        self.lock().add_admission_view(rule)
+    }
+
     /// Returns the requests of the open watches, oldest first.
     pub fn open_watches(&self) -> Vec<RequestFacts> {
         self.lock().watches.open()
     }
 
-    /// Returns the number of requests or watches that a rule affected, even after its removal.
+    /// Returns the number of requests, watches or calls that a rule affected, even after its removal.
     pub fn hits(&self, id: RuleId) -> u64 {
         self.lock().hits.get(&id).copied().unwrap_or_default()
     }
@@ -160,12 +188,12 @@ impl Faults {
     /// Removes a rule. Returns true if it was active.
     pub fn remove(&self, id: RuleId) -> bool {
         let mut state = self.lock();
-        let before = state.rules.len();
+        let before = state.len();
         state.rules.retain(|active| active.id != id);
-        let views = state.views.len();
         state.views.retain(|(found, _)| *found != id);
-        let removed =
-            state.rules.len() < before || state.views.len() < views || state.watches.remove(id);
+        state.admission_views.retain(|(found, _)| *found != id);
+        state.webhooks.retain(|active| active.id != id);
+        let removed = state.len() < before || state.watches.remove(id);
         drop(state);
         self.tell_watches();
         removed
@@ -177,6 +205,8 @@ impl Faults {
         state.rules.clear();
         state.watches.clear();
         state.views.clear();
+        state.admission_views.clear();
+        state.webhooks.clear();
         let gates = std::mem::take(&mut state.gates);
         drop(state);
         for gate in gates {
@@ -195,18 +225,23 @@ impl Faults {
         self.lock().decide(facts, body)
     }
 
+    /// Evaluates the rules for a call of a webhook.
+    pub(crate) fn decide_call(&self, called: CalledWebhook<'_>) -> CallDecision {
+        self.lock().decide_call(called)
+    }
+
+    /// Returns the revision whose policies and webhooks apply to a request; `None` for the newest.
+    pub(crate) fn admission_horizon(&self, facts: &RequestFacts, newest: u64) -> Option<u64> {
+        oldest(&self.lock().admission_views, facts, newest)
+    }
+
     fn tell_watches(&self) {
         self.0.watches_changed.send_modify(|count| *count += 1);
     }
 
     /// Returns the newest revision that a request sees; `None` if it is unlimited.
     pub(super) fn horizon(&self, facts: &RequestFacts, newest: u64) -> Option<u64> {
-        let state = self.lock();
-        let matching = state
-            .views
-            .iter()
-            .filter(|(_, rule)| rule.matcher.matches(facts, &[]));
-        matching.map(|(_, rule)| rule.view.horizon(newest)).min()
+        oldest(&self.lock().views, facts, newest)
     }
 
     /// Subscribes to changes of the rules for watches and views.
@@ -263,6 +298,40 @@ impl State {
         id
     }
 
+    fn add_webhook_rule(&mut self, rule: WebhookRule) -> RuleId {
+        let (id, seed) = self.new_id(&rule.name);
+        let running = Running::start(rule.when, seed);
+        self.webhooks.push(ActiveWebhookRule { id, rule, running });
+        id
+    }
+
+    fn add_admission_view(&mut self, rule: ViewRule) -> RuleId {
+        let (id, _) = self.new_id("");
+        self.admission_views.push((id, rule));
+        id
+    }
+
+    /// Returns the number of the rules, without those for watches.
+    fn len(&self) -> usize {
+        self.rules.len() + self.views.len() + self.admission_views.len() + self.webhooks.len()
+    }
+
+    fn decide_call(&mut self, called: CalledWebhook<'_>) -> CallDecision {
+        let mut decision = CallDecision::default();
+        for active in &mut self.webhooks {
+            if decision.is_decided() {
+                break;
+            }
+            if active.rule.matcher.matches(called) && active.running.selects_next() {
+                *self.hits.entry(active.id).or_default() += 1;
+                decision.add(&active.rule.action, &mut active.running.random);
+            }
+        }
+        self.webhooks
+            .retain(|active| !active.running.is_exhausted());
+        decision
+    }
+
     fn decide(&mut self, facts: &RequestFacts, body: &[u8]) -> FaultDecision {
         let mut decision = FaultDecision::default();
         if self.rules.is_empty() && self.gates.is_empty() {
@@ -287,6 +356,14 @@ impl State {
         }
         decision
     }
+}
+
+/// Returns the oldest revision of the views of a request; `None` without a view.
+fn oldest(views: &[(RuleId, ViewRule)], facts: &RequestFacts, newest: u64) -> Option<u64> {
+    let matching = views
+        .iter()
+        .filter(|(_, rule)| rule.matcher.matches(facts, &[]));
+    matching.map(|(_, rule)| rule.view.horizon(newest)).min()
 }
 
 /// Spreads consecutive numbers over all seeds.

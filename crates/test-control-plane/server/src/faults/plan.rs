@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::rule::FaultRule;
 use super::view::ViewRule;
 use super::watch_rule::WatchRule;
+use super::webhook_rule::WebhookRule;
 
 /// A set of rules as data. In JSON:
 ///
@@ -22,7 +23,9 @@ use super::watch_rule::WatchRule;
 ///     {"match": {"resources": ["pods"]}, "action": {"delay": {"min": "0s", "max": "60ms"}}},
 ///     {"moment": {"afterEvents": {"min": 1, "max": 12}}, "action": "cut"}
 ///   ],
-///   "views": [{"match": {"userAgent": "my-operator"}, "view": {"behind": 20}}]
+///   "views": [{"match": {"userAgent": "my-operator"}, "view": {"behind": 20}}],
+///   "webhooks": [{"match": {"configuration": "my-hooks"}, "when": {"limit": 3}, "action": "hang"}],
+///   "admissionViews": [{"match": {"userAgent": "replica-2"}, "view": {"behind": 5}}]
 /// }"#)?;
 /// assert_eq!(plan.requests.len(), 2);
 /// # Ok::<(), kube_test_control_plane_server::faults::PlanError>(())
@@ -42,6 +45,12 @@ pub struct FaultPlan {
     /// Rules for the state that reads see.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub views: Vec<ViewRule>,
+    /// Rules for calls of webhooks in the order of evaluation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub webhooks: Vec<WebhookRule>,
+    /// Rules for the policies and webhooks that apply to requests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub admission_views: Vec<ViewRule>,
 }
 
 /// An invalid plan.

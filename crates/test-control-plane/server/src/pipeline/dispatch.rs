@@ -43,6 +43,10 @@ pub(super) async fn dispatch(
             request.user = Some(Arc::clone(&identity.user));
             request.remarks = remarks.clone();
             request.begun = Some(begun);
+            if state.reads.has_reviews() {
+                let newest = state.reads.store.revision();
+                request.admission_revision = state.faults.admission_horizon(facts, newest);
+            }
             let (faults, facts) = (state.faults.clone(), Arc::clone(facts));
             let read_view = ReadView { faults, facts };
             let handled = handle(state, &request, incoming, read_view);

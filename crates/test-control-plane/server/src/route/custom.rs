@@ -55,6 +55,7 @@ pub(super) fn request(
         user: None,
         requested: target,
         remarks: Remarks::default(),
+        admission_revision: None,
         begun: None,
     }))
 }

@@ -28,6 +28,8 @@ pub(crate) struct ResourceRequest {
     pub(crate) requested: Target,
     /// Remarks of admission about the request.
     pub(crate) remarks: Remarks,
+    /// The revision whose policies and webhooks apply; `None` for the newest.
+    pub(crate) admission_revision: Option<u64>,
     /// The arrival of the request; `None` for the server itself.
     pub(crate) begun: Option<Instant>,
 }

@@ -12,6 +12,8 @@ use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use serde_json::Value;
 
+use crate::admission::Call;
+use crate::faults::CalledWebhook;
 use crate::state::Reads;
 
 /// The end of a message about a call that took too long, as Go's HTTP client has it.
@@ -189,6 +191,15 @@ async fn call(reads: &Reads, converter: &Converter, object: &Value, to: &str) ->
     let client = client.map_err(|why| ApiError::internal(why.clone()))?;
     let body = Bytes::from(converter.review(conversion)?.to_string());
     let webhooks = &reads.webhooks.client;
-    let reply = webhooks.post(client, CONVERSION_TIMEOUT, EXPIRED, body);
-    converter.converted(conversion, reply.await)
+    let call = Call {
+        called: CalledWebhook {
+            configuration: &converter.definition,
+            webhook: "",
+        },
+        config: client,
+        limit: CONVERSION_TIMEOUT,
+        expired: EXPIRED,
+        body,
+    };
+    converter.converted(conversion, webhooks.post(call).await)
 }

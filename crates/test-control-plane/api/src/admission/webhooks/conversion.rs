@@ -29,6 +29,8 @@ const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 /// The webhook that converts the objects of a definition.
 #[derive(Clone, Debug)]
 pub struct Converter {
+    /// The name of the definition.
+    pub definition: String,
     /// The way to the webhook, or the reason why there is none.
     pub client: Result<ClientConfig, String>,
     /// The first known version of reviews that the webhook accepts.
@@ -61,6 +63,7 @@ impl Converter {
         });
         let client = webhook.get("clientConfig").unwrap_or(&Value::Null);
         Some(Self {
+            definition: custom.definition.clone(),
             client: ClientConfig::read(client),
             review_version: known.next(),
         })
@@ -205,6 +208,7 @@ mod tests {
 
     fn converter() -> Converter {
         Converter {
+            definition: "widgets.a.b".to_owned(),
             client: Err(String::new()),
             review_version: Some("v1"),
         }

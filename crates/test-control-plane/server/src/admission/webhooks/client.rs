@@ -19,6 +19,7 @@ use tower::ServiceExt;
 use super::connection;
 use super::dial::{Address, dial};
 use super::services::{Handler, Place, WebhookServices};
+use crate::faults::{CalledWebhook, Faults};
 
 /// The most attempts of a call whose responses ask for a later one, besides the first.
 const RETRIES_MAX: usize = 10;
@@ -27,9 +28,22 @@ const AGENT: &str = "kube-apiserver-admission";
 const JSON: &str = "application/json";
 const ACCEPTED: &str = "application/json, */*";
 
+/// A call of a webhook.
+pub(crate) struct Call<'a> {
+    pub(crate) called: CalledWebhook<'a>,
+    pub(crate) config: &'a ClientConfig,
+    /// The time limit.
+    pub(crate) limit: Duration,
+    /// The message after the time limit.
+    pub(crate) expired: &'a str,
+    /// The review.
+    pub(crate) body: Bytes,
+}
+
 /// Calls webhooks.
 #[derive(Debug)]
 pub(crate) struct WebhookClient {
+    faults: Faults,
     services: WebhookServices,
     store: StoreReader,
 }
@@ -43,8 +57,12 @@ enum Way {
 }
 
 impl WebhookClient {
-    pub(super) fn new(services: WebhookServices, store: StoreReader) -> Self {
-        Self { services, store }
+    pub(super) fn new(services: WebhookServices, store: StoreReader, faults: Faults) -> Self {
+        Self {
+            faults,
+            services,
+            store,
+        }
     }
 
     /// Returns the services of the webhooks.
@@ -52,23 +70,27 @@ impl WebhookClient {
         &self.services
     }
 
-    /// Posts a review and returns the response; `expired` tells that the time limit has passed.
+    /// Posts a review and returns the response.
+    ///
+    /// The future has no own type, which would be part of that of nearly every request.
     ///
     /// # Errors
     ///
     /// There is no complete response within the time limit. The text is upstream's.
-    ///
-    /// The future has no own type, which would be part of that of nearly every request.
-    pub(crate) fn post<'a>(
-        &'a self,
-        config: &'a ClientConfig,
-        limit: Duration,
-        expired: &'a str,
-        body: Bytes,
-    ) -> BoxFuture<'a, Result<Reply, String>> {
+    pub(crate) fn post<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Reply, String>> {
+        let Call {
+            called,
+            config,
+            limit,
+            expired,
+            body,
+        } = call;
         let url = config.url(limit);
+        let decided = self.faults.decide_call(called);
         let call = async move {
-            let called = timeout(limit, self.post_until_final(config, &url, body)).await;
+            let address = config.target.authority();
+            let posted = Box::pin(self.post_until_final(config, &url, body));
+            let called = timeout(limit, decided.carry_out(&address, posted)).await;
             let called = called.unwrap_or_else(|_| Err(expired.to_owned()));
             let response = called.map_err(|why| format!("Post {url:?}: {why}"))?;
             let content_type = response.headers().get(CONTENT_TYPE);

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use kube_test_control_plane_api::admission::webhooks::Webhook;
+use kube_test_control_plane_api::object::Object;
 use kube_test_control_plane_store::store::StoreReader;
+
+use crate::admission::stored::objects;
 
 /// The configurations at one revision.
 #[derive(Debug, Default)]
@@ -32,19 +35,24 @@ impl WebhookIndex {
         self.validating.iter().flat_map(|it| it.webhooks.iter())
     }
 
-    pub(super) fn rebuilt(&self, store: &StoreReader, revision: u64) -> Self {
+    pub(super) fn rebuilt(&self, store: &StoreReader, revision: u64, at: Option<u64>) -> Self {
         Self {
             revision,
-            mutating: read(store, "mutatingwebhookconfigurations", &self.mutating),
-            validating: read(store, "validatingwebhookconfigurations", &self.validating),
+            mutating: read(
+                objects(store, "mutatingwebhookconfigurations", at),
+                &self.mutating,
+            ),
+            validating: read(
+                objects(store, "validatingwebhookconfigurations", at),
+                &self.validating,
+            ),
         }
     }
 }
 
-/// Returns the stored configurations. Unchanged ones stay compiled.
-fn read(store: &StoreReader, storage: &str, known: &[Configuration]) -> Vec<Configuration> {
-    let (_, objects) = store.list(storage, "");
-    let read = objects.iter().map(|object| {
+/// Returns the configurations. Unchanged ones stay compiled.
+fn read(objects: Vec<Arc<Object>>, known: &[Configuration]) -> Vec<Configuration> {
+    let read = objects.into_iter().map(|object| {
         let version = object.resource_version;
         let known = known.iter().find(|known| known.version == version);
         let known = known.map(|known| Arc::clone(&known.webhooks));

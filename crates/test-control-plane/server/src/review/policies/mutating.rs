@@ -61,7 +61,10 @@ pub(in crate::review) fn mutate(mutation: &mut Mutation<'_>) -> ApiResult<()> {
         name,
         ..
     } = *mutation;
-    let index = access.reads.policies.index(&access.reads.store);
+    let index = access
+        .reads
+        .policies
+        .index(&access.reads.store, request.admission_revision);
     if index.mutating.is_empty() || is_excluded(&request.kind) {
         return Ok(());
     }

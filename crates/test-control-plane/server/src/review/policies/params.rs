@@ -39,7 +39,7 @@ pub(in crate::review) async fn prepare(reads: &Reads) {
     if !custom.rows().any(|row| conversion::has_webhook(row)) {
         return;
     }
-    let index = reads.policies.index(&reads.store);
+    let index = reads.policies.index(&reads.store, None);
     let mutating = index
         .mutating
         .iter()

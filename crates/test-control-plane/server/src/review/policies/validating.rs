@@ -45,7 +45,10 @@ pub(in crate::review) fn review(
     name: &str,
     objects: &Objects<'_>,
 ) -> ApiResult<()> {
-    let index = access.reads.policies.index(&access.reads.store);
+    let index = access
+        .reads
+        .policies
+        .index(&access.reads.store, request.admission_revision);
     if index.validating.is_empty() || is_excluded(&request.kind) {
         return Ok(());
     }

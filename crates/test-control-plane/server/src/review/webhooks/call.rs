@@ -8,6 +8,8 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult, details};
 use kube_test_control_plane_api::validation;
 
 use super::matching::Invocation;
+use crate::admission::Call;
+use crate::faults::CalledWebhook;
 use crate::route::ResourceRequest;
 use crate::state::Access;
 
@@ -38,12 +40,17 @@ pub(super) async fn call(
     let left = time_left(request);
     let timeout = webhook.timeout.map_or(left, |timeout| timeout.min(left));
     let body = Bytes::from(review.to_string());
-    let reply = access
-        .reads
-        .webhooks
-        .client
-        .post(client, timeout, "context deadline exceeded", body)
-        .await;
+    let call = Call {
+        called: CalledWebhook {
+            configuration: &webhook.configuration,
+            webhook: &webhook.name,
+        },
+        config: client,
+        limit: timeout,
+        expired: "context deadline exceeded",
+        body,
+    };
+    let reply = access.reads.webhooks.client.post(call).await;
     let reply = reply.map_err(|why| Failure::Call(format!("failed to call webhook: {why}")))?;
     webhook.verdict(&invocation.uid, is_mutating, &reply)
 }

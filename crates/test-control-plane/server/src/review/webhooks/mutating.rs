@@ -26,7 +26,10 @@ const FAILED_OPEN: &str = "failed-open.mutation.webhook.admission.k8s.io";
 pub(in crate::review) async fn mutate(mutation: &mut Mutation<'_>) -> ApiResult<()> {
     let access = Arc::clone(mutation.access);
     let request = mutation.request;
-    let index = access.reads.webhooks.index(&access.reads.store);
+    let index = access
+        .reads
+        .webhooks
+        .index(&access.reads.store, request.admission_revision);
     if is_exempt(&request.kind) {
         return Ok(());
     }

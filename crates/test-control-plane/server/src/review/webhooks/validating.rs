@@ -29,7 +29,10 @@ pub(in crate::review) async fn review(
     name: &str,
     objects: &Objects<'_>,
 ) -> ApiResult<()> {
-    let index = access.reads.webhooks.index(&access.reads.store);
+    let index = access
+        .reads
+        .webhooks
+        .index(&access.reads.store, request.admission_revision);
     if is_exempt(&request.kind) {
         return Ok(());
     }
