@@ -69,6 +69,9 @@ pub trait FenceMetrics: Send + Sync {
     fn fell(&self, reason: &'static str) {
         let _ = reason;
     }
+
+    /// Counts a probe that was denied, as it must be.
+    fn probe_denied(&self) {}
 }
 
 /// Numbers of the namespaces with the label.

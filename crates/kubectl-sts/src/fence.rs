@@ -6,6 +6,7 @@ mod install;
 mod prove;
 mod release;
 mod report;
+pub(crate) mod shipped;
 mod status;
 
 use crate::Session;

@@ -8,6 +8,7 @@ mod admission;
 mod check;
 mod controller;
 mod differences;
+mod fence;
 mod flow_control;
 mod rights;
 mod sets;

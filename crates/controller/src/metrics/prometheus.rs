@@ -103,6 +103,7 @@ impl ShadowMetrics for ShadowFamilies {
 pub struct FenceFamilies {
     namespaces: IntGaugeVec,
     falls: IntCounterVec,
+    denied_probes: IntCounter,
 }
 
 impl FenceFamilies {
@@ -122,7 +123,15 @@ impl FenceFamilies {
             "Number of times that a namespace was no longer served, by reason; left is an orderly end.",
         );
         let falls = register(registry, IntCounterVec::new(options, &["reason"]))?;
-        let families = Self { namespaces, falls };
+        let denied_probes = IntCounter::new(
+            "statefulset_fence_denied_probes_total",
+            "Number of dry runs that were denied, as the fence must do. rest_client_requests_total counts them as 403, too.",
+        );
+        let families = Self {
+            namespaces,
+            falls,
+            denied_probes: register(registry, denied_probes)?,
+        };
         families.namespaces(ServedNamespaces::default());
         Ok(families)
     }
@@ -139,6 +148,10 @@ impl FenceMetrics for FenceFamilies {
 
     fn fell(&self, reason: &'static str) {
         self.falls.with_label_values(&[reason]).inc();
+    }
+
+    fn probe_denied(&self) {
+        self.denied_probes.inc();
     }
 }
 

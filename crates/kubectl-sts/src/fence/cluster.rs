@@ -4,7 +4,7 @@ use anyhow::{Context as _, anyhow};
 use http::{Method, Request};
 use kube::Client;
 use serde_json::{Value, json};
-use statefulset_fence::Policy;
+use statefulset_fence::{PartKind, Policy};
 
 /// Group and version of the policies.
 const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
@@ -132,13 +132,18 @@ fn brief(error: kube::Error) -> anyhow::Error {
     }
 }
 
-/// Path of the collection of a policy or binding.
-pub(super) fn collection(object: &Value) -> String {
-    let plural = match text(object, "/kind").as_str() {
-        "ValidatingAdmissionPolicy" => "validatingadmissionpolicies",
-        _ => "validatingadmissionpolicybindings",
+/// Path of the policies or bindings.
+pub(super) fn collection(kind: PartKind) -> String {
+    let plural = match kind {
+        PartKind::Policy => "validatingadmissionpolicies",
+        PartKind::Binding => "validatingadmissionpolicybindings",
     };
     format!("{ADMISSION}/{plural}")
+}
+
+/// Path of a policy or binding.
+pub(super) fn path(kind: PartKind, name: &str) -> String {
+    format!("{}/{name}", collection(kind))
 }
 
 pub(super) fn name(object: &Value) -> String {

@@ -2,9 +2,9 @@
 
 use anyhow::bail;
 use serde_json::{Value, json};
-use statefulset_fence::{FencePolicies, FenceSettings};
+use statefulset_fence::{FencePolicies, FenceSettings, PartKind};
 
-use super::cluster::{Cluster, collection, name, text};
+use super::cluster::{Cluster, collection, name, path, text};
 use super::report::{Outcome, Report};
 use super::status::{Stored, served_namespaces, stored};
 use crate::cli::FenceArguments;
@@ -21,12 +21,15 @@ pub(super) async fn install(
         .user(format!("system:serviceaccount:{namespace}:{account}"));
     let policies = FencePolicies::new(&settings)?;
     for object in policies.objects() {
-        let (kind, name) = (text(object, "/kind"), name(object));
-        let collection = collection(object);
-        let path = format!("{collection}/{name}");
+        let name = name(object);
+        let part = match text(object, "/kind").as_str() {
+            "ValidatingAdmissionPolicy" => PartKind::Policy,
+            _ => PartKind::Binding,
+        };
+        let (kind, path) = (part.as_str(), path(part, &name));
         match cluster.get(&path).await? {
             None => {
-                cluster.create(&collection, object).await?;
+                cluster.create(&collection(part), object).await?;
                 report.step(Outcome::Done, format!("created {kind} {name}"));
             }
             Some(found) if found.get("spec") == object.get("spec") => {
@@ -52,7 +55,7 @@ pub(super) async fn install(
 
 /// Deletes the policies and bindings, unless a namespace is still served.
 pub(super) async fn uninstall(cluster: &Cluster, report: &mut Report) -> anyhow::Result<()> {
-    let Stored { settings, objects } = stored(cluster).await?;
+    let Stored { settings, parts } = stored(cluster).await?;
     let served = served_namespaces(cluster, &settings.unwrap_or_default().selector).await?;
     if let Some(first) = served.first() {
         bail!(
@@ -61,12 +64,10 @@ pub(super) async fn uninstall(cluster: &Cluster, report: &mut Report) -> anyhow:
             served.join(", ")
         );
     }
-    for (path, object) in objects {
-        let Some(object) = object else {
-            continue;
-        };
-        cluster.delete(&path).await?;
-        let (kind, name) = (text(&object, "/kind"), name(&object));
+    for (kind, object) in parts {
+        let name = name(&object);
+        cluster.delete(&path(kind, &name)).await?;
+        let kind = kind.as_str();
         report.step(Outcome::Done, format!("deleted {kind} {name}"));
     }
     report.conclude("the fence is gone: the built-in controller serves all namespaces");

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_fence::names::{FENCE, MIRROR, SYSTEM_NAMESPACE};
-use statefulset_fence::{
-    FencePolicies, FenceSettings, NamespaceSelector, PartKind, Policy, StoredPart, gap,
-};
+use statefulset_fence::{FenceSettings, NamespaceSelector, PartKind, Policy};
 use tokio::time::sleep;
 
-use super::cluster::{Cluster, Probed, name};
+use super::cluster::{Cluster, Probed, name, path};
 use super::report::{Outcome, Report};
+use super::shipped::{self, Parts};
 
 /// Number of further probes: a changed policy takes effect after about a second, and the server may
 /// name another policy that denies the probe, too.
@@ -23,29 +21,23 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(super) struct Stored {
     /// What they state; none if they don't look like shipped ones.
     pub(super) settings: Option<FenceSettings>,
-    /// Each with its path, in the order of a removal: bindings first.
-    pub(super) objects: Vec<(String, Option<Value>)>,
+    /// In the order of a removal: bindings first.
+    pub(super) parts: Parts,
 }
 
 /// Reads the policies and bindings.
 pub(super) async fn stored(cluster: &Cluster) -> anyhow::Result<Stored> {
-    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
-    let mut objects = Vec::new();
-    for plural in [
-        "validatingadmissionpolicybindings",
-        "validatingadmissionpolicies",
-    ] {
+    let mut parts = Vec::new();
+    for kind in [PartKind::Binding, PartKind::Policy] {
         for name in [FENCE, MIRROR] {
-            let path = format!("{ADMISSION}/{plural}/{name}");
-            let object = cluster.get(&path).await?;
-            objects.push((path, object));
+            let object = cluster.get(&path(kind, name)).await?;
+            parts.extend(object.map(|object| (kind, object)));
         }
     }
-    let settings = match objects.as_slice() {
-        [_, _, (_, Some(fence)), (_, Some(mirror))] => FenceSettings::of_stored(fence, mirror),
-        _ => None,
-    };
-    Ok(Stored { settings, objects })
+    Ok(Stored {
+        settings: shipped::settings(&parts),
+        parts,
+    })
 }
 
 /// Names of the namespaces with the label, except those that are being deleted.
@@ -68,26 +60,9 @@ pub(super) async fn as_shipped(
     cluster: &Cluster,
     report: &mut Report,
 ) -> anyhow::Result<Option<FenceSettings>> {
-    let Stored { settings, objects } = stored(cluster).await?;
+    let Stored { settings, parts } = stored(cluster).await?;
     let settings = settings.unwrap_or_default();
-    let policies = FencePolicies::new(&settings)?;
-    let mut parts = Vec::new();
-    for (path, object) in &objects {
-        let kind = if path.contains("bindings/") {
-            PartKind::Binding
-        } else {
-            PartKind::Policy
-        };
-        if let Some(object) = object {
-            parts.push((kind, StoredPart::decode(&object.to_string())?));
-        }
-    }
-    let found = |kind: PartKind, name: &str| {
-        let mut found = parts.iter();
-        let found = found.find(|(of, part)| *of == kind && *part.name == *name);
-        found.map(|(_, part)| part)
-    };
-    if let Some(gap) = gap(&policies, found) {
+    if let Some(gap) = shipped::difference(&settings, &parts)? {
         report.step(
             Outcome::Fail,
             format!("{gap}; repair it with: kubectl sts fence install"),

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::check::{Check, Verdict};
+use super::fence::{self, Fence};
 use super::shipped::SHIPPED;
 use crate::model::Lease;
 use crate::server::{LEASES, PODS, Server, decode};
@@ -23,10 +24,28 @@ const COPIED: [&str; 4] = [
 ];
 
 pub(super) async fn check(server: &Server, now: Timestamp) -> Check {
-    match read(server).await {
-        Ok((leases, pods)) => judge(&leases, &pods, now),
+    let read = async { anyhow::Ok((read(server).await?, fence::read(server).await?)) };
+    match read.await {
+        Ok(((leases, pods), fence)) => {
+            let controllers = Controllers {
+                leases: &leases,
+                pods: &pods,
+                fence: &fence,
+                is_hosted: fence::is_hosted(server).await,
+            };
+            judge(&controllers, now)
+        }
         Err(error) => Check::unread(NAME, &error),
     }
+}
+
+/// The facts about the controllers.
+struct Controllers<'a> {
+    leases: &'a [Lease],
+    pods: &'a [Value],
+    fence: &'a Fence,
+    /// True if a provider fixes the flags of the built-in controller.
+    is_hosted: bool,
 }
 
 /// Reads the leases of both controllers, and the pods of the built-in one.
@@ -74,45 +93,14 @@ enum BuiltIn {
     Hidden,
 }
 
-fn judge(leases: &[Lease], pods: &[Value], now: Timestamp) -> Check {
+fn judge(controllers: &Controllers<'_>, now: Timestamp) -> Check {
+    let Controllers { leases, pods, .. } = controllers;
     let holder = |name: &str| {
         let mut leases = leases.iter().filter(|lease| lease.metadata.name == name);
         leases.find_map(|lease| lease.holder(now))
     };
     let commands: Vec<Vec<&str>> = pods.iter().map(command).collect();
-    let ours = holder(SHIPPED);
-    let built_in = state(&commands);
-    let disable = format!("--controllers=*,{DISABLED}");
-    let (verdict, text) = match (&built_in, &ours) {
-        (BuiltIn::Disabled, Some(holder)) => (
-            Verdict::Ok,
-            format!("this controller leads ({holder}), the built-in one is disabled"),
-        ),
-        (BuiltIn::Disabled, None) => (
-            Verdict::Ok,
-            "the built-in controller is disabled; no controller serves the sets until this one \
-             starts"
-                .to_owned(),
-        ),
-        (BuiltIn::Enabled, Some(holder)) => (
-            Verdict::Stop,
-            format!(
-                "two controllers are at work: this one leads ({holder}), and the built-in one is \
-                 enabled; start every {BUILT_IN} with {disable}"
-            ),
-        ),
-        (BuiltIn::Enabled, None) => (
-            Verdict::Todo,
-            format!("the built-in controller is enabled: start every {BUILT_IN} with {disable}"),
-        ),
-        (BuiltIn::Hidden, _) => (
-            Verdict::Todo,
-            format!(
-                "no pod shows the flags of {BUILT_IN}: make sure that every instance runs with \
-                 {disable}"
-            ),
-        ),
-    };
+    let (verdict, text) = verdict(controllers, &state(&commands), holder(SHIPPED));
     let leads = holder(BUILT_IN).map(|holder| format!("{BUILT_IN} is led by {holder}"));
     let mut copied: Vec<String> = commands.iter().flatten().filter_map(copied).collect();
     copied.sort();
@@ -121,6 +109,64 @@ fn judge(leases: &[Lease], pods: &[Value], now: Timestamp) -> Check {
         .into_iter()
         .map(|flag| format!("also set {flag} on this controller"));
     Check::new(NAME, verdict, text).with(leads.into_iter().chain(copied))
+}
+
+/// Judges who is at work; `ours` is the holder of this controller's lease.
+fn verdict(
+    controllers: &Controllers<'_>,
+    built_in: &BuiltIn,
+    ours: Option<&str>,
+) -> (Verdict, String) {
+    let disable = format!("--controllers=*,{DISABLED}");
+    let install = "kubectl sts fence install";
+    match (built_in, controllers.fence, ours) {
+        (BuiltIn::Disabled, _, Some(holder)) => (
+            Verdict::Ok,
+            format!("this controller leads ({holder}), the built-in one is disabled"),
+        ),
+        (BuiltIn::Disabled, _, None) => (
+            Verdict::Ok,
+            "the built-in controller is disabled; no controller serves the sets until this one \
+             starts"
+                .to_owned(),
+        ),
+        (_, Fence::Stands(selector), _) => (
+            Verdict::Ok,
+            format!(
+                "the fence gives each namespace one controller: this one those with the label \
+                 {selector}, the built-in one all others"
+            ),
+        ),
+        (_, Fence::Differs(gap), _) => (
+            Verdict::Todo,
+            format!("the fence does not stand: {gap}; repair it with: {install}"),
+        ),
+        (BuiltIn::Enabled, Fence::Absent, Some(holder)) => (
+            Verdict::Stop,
+            format!(
+                "two controllers are at work: this one leads ({holder}), and the built-in one is \
+                 enabled; start every {BUILT_IN} with {disable}"
+            ),
+        ),
+        (BuiltIn::Enabled, Fence::Absent, None) => (
+            Verdict::Todo,
+            format!("the built-in controller is enabled: start every {BUILT_IN} with {disable}"),
+        ),
+        (BuiltIn::Hidden, Fence::Absent, _) if controllers.is_hosted => (
+            Verdict::Todo,
+            format!(
+                "a provider fixes the flags of {BUILT_IN}: fence its StatefulSet controller off \
+                 with: {install}"
+            ),
+        ),
+        (BuiltIn::Hidden, Fence::Absent, _) => (
+            Verdict::Todo,
+            format!(
+                "no pod shows the flags of {BUILT_IN}: make sure that every instance runs with \
+                 {disable}, or, if its flags are fixed, install the fence with: {install}"
+            ),
+        ),
+    }
 }
 
 /// The command line of a pod's containers.
@@ -177,7 +223,17 @@ mod tests {
     }
 
     fn judged(leases: &[Lease], pods: &[Value]) -> Check {
-        judge(leases, pods, NOW.parse().unwrap())
+        judged_with(leases, pods, &Fence::Absent, false)
+    }
+
+    fn judged_with(leases: &[Lease], pods: &[Value], fence: &Fence, is_hosted: bool) -> Check {
+        let controllers = Controllers {
+            leases,
+            pods,
+            fence,
+            is_hosted,
+        };
+        judge(&controllers, NOW.parse().unwrap())
     }
 
     #[test]
@@ -215,5 +271,31 @@ mod tests {
         let check = judged(&[leads], &[]);
         assert_eq!(check.verdict, Verdict::Todo);
         assert_eq!(check.details, ["kube-controller-manager is led by it"]);
+    }
+
+    #[test]
+    fn fence_is_the_way_where_flags_are_fixed() {
+        let unknown = judged(&[], &[]).text;
+        assert!(unknown.contains("-statefulset-controller, or, if"));
+        let hosted = judged_with(&[], &[], &Fence::Absent, true);
+        assert_eq!(hosted.verdict, Verdict::Todo);
+        assert!(hosted.text.ends_with("with: kubectl sts fence install"));
+        let enabled = [pod(&["--leader-elect=true"])];
+        let shown = judged_with(&[], &enabled, &Fence::Absent, true);
+        assert!(shown.text.contains("start every kube-controller-manager"));
+    }
+
+    #[test]
+    fn standing_fence_allows_two_controllers() {
+        let enabled = [pod(&["--leader-elect=true"])];
+        let held = [lease(SHIPPED, "2026-03-01T11:59:50.000000Z")];
+        let stands = Fence::Stands("a=b".to_owned());
+        for pods in [&enabled[..], &[]] {
+            assert!(judged_with(&held, pods, &stands, false).is_passed());
+        }
+        let differs = Fence::Differs("spec differs".to_owned());
+        let open = judged_with(&held, &enabled, &differs, false);
+        assert_eq!(open.verdict, Verdict::Todo);
+        assert!(open.text.contains("spec differs; repair it"));
     }
 }

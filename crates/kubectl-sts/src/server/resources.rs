@@ -109,6 +109,12 @@ pub const VALIDATING_POLICIES: Resource = Resource::new(
     "validatingadmissionpolicies",
     "ValidatingAdmissionPolicy",
 );
+/// Bindings of validating admission policies.
+pub const VALIDATING_POLICY_BINDINGS: Resource = Resource::new(
+    "/apis/admissionregistration.k8s.io/v1",
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+);
 
 #[cfg(test)]
 mod tests {

@@ -124,7 +124,7 @@ impl Namespace {
                 }
             };
             sleep(PROPAGATION).await;
-            let proved = prove(&self.context.writes, &self.name).await;
+            let proved = self.prove().await;
             if *standing.borrow() != Standing::Stands(number) {
                 continue;
             }
@@ -138,6 +138,13 @@ impl Namespace {
             }
             pause = (pause * 2).min(PROOF_PAUSE_MAX);
         }
+    }
+
+    async fn prove(&self) -> Result<(), Unproved> {
+        let Context {
+            writes, settings, ..
+        } = &*self.context;
+        prove(writes, &self.name, &*settings.metrics.fence).await
     }
 
     /// Serves the namespace until the proof no longer holds.
@@ -267,7 +274,7 @@ impl Namespace {
         loop {
             let fraction = self.context.settings.jitter.fraction();
             sleep(PROOF_PERIOD.mul_f64(0.5 + fraction)).await;
-            match prove(&self.context.writes, &self.name).await {
+            match self.prove().await {
                 Err(unproved @ Unproved::NotInForce(_)) => return unproved.to_string(),
                 // An unreachable server accepts no write either.
                 Ok(()) | Err(Unproved::Unclear(_)) => {}

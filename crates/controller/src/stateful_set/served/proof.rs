@@ -4,6 +4,8 @@ use statefulset_client::rest::RestClient;
 use statefulset_fence::names::SYSTEM_NAMESPACE;
 use statefulset_fence::{Policy, Probed};
 
+use crate::metrics::FenceMetrics;
+
 /// The reason why a namespace isn't proved.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unproved {
@@ -33,16 +35,25 @@ impl std::fmt::Display for Unproved {
 /// # Errors
 ///
 /// The reason why the namespace isn't proved.
-pub(super) async fn prove(client: &RestClient, namespace: &str) -> Result<(), Unproved> {
-    match Policy::Fence.probe(client, namespace).await {
-        Probed::InForce => {}
-        other => return Err(unproved(Policy::Fence, other)),
+pub(super) async fn prove(
+    client: &RestClient,
+    namespace: &str,
+    metrics: &dyn FenceMetrics,
+) -> Result<(), Unproved> {
+    let probes = [
+        (Policy::Fence, namespace),
+        (Policy::Mirror, SYSTEM_NAMESPACE),
+    ];
+    for (policy, namespace) in probes {
+        match policy.probe(client, namespace).await {
+            Probed::InForce => metrics.probe_denied(),
+            // With permissions in single namespaces only the comparison with the shipped policy
+            // counts.
+            Probed::Unseen if policy == Policy::Mirror => metrics.probe_denied(),
+            other => return Err(unproved(policy, other)),
+        }
     }
-    match Policy::Mirror.probe(client, SYSTEM_NAMESPACE).await {
-        // With permissions in single namespaces only the comparison with the shipped policy counts.
-        Probed::InForce | Probed::Unseen => Ok(()),
-        other => Err(unproved(Policy::Mirror, other)),
-    }
+    Ok(())
 }
 
 fn unproved(policy: Policy, probed: Probed) -> Unproved {
