@@ -10,7 +10,7 @@ use crate::members::text;
 use crate::status::FieldError;
 
 pub(super) const LIST_TYPE: &str = "x-kubernetes-list-type";
-pub(super) const MAP_TYPE: &str = "x-kubernetes-map-type";
+const MAP_TYPE: &str = "x-kubernetes-map-type";
 const KEYS: &str = "x-kubernetes-list-map-keys";
 
 pub(super) fn check(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {

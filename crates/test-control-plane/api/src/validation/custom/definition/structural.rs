@@ -148,7 +148,7 @@ fn invariants(schema: &Value, at: &str, level: Level, errors: &mut Vec<FieldErro
             detail,
         ));
     }
-    value_validation(schema, at, errors);
+    value_validation(schema, Choices::of(schema), at, errors);
     of_type(schema, at, level, errors);
     let is_embedded = flag(schema, EMBEDDED);
     if is_embedded && additional.is_some() {
@@ -229,26 +229,43 @@ fn of_metadata(metadata: &Value, at: &str, is_root: bool, errors: &mut Vec<Field
     }
 }
 
-/// Upstream: `validateValueValidation`
-fn value_validation(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    let is_choice =
-        |schema: &Value| schema["anyOf"] == json!([{"type": "integer"}, {"type": "string"}]);
-    for name in ["anyOf", "allOf", "oneOf"] {
-        for (index, inner) in list(schema, name).enumerate() {
-            let at = format!("{at}.{name}[{index}]");
-            match name {
-                "anyOf" if is_choice(schema) => {}
-                "allOf" if index == 0 && is_choice(inner) => {
-                    let mut inner = inner.clone();
-                    inner["anyOf"].take();
-                    nested(&inner, &at, errors);
-                }
-                _ => nested(inner, &at, errors),
-            }
+/// The choices between an integer and a text, which may name types.
+#[derive(Clone, Copy, Default)]
+struct Choices {
+    /// The schema's own alternatives are one.
+    is_own: bool,
+    /// The alternatives of the first of all schemas are one.
+    is_first: bool,
+}
+
+impl Choices {
+    fn of(schema: &Value) -> Self {
+        let is_choice =
+            |schema: &Value| schema["anyOf"] == json!([{"type": "integer"}, {"type": "string"}]);
+        Self {
+            is_own: is_choice(schema),
+            is_first: list(schema, "allOf").next().is_some_and(is_choice),
         }
     }
+}
+
+/// Upstream: `validateValueValidation`
+fn value_validation(schema: &Value, choices: Choices, at: &str, errors: &mut Vec<FieldError>) {
+    for name in ["anyOf", "allOf", "oneOf"] {
+        if name == "anyOf" && choices.is_own {
+            continue;
+        }
+        for (index, inner) in list(schema, name).enumerate() {
+            let inside = Choices {
+                is_own: choices.is_first && name == "allOf" && index == 0,
+                is_first: false,
+            };
+            nested(inner, inside, &format!("{at}.{name}[{index}]"), errors);
+        }
+    }
+    let none = Choices::default();
     if let Some(not) = schema.get("not") {
-        nested(not, &format!("{at}.not"), errors);
+        nested(not, none, &format!("{at}.not"), errors);
     }
     let source = text(schema, "pattern");
     if let Err(why) = pattern::compile(source) {
@@ -262,13 +279,14 @@ fn value_validation(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
 }
 
 /// Upstream: `validateNestedValueValidation`
-fn nested(schema: &Value, at: &str, errors: &mut Vec<FieldError>) {
-    value_validation(schema, at, errors);
+fn nested(schema: &Value, choices: Choices, at: &str, errors: &mut Vec<FieldError>) {
+    value_validation(schema, choices, at, errors);
+    let none = Choices::default();
     if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
-        nested(items, &format!("{at}.items"), errors);
+        nested(items, none, &format!("{at}.items"), errors);
     }
     for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
-        nested(inner, &format!("{at}.properties[{name}]"), errors);
+        nested(inner, none, &format!("{at}.properties[{name}]"), errors);
     }
     for (name, wanted) in STRUCTURE {
         if schema.get(name).is_some_and(|found| *found != false) {

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::lists::{self, LIST_TYPE, MAP_TYPE};
+use super::lists::{self, LIST_TYPE};
 use super::place::{Level, Place};
 #[cfg(feature = "cel")]
 use super::rules;
@@ -205,7 +205,7 @@ impl Walk {
                         inside.bans_defaults = Some(reason.to_owned());
                     }
                 }
-                "properties" => into_property(schema, &key, place, &mut inside),
+                "properties" => into_property(&key, place, &mut inside),
                 "items" => {
                     if text(schema, LIST_TYPE) != "map" {
                         inside.unmatched = inside.unmatched.or(Some(at));
@@ -218,10 +218,7 @@ impl Walk {
     }
 }
 
-fn into_property<'a>(schema: &Value, key: &str, place: &'a Place<'_>, inside: &mut Place<'a>) {
-    if text(schema, MAP_TYPE) == "atomic" {
-        inside.unmatched = inside.unmatched.or(Some(&place.at));
-    }
+fn into_property(key: &str, place: &Place<'_>, inside: &mut Place<'_>) {
     if place.is_resource() && ["[metadata]", "[kind]", "[apiVersion]"].contains(&key) {
         inside.is_in_metadata = true;
         if place.level == Level::Resource {
