@@ -26,7 +26,6 @@ pub(crate) use rule::Rule;
 #[cfg(feature = "cel")]
 pub(crate) use rules::{read_value, shape};
 pub use scale::Scale;
-pub(crate) use scale::found;
 pub(crate) use schema::{AdditionalProperties, ListType, Schema, SchemaType, flag, texts};
 pub use settle::{CLEANUP_FINALIZER, Settled, begin_deletion, complete_deletion, settle};
 pub(crate) use settle::{approval_annotation, is_protected};

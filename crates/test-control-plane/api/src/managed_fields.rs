@@ -30,7 +30,7 @@ use crate::kinds::Kind;
 pub use self::applier::{Applied, apply, described};
 pub(crate) use self::in_order::sorted_fields;
 pub use self::scale::{to_parent, to_subresource};
-pub use self::tracker::track;
+pub use self::tracker::{is_trackable, track};
 pub use self::typed::Strictness;
 pub use self::unmanaged::merge_unmanaged;
 pub(crate) use self::user_agent::{check_field_manager, manager_of};

@@ -30,6 +30,9 @@ pub fn check_overwritten(kind: &Kind, draft: &Draft, version: EmulatedVersion) -
         "selfLink",
         "uid",
     ];
+    if kind.custom.is_some() {
+        return custom::check_metadata(kind, draft);
+    }
     let Some(found) = type_in(kind, version.schema()) else {
         return Ok(());
     };

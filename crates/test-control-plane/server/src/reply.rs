@@ -201,6 +201,22 @@ pub(crate) fn with_warnings(reply: ApiResult<Reply>, warnings: &[String]) -> Api
     Ok(reply)
 }
 
+/// Adds a warning before those of the response.
+pub(crate) fn with_first_warning(reply: ApiResult<Reply>, text: Option<&str>) -> ApiResult<Reply> {
+    let Some(text) = text else {
+        return reply;
+    };
+    let mut reply = reply.unwrap_or_else(|err| error(&err));
+    let found = reply.headers().get_all(WARNING).iter();
+    let others: Vec<HeaderValue> = found.cloned().collect();
+    reply.headers_mut().remove(WARNING);
+    warn(&mut reply, text);
+    for other in others {
+        reply.headers_mut().append(WARNING, other);
+    }
+    Ok(reply)
+}
+
 /// Returns the warnings within the limit: all of them unchanged, or truncated ones up to the limit.
 ///
 /// Upstream: `recorder.AddWarning`

@@ -1,8 +1,9 @@
 //! A served version of a custom resource.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
-use kube_apimachinery::schema;
+use kube_apimachinery::schema::{self, UnknownMembers};
 use serde_json::{Map, Value, json};
 
 use super::complete;
@@ -38,6 +39,8 @@ pub struct CustomResource {
     pub(crate) published: Value,
     /// The schema of the stored version, if it is another one.
     pub(super) stored_schema: Option<Schema>,
+    /// The other served versions, by name, with their schemas.
+    others: Arc<[(String, Schema)]>,
 }
 
 /// A column of tables.
@@ -130,12 +133,28 @@ impl CustomResource {
                 .cloned()
                 .unwrap_or_default(),
             stored_schema: (!is_stored).then(|| schema(stored)),
+            others: definition
+                .versions()
+                .filter(|other| {
+                    flag(other, "served") && text(other, "name") != text(version, "name")
+                })
+                .map(|other| (text(other, "name").to_owned(), schema(other)))
+                .collect(),
         }
     }
 
     /// Sets defaults.
     pub fn set_defaults(&self, value: &mut Value) {
         complete::set_defaults(&self.schema, value);
+    }
+
+    /// Returns the resource in another served version; only its schema is that of this version.
+    pub(crate) fn in_version(&self, version: &str) -> Option<Self> {
+        let (_, schema) = self.others.iter().find(|(name, _)| name == version)?;
+        Some(Self {
+            schema: schema.clone(),
+            ..self.clone()
+        })
     }
 
     /// Sets defaults and removes what the schema doesn't specify.
@@ -171,7 +190,9 @@ impl CustomResource {
             stored.filter(|_| own == self.stored_version)
         };
         if let Some(schema) = schema {
+            complete::prune(schema, value, true);
             complete::set_defaults(schema, value);
+            complete::drop_nulls(schema, value);
         }
     }
 
@@ -181,7 +202,6 @@ impl CustomResource {
     /// Upstream: `schemaCoercingConverter`
     pub fn coerce_served(&self, api_version: &str, value: &mut Value) {
         complete::prune(&self.schema, value, true);
-        complete::drop_nulls(&self.schema, value);
         value["apiVersion"] = json!(api_version);
     }
 
@@ -190,14 +210,14 @@ impl CustomResource {
     pub fn coerce_stored(&self, value: &mut Value) {
         if let Some(schema) = &self.stored_schema {
             complete::prune(schema, value, true);
-            complete::set_defaults(schema, value);
         }
         value["apiVersion"] = json!(self.stored_version);
     }
 
     /// Returns the members of an object that the schema doesn't specify.
     ///
-    /// An object of a version without a schema has only such members.
+    /// An object of a version without a schema has only such members. One whose metadata can't be decoded
+    /// has none, since its decoding fails.
     pub(crate) fn unknown_fields(&self, api_version: &str, value: &Value) -> Vec<String> {
         let none = Schema::default();
         let schema = if text(value, "apiVersion") == api_version {
@@ -206,6 +226,9 @@ impl CustomResource {
             &none
         };
         let (mut found, mut unknown) = (value.clone(), Vec::new());
+        if has_wrong_metadata(schema, &mut found) {
+            return unknown;
+        }
         if let Some(metadata) = found.get_mut("metadata").filter(|found| found.is_object()) {
             unknown = schema::unknown_members("ObjectMeta", metadata)
                 .into_iter()
@@ -245,6 +268,16 @@ fn webhook(definition: Definition<'_>) -> Option<Value> {
     let conversion = definition.0.pointer("/spec/conversion")?;
     let is_webhook = text(conversion, "strategy") == "Webhook";
     conversion.get("webhook").filter(|_| is_webhook).cloned()
+}
+
+/// Reports whether the metadata of an object, or of an embedded one, has values of a wrong type.
+fn has_wrong_metadata(schema: &Schema, value: &mut Value) -> bool {
+    let check = |metadata: &Value| {
+        schema::normalize("ObjectMeta", metadata, UnknownMembers::Drop, "").map(|_| ())
+    };
+    let own = value.get("metadata").map_or(Ok(()), check);
+    let check_embedded = &mut |metadata: &mut Value, _: &str| check(metadata);
+    own.is_err() || each_metadata(schema, value, "", check_embedded).is_err()
 }
 
 /// Returns the warning for requests to a deprecated version.

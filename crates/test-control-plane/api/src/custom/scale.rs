@@ -76,6 +76,6 @@ impl Scale {
 }
 
 /// Returns the value at a JSON path.
-pub(crate) fn found<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+fn found<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     at(object, &path.replace('.', "/")).filter(|value| !value.is_null())
 }

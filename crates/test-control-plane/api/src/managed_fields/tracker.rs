@@ -5,14 +5,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use kube_apimachinery::schema::Version;
 use serde_json::{Value, json};
 
 use super::Writer;
 use super::managers::{Managed, ManagerId, Operation};
 use super::reset_fields::{Filter, without_system_fields};
+use super::typed::{TypeRef, is_declared, is_typed};
 use super::updater::Updater;
 use super::versions::Versioned;
-use crate::kinds::zero;
+use crate::kinds::{Kind, zero};
 
 /// The temporary manager of a write, until it is clear whether anything changed.
 const CURRENT_OPERATION: &str = "current-operation";
@@ -34,7 +36,30 @@ pub fn track(writer: &Writer<'_>, live: Option<&Value>, new: &Value) -> Value {
         return Value::Null;
     }
     let live = live.unwrap_or_else(|| zero(writer.kind));
+    if !is_trackable(writer.kind, new) || !is_trackable(writer.kind, live) {
+        // Upstream can't compare the objects and drops their managers.
+        return Value::Null;
+    }
+    if !has_known_fields(writer, &managed, live) || !has_known_fields(writer, &managed, new) {
+        return Value::Null;
+    }
     update(writer, live, new, managed, writer.manager).encode()
+}
+
+/// Reports whether the values in an object have the types of their fields. Only a custom resource may
+/// have others, where its validation ignores them.
+pub fn is_trackable(kind: &Arc<Kind>, object: &Value) -> bool {
+    kind.custom.is_none() || is_typed(TypeRef::in_version(kind, Version::NEWEST), object)
+}
+
+/// Reports whether all versions of the managers have the fields of a custom resource.
+fn has_known_fields(writer: &Writer<'_>, managed: &Managed, object: &Value) -> bool {
+    let custom = writer.kind.custom.is_some();
+    let object = versioned(writer, object);
+    managed.fields.values().filter(|_| custom).all(|fields| {
+        let converted = object.convert(&fields.api_version);
+        converted.is_none_or(|converted| is_declared(converted.of(), &converted.value))
+    })
 }
 
 /// Returns the initial managers: the client's, if they are valid, else the stored ones. An

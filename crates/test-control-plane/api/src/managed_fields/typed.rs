@@ -21,7 +21,7 @@ pub(crate) use reconcile::reconcile;
 pub(crate) use remove::remove;
 pub(crate) use types::TypeRef;
 pub use validate::Strictness;
-pub(crate) use validate::validate;
+pub(crate) use validate::{is_declared, is_typed, validate};
 
 #[cfg(test)]
 mod tests;

@@ -171,7 +171,7 @@ impl Updater<'_> {
             let Some(kind) = versions::kind_in(&live.kind, &fields.api_version) else {
                 return false;
             };
-            fields.set = typed::reconcile(&fields.set, TypeRef::of_kind(kind));
+            fields.set = typed::reconcile(&fields.set, TypeRef::of_kind(&kind));
             true
         });
     }

@@ -42,7 +42,7 @@ impl Versioned<'_> {
 
     /// Converts the object to another version; `None` if that version doesn't exist.
     pub(super) fn convert(&self, api_version: &str) -> Option<Versioned<'_>> {
-        let kind = Arc::clone(kind_in(&self.kind, api_version)?);
+        let kind = kind_in(&self.kind, api_version)?;
         if Arc::ptr_eq(&kind, &self.kind) {
             let value = Cow::Borrowed(&*self.value);
             return Some(Versioned { value, kind });
@@ -50,6 +50,10 @@ impl Versioned<'_> {
         let mut value = self.value.clone().into_owned();
         views::to_stored(&self.kind, &mut value);
         views::to_served(&kind, &mut value);
+        if kind.custom.is_some() {
+            // Fields that the other version doesn't have stay.
+            value["apiVersion"] = Value::from(api_version);
+        }
         Some(Versioned {
             value: Cow::Owned(value),
             kind,
@@ -58,12 +62,20 @@ impl Versioned<'_> {
 }
 
 /// Returns the row that serves `kind` in another version.
-pub(super) fn kind_in<'a>(kind: &'a Arc<Kind>, api_version: &str) -> Option<&'a Arc<Kind>> {
+pub(super) fn kind_in(kind: &Arc<Kind>, api_version: &str) -> Option<Arc<Kind>> {
     if is_version(kind, api_version) {
-        return Some(kind);
+        return Some(Arc::clone(kind));
+    }
+    if let Some(custom) = &kind.custom {
+        let version = api_version.strip_prefix(&*kind.group)?.strip_prefix('/')?;
+        return Some(Arc::new(Kind {
+            version: version.to_owned(),
+            custom: Some(custom.in_version(version)?),
+            ..Kind::clone(kind)
+        }));
     }
     let same = |other: &&Arc<Kind>| other.storage == kind.storage && is_version(other, api_version);
-    KINDS.iter().find(same)
+    KINDS.iter().find(same).map(Arc::clone)
 }
 
 fn is_version(kind: &Kind, api_version: &str) -> bool {

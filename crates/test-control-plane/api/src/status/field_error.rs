@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::go::fmt;
+
 /// A validation error of one field, a cause of a 422.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
@@ -22,7 +24,7 @@ impl FieldError {
 
     /// A value is invalid.
     pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
-        Self::invalid_text(field, &value.to_string(), detail)
+        Self::invalid_text(field, &shown(value), detail)
     }
 
     /// A value that is not shown is invalid.
@@ -42,7 +44,7 @@ impl FieldError {
 
     /// A value isn't in the enumeration.
     pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
-        Self::not_supported_text(field, &value.to_string(), supported)
+        Self::not_supported_text(field, &shown(value), supported)
     }
 
     /// A value, formatted by the caller, isn't in the enumeration.
@@ -61,7 +63,7 @@ impl FieldError {
 
     /// A value is repeated.
     pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
-        let message = format!("Duplicate value: {value}");
+        let message = format!("Duplicate value: {}", shown(value));
         Self::new("FieldValueDuplicate", field, message)
     }
 
@@ -120,6 +122,15 @@ impl FieldError {
             field: field.into(),
             message,
         }
+    }
+}
+
+/// Returns the text of a value: as JSON, but of a number as Go prints it.
+fn shown(value: &Value) -> String {
+    if value.is_number() {
+        fmt::value(value)
+    } else {
+        value.to_string()
     }
 }
 

@@ -9,7 +9,7 @@ use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::options::WriteOptions;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::validation::Subject;
-use kube_test_control_plane_api::{defaults, normalize, warnings};
+use kube_test_control_plane_api::{defaults, managed_fields, normalize, warnings};
 use kube_test_control_plane_store::store::Expect;
 use serde_json::{Value, json};
 
@@ -88,6 +88,7 @@ async fn admit(
     write::to_stored(behaviour, served, &mut draft)?;
     normalize::check_overwritten(kind, &draft, behaviour.version)?;
     keep_reset(&mut draft);
+    let is_trackable = managed_fields::is_trackable(served, &draft.value);
     write::wipe(kind, &request.namespace, &mut draft);
     // Webhooks and policies see the status that was sent.
     let is_reviewed = reads.has_reviews();
@@ -99,6 +100,9 @@ async fn admit(
     let empties = Empties::of(&draft.value);
     write::normalize(behaviour, kind, &mut draft)?;
     write::track(reads.clock(), request, options, None, &mut draft)?;
+    if !is_trackable {
+        draft.metadata_mut().remove("managedFields");
+    }
     let plugins = |draft: &mut Draft| {
         check_namespace_is_open(reads, request, draft)?;
         admit_service_account(writes, kind, &request.namespace, draft)?;

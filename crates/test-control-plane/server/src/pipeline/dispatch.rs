@@ -58,8 +58,7 @@ pub(super) async fn dispatch(
             if reply.is_ok() && !matches!(request.verb, Verb::Get | Verb::List | Verb::Watch) {
                 definitions::follow_write(&state.writes, &request);
             }
-            let warning = warnings::deprecation(&request.kind).map(str::to_owned);
-            reply::with_warnings(reply, warning.as_slice())
+            reply::with_first_warning(reply, warnings::deprecation(&request.kind))
         }
         other => handlers::discover(&state.access, &other, incoming),
     }

@@ -82,7 +82,11 @@ pub(crate) fn validate(
     value: &Value,
     strictness: Strictness,
 ) -> Result<(), TypeErrors> {
-    let found = Walk(strictness).value(of, value);
+    let walk = Walk {
+        keeps_unknown: strictness == Strictness::Any,
+        is_object: false,
+    };
+    let found = walk.value(of, value);
     if found.is_empty() {
         Ok(())
     } else {
@@ -90,7 +94,33 @@ pub(crate) fn validate(
     }
 }
 
-struct Walk(Strictness);
+/// Reports whether a value has the right types. It may have members outside the schema and duplicate
+/// elements.
+pub(crate) fn is_typed(of: TypeRef<'_>, value: &Value) -> bool {
+    let (keeps_unknown, is_object) = (true, true);
+    let walk = Walk {
+        keeps_unknown,
+        is_object,
+    };
+    walk.value(of, value).is_empty()
+}
+
+/// Like [`is_typed`], but without members outside the schema.
+pub(crate) fn is_declared(of: TypeRef<'_>, value: &Value) -> bool {
+    let (keeps_unknown, is_object) = (false, true);
+    let walk = Walk {
+        keeps_unknown,
+        is_object,
+    };
+    walk.value(of, value).is_empty()
+}
+
+struct Walk {
+    /// Whether members outside the schema are right.
+    keeps_unknown: bool,
+    /// Whether the value is an object, which may have duplicate elements, not a configuration.
+    is_object: bool,
+}
 
 impl Walk {
     fn value(&self, of: TypeRef<'_>, value: &Value) -> Vec<TypeError> {
@@ -118,7 +148,7 @@ impl Walk {
             let step = PathElement::field(name).to_string();
             match map.member(name) {
                 Some(of) => found.extend(below(&step, self.value(of, value))),
-                None if self.0 == Strictness::Any => {}
+                None if self.keeps_unknown => {}
                 None => {
                     // The check of an object stops at its first unknown member.
                     let unknown = error("field not declared in schema".to_owned());
@@ -145,7 +175,7 @@ impl Walk {
                     }
                 };
                 let step = element.to_string();
-                if !seen.insert(element) {
+                if !seen.insert(element) && !self.is_object {
                     found.push(error(format!("duplicate entries for key {step}")));
                 }
                 step

@@ -43,33 +43,22 @@ pub(in crate::validation) fn validate(
         let error = FieldError::invalid("apiVersion", &json!(found), &detail);
         return Findings::from(vec![error]);
     }
-    let mut validation = Validation {
-        errors: of_metadata,
-        ..Validation::default()
-    };
     let old = subject.old.map(|old| &old.value);
-    if subject.target == Target::Part(Subresource::Status) {
-        validation.hidden = "status.";
-        if let (Some(schema), Some(status)) =
-            (custom.schema.properties.get("status"), value.get("status"))
-        {
-            check(
-                &mut validation,
-                schema,
-                Node {
-                    value: status,
-                    old: old.and_then(|old| old.get("status")),
-                    path: "status",
-                },
-            );
-        }
-    } else {
-        let changed = old.filter(|old| *old != value);
-        root(&mut validation, &custom.schema, value, changed);
+    let is_status = subject.target == Target::Part(Subresource::Status);
+    let (mut validation, mut errors) = (Validation::default(), of_metadata);
+    if !is_status {
+        let old = old.filter(|old| *old != value);
+        let path = "";
+        check(&mut validation, &custom.schema, Node { value, old, path });
+        errors.extend(validation.into_errors(""));
+    } else if let (Some(schema), Some(value)) =
+        (custom.schema.properties.get("status"), value.get("status"))
+    {
+        let (old, path) = (old.and_then(|old| old.get("status")), "");
+        check(&mut validation, schema, Node { value, old, path });
+        errors.extend(validation.into_errors("status"));
     }
-    let mut errors = validation.errors;
     if let Some(scale) = &custom.scale {
-        let is_status = subject.target == Target::Part(Subresource::Status);
         errors.extend(scale::errors(scale, value, is_status));
     }
     embedded::validate(&custom.schema, value, "", &mut errors);
@@ -80,19 +69,6 @@ pub(in crate::validation) fn validate(
     #[cfg(feature = "cel")]
     let findings = rules::validate(&custom.schema, value, old, findings);
     findings
-}
-
-/// Checks a whole object. Its type and metadata are only checked as far as the schema says.
-fn root(validation: &mut Validation, schema: &Schema, value: &Value, old: Option<&Value>) {
-    check(
-        validation,
-        schema,
-        Node {
-            value,
-            old,
-            path: "",
-        },
-    );
 }
 
 /// Checks a value. An unchanged value has no errors.
@@ -180,28 +156,33 @@ fn object(
     if let Some(max) = checks.max_properties.filter(|max| is_below(*max, found)) {
         validation.push(FieldError::too_many(node.path, found, max));
     }
-    let member = |validation: &mut Validation, name: &String, schema: &Schema, value: &Value| {
-        let path = join(node.path, name);
+    let member = |validation: &mut Validation, path: &str, name: &String, schema, value| {
         check(
             validation,
             schema,
             Node {
                 value,
                 old: node.old.and_then(|old| old.get(name)),
-                path: &path,
+                path,
             },
         );
     };
     if let AdditionalProperties::Of(inner) = &schema.additional {
         for (name, value) in members {
             if !schema.properties.contains_key(name) {
-                member(validation, name, inner, value);
+                member(
+                    validation,
+                    &format!("{}.{name}", node.path),
+                    name,
+                    inner,
+                    value,
+                );
             }
         }
     }
     for (name, inner) in &schema.properties {
         if let Some(value) = members.get(name) {
-            member(validation, name, inner, value);
+            member(validation, &join(node.path, name), name, inner, value);
         }
     }
     for name in &checks.required {
@@ -213,10 +194,7 @@ fn object(
 }
 
 fn at_least(validation: &mut Validation, node: Node<'_>, found: usize, min: i64, what: &str) {
-    let detail = format!(
-        "{} in body should have at least {min} {what}",
-        validation.shown(node.path)
-    );
+    let detail = format!("{} in body should have at least {min} {what}", node.path);
     validation.push(FieldError::invalid(node.path, &json!(found), &detail));
 }
 
@@ -226,21 +204,15 @@ pub(super) fn errors_of_default(schema: &Schema, value: &Value, field: &str) -> 
         is_default: true,
         ..Validation::default()
     };
-    root(&mut validation, schema, value, None);
-    let mut errors = validation.errors;
+    let (old, path) = (None, "");
+    check(&mut validation, schema, Node { value, old, path });
+    let errors: Vec<FieldError> = validation.into_errors(field).collect();
     #[cfg(feature = "cel")]
-    if errors.is_empty() {
-        errors = rules::errors_of_default(schema, value);
-    }
-    for error in errors.iter_mut().filter(|error| error.field != "<nil>") {
-        error.field = if error.field.starts_with('[') {
-            format!("{field}{}", error.field)
-        } else if error.field.is_empty() {
-            field.to_owned()
-        } else {
-            format!("{field}.{}", error.field)
-        };
-    }
+    let errors = if errors.is_empty() {
+        rules::errors_of_default(schema, value, field)
+    } else {
+        errors
+    };
     errors
 }
 
@@ -251,7 +223,7 @@ pub(super) fn errors_of_embedded(schema: &Schema, value: &Value, path: &str) -> 
     errors
 }
 
-/// Reports whether a value, converted to the type of a choice, is that choice.
+/// Reports whether a value, converted to the type of a choice, is that choice. Nothing is null.
 fn is_choice(choice: &Value, value: &Value) -> bool {
     match (choice, value) {
         (Value::Number(choice), Value::Number(value)) => {
@@ -264,6 +236,7 @@ fn is_choice(choice: &Value, value: &Value) -> bool {
             let letter = letter.and_then(char::from_u32);
             letter.is_some_and(|letter| choice.chars().eq([letter]))
         }
+        (Value::Null, _) => false,
         _ => choice == value,
     }
 }

@@ -62,9 +62,9 @@ pub(super) fn junctors(validation: &mut Validation, schema: &Schema, node: Node<
 }
 
 fn head(validation: &mut Validation, node: Node<'_>, detail: &str) {
-    let detail = format!("{:?} {detail}", validation.shown(node.path));
+    let detail = format!("{:?} {detail}", node.path);
     let empty = Value::from("");
-    validation.push(FieldError::invalid("<nil>", &empty, &detail));
+    validation.push(FieldError::invalid("", &empty, &detail));
 }
 
 /// Adds the outcome of an alternative.
@@ -89,7 +89,10 @@ fn try_all(
 
 /// Checks an alternative. The value itself counts as new, unchanged ones inside of it have no errors.
 fn try_one(validation: &Validation, schema: &Schema, node: Node<'_>, check: Check) -> Validation {
-    let mut inner = validation.empty();
+    let mut inner = Validation {
+        is_default: validation.is_default,
+        ..Validation::default()
+    };
     check(&mut inner, schema, Node { old: None, ..node });
     inner
 }

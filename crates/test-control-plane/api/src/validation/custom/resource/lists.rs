@@ -18,24 +18,20 @@ pub(super) fn duplicates(schema: &Schema, value: &Value, path: &str) -> Vec<Fiel
 fn collect(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
     match value {
         Value::Array(items) => {
-            let identity = |item: &Value| match schema.list_type {
-                ListType::Atomic => None,
-                ListType::Set => Some(item.clone()),
-                ListType::Map => Some(keys(&schema.list_keys, item)),
-            };
-            let mut seen: Vec<(Value, bool)> = Vec::new();
-            for (index, item) in items.iter().enumerate() {
-                let Some(identity) = identity(item) else {
-                    break;
-                };
-                match seen.iter_mut().find(|(known, _)| *known == identity) {
-                    None => seen.push((identity, false)),
-                    Some((_, is_told)) if *is_told => {}
-                    Some((_, is_told)) => {
-                        *is_told = true;
-                        let field = format!("{path}[{index}]");
-                        errors.push(FieldError::duplicate(field, &identity));
-                    }
+            let is_keyed = |item: &Value| item.is_null() || item.is_object();
+            let wrong = items.iter().position(|item| !is_keyed(item));
+            match (schema.list_type, wrong) {
+                (ListType::Atomic, _) => {}
+                (ListType::Set, _) => repeated(items, path, errors),
+                (ListType::Map, None) => {
+                    let keys: Vec<Value> =
+                        items.iter().map(|it| keys(&schema.list_keys, it)).collect();
+                    repeated(&keys, path, errors);
+                }
+                (ListType::Map, Some(index)) => {
+                    let detail = "must be an object for an array of list-type map";
+                    let field = format!("{path}[{index}]");
+                    errors.push(FieldError::invalid(field, &items[index], detail));
                 }
             }
             if let Some(inner) = &schema.items {
@@ -46,12 +42,27 @@ fn collect(schema: &Schema, value: &Value, path: &str, errors: &mut Vec<FieldErr
         }
         Value::Object(members) => {
             for (name, value) in members {
-                if let Some(inner) = schema.member(name) {
+                if let Some(inner) = schema.properties.get(name) {
                     collect(inner, value, &join(path, name), errors);
+                } else if let Some(inner) = schema.member(name) {
+                    collect(inner, value, &format!("{path}[{name}]"), errors);
                 }
             }
         }
         _ => {}
+    }
+}
+
+/// Reports each value that occurs several times, at its second place.
+///
+/// Upstream: `validateListSet`
+fn repeated(values: &[Value], path: &str, errors: &mut Vec<FieldError>) {
+    for (index, value) in values.iter().enumerate() {
+        let earlier = values[..index].iter().filter(|earlier| *earlier == value);
+        if earlier.count() == 1 {
+            let field = format!("{path}[{index}]");
+            errors.push(FieldError::duplicate(field, value));
+        }
     }
 }
 

@@ -16,9 +16,8 @@ pub(super) struct Node<'a> {
 /// The validation of an object.
 #[derive(Default)]
 pub(super) struct Validation {
+    /// Errors at paths within the object.
     pub(super) errors: Vec<FieldError>,
-    /// The part of paths that texts leave out.
-    pub(super) hidden: &'static str,
     /// The number of checks that matched, by which the closest alternative is found.
     pub(super) matched: usize,
     /// Whether the value is a default, for which unknown formats count.
@@ -33,18 +32,20 @@ impl Validation {
         }
     }
 
-    /// Returns one of the same kind without errors.
-    pub(super) fn empty(&self) -> Self {
-        Self {
-            hidden: self.hidden,
-            is_default: self.is_default,
-            ..Self::default()
-        }
-    }
-
-    /// Returns the path in texts.
-    pub(super) fn shown<'p>(&self, path: &'p str) -> &'p str {
-        path.strip_prefix(self.hidden).unwrap_or(path)
+    /// Returns the errors at paths below that of the object.
+    ///
+    /// Upstream: `kubeOpenAPIResultToFieldErrors`
+    pub(super) fn into_errors(self, at: &str) -> impl Iterator<Item = FieldError> {
+        self.errors.into_iter().map(move |mut error| {
+            let path = error.field.trim_start_matches('.');
+            error.field = match (at, path) {
+                ("", "") => "<nil>".to_owned(),
+                ("", path) => path.to_owned(),
+                (at, "") => at.to_owned(),
+                (at, path) => format!("{at}.{path}"),
+            };
+            error
+        })
     }
 }
 

@@ -75,19 +75,13 @@ pub(super) fn validate(
     run.findings
 }
 
-/// Returns the failures of the rules for a default: as an unchanged value, or else as a new one.
-pub(super) fn errors_of_default(schema: &Schema, value: &Value) -> Vec<FieldError> {
+/// Returns the failures of the rules for a default at a path: as an unchanged value, or else as a new
+/// one.
+pub(super) fn errors_of_default(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
     let errors = |old| {
         let mut run = Run::new(Findings::default());
-        let path = "";
         check(schema, Node { value, old, path }, schema.embedded, &mut run);
-        let mut errors = run.findings.errors;
-        for error in &mut errors {
-            if error.field == "<nil>" {
-                error.field.clear();
-            }
-        }
-        errors
+        run.findings.errors
     };
     let unchanged = errors(Some(value));
     if unchanged.is_empty() {

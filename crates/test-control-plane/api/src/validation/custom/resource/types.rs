@@ -66,10 +66,7 @@ fn is_safe_integer(number: f64) -> bool {
 }
 
 fn wrong(validation: &mut Validation, node: Node<'_>, wanted: &str, found: &str) {
-    let detail = format!(
-        "{} in body must be of type {wanted}: {found:?}",
-        validation.shown(node.path)
-    );
+    let detail = format!("{} in body must be of type {wanted}: {found:?}", node.path);
     validation.push(FieldError::wrong_type(node.path, found, &detail));
 }
 

@@ -44,8 +44,7 @@ pub(super) fn string(validation: &mut Validation, schema: &Schema, node: Node<'_
     if strfmt::is_known("string", format) {
         validation.matched += 1;
         if !strfmt::matches(format, found) {
-            let shown = validation.shown(node.path);
-            let detail = format!("{shown} in body must be of type {format}: {found:?}");
+            let detail = format!("{} in body must be of type {format}: {found:?}", node.path);
             validation.push(FieldError::wrong_type(node.path, found, &detail));
         }
     }
@@ -62,9 +61,8 @@ pub(super) fn number(validation: &mut Validation, schema: &Schema, node: Node<'_
         let is_int64 = is_int64(number) || name == "Checked" && node.value.is_i64();
         let wrong = out_of_range(schema, number, is_int64);
         if let Some(wrong) = &wrong {
-            let shown = validation.shown(node.path);
-            let detail = format!("{name} value must be of type {wrong} in {shown}");
-            validation.push(FieldError::invalid("<nil>", &json!(""), &detail));
+            let detail = format!("{name} value must be of type {wrong} in {}", node.path);
+            validation.push(FieldError::invalid("", &json!(""), &detail));
         }
         wrong.is_none()
     };
@@ -81,7 +79,7 @@ pub(super) fn number(validation: &mut Validation, schema: &Schema, node: Node<'_
         let is_native = in_range(validation, factor, "MultipleOf");
         let (factor, shown) = as_bound(factor, is_native);
         if factor <= 0.0 {
-            let path = validation.shown(node.path);
+            let path = node.path;
             let detail = format!("factor MultipleOf declared for {path} must be positive: {shown}");
             validation.push(FieldError::invalid_text(node.path, &shown, &detail));
         } else if !is_multiple(number, factor) {
@@ -145,7 +143,7 @@ fn is_multiple(number: f64, factor: f64) -> bool {
 }
 
 fn invalid(validation: &mut Validation, node: Node<'_>, what: &str) {
-    let detail = format!("{} in body {what}", validation.shown(node.path));
+    let detail = format!("{} in body {what}", node.path);
     let error = match node.value {
         Value::Number(_) => FieldError::invalid_text(node.path, &fmt::value(node.value), &detail),
         value => FieldError::invalid(node.path, value, &detail),
