@@ -12,5 +12,7 @@ pub(super) mod rules;
 
 pub(super) use checks::number_or_name;
 pub(super) use parse::parse;
+#[cfg(test)]
+pub(super) use parse::unread;
 pub(super) use place::{Context, Errors, Place, Pod};
 pub(super) use rules::{Check, Functions, Hook, Rules};

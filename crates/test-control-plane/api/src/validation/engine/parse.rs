@@ -2,27 +2,50 @@
 
 use super::checks;
 use super::place::Shown;
-use super::rules::{Clause, Functions, Row, Rules, Words};
+use super::rules::{Clause, Functions, Row, Rows, Rules, Words};
 
-/// Parses the rules in `sources`, which call `functions` by name.
+/// Finds the blocks of rules in `sources`, which call `functions` by name. The rows of a block are
+/// parsed when they are first used: most servers see objects of few kinds.
 pub(in crate::validation) fn parse(sources: &[&'static str], functions: Functions) -> Rules {
-    let mut rules = Rules::default();
-    let lines = sources.iter().flat_map(|source| source.lines());
-    let mut block = "";
-    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let Some(row) = line.strip_prefix("  ") else {
-            block = line;
-            if rules.blocks.insert(block, Vec::new()).is_some() {
-                rules.unread.push(line);
-            }
-            continue;
+    let blocks = split(sources).into_iter().map(|(block, lines)| {
+        let rows = move || {
+            let rows = lines.iter().filter_map(|line| parse_row(line, functions));
+            rows.collect()
         };
-        match parse_row(row, functions) {
-            Some(row) => rules.blocks.entry(block).or_default().push(row),
-            None => rules.unread.push(line),
+        (block, Rows::new(Box::new(rows)))
+    });
+    Rules {
+        blocks: blocks.collect(),
+    }
+}
+
+/// Returns the lines below the name of each block.
+fn split(sources: &[&'static str]) -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut blocks: Vec<(&str, Vec<&str>)> = Vec::new();
+    let lines = sources.iter().flat_map(|source| source.lines());
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match (line.strip_prefix("  "), blocks.last_mut()) {
+            (Some(row), Some((_, rows))) => rows.push(row),
+            _ => blocks.push((line, Vec::new())),
         }
     }
-    rules
+    blocks
+}
+
+/// Returns the lines that can't be parsed, and the names of repeated blocks.
+#[cfg(test)]
+pub(in crate::validation) fn unread(
+    sources: &[&'static str],
+    functions: Functions,
+) -> Vec<&'static str> {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut unread = Vec::new();
+    for (block, lines) in split(sources) {
+        unread.extend(Some(block).filter(|block| !seen.insert(*block)));
+        let lines = lines.into_iter();
+        unread.extend(lines.filter(|&line| parse_row(line, functions).is_none()));
+    }
+    unread
 }
 
 fn parse_row(row: &'static str, functions: Functions) -> Option<Row> {

@@ -47,6 +47,7 @@
 //! The engine knows no kind: the functions of `by`, and further checks, are passed in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use super::place::{Blocks, Context, Errors, Place, Pod, Shown};
 
@@ -72,12 +73,13 @@ pub(in crate::validation) struct Functions {
 }
 
 /// All blocks by name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::validation) struct Rules {
-    pub(super) blocks: BTreeMap<&'static str, Vec<Row>>,
-    /// Lines that failed to parse; a test verifies that there are none.
-    pub(super) unread: Vec<&'static str>,
+    pub(super) blocks: BTreeMap<&'static str, Rows>,
 }
+
+/// The checks of a block, parsed when they are first used.
+pub(super) type Rows = LazyLock<Vec<Row>, Box<dyn FnOnce() -> Vec<Row> + Send>>;
 
 /// The check of one member.
 #[derive(Debug)]
@@ -157,7 +159,8 @@ impl Rules {
             seen,
             has_source: false,
         };
-        for row in self.blocks.get(block).into_iter().flatten() {
+        let rows = self.blocks.get(block).map(|rows| rows.as_slice());
+        for row in rows.unwrap_or_default() {
             match row.member {
                 Some(member) => {
                     let value = place.member_shown(member, row.shown);
@@ -267,20 +270,19 @@ impl Rules {
 
 #[cfg(test)]
 impl Rules {
-    /// Returns the lines that failed to parse or repeat a block, and the blocks that a line names but that don't
-    /// exist.
-    pub(in crate::validation) fn faults(&self) -> Vec<String> {
-        let mut faults: Vec<String> = self.unread.iter().map(|line| (*line).to_owned()).collect();
-        for row in self.blocks.values().flatten() {
+    /// Returns the blocks that a line names but that don't exist.
+    pub(in crate::validation) fn missing(&self) -> Vec<&'static str> {
+        let mut missing = Vec::new();
+        for row in self.blocks.values().flat_map(|rows| rows.iter()) {
             for clause in &row.clauses {
                 if let Clause::In(block) | Clause::Stored { block, .. } = clause
                     && !self.blocks.contains_key(block)
                 {
-                    faults.push(format!("no block {block}"));
+                    missing.push(*block);
                 }
             }
         }
-        faults
+        missing
     }
 
     /// Returns the members of each block.
