@@ -22,7 +22,9 @@ use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes, now_text};
 
 pub(crate) use conversion::Earlier;
-pub(crate) use decoding::{check_patch, decode, normalize, posted, to_stored, undecodable};
+pub(crate) use decoding::{
+    check_patch, decode, normalize, posted, prune_reviewed, to_stored, undecodable,
+};
 pub(crate) use scale::scale_of;
 pub(crate) use stored_size::check_stored_size;
 pub(crate) use tracking::{keep_reset, keep_times, served_value, track};

@@ -159,7 +159,7 @@ async fn policies_change_objects_before_validation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn policy_that_removes_the_metadata_fails_the_request() {
+async fn policy_that_replaces_the_metadata_fails_the_request() {
     let plane = plane().await;
     define_widgets(&plane).await;
     let constraints = json!({"resourceRules": [{
@@ -181,7 +181,8 @@ async fn policy_that_removes_the_metadata_fails_the_request() {
     let (code, refused) = plane.call(Method::POST, WIDGETS, &widget).await;
     assert_eq!(code, 500, "{refused}");
     let message = refused["message"].as_str().unwrap_or_default();
-    assert!(message.contains("has no metadata"), "{message}");
+    let expected = "Internal error occurred: system metadata was not initialized";
+    assert_eq!(message, expected);
     plane.stop().await;
 }
 

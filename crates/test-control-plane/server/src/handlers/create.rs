@@ -122,7 +122,10 @@ async fn admit(
     if is_reviewed {
         write::drop_status(kind, &mut draft);
         write::set_defaults(reads, kind, &mut draft);
-        write::normalize(behaviour, kind, &mut draft)?;
+        // Validating webhooks see the unknown fields that mutating ones added to a custom resource.
+        if kind.custom.is_none() {
+            write::normalize(behaviour, kind, &mut draft)?;
+        }
     }
     Ok(Admitted {
         draft,
@@ -140,8 +143,7 @@ async fn create_named(
 ) -> ApiResult<Written> {
     let reads = &*writes.reads;
     let behaviour = reads.behaviour();
-    let served = &request.kind;
-    let kind = stored(served);
+    let (served, kind) = (&request.kind, stored(&request.kind));
     let Admitted {
         mut draft,
         empties,
@@ -189,6 +191,7 @@ async fn create_named(
     let reviewed = sent_name.filter(|name| !name.is_empty());
     let reviewed = reviewed.as_deref().unwrap_or(&name);
     review::review_write(&writes.access, request, reviewed, (None, &draft), options).await?;
+    write::prune_reviewed(reads, kind, &mut draft)?;
     let is_generated = !draft.metadata().text("generateName").is_empty();
     let written = |text| Written {
         text,
@@ -211,7 +214,7 @@ async fn create_named(
         if let Some(object) = writes.store.get(&key) {
             return Err(exists(Some(object)));
         }
-        stored_form(reads, kind, &mut draft.clone()).await?;
+        stored_form(reads, kind, &mut draft).await?;
         // Nothing replaces the version that was sent.
         let version = version.filter(|version| *version != "");
         set_or_remove(draft.metadata_mut(), "resourceVersion", version);

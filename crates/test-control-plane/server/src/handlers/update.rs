@@ -276,6 +276,7 @@ pub(crate) async fn commit_update(
     }
     let reviewed = (Some(old), &new);
     review::review_write(&writes.access, request, &request.name, reviewed, options).await?;
+    write::prune_reviewed(reads, kind, &mut new)?;
     if new == *old {
         let text = served_text(reads, &request.kind, current, Earlier::Used).await?;
         let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);
@@ -288,7 +289,7 @@ pub(crate) async fn commit_update(
     warnings.extend(more);
     write::note_phase(reads.clock(), kind, &mut new, old);
     if options.dry_run {
-        stored_form(reads, kind, &mut new.clone()).await?;
+        stored_form(reads, kind, &mut new).await?;
         let text = served_draft(reads, &request.kind, new, Earlier::Used).await?;
         return Ok(Outcome::updated(text, warnings));
     }

@@ -6,7 +6,7 @@ use http::StatusCode;
 use http::header::USER_AGENT;
 use kube_test_control_plane_api::decode;
 use kube_test_control_plane_api::kinds::{self, KINDS, Subresource, Target, Trait, Verb};
-use kube_test_control_plane_api::members::text_at;
+use kube_test_control_plane_api::members::{object_mut, text_at};
 use kube_test_control_plane_api::object::{Draft, Key, Object};
 use kube_test_control_plane_api::options::{Write, WriteOptions};
 use kube_test_control_plane_api::query::Query;
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::bind::bind;
 use super::read::selection;
 use crate::access;
+use crate::auth::service_account::ISSUER;
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
 use crate::review;
@@ -57,8 +58,16 @@ pub(crate) async fn post_virtual(
     write::normalize(behaviour, &asked.kind, &mut draft)?;
     write::track(reads.clock(), &asked, options, None, &mut draft)?;
     let access = &writes.access;
+    let is_token = request.target == Target::Part(Subresource::Token);
+    if is_token && draft.metadata().namespace().is_empty() {
+        write::set_namespace(&request.kind, &request.namespace, &mut draft);
+    }
     let body = review::mutate_posted(access, request, draft.value, options).await?;
-    review::review_posted(access, request, &body, options).await?;
+    let mut reviewed = body.clone();
+    if is_token && reads.has_reviews() {
+        complete_token_request(writes, request, &mut reviewed);
+    }
+    review::review_posted(access, request, &reviewed, options).await?;
     let draft = Draft::from_value(&asked.kind, body);
     let mut draft = Draft::from_value(
         &asked.kind,
@@ -72,6 +81,22 @@ pub(crate) async fn post_virtual(
     write::normalize(behaviour, &asked.kind, &mut draft)?;
     let reply = reply::json_text(StatusCode::CREATED, draft.encode());
     reply::with_warnings(Ok(reply), &warnings)
+}
+
+/// Adds what upstream adds to the request of a token before validating webhooks see it.
+fn complete_token_request(writes: &Writes, request: &ResourceRequest, body: &mut Value) {
+    let metadata = object_mut(body, "metadata");
+    metadata.insert("name".to_owned(), json!(request.name));
+    let key = Key::of("serviceaccounts", &request.namespace, &request.name);
+    if let Some(account) = writes.store.get(&key) {
+        metadata.insert("uid".to_owned(), json!(account.uid));
+    }
+    let now = now_text(writes.reads.clock());
+    metadata.insert("creationTimestamp".to_owned(), json!(now));
+    let spec = object_mut(body, "spec");
+    if spec.get("audiences").is_none_or(Value::is_null) {
+        spec.insert("audiences".to_owned(), json!([ISSUER]));
+    }
 }
 
 /// Handles the legacy binding of a pod, with the pod's name in the body.

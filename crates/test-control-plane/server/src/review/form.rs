@@ -106,17 +106,19 @@ impl<'a> Form<'a> {
     /// # Errors
     ///
     /// A value has another type than its field, or the object has another kind now.
-    pub(super) fn decoded(&self, reads: &Reads, value: Value) -> ApiResult<Value> {
-        if self.is_whole() && !value["metadata"].is_object() {
-            let why =
-                "the changed object has no metadata, check the mutating policies and webhooks";
-            return Err(ApiError::internal_error(why));
+    pub(super) fn decoded(&self, reads: &Reads, mut value: Value) -> ApiResult<Value> {
+        if self.is_whole() && value["metadata"].is_null() {
+            value["metadata"] = json!({});
+        }
+        if self.kind.custom.is_some() && !value["metadata"].is_object() {
+            return Err(ApiError::internal_error(
+                "system metadata was not initialized",
+            ));
         }
         let kind = &self.kind;
         if let Some(custom) = &kind.custom
             && self.request.requested != Target::Part(Subresource::Scale)
         {
-            let mut value = value;
             custom.set_defaults(&mut value);
             return Ok(value);
         }
@@ -142,6 +144,20 @@ impl<'a> Form<'a> {
         write::set_defaults(reads, stored(kind), &mut draft);
         views::to_served(kind, &mut draft.value);
         Ok(draft.to_value())
+    }
+
+    /// Returns the kind of the bodies of a subresource if no resource has it: upstream has no type for
+    /// apply configurations of it.
+    pub(super) fn untyped(&self) -> Option<String> {
+        let part = self.request.requested.part().filter(|_| !self.is_whole())?;
+        let (group, version, kind) = self.kind.response_type(part);
+        let api_version = match group {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        };
+        let row = kinds::by_kind(&api_version, kind);
+        let has_type = row.is_some_and(|row| !row.has(Trait::Bodies));
+        (!has_type).then(|| format!("{group}/{version}, Kind={kind}"))
     }
 
     /// Returns true if the objects are those of the resource, not the bodies of a subresource.

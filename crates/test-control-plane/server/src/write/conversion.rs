@@ -10,7 +10,7 @@ use kube_test_control_plane_api::kinds::Kind;
 use kube_test_control_plane_api::members::set_or_remove;
 use kube_test_control_plane_api::object::{Draft, Object};
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::admission::Call;
 use crate::faults::CalledWebhook;
@@ -72,7 +72,8 @@ pub(crate) async fn to_stored(reads: &Reads, kind: &Kind, draft: &mut Draft) -> 
     Ok(())
 }
 
-/// Converts an object between two versions of a definition, of which `to` is a row.
+/// Converts an object of a request between two versions of a definition, of which `to` is a row. As in
+/// upstream, fields that the version doesn't specify stay.
 ///
 /// # Errors
 ///
@@ -83,7 +84,7 @@ pub(crate) async fn to_version(reads: &Reads, to: &Kind, value: &mut Value) -> A
     };
     let version = to.api_version();
     convert(reads, custom, value, &version, Earlier::Used).await?;
-    custom.coerce_served(&version, value);
+    value["apiVersion"] = json!(version);
     Ok(())
 }
 

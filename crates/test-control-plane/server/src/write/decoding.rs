@@ -26,6 +26,19 @@ pub(crate) fn normalize(behaviour: Behaviour, kind: &Kind, draft: &mut Draft) ->
     normalize::normalize(kind, draft, behaviour.version, behaviour.unknown_fields)
 }
 
+/// Removes the fields of a custom resource that mutating webhooks added against its schema. Validating
+/// ones see them.
+///
+/// # Errors
+///
+/// 400 for a value of the wrong type.
+pub(crate) fn prune_reviewed(reads: &Reads, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+    if !reads.has_reviews() || kind.custom.is_none() {
+        return Ok(());
+    }
+    normalize(reads.behaviour(), kind, draft)
+}
+
 /// Converts an object from the form that `served` has to the stored one.
 ///
 /// # Errors

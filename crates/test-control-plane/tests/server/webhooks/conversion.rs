@@ -117,6 +117,15 @@ async fn changes_are_converted_both_ways() {
     assert_eq!(stored["metadata"]["generation"], 2);
     let (code, deleted) = plane.call(Method::DELETE, &path, &Value::Null).await;
     assert_eq!((code, &deleted["kind"]), (200, &json!("Status")));
+    // As in a write, the response is what would be stored.
+    let dry = format!("{V2}?dryRun=All");
+    let object = json!({
+        "apiVersion": "example.com/v2", "kind": "Gauge", "metadata": {"name": "d"},
+        "spec": {"address": "k:83"},
+    });
+    let shown = plane.create(&dry, &object).await;
+    assert_eq!(shown["spec"], json!({"address": "k:83"}));
+    assert_eq!(shown["apiVersion"], "example.com/v2");
     plane.stop().await;
 }
 
@@ -200,6 +209,41 @@ async fn admission_webhooks_see_the_version_that_they_match() {
     assert_eq!(seen["object"]["spec"], json!({"host": "h", "port": "80"}));
     assert_eq!(seen["kind"]["version"], "v1");
     assert_eq!(seen["requestKind"]["version"], "v2");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_against_the_schema_are_pruned_after_the_review() {
+    let (plane, _) = converting().await;
+    let extra = json!([{"op": "add", "path": "/spec/extra", "value": 1}]);
+    serve(&plane, "mutate", move |_| super::patched(&extra));
+    let reviews = serve(&plane, "validate", |_| json!({"allowed": true}));
+    let rules = json!({"rules": [{
+        "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["gauges"],
+        "operations": ["CREATE", "UPDATE"],
+    }]});
+    configure(&plane, "mutating", "c", &[super::webhook("mutate", &rules)]).await;
+    configure(
+        &plane,
+        "validating",
+        "c",
+        &[super::webhook("validate", &rules)],
+    )
+    .await;
+    let spec = json!({"host": "h", "port": "80"});
+    let created = create(&plane, V1, "a", &spec).await;
+    let path = format!("{V1}/a");
+    merge(&plane, &path, &json!({"metadata": {"labels": {"a": "b"}}})).await;
+    let seen = reviews.take();
+    assert_eq!(seen.len(), 2);
+    for review in seen {
+        assert_eq!(review["request"]["object"]["spec"]["extra"], 1);
+    }
+    assert_eq!(created["spec"], spec);
+    let found = plane.get(&path).await;
+    assert_eq!(found["spec"], spec);
+    // As in upstream, the field that was pruned counts as a change.
+    assert_eq!(found["metadata"]["generation"], 2);
     plane.stop().await;
 }
 

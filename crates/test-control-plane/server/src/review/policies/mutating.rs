@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use kube_test_control_plane_api::admission::policies::{Change, Inputs, MutatingPolicy};
 use kube_test_control_plane_api::admission::{Equivalent, FailurePolicy};
-use kube_test_control_plane_api::kinds::{Subresource, Target};
 use kube_test_control_plane_api::managed_fields::merge_unmanaged;
 use kube_test_control_plane_api::members::text_at;
 use kube_test_control_plane_api::options::FieldValidation;
@@ -256,12 +255,10 @@ impl Run<'_> {
     }
 
     fn applied(&self, form: &Form<'_>, before: &Value, config: &Value) -> Result<Value, String> {
-        if self.request.requested == Target::Part(Subresource::Scale) {
-            return Err(
-                "failed to convert patch object to typed object: no corresponding type for \
-                 autoscaling/v1, Kind=Scale"
-                    .to_owned(),
-            );
+        if let Some(kind) = form.untyped() {
+            return Err(format!(
+                "failed to convert patch object to typed object: no corresponding type for {kind}"
+            ));
         }
         let strictness = self.access.reads.behaviour().strictness();
         merge_unmanaged(&form.kind, before, config, strictness)
