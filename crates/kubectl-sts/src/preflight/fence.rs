@@ -7,7 +7,7 @@ use statefulset_fence::names::{FENCE, MIRROR};
 use crate::fence::shipped;
 use crate::server::{Server, VALIDATING_POLICIES, VALIDATING_POLICY_BINDINGS, is_not_served};
 
-/// Parts of the versions of API servers whose flags nobody but the provider sets: EKS and GKE. The
+/// Parts of the versions of API servers whose flags only the provider sets: EKS and GKE. The
 /// versions of other providers have no such part.
 const HOSTED: [&str; 2] = ["-eks-", "-gke."];
 
