@@ -1,30 +1,30 @@
 //! The controller of single namespaces behind the fence, which come and go while it runs.
 //!
 //! ```text
-//! label of a namespace ──> wishes ──┐
-//! policies, bindings ──> standing ──┤
-//!                                   v
-//!                      member: prove, then fill caches and join the registry
-//!                                   │  one for each namespace
-//!                                   v
+//! labels of namespaces ──> label watch ──┐
+//! policies, bindings ────> fence watch ──┤
+//!                                        v
+//!                      namespace: prove, then fill caches and join the registry
+//!                                        │  one for each namespace
+//!                                        v
 //!                      workers: take keys of registered namespaces alone
 //! ```
 //!
-//! A member leaves the registry, and its running syncs are dropped, as soon as its label goes, an
+//! A namespace leaves the registry, and its running syncs are dropped, as soon as its label goes, an
 //! object of the fence changes, the fence denies a write, or another controller's write shows. It
 //! returns after a new proof, with new caches.
 
 mod context;
 mod fence_watch;
 mod identity;
-mod member;
+mod label_watch;
+mod namespace;
 mod own_writes;
 mod proof;
 mod registry;
 mod report;
 mod suspects;
 mod watch_clients;
-mod wishes;
 mod workers;
 
 use std::num::NonZeroUsize;
@@ -41,10 +41,10 @@ use crate::tasks::join_all;
 pub(super) use context::SyncSettings;
 use context::{Context, Fence};
 use fence_watch::FenceWatch;
+use label_watch::LabelWatch;
 use registry::Registry;
 use report::Report;
 pub(super) use watch_clients::{NewClient, WatchClients};
-use wishes::WishWatch;
 
 /// A controller for the namespaces with a label.
 pub(super) struct ServedWork {
@@ -69,8 +69,8 @@ impl ServedWork {
         let control = self.clients.take()?;
         let seed = self.settings.seed;
         let fence_watch = FenceWatch::new(&control.client, policies, seed);
-        let mut wish_watch = WishWatch::new(&control.client, &fence.selector, seed);
-        let known = [fence_watch.has_synced(), wish_watch.has_synced()];
+        let mut label_watch = LabelWatch::new(&control.client, &fence.selector, seed);
+        let known = [fence_watch.has_synced(), label_watch.has_synced()];
         let standing = fence_watch.standing();
         let context = Arc::new(Context {
             clients: self.clients,
@@ -91,11 +91,11 @@ impl ServedWork {
         let stop_watches = CancellationToken::new();
         let mut watches = JoinSet::new();
         fence_watch.start(&mut watches, &stop_watches);
-        wish_watch.start(&mut watches, &stop_watches);
+        label_watch.start(&mut watches, &stop_watches);
         let queue = context.settings.queue.clone();
         watches.spawn(async move { queue.report_unfinished().await });
         let workers = workers::start(&context, self.concurrent_syncs, stop);
-        let mut members = JoinSet::new();
+        let mut namespaces = JoinSet::new();
         let ready = self.ready;
         let result = {
             let serving = async {
@@ -110,7 +110,7 @@ impl ServedWork {
                     workers = self.concurrent_syncs,
                     "ready: serving the namespaces with the label"
                 );
-                member::run_all(&context, &mut wish_watch, &mut members, &stop_watches).await
+                namespace::run_all(&context, &mut label_watch, &mut namespaces, &stop_watches).await
             };
             tokio::select! {
                 biased;
@@ -122,7 +122,7 @@ impl ServedWork {
         context.settings.queue.shut_down();
         let worked = workers.ended(result.is_err()).await;
         stop_watches.cancel();
-        let left = join_all(&mut members).await;
+        let left = join_all(&mut namespaces).await;
         watches.abort_all();
         let watched = join_all(&mut watches).await;
         drop(control);

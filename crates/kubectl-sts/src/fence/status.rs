@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// The stored objects.
 pub(super) struct Stored {
-    /// What they state; none if they don't look like shipped ones.
+    /// The settings in them; none if they don't look like shipped ones.
     pub(super) settings: Option<FenceSettings>,
     /// In the order of a removal: bindings first.
     pub(super) parts: Parts,

@@ -56,13 +56,7 @@ pub(crate) async fn mutate_write(
     if !access.reads.has_reviews() || is_scale || request.is_posted() && old.is_some() {
         return Ok(false);
     }
-    let objects = Objects {
-        operation: operation(old.is_some()),
-        object: Some(served(request, new)),
-        old_object: old.map(|old| served(request, old)),
-        options: Some(&options.sent),
-        dry_run: options.dry_run,
-    };
+    let objects = written(request, old, new, options);
     let name = match old {
         None => new.metadata().name().to_owned(),
         Some(_) => request.name.clone(),
@@ -163,6 +157,21 @@ fn posted(body: Value, options: &WriteOptions) -> Objects<'_> {
     }
 }
 
+fn written<'a>(
+    request: &ResourceRequest,
+    old: Option<&Draft>,
+    new: &Draft,
+    options: &'a WriteOptions,
+) -> Objects<'a> {
+    Objects {
+        operation: operation(old.is_some()),
+        object: Some(served(request, new)),
+        old_object: old.map(|old| served(request, old)),
+        options: Some(&options.sent),
+        dry_run: options.dry_run,
+    }
+}
+
 /// Reviews a created or changed object of a name before it is stored.
 ///
 /// # Errors
@@ -179,13 +188,7 @@ pub(crate) async fn review_write(
     if !access.reads.has_reviews() || request.is_posted() && old.is_some() {
         return Ok(());
     }
-    let objects = Objects {
-        operation: operation(old.is_some()),
-        object: Some(served(request, new)),
-        old_object: old.map(|old| served(request, old)),
-        options: Some(&options.sent),
-        dry_run: options.dry_run,
-    };
+    let objects = written(request, old, new, options);
     Box::pin(validate(access, request, name, &objects)).await
 }
 

@@ -28,7 +28,7 @@ const SETTLED: Duration = Duration::from_secs(90);
 /// User agent of the built-in controllers.
 const BUILT_IN_AGENT: &str = "kube-controller-manager/v1.36.2";
 
-/// What the fence's metrics say.
+/// The values of the fence's metrics.
 #[derive(Default)]
 struct Counted {
     namespaces: Mutex<ServedNamespaces>,

@@ -1,4 +1,4 @@
-//! What all served namespaces share.
+//! Clients, settings and state that all served namespaces share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(super) struct Fence {
     pub(super) standing: watch::Receiver<Standing>,
 }
 
-/// What all members share.
+/// Clients, settings and state that all served namespaces share.
 pub(super) struct Context {
     pub(super) clients: WatchClients,
     /// Writes, behind the fence of leader election; also tries the probes.

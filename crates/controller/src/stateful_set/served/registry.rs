@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::sync::SetSyncer;
 
 /// A namespace that is served.
-pub(super) struct Member {
+pub(super) struct ServedNamespace {
     pub(super) syncer: Arc<SetSyncer>,
     /// Cancelled when the namespace is no longer served; running syncs end then.
     pub(super) stop: CancellationToken,
@@ -19,7 +19,7 @@ pub(super) struct Member {
     pub(super) denied: Notify,
 }
 
-impl Member {
+impl ServedNamespace {
     pub(super) fn new(syncer: Arc<SetSyncer>) -> Self {
         Self {
             syncer,
@@ -32,27 +32,27 @@ impl Member {
 
 /// The served namespaces by name.
 #[derive(Default)]
-pub(super) struct Registry(Mutex<BTreeMap<Box<str>, Arc<Member>>>);
+pub(super) struct Registry(Mutex<BTreeMap<Box<str>, Arc<ServedNamespace>>>);
 
 impl Registry {
-    pub(super) fn get(&self, namespace: &str) -> Option<Arc<Member>> {
-        self.members().get(namespace).cloned()
+    pub(super) fn get(&self, namespace: &str) -> Option<Arc<ServedNamespace>> {
+        self.lock().get(namespace).cloned()
     }
 
-    pub(super) fn insert(&self, namespace: &str, member: Arc<Member>) {
-        self.members().insert(namespace.into(), member);
+    pub(super) fn insert(&self, namespace: &str, served: Arc<ServedNamespace>) {
+        self.lock().insert(namespace.into(), served);
     }
 
     /// Removes a namespace, and waits until none of its syncs runs.
     pub(super) async fn remove(&self, namespace: &str) {
-        let member = self.members().remove(namespace);
-        if let Some(member) = member {
-            member.stop.cancel();
-            drop(member.busy.write().await);
+        let served = self.lock().remove(namespace);
+        if let Some(served) = served {
+            served.stop.cancel();
+            drop(served.busy.write().await);
         }
     }
 
-    fn members(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Arc<Member>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Arc<ServedNamespace>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -63,19 +63,19 @@ async fn work(context: &Context, stop: &CancellationToken) {
 /// namespace leaves, and syncs everything after a new proof.
 async fn sync(context: &Context, key: &ObjectKey) {
     let queue = &context.settings.queue;
-    let Some(member) = context.registry.get(key.namespace()) else {
+    let Some(served) = context.registry.get(key.namespace()) else {
         return queue.forget(key);
     };
-    let _busy = member.busy.read().await;
-    let syncing = member.syncer.sync_guarded(key);
-    match member.stop.run_until_cancelled(syncing).await {
+    let _busy = served.busy.read().await;
+    let syncing = served.syncer.sync_guarded(key);
+    match served.stop.run_until_cancelled(syncing).await {
         None => queue.forget(key),
         Some(Err(error)) if is_denied(&error) => {
             tracing::debug!(%error, "the fence denies a write");
             queue.forget(key);
-            member.denied.notify_one();
+            served.denied.notify_one();
         }
-        Some(synced) => requeue(queue, &member.syncer, key, synced),
+        Some(synced) => requeue(queue, &served.syncer, key, synced),
     }
 }
 

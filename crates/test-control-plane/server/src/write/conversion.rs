@@ -124,7 +124,7 @@ pub(crate) fn known(reads: &Reads, kind: &Kind, object: &Object) -> ApiResult<Dr
     Ok(draft)
 }
 
-/// What a webhook is asked to convert. As in upstream, it has no resource version.
+/// The object that a webhook converts. As in upstream, it has no resource version.
 struct Asked {
     object: Value,
     resource_version: Option<Value>,

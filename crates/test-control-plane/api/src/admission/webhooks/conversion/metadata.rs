@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::go::fmt::type_name;
 use crate::go::names;
 use crate::status::FieldError;
 
@@ -20,7 +21,7 @@ pub(super) fn restored(original: &Value, converted: &Value) -> Result<Value, Str
     let sent = converted.get("metadata");
     let sent = sent.ok_or("missing metadata in converted object")?;
     let sent = sent.as_object().ok_or_else(|| {
-        let of = go_type(sent);
+        let of = type_name(sent);
         format!("invalid metadata of type {of} in converted object")
     })?;
     let metadata = original.get("metadata").and_then(Value::as_object);
@@ -43,11 +44,11 @@ pub(super) fn restored(original: &Value, converted: &Value) -> Result<Value, Str
 /// Checks labels or annotations.
 fn check(name: &str, before: Option<&Map<String, Value>>, found: &Value) -> Result<(), String> {
     let members = found.as_object().ok_or_else(|| {
-        let of = go_type(found);
+        let of = type_name(found);
         format!("invalid metadata.{name} of type {of} in converted object")
     })?;
     if let Some((key, value)) = members.iter().find(|(_, value)| !value.is_string()) {
-        let of = go_type(value);
+        let of = type_name(value);
         return Err(format!(
             "metadata.{name}[{key}] must be a string, but is {of} in converted object"
         ));
@@ -106,17 +107,4 @@ fn annotation_errors(annotations: &Map<String, Value>) -> Vec<FieldError> {
         errors.push(FieldError::too_long(path, &detail));
     }
     errors
-}
-
-/// Returns the name of the type that Go decodes a JSON value to.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }

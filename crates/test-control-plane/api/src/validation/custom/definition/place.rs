@@ -1,6 +1,6 @@
 //! The place of a schema among those around it.
 
-/// What the values of a schema are.
+/// The level of the values of a schema in a resource.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     /// The resource itself.
@@ -15,7 +15,7 @@ pub(super) enum Level {
 #[derive(Clone)]
 pub(super) struct Place<'a> {
     pub(super) at: String,
-    /// What its values are.
+    /// The level of its values.
     pub(super) level: Level,
     /// The end of the error about a default, if none is allowed.
     pub(super) bans_defaults: Option<String>,

@@ -1,4 +1,4 @@
-//! Watches the labels of namespaces: the namespaces that want to be served.
+//! Watches the labels of namespaces.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,9 +14,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// The wish of a namespace.
+/// State of the label of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wish {
+pub(super) struct LabelState {
     /// True while it has the label.
     pub(super) is_served: bool,
     /// Number of changes, so that a label that went and returned isn't missed.
@@ -24,20 +24,20 @@ pub(super) struct Wish {
 }
 
 /// A namespace that had the label at least once.
-pub(super) struct Wishing {
+pub(super) struct NewNamespace {
     pub(super) namespace: Box<str>,
-    pub(super) wish: watch::Receiver<Wish>,
+    pub(super) label: watch::Receiver<LabelState>,
 }
 
 /// The informer of the labelled namespaces.
-pub(super) struct WishWatch {
+pub(super) struct LabelWatch {
     informer: Option<Informer<Labelled>>,
     synced: watch::Receiver<bool>,
     /// Unbounded, because it holds each namespace at most once.
-    new: mpsc::UnboundedReceiver<Wishing>,
+    new: mpsc::UnboundedReceiver<NewNamespace>,
 }
 
-impl WishWatch {
+impl LabelWatch {
     pub(super) fn new(client: &RestClient, selector: &NamespaceSelector, seed: u64) -> Self {
         let config = InformerConfig {
             selectors: Selectors {
@@ -49,7 +49,7 @@ impl WishWatch {
         };
         let mut informer = Informer::new(client.clone(), NAMESPACES, &config);
         let (sender, new) = mpsc::unbounded_channel();
-        informer.add_handler(Arc::new(Wishes {
+        informer.add_handler(Arc::new(LabelHandler {
             new: sender,
             known: Mutex::default(),
         }));
@@ -73,22 +73,22 @@ impl WishWatch {
     }
 
     /// Returns the next namespace that has the label for the first time.
-    pub(super) async fn next(&mut self) -> Wishing {
+    pub(super) async fn next(&mut self) -> NewNamespace {
         match self.new.recv().await {
-            Some(wishing) => wishing,
+            Some(new_namespace) => new_namespace,
             // The informer has ended, and with it the controller.
             None => std::future::pending().await,
         }
     }
 }
 
-/// Keeps the wishes up to date.
-struct Wishes {
-    new: mpsc::UnboundedSender<Wishing>,
-    known: Mutex<BTreeMap<Box<str>, watch::Sender<Wish>>>,
+/// Keeps the states of the labels up to date.
+struct LabelHandler {
+    new: mpsc::UnboundedSender<NewNamespace>,
+    known: Mutex<BTreeMap<Box<str>, watch::Sender<LabelState>>>,
 }
 
-impl Wishes {
+impl LabelHandler {
     fn set(&self, namespace: &str, is_served: bool) {
         if namespace == SYSTEM_NAMESPACE {
             return;
@@ -96,22 +96,22 @@ impl Wishes {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = !known.contains_key(namespace);
         let sender = known.entry(namespace.into()).or_default();
-        sender.send_modify(|wish| {
-            wish.is_served = is_served;
-            wish.changes += 1;
+        sender.send_modify(|label| {
+            label.is_served = is_served;
+            label.changes += 1;
         });
         if is_new {
-            let wishing = Wishing {
+            let new_namespace = NewNamespace {
                 namespace: namespace.into(),
-                wish: sender.subscribe(),
+                label: sender.subscribe(),
             };
             // Without a receiver the controller ends.
-            let _ = self.new.send(wishing);
+            let _ = self.new.send(new_namespace);
         }
     }
 }
 
-impl EventHandler<Labelled> for Wishes {
+impl EventHandler<Labelled> for LabelHandler {
     fn on_add(&self, namespace: &Arc<Labelled>, _in_initial_list: bool) {
         self.set(&namespace.name, true);
     }

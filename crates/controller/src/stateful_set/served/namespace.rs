@@ -14,12 +14,12 @@ use super::super::handlers::{ClaimHandler, PodHandler, SetHandler};
 use super::super::sync::{SetSyncer, SyncerParts, consistency_store};
 use super::context::Context;
 use super::fence_watch::Standing;
+use super::label_watch::{LabelState, LabelWatch};
 use super::own_writes::OwnWrites;
 use super::proof::{Unproved, prove};
-use super::registry::Member;
+use super::registry::ServedNamespace;
 use super::report::Fall;
 use super::suspects::{Suspects, suspects};
-use super::wishes::{Wish, WishWatch};
 use crate::error::RunError;
 use crate::informers::{InformerSettings, Informers};
 use crate::tasks::{join_all, unless_panicked};
@@ -46,19 +46,19 @@ const FOREIGN_PAUSE_MAX: Duration = Duration::from_secs(1_800);
 /// A task panicked, or a client can't be created.
 pub(super) async fn run_all(
     context: &Arc<Context>,
-    wishes: &mut WishWatch,
-    members: &mut JoinSet<()>,
+    labels: &mut LabelWatch,
+    namespaces: &mut JoinSet<()>,
     stop: &CancellationToken,
 ) -> Result<(), RunError> {
     loop {
-        let wishing = unless_panicked(members, wishes.next()).await?;
+        let new_namespace = unless_panicked(namespaces, labels.next()).await?;
         let (context, stop) = (Arc::clone(context), stop.clone());
-        members.spawn(async move {
+        namespaces.spawn(async move {
             let namespace = Namespace {
-                name: wishing.namespace,
+                name: new_namespace.namespace,
                 context,
             };
-            let life = Box::pin(namespace.live(wishing.wish));
+            let life = Box::pin(namespace.live(new_namespace.label));
             stop.run_until_cancelled(life).await;
         });
     }
@@ -71,17 +71,17 @@ struct Namespace {
 }
 
 impl Namespace {
-    async fn live(&self, mut wish: watch::Receiver<Wish>) {
+    async fn live(&self, mut label: watch::Receiver<LabelState>) {
         let report = &self.context.report;
         let mut pause = FOREIGN_PAUSE_MIN;
         loop {
-            let Ok(now) = wish.wait_for(|wish| wish.is_served).await.map(|it| *it) else {
+            let Ok(now) = label.wait_for(|label| label.is_served).await.map(|it| *it) else {
                 return;
             };
             report.joined(&self.name);
-            let mut changed = wish.clone();
+            let mut changed = label.clone();
             let changed = async {
-                let _ = changed.wait_for(|wish| *wish != now).await;
+                let _ = changed.wait_for(|label| *label != now).await;
             };
             let proof = tokio::select! {
                 biased;
@@ -93,13 +93,13 @@ impl Namespace {
                 continue;
             };
             let began = Instant::now();
-            let fall = Box::pin(self.serve(proof, now, wish.clone())).await;
+            let fall = Box::pin(self.serve(proof, now, label.clone())).await;
             report.fell(&self.name, &fall);
             if matches!(fall, Fall::Foreign(_)) {
                 if began.elapsed() > pause * 4 {
                     pause = FOREIGN_PAUSE_MIN;
                 }
-                self.wait_after_foreign_write(pause, now, wish.clone())
+                self.wait_after_foreign_write(pause, now, label.clone())
                     .await;
                 pause = (pause * 2).min(FOREIGN_PAUSE_MAX);
             }
@@ -148,7 +148,12 @@ impl Namespace {
     }
 
     /// Serves the namespace until the proof no longer holds.
-    async fn serve(&self, proof: u64, wish: Wish, wishes: watch::Receiver<Wish>) -> Fall {
+    async fn serve(
+        &self,
+        proof: u64,
+        label: LabelState,
+        labels: watch::Receiver<LabelState>,
+    ) -> Fall {
         let context = &self.context;
         let settings = &context.settings;
         let share = match context.clients.take() {
@@ -163,23 +168,23 @@ impl Namespace {
             seed,
         };
         let mut informers = Informers::new(&share.client, informer_settings, &settings.metrics);
-        let (own, member) = self.member(&informers);
-        let mut suspects = self.add_handlers(&mut informers, &member);
+        let (own, served) = self.served(&informers);
+        let mut suspects = self.add_handlers(&mut informers, &served);
         let filled = informers.has_synced();
         let stop = CancellationToken::new();
         let mut tasks = informers.start(&stop);
         let fall = {
             let serving = async {
                 filled.wait().await;
-                context.registry.insert(&self.name, Arc::clone(&member));
+                context.registry.insert(&self.name, Arc::clone(&served));
                 context.report.served(&self.name);
                 // The keys of the first lists came before the namespace was served.
-                for set in member.syncer.caches().sets.list() {
+                for set in served.syncer.caches().sets.list() {
                     settings.queue.add(set.key());
                 }
                 std::future::pending::<()>().await;
             };
-            let ended = self.ended(proof, wish, wishes, &member, &mut suspects, &own);
+            let ended = self.ended(proof, label, labels, &served, &mut suspects, &own);
             let ended = async {
                 tokio::select! {
                     biased;
@@ -200,7 +205,7 @@ impl Namespace {
     }
 
     /// Creates the syncer of the namespace, and the record of its writes.
-    fn member(&self, informers: &Informers) -> (Arc<OwnWrites>, Arc<Member>) {
+    fn served(&self, informers: &Informers) -> (Arc<OwnWrites>, Arc<ServedNamespace>) {
         let settings = &self.context.settings;
         let caches = informers.caches();
         let own = Arc::new(OwnWrites::new(consistency_store(&caches, settings.gates)));
@@ -214,11 +219,11 @@ impl Namespace {
             Arc::clone(&own) as Arc<dyn ConsistencyStore>,
         );
         parts.metrics = Arc::clone(&settings.metrics.sets);
-        let member = Member::new(Arc::new(SetSyncer::new(parts)));
-        (own, Arc::new(member))
+        let served = ServedNamespace::new(Arc::new(SetSyncer::new(parts)));
+        (own, Arc::new(served))
     }
 
-    fn add_handlers(&self, informers: &mut Informers, member: &Member) -> Suspects {
+    fn add_handlers(&self, informers: &mut Informers, served: &ServedNamespace) -> Suspects {
         let settings = &self.context.settings;
         let queue = &settings.queue;
         informers.sets.add_handler(Arc::new(SetHandler {
@@ -230,7 +235,7 @@ impl Namespace {
         }));
         informers.claims.add_handler(Arc::new(ClaimHandler {
             queue: queue.clone(),
-            waits: Arc::clone(member.syncer.claim_waits()),
+            waits: Arc::clone(served.syncer.claim_waits()),
         }));
         let (handler, suspects) = suspects(settings.clock.now());
         informers.sets.add_handler(Arc::new(handler.clone()));
@@ -243,9 +248,9 @@ impl Namespace {
     async fn ended(
         &self,
         proof: u64,
-        wish: Wish,
-        mut wishes: watch::Receiver<Wish>,
-        member: &Member,
+        label: LabelState,
+        mut labels: watch::Receiver<LabelState>,
+        served: &ServedNamespace,
         suspects: &mut Suspects,
         own: &OwnWrites,
     ) -> Fall {
@@ -253,7 +258,7 @@ impl Namespace {
         let mut standing = context.fence.standing.clone();
         tokio::select! {
             biased;
-            changed = wishes.wait_for(|now| *now != wish) => match changed {
+            changed = labels.wait_for(|now| *now != label) => match changed {
                 Ok(now) if now.is_served => Fall::LabelChanged,
                 _ => Fall::Left,
             },
@@ -263,7 +268,7 @@ impl Namespace {
                     _ => Fall::PolicyChanged(None),
                 }
             }
-            () = member.denied.notified() => Fall::Denied,
+            () = served.denied.notified() => Fall::Denied,
             foreign = suspects.foreign(&context.writes, own) => Fall::Foreign(foreign),
             problem = self.not_in_force() => Fall::NotInForce(problem),
         }
@@ -286,14 +291,14 @@ impl Namespace {
     async fn wait_after_foreign_write(
         &self,
         pause: Duration,
-        wish: Wish,
-        mut wishes: watch::Receiver<Wish>,
+        label: LabelState,
+        mut labels: watch::Receiver<LabelState>,
     ) {
         let mut standing = self.context.fence.standing.clone();
         standing.mark_unchanged();
         tokio::select! {
             () = sleep(pause) => {}
-            _ = wishes.wait_for(|now| *now != wish) => {}
+            _ = labels.wait_for(|now| *now != label) => {}
             () = changed(&mut standing) => {}
         }
     }
