@@ -12,8 +12,10 @@ mod cached;
 mod json;
 mod name;
 mod protobuf;
+mod unready;
 
 pub use name::{PodName, split_name};
+pub use unready::{ContainerTrouble, Unready};
 
 /// Label with a pod's own name, set by StatefulSets.
 pub const POD_NAME_LABEL: &str = "statefulset.kubernetes.io/pod-name";
@@ -47,6 +49,8 @@ pub struct Pod {
     pub phase: PodPhase,
     /// State of the first Ready condition.
     pub readiness: Readiness,
+    /// Details of a pod that isn't ready; boxed, because few pods have them.
+    pub unready: Option<Box<Unready>>,
 }
 
 /// A pod volume backed by a claim.
@@ -155,6 +159,60 @@ mod tests {
         assert!(!pod.is_created());
         assert!(pod.is_unavailable(0, Timestamp::UNIX_EPOCH));
         assert!(pod.controller.is_none());
+    }
+
+    #[test]
+    fn unready_pod_tells_since_when_and_its_trouble() {
+        let unready = |status: &str| {
+            let created = r#"{"name":"web-0","creationTimestamp":"2026-03-01T10:00:00Z"}"#;
+            let text = format!(r#"{{"metadata":{created},"status":{status}}}"#);
+            Pod::decode(&text).unwrap().unready.map(|unready| *unready)
+        };
+        let at = |text: &str| Some(text.parse().unwrap());
+        let waits =
+            |reason: &str| format!(r#"[{{"state":{{"waiting":{{"reason":"{reason}"}}}}}}]"#);
+        assert_eq!(
+            unready(&format!(
+                r#"{{"phase":"Pending","containerStatuses":{},"initContainerStatuses":{}}}"#,
+                waits("CrashLoopBackOff"),
+                waits("ImagePullBackOff")
+            )),
+            Some(Unready {
+                since: at("2026-03-01T10:00:00Z"),
+                trouble: Some(ContainerTrouble::ImagePull),
+            })
+        );
+        let ready = |status: &str| {
+            let since = "2026-03-01T11:00:00Z";
+            format!(r#"[{{"type":"Ready","status":"{status}","lastTransitionTime":"{since}"}}]"#)
+        };
+        let (no, yes) = (ready("False"), ready("True"));
+        for (containers, trouble) in [
+            (
+                waits("RunContainerError"),
+                Some(ContainerTrouble::ContainerConfig),
+            ),
+            (waits("CrashLoopBackOff"), Some(ContainerTrouble::CrashLoop)),
+            (waits("PodInitializing"), None),
+            (
+                r#"[{"state":{"running":{}}},{"state":null},{}]"#.to_owned(),
+                None,
+            ),
+            (r#""odd""#.to_owned(), None),
+        ] {
+            let status = format!(r#"{{"conditions":{no},"containerStatuses":{containers}}}"#);
+            let since = at("2026-03-01T11:00:00Z");
+            assert_eq!(
+                unready(&status),
+                Some(Unready { since, trouble }),
+                "{status}"
+            );
+        }
+        let status = format!(
+            r#"{{"conditions":{yes},"containerStatuses":{}}}"#,
+            waits("CrashLoopBackOff")
+        );
+        assert_eq!(unready(&status), None);
     }
 
     #[test]

@@ -6,22 +6,24 @@ use jiff::Timestamp;
 use kube_apimachinery::owner_reference::controller_of;
 use kube_apimachinery::pod::{PodPhase, Readiness};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
+use super::unready::{ContainerTrouble, Unready};
 use super::{ClaimVolume, Pod};
 use crate::decode::{RawMeta, null_managed_fields, or_default, time};
 
 /// Decodes a pod.
 pub(super) fn decode(json: &str) -> Result<Pod, serde_json::Error> {
-    serde_json::from_str::<RawPod>(&null_managed_fields(json)).map(Pod::from)
+    serde_json::from_str::<RawPod<'_>>(&null_managed_fields(json)).map(Pod::from)
 }
 
 #[derive(Deserialize)]
-struct RawPod {
+struct RawPod<'a> {
     metadata: RawMeta,
     #[serde(default, deserialize_with = "or_default")]
     spec: RawSpec,
-    #[serde(default, deserialize_with = "or_default")]
-    status: RawStatus,
+    #[serde(default, borrow, deserialize_with = "or_default")]
+    status: RawStatus<'a>,
 }
 
 #[derive(Deserialize, Default)]
@@ -45,11 +47,50 @@ struct RawClaimSource {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
-struct RawStatus {
+#[serde(rename_all = "camelCase", default)]
+struct RawStatus<'a> {
     phase: PodPhase,
     #[serde(deserialize_with = "or_default")]
     conditions: Vec<RawCondition>,
+    /// Read only if the pod isn't ready.
+    #[serde(borrow)]
+    init_container_statuses: Option<&'a RawValue>,
+    #[serde(borrow)]
+    container_statuses: Option<&'a RawValue>,
+}
+
+impl RawStatus<'_> {
+    fn trouble(&self) -> Option<ContainerTrouble> {
+        let lists = [self.init_container_statuses, self.container_statuses];
+        lists.into_iter().flatten().find_map(|list| {
+            // An unreadable list tells nothing; decisions of the reference don't need it.
+            let containers: Vec<RawContainer> = serde_json::from_str(list.get()).ok()?;
+            containers.iter().find_map(|container| {
+                let waiting = container.state.waiting.as_ref()?;
+                ContainerTrouble::of_waiting(&waiting.reason)
+            })
+        })
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct RawContainer {
+    #[serde(deserialize_with = "or_default")]
+    state: RawContainerState,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct RawContainerState {
+    waiting: Option<RawWaiting>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct RawWaiting {
+    #[serde(deserialize_with = "or_default")]
+    reason: String,
 }
 
 #[derive(Deserialize, Default)]
@@ -62,13 +103,21 @@ struct RawCondition {
     last_transition_time: Option<Timestamp>,
 }
 
-impl From<RawPod> for Pod {
-    fn from(raw: RawPod) -> Self {
+impl From<RawPod<'_>> for Pod {
+    fn from(raw: RawPod<'_>) -> Self {
         let ready = raw
             .status
             .conditions
             .iter()
             .find(|c| c.condition_type == "Ready");
+        let unready = ready.is_none_or(|condition| condition.status != "True");
+        let unready = unready.then(|| {
+            let since = ready.and_then(|condition| condition.last_transition_time);
+            Box::new(Unready {
+                since: since.or(raw.metadata.creation_timestamp),
+                trouble: raw.status.trouble(),
+            })
+        });
         let claim_volumes = raw.spec.volumes.into_iter().filter_map(|volume| {
             let claim_name = volume.persistent_volume_claim?.claim_name;
             Some(ClaimVolume {
@@ -92,6 +141,7 @@ impl From<RawPod> for Pod {
                 ready: condition.status == "True",
                 last_transition_time: condition.last_transition_time,
             }),
+            unready,
         }
     }
 }

@@ -8,6 +8,7 @@ use kube_apimachinery::owner_reference::OwnerReference;
 use kube_apimachinery::pod::{PodPhase, Readiness};
 use kube_apimachinery::protobuf::{Value, WireError, fields, merge};
 
+use super::unready::{ContainerTrouble, Unready};
 use super::{ClaimVolume, Pod};
 
 #[cfg(test)]
@@ -36,6 +37,14 @@ pub(super) fn decode(message: &[u8]) -> Result<Pod, WireError> {
     read_metadata(&metadata, &mut pod)?;
     pod.claim_volumes = claim_volumes(&spec)?;
     read_status(&status, &mut pod)?;
+    if !pod.readiness.ready {
+        let since = pod.readiness.last_transition_time;
+        let unready = Unready {
+            since: since.or(creation_timestamp(&metadata)?),
+            trouble: trouble(&status)?,
+        };
+        pod.unready = Some(Box::new(unready));
+    }
     Ok(pod)
 }
 
@@ -145,6 +154,52 @@ fn ready_condition(message: &[u8]) -> Result<Option<Readiness>, WireError> {
         }
     }
     Ok(is_ready_type.then_some(readiness))
+}
+
+/// Reads the creation time of an `ObjectMeta`.
+fn creation_timestamp(message: &[u8]) -> Result<Option<Timestamp>, WireError> {
+    let mut created = None;
+    for field in fields(message, "ObjectMeta") {
+        if let (8, value) = field? {
+            created = time(value)?;
+        }
+    }
+    Ok(created)
+}
+
+/// Reads the trouble of the first container in a `PodStatus`, init containers first.
+fn trouble(message: &[u8]) -> Result<Option<ContainerTrouble>, WireError> {
+    let (mut of_init_containers, mut of_containers) = (None, None);
+    for field in fields(message, "PodStatus") {
+        let (number, value) = field?;
+        let found = match number {
+            8 => &mut of_containers,
+            10 => &mut of_init_containers,
+            _ => continue,
+        };
+        if found.is_none() {
+            let reason = waiting_reason(value.bytes())?;
+            *found = ContainerTrouble::of_waiting(&reason);
+        }
+    }
+    Ok(of_init_containers.or(of_containers))
+}
+
+/// Reads the reason in the waiting state of a `ContainerStatus`; empty without one.
+fn waiting_reason(message: &[u8]) -> Result<String, WireError> {
+    let (mut state, mut waiting) = (Cow::default(), Cow::default());
+    for field in fields(message, "ContainerStatus") {
+        if let (2, Value::Bytes(occurrence)) = field? {
+            merge(&mut state, occurrence);
+        }
+    }
+    for field in fields(&state, "ContainerState") {
+        if let (1, Value::Bytes(occurrence)) = field? {
+            merge(&mut waiting, occurrence);
+        }
+    }
+    let (reason, _) = pair(&waiting, "ContainerStateWaiting")?;
+    Ok(reason.to_owned())
 }
 
 /// Reads the first two fields, for example of a map's entry.

@@ -79,6 +79,23 @@ impl Condition {
         self.is_progressing() && matches!(&*self.reason, IN_PROGRESS | COMPLETED)
     }
 
+    fn is_of_type_of(&self, other: &Self) -> bool {
+        self.condition_type == other.condition_type
+    }
+
+    /// Returns the condition's JSON, with the fields in the order of Go's type.
+    fn text(&self) -> String {
+        let quoted = |text: &str| to_raw(&Value::from(text));
+        format!(
+            r#"{{"type":{},"status":{},"lastTransitionTime":{},"reason":{},"message":{}}}"#,
+            quoted(&self.condition_type),
+            quoted(&self.status),
+            quoted(&self.last_transition_time),
+            quoted(&self.reason),
+            quoted(&self.message)
+        )
+    }
+
     /// Returns what decides whether two conditions are equal: everything except the time.
     fn meaning(&self) -> [&str; 4] {
         [
@@ -96,6 +113,12 @@ impl Conditions {
         serde_json::from_str(&self.0).unwrap_or_default()
     }
 
+    /// Returns the condition of a type.
+    pub fn get(&self, condition_type: &str) -> Option<Condition> {
+        let mut conditions = self.list().into_iter();
+        conditions.find(|it| *it.condition_type == *condition_type)
+    }
+
     /// Returns the conditions with the controller's own one in a new state. It keeps its time
     /// unless its status changes. Other conditions keep their bytes and their places.
     #[must_use]
@@ -105,40 +128,42 @@ impl Conditions {
         now: Timestamp,
     ) -> Self {
         let [status, reason, message] = progress.parts();
-        let mut items = entries(conditions);
-        let place = items.iter().position(|(_, it)| it.is_progressing());
-        let earlier = place.and_then(|place| items.get(place)).map(|(_, it)| it);
+        let earlier = conditions.and_then(|it| it.get(PROGRESSING));
         let since = match earlier.filter(|it| *it.status == *status) {
             Some(earlier) if !earlier.last_transition_time.is_empty() => {
-                earlier.last_transition_time.to_string()
+                earlier.last_transition_time
             }
-            _ => format_seconds(now),
+            _ => format_seconds(now).into(),
         };
-        // The fields have the order of Go's type.
-        let quoted = |text: &str| to_raw(&Value::from(text));
-        let text = format!(
-            r#"{{"type":{},"status":{},"lastTransitionTime":{},"reason":{},"message":{}}}"#,
-            quoted(PROGRESSING),
-            quoted(status),
-            quoted(&since),
-            quoted(reason),
-            quoted(message)
-        );
-        let entry = (text, Condition::default());
-        match place.and_then(|place| items.get_mut(place)) {
-            Some(old) => *old = entry,
-            None => items.push(entry),
-        }
+        let progressing = Condition {
+            condition_type: PROGRESSING.into(),
+            status: status.into(),
+            last_transition_time: since,
+            reason: reason.into(),
+            message: message.into(),
+        };
+        Self::with(conditions, &progressing)
+    }
+
+    /// Returns the conditions with one in a new state: in its place, or at the end if there is none
+    /// of its type. Other conditions keep their bytes and their places.
+    #[must_use]
+    pub fn with(conditions: Option<&Self>, condition: &Condition) -> Self {
+        let mut items = entries(conditions);
+        set(&mut items, condition.text(), condition);
         Self::of(&items)
     }
 
-    /// Returns the conditions without the one that the strategy `Recreate` left; `None` if no other
-    /// is left. Conditions without it are returned unchanged.
+    /// Returns the conditions without those that `is_left_out` selects; `None` if no other is left.
+    /// Conditions without such a one are returned unchanged.
     #[must_use]
-    pub fn without_progress(conditions: Option<&Self>) -> Option<Self> {
+    pub fn without(
+        conditions: Option<&Self>,
+        is_left_out: impl Fn(&Condition) -> bool,
+    ) -> Option<Self> {
         let mut items = entries(conditions);
         let count = items.len();
-        items.retain(|(_, condition)| !condition.is_recreate_progress());
+        items.retain(|(_, condition)| !is_left_out(condition));
         match items.len() {
             left if left == count => conditions.cloned(),
             0 => None,
@@ -146,8 +171,15 @@ impl Conditions {
         }
     }
 
-    /// Repeats on `fresh` what a sync changed between `before` and `after`: the controller's own
-    /// condition. All others are taken from `fresh`.
+    /// Returns the conditions without the one that the strategy `Recreate` left; `None` if no other
+    /// is left. Conditions without it are returned unchanged.
+    #[must_use]
+    pub fn without_progress(conditions: Option<&Self>) -> Option<Self> {
+        Self::without(conditions, Condition::is_recreate_progress)
+    }
+
+    /// Repeats on `fresh` what a sync changed between `before` and `after`. All other conditions are
+    /// taken from `fresh`.
     #[must_use]
     pub fn carried_over(
         before: Option<&Self>,
@@ -157,16 +189,25 @@ impl Conditions {
         if before == after {
             return fresh.cloned();
         }
-        let is_own = |(_, condition): &(String, Condition)| condition.is_recreate_progress();
-        let own = entries(after).into_iter().find(is_own);
+        let (before, after) = (entries(before), entries(after));
         let mut items = entries(fresh);
-        let place = items.iter().position(|(_, it)| it.is_progressing());
-        match (own, place.and_then(|place| items.get_mut(place))) {
-            (Some(own), Some(old)) => *old = own,
-            (Some(own), None) => items.push(own),
-            (None, _) => return Self::without_progress(fresh),
+        let is_kept = |(_, it): &(String, Condition)| {
+            let is_same = |(_, other): &(String, Condition)| other.is_of_type_of(it);
+            after.iter().any(is_same)
+        };
+        let removed: Vec<&str> = before
+            .iter()
+            .filter(|entry| !is_kept(entry))
+            .map(|(text, _)| text.as_str())
+            .collect();
+        // A condition that another writer changed since then is theirs.
+        items.retain(|(text, _)| !removed.contains(&text.as_str()));
+        for (text, condition) in &after {
+            if !before.iter().any(|(earlier, _)| earlier == text) {
+                set(&mut items, text.clone(), condition);
+            }
         }
-        Some(Self::of(&items))
+        (!items.is_empty()).then(|| Self::of(&items))
     }
 
     /// Returns true if the conditions differ in more than their times.
@@ -185,6 +226,16 @@ impl Conditions {
     fn of(items: &[(String, Condition)]) -> Self {
         let texts: Vec<&str> = items.iter().map(|(text, _)| text.as_str()).collect();
         Self(format!("[{}]", texts.join(",")).into())
+    }
+}
+
+/// Puts a condition in the place of the one of its type, or at the end.
+fn set(items: &mut Vec<(String, Condition)>, text: String, condition: &Condition) {
+    let place = items.iter().position(|(_, it)| it.is_of_type_of(condition));
+    let entry = (text, condition.clone());
+    match place.and_then(|place| items.get_mut(place)) {
+        Some(old) => *old = entry,
+        None => items.push(entry),
     }
 }
 
@@ -288,9 +339,14 @@ mod tests {
         let carry = |after, fresh| Conditions::carried_over(Some(&before), after, fresh);
         let with_own = conditions(&[r#"{"type":"New"}"#, &expected]);
         assert_eq!(carry(Some(&after), Some(&fresh)), Some(with_own.clone()));
-        // The retry repeats the removal, too.
-        assert_eq!(carry(None, Some(&with_own)), Some(fresh.clone()));
         assert_eq!(carry(Some(&before), Some(&fresh)), Some(fresh.clone()));
+        // The retry repeats the removal, too, except of a condition that others changed since.
+        let remove = |fresh| Conditions::carried_over(Some(&after), Some(&before), Some(fresh));
+        assert_eq!(remove(&with_own), Some(fresh.clone()));
+        let alone = conditions(&[&expected]);
+        assert_eq!(remove(&alone), None);
+        let changed = conditions(&[&own("True", "04", "TheirReason", "x")]);
+        assert_eq!(remove(&changed), Some(changed.clone()));
         assert_eq!(carry(Some(&before), None), None);
     }
 

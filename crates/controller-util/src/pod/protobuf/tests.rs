@@ -80,3 +80,33 @@ fn empty_deletion_timestamp_is_a_deletion() {
     assert!(pod.is_terminating());
     assert_eq!(decode(&field(1, &[])).unwrap().deletion_timestamp, None);
 }
+
+#[test]
+fn unready_pod_tells_since_when_and_its_trouble() {
+    let status = |number: u8, reason: &str| {
+        let state = field(2, &field(1, &field(1, reason.as_bytes())));
+        field(number, &[field(1, b"main"), state].concat())
+    };
+    let created = field(1, &field(8, &[0x08, 7]));
+    let containers = [status(8, "CrashLoopBackOff"), status(10, "ErrImagePull")].concat();
+    let pod = decode(&[created, field(3, &containers)].concat()).unwrap();
+    let unready = Unready {
+        since: Some(Timestamp::from_second(7).unwrap()),
+        trouble: Some(ContainerTrouble::ImagePull),
+    };
+    assert_eq!(pod.unready.as_deref(), Some(&unready));
+
+    let since = field(4, &[0x08, 9]);
+    let condition = |status: &[u8]| {
+        let ready = [field(1, b"Ready"), field(2, status), since.clone()].concat();
+        field(2, &ready)
+    };
+    let containers = status(8, "ContainerCreating");
+    let pod = |ready: &[u8]| decode(&field(3, &[condition(ready), containers.clone()].concat()));
+    let unready = Unready {
+        since: Some(Timestamp::from_second(9).unwrap()),
+        trouble: None,
+    };
+    assert_eq!(pod(b"False").unwrap().unready.as_deref(), Some(&unready));
+    assert_eq!(pod(b"True").unwrap().unready, None);
+}
