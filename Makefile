@@ -11,7 +11,7 @@ DIST_FLAGS ?=
 SEEDS ?= 1000
 FIRST_SEED ?= 1
 REPEATS ?= 20
-REPEATED := statefulset-history statefulset-pod-control statefulset-set-control \
+REPEATED := statefulset-history statefulset-pod-control statefulset-opt-ins statefulset-set-control \
 	statefulset-controller integration e2e
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 TOOLS := target/tools
@@ -22,7 +22,7 @@ CYCLONEDX_VERSION := 0.5.9
 SEMVER_CHECKS_VERSION := 0.51.0
 BINARIES := $(TARGET_DIR)/debug
 PACKAGES := kube-apimachinery $(addprefix kube-test-control-plane,-api -store -server -actors -cluster) \
-	$(addprefix statefulset-,client fence controller-util history pod-control set-control controller) \
+	$(addprefix statefulset-,client fence controller-util history pod-control opt-ins set-control controller) \
 	kube-test-control-plane-statefulset kube-test-control-plane
 CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Cargo.toml))
 

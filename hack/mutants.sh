@@ -21,7 +21,8 @@ CARGO_TARGET_DIR=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$CARGO_TARGET_DIR/mutants
 tree=$work/tree
 packages=(kube-apimachinery statefulset-client statefulset-controller-util statefulset-history
-	statefulset-pod-control statefulset-set-control statefulset-controller
+	statefulset-pod-control statefulset-opt-ins statefulset-set-control
+	statefulset-controller
 	statefulset-controller-manager)
 
 # A mutant may make a test hang, or a simulation.

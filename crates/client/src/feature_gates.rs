@@ -42,6 +42,18 @@ pub struct FeatureGates {
     /// `StaleControllerConsistencyStatefulSet` (beta): a set is not synced until the caches contain
     /// this process's own writes.
     pub stale_controller_consistency_stateful_set: bool,
+    /// `StatefulSetRepair` (alpha, this project's name): sets may opt in to the repair of a blocked
+    /// rollout.
+    pub stateful_set_repair: bool,
+    /// `StatefulSetConditions` (alpha, this project's name): sets may opt in to conditions and a
+    /// progress deadline.
+    pub stateful_set_conditions: bool,
+    /// `StatefulSetRemovalGate` (alpha, this project's name): sets may opt in to a gate before the
+    /// removal of a pod.
+    pub stateful_set_removal_gate: bool,
+    /// `StatefulSetRolloutControl` (alpha, this project's name): a rollout may be paused and made in
+    /// steps.
+    pub stateful_set_rollout_control: bool,
     /// `ControllerManagerReleaseLeaderElectionLockOnExit` (alpha): the lease is released at exit.
     pub controller_manager_release_leader_election_lock_on_exit: bool,
     /// `AtomicFIFO` (beta): required by `StaleControllerConsistencyStatefulSet`. This project's
@@ -131,6 +143,10 @@ impl FeatureGates {
             max_unavailable_stateful_set: false,
             stateful_set_recreate_strategy: false,
             preview_parallel_scale_down_first: false,
+            stateful_set_repair: false,
+            stateful_set_conditions: false,
+            stateful_set_removal_gate: false,
+            stateful_set_rollout_control: false,
             stateful_set_semantic_revision_comparison: false,
             stale_controller_consistency_stateful_set: false,
             controller_manager_release_leader_election_lock_on_exit: false,
@@ -266,6 +282,26 @@ impl FeatureGates {
         self.emulation_version >= V1_37
     }
 
+    /// Returns true if sets may opt in to something that upstream doesn't do.
+    pub fn allows_opt_ins(self) -> bool {
+        self.stateful_set_repair
+            || self.stateful_set_conditions
+            || self.stateful_set_removal_gate
+            || self.stateful_set_rollout_control
+    }
+
+    /// Returns the gates with all those of opt-ins.
+    #[must_use]
+    pub fn with_opt_ins(self) -> Self {
+        Self {
+            stateful_set_repair: true,
+            stateful_set_conditions: true,
+            stateful_set_removal_gate: true,
+            stateful_set_rollout_control: true,
+            ..self
+        }
+    }
+
     /// Returns the value of a gate; none for a gate locked in every version.
     fn field(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {
@@ -278,7 +314,11 @@ impl FeatureGates {
             "MaxUnavailableStatefulSet" => &mut self.max_unavailable_stateful_set,
             "PreviewParallelScaleDownFirst" => &mut self.preview_parallel_scale_down_first,
             STALE_CONSISTENCY => &mut self.stale_controller_consistency_stateful_set,
+            "StatefulSetConditions" => &mut self.stateful_set_conditions,
             "StatefulSetRecreateStrategy" => &mut self.stateful_set_recreate_strategy,
+            "StatefulSetRemovalGate" => &mut self.stateful_set_removal_gate,
+            "StatefulSetRepair" => &mut self.stateful_set_repair,
+            "StatefulSetRolloutControl" => &mut self.stateful_set_rollout_control,
             "StatefulSetSemanticRevisionComparison" => {
                 &mut self.stateful_set_semantic_revision_comparison
             }

@@ -11,6 +11,7 @@ use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::rest::MediaType;
 use statefulset_client::shard::Shard;
 use statefulset_controller::fence::NamespaceSelector;
+use statefulset_controller::opt_ins::OptInDefaults;
 
 use crate::controllers;
 use crate::flags::Flags;
@@ -56,6 +57,8 @@ pub(crate) struct Options {
     pub(crate) shutdown_timeout: Option<Duration>,
     /// Feature gates, and the emulated version.
     pub(crate) feature_gates: FeatureGates,
+    /// Choices of sets that make none.
+    pub(crate) opt_in_defaults: OptInDefaults,
     /// Verbosity and format of the log.
     pub(crate) logging: Logging,
     /// Debugging endpoints.
@@ -105,6 +108,8 @@ impl Options {
         let feature_gates = FeatureGates::parse(&gates, version).map_err(|err| {
             anyhow!("invalid argument {gates:?} for \"--feature-gates\" flag: {err}")
         })?;
+        let opt_in_defaults =
+            opt_in_defaults(&flags.statefulset_controller.opt_in_defaults, feature_gates)?;
         let warnings = Vec::from_iter(controllers::check(&generic.controllers)?);
         flags.leader_election.validate()?;
         flags.secure_serving.validate()?;
@@ -131,6 +136,7 @@ impl Options {
             start_interval: generic.controller_start_interval,
             shutdown_timeout: not_zero(generic.controller_shutdown_timeout),
             feature_gates,
+            opt_in_defaults,
             logging: Logging {
                 verbosity: flags.logs.verbosity,
                 format: flags.logs.logging_format,
@@ -144,6 +150,24 @@ impl Options {
             warnings,
         })
     }
+}
+
+/// Parses the choices of sets that make none.
+///
+/// # Errors
+///
+/// One of them has no meaning, or its feature gate is off.
+fn opt_in_defaults(text: &str, gates: FeatureGates) -> anyhow::Result<OptInDefaults> {
+    let invalid = |reason: String| {
+        anyhow!("invalid argument {text:?} for \"--opt-in-defaults\" flag: {reason}")
+    };
+    let defaults = text.parse::<OptInDefaults>();
+    let defaults = defaults.map_err(|err| invalid(err.to_string()))?;
+    if let Some(carrier) = defaults.disabled(gates).next() {
+        let (name, gate) = (carrier.name(), carrier.gate());
+        return Err(invalid(format!("{name} needs the feature gate {gate}")));
+    }
+    Ok(defaults)
 }
 
 /// Parses the label of the namespaces to serve.

@@ -217,6 +217,7 @@ async fn work(
     let controller = StatefulSetController::builder_with_clients(informer_client, client)
         .clock(parts.clock)
         .feature_gates(options.feature_gates)
+        .opt_in_defaults(options.opt_in_defaults.clone())
         .metrics(parts.metrics)
         .concurrent_syncs(options.concurrent_syncs)
         .resync_period(options.resync_period)

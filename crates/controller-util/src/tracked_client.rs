@@ -191,6 +191,25 @@ impl TrackedClient {
         Ok(())
     }
 
+    /// Evicts a pod, within its disruption budgets, if its uid is unchanged.
+    pub async fn evict_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error> {
+        let (namespace, name) = (&*pod.namespace, &*pod.name);
+        let eviction = json!({
+            "kind": "Eviction",
+            "apiVersion": "policy/v1",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        });
+        let (body, pods) = (eviction.to_string(), TrackedResource::Pods.resource());
+        let evicted = self
+            .client
+            .create_subresource(pods, namespace, name, "eviction", body);
+        evicted.await?;
+        self.consistency
+            .deleted_pod(&set.key(), set.uid(), &pod.key(), &pod.uid);
+        Ok(())
+    }
+
     /// Reports the version in the response to a write.
     fn wrote(&self, set: &StatefulSet, resource: TrackedResource, answer: String) -> String {
         if let Some(version) = written_version(&answer) {

@@ -12,9 +12,8 @@
 //! # }
 //! ```
 //!
-//! A [`SetSyncer`] runs a single sync over given caches. [`client`], [`controller_util`], [`fence`]
-//! and [`apimachinery`] hold the names of the crates beneath that embedders use.
-//!
+//! A [`SetSyncer`] runs a single sync over given caches. [`client`], [`controller_util`], [`fence`],
+//! [`opt_ins`] and [`apimachinery`] hold the names of the crates beneath that embedders use.
 //! Upstream: `stateful_set.go`.
 
 // No server input may panic here.
@@ -38,6 +37,7 @@ pub mod fence;
 mod informers;
 mod long_computation;
 pub mod metrics;
+pub mod opt_ins;
 mod set_aside;
 pub mod shadow;
 mod stateful_set;

@@ -48,6 +48,20 @@ impl Error {
         Self::Claim { action, source }
     }
 
+    /// Returns the error of a failed lookup of a pod's claim before an update of its owners.
+    pub(crate) fn claim_lookup_failed(pod: &str, claim: &str, source: ApiError) -> Self {
+        let action = format!(
+            "Could not retrieve claim {claim} not found for {pod} when checking PVC deletion policy"
+        );
+        Self::claim(source, action)
+    }
+
+    /// Returns the error of a failed update of a claim's owners.
+    pub(crate) fn claim_update_failed(claim: &str, source: ApiError) -> Self {
+        let action = format!("could not update claim {claim} for delete policy ownerRefs");
+        Self::claim(source, action)
+    }
+
     /// True if the API server reported a conflict. False for an aggregate.
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Api(error) | Self::Claim { source: error, .. } if error.is_conflict())

@@ -112,6 +112,11 @@ impl ObjectManager for FakeObjectManager {
         self.pods.delete(&pod.namespace, &pod.name)
     }
 
+    async fn evict_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error> {
+        let _request = self.tracker.begin(Call::EvictPod)?;
+        self.delete_pod(set, pod, Timing::AtOnce).await
+    }
+
     async fn create_claim(&self, _set: &StatefulSet, claim: &NewClaim<'_>) -> Result<(), Error> {
         let json = claim.to_value()?;
         let _request = self.tracker.begin(Call::CreateClaim)?;

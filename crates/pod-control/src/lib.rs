@@ -28,6 +28,6 @@ mod tests;
 
 pub use error::Error;
 pub use stateful_pod_control::{
-    ObjectManager, RealObjectManager, SetPodControl, StatefulPodControl,
+    ObjectManager, RealObjectManager, SetEvents, SetPodControl, StatefulPodControl,
 };
 pub use stateful_set_utils::{NewClaim, NewPod, Ordinal, PodSlot};

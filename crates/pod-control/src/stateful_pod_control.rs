@@ -2,16 +2,16 @@
 //!
 //! Upstream: `stateful_pod_control.go`.
 
+mod events;
 mod object_manager;
 
 use std::borrow::Cow;
-use std::fmt::Display;
 use std::sync::Arc;
 
 use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter, wait};
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::feature_gates::FeatureGates;
-use statefulset_client::recorder::{EventRecorder, EventType};
+use statefulset_client::recorder::EventRecorder;
 use statefulset_client::rest::retry::Resends;
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::TrackedResource::{PersistentVolumeClaims, Pods};
@@ -30,15 +30,12 @@ use crate::stateful_set_utils::{
     storage_matches, update_claim_owner_ref_for_set_and_pod, update_identity, update_storage,
 };
 
+pub use events::SetEvents;
+use events::{CREATE, DELETE, UPDATE};
 pub use object_manager::{ObjectManager, RealObjectManager};
 
 #[cfg(test)]
 mod tests;
-
-/// Actions that events report.
-const CREATE: &str = "Create";
-const UPDATE: &str = "Update";
-const DELETE: &str = "Delete";
 
 /// Minimum size of a large pod template.
 const LARGE_TEMPLATE_BYTES: usize = 64 * 1024;
@@ -126,7 +123,8 @@ impl SetPodControl<'_> {
         // As in upstream, the claims get their owners even if the pod's creation failed.
         let owned = self.update_pod_claim_for_retention_policy(slot).await;
         owned.map_err(|error| self.failed(UPDATE, &pod.name, error))?;
-        self.record_pod_event(CREATE, &pod.name, created.as_ref().err());
+        self.events()
+            .record_pod_event(CREATE, &pod.name, created.as_ref().err());
         if let Some(created) = created? {
             // A sync creates each pod once.
             let _ = pod.created.set(created);
@@ -162,7 +160,8 @@ impl SetPodControl<'_> {
             }
         };
         if progress.wrote {
-            self.record_pod_event(UPDATE, slot.name(), result.as_ref().err());
+            self.events()
+                .record_pod_event(UPDATE, slot.name(), result.as_ref().err());
         }
         result
     }
@@ -214,11 +213,55 @@ impl SetPodControl<'_> {
     ///
     /// A claim can't be read or written; or an error of [`Self::delete_stateful_pod`].
     pub async fn delete_pod_keeping_claims(&self, pod: &Arc<Pod>) -> Result<(), Error> {
-        if let Some(ordinal) = ordinal(&pod.name) {
-            let slot = PodSlot::Existing(ordinal, Arc::clone(pod));
-            self.release_unseen_claims(&slot).await?;
-        }
+        self.release_claims_before_removal(pod).await?;
         self.delete_stateful_pod(pod).await
+    }
+
+    async fn release_claims_before_removal(&self, pod: &Arc<Pod>) -> Result<(), Error> {
+        let Some(ordinal) = ordinal(&pod.name) else {
+            return Ok(());
+        };
+        let slot = PodSlot::Existing(ordinal, Arc::clone(pod));
+        self.release_unseen_claims(&slot).await
+    }
+
+    /// Evicts a pod whose claims outlive it. Returns the server's reason if it refuses, for example
+    /// because of a disruption budget. A missing pod counts as evicted.
+    ///
+    /// # Errors
+    ///
+    /// A claim can't be read or written, or the API server can't be reached.
+    pub async fn evict_pod_keeping_claims(&self, pod: &Arc<Pod>) -> Result<Option<String>, Error> {
+        self.release_claims_before_removal(pod).await?;
+        match self.control.objects.evict_pod(self.set, pod).await {
+            Err(error) if error.is_too_many_requests() || error.is_forbidden() => {
+                Ok(Some(error.to_string()))
+            }
+            evicted => self.deleted(pod, evicted).map(|()| None),
+        }
+    }
+
+    /// Reads a pod live; `None` if it no longer exists.
+    ///
+    /// # Errors
+    ///
+    /// The API server rejects the request or can't be reached.
+    pub async fn read_live(&self, pod: &Pod) -> Result<Option<Live<Pod>>, Error> {
+        let live = self.control.objects.read_pod(&pod.namespace, &pod.name);
+        match live.await {
+            Ok(live) => Ok(Some(live).filter(|live| live.object.uid == pod.uid)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes a pod that was read live, unless it has changed since.
+    ///
+    /// # Errors
+    ///
+    /// The API server rejects the request or can't be reached.
+    pub async fn write_live(&self, pod: Live<Pod>) -> Result<(), Error> {
+        Ok(self.control.objects.update_pod(self.set, pod).await?)
     }
 
     /// Deletes the pod if its uid is unchanged. A missing pod counts as deleted.
@@ -243,7 +286,8 @@ impl SetPodControl<'_> {
             Err(error) if error.is_not_found() => Ok(()),
             other => other,
         };
-        self.record_pod_event(DELETE, &pod.name, deleted.as_ref().err());
+        self.events()
+            .record_pod_event(DELETE, &pod.name, deleted.as_ref().err());
         Ok(deleted?)
     }
 
@@ -333,7 +377,8 @@ impl SetPodControl<'_> {
             Err(error) => (Err(error), "retrieve"),
         };
         if !created.as_ref().is_err_and(ApiError::is_already_exists) {
-            self.record_claim_event(slot.name(), name, created.as_ref().err());
+            self.events()
+                .record_claim_event(slot.name(), name, created.as_ref().err());
         }
         created.map_err(|error| Error::claim(error, format!("failed to {action} PVC {name}")))
     }
@@ -396,7 +441,8 @@ impl SetPodControl<'_> {
             tracing::error!(stateful_set = %set.key(), ?policy, "unknown retention policy, retaining claims");
         }
         for claim in self.cached_claims(slot) {
-            let claim = claim.map_err(|failed| lookup_failed(slot, failed))?;
+            let claim = claim
+                .map_err(|(claim, error)| Error::claim_lookup_failed(slot.name(), &claim, error))?;
             self.update_owners(slot, &claim).await?;
         }
         Ok(())
@@ -408,7 +454,7 @@ impl SetPodControl<'_> {
             let message = format!(
                 "PersistentVolumeClaim {name} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim"
             );
-            self.warn("ConflictingController", &message);
+            self.events().warn("ConflictingController", &message);
         }
         if may_keep_owners(claim, set, slot) {
             return Ok(());
@@ -428,7 +474,7 @@ impl SetPodControl<'_> {
                 .update_claim(set, live.clone(), Timing::AtOnce)
         };
         let written = self.write_if_live_set_allows(action, write).await?;
-        written.map_err(|error| update_failed(name, error))
+        written.map_err(|error| Error::claim_update_failed(name, error))
     }
 
     /// Removes the pod from the owners of its claims, so that they outlive it. Changes only the
@@ -459,7 +505,7 @@ impl SetPodControl<'_> {
                     self.release_claim(slot, &name).await
                 }
                 Ok(_) => Ok(()),
-                Err(error) => Err(lookup_failed(slot, (name.into_owned(), error))),
+                Err(error) => Err(Error::claim_lookup_failed(slot.name(), &name, error)),
             };
             released.map_err(|error| self.failed(UPDATE, slot.name(), error))?;
         }
@@ -471,7 +517,7 @@ impl SetPodControl<'_> {
         let live = self.control.objects.read_claim(self.set.namespace(), name);
         let mut live = match live.await {
             Err(error) if error.is_not_found() => return Ok(()),
-            live => live.map_err(|error| update_failed(name, error))?,
+            live => live.map_err(|error| Error::claim_update_failed(name, error))?,
         };
         if Owner::pod(slot).has_owner_ref(&live.object) {
             remove_pod_refs(&mut live, self.set, slot);
@@ -485,14 +531,16 @@ impl SetPodControl<'_> {
         let (name, objects) = (&claim.name, &self.control.objects);
         let live = objects.read_claim(&claim.namespace, name).await;
         live.and_then(|live| live.with_uid(&claim.uid, PersistentVolumeClaims, "claim"))
-            .map_err(|error| update_failed(name, error))
+            .map_err(|error| Error::claim_update_failed(name, error))
     }
 
     async fn write_claim(&self, claim: Live<Claim>) -> Result<(), Error> {
         let name = claim.object.name.clone();
         let objects = &self.control.objects;
         let written = objects.update_claim(self.set, claim, Timing::Queued);
-        written.await.map_err(|error| update_failed(&name, error))
+        written
+            .await
+            .map_err(|error| Error::claim_update_failed(&name, error))
     }
 
     /// Returns the first of the pod's claims that an earlier pod of this name owns and that the
@@ -518,48 +566,18 @@ impl SetPodControl<'_> {
         Ok(None)
     }
 
-    /// Upstream: `recordPodEvent`.
-    fn record_pod_event(&self, verb: &str, pod: &str, error: Option<&impl Display>) {
-        self.record(verb, &format!("Pod {pod}"), "successful", error);
-    }
-
-    /// Upstream: `recordClaimEvent`.
-    fn record_claim_event(&self, pod: &str, claim: &str, error: Option<&ApiError>) {
-        // As in upstream, only the text of a failure has this word.
-        let link = error.map_or("", |_| " for");
-        let subject = format!("Claim {claim}{link} Pod {pod}");
-        self.record(CREATE, &subject, "success", error);
-    }
-
-    fn record(&self, verb: &str, subject: &str, success: &str, error: Option<&impl Display>) {
-        let set = self.set.name();
-        let mut start = verb.to_owned();
-        if self.control.gates.events_begin_in_lower_case() {
-            start.make_ascii_lowercase();
+    /// Returns the events about the set.
+    pub fn events(&self) -> SetEvents<'_> {
+        SetEvents {
+            recorder: &*self.control.recorder,
+            set: self.set,
+            gates: self.control.gates,
         }
-        let message = format!("{start} {subject} in StatefulSet {set}");
-        if let Some(error) = error {
-            let message = format!("{message} failed error: {error}");
-            self.warn(&format!("Failed{verb}"), &message);
-        } else {
-            let reason = format!("Successful{verb}");
-            self.event(EventType::Normal, &reason, &format!("{message} {success}"));
-        }
-    }
-
-    /// Records a warning about the set.
-    pub fn warn(&self, reason: &str, message: &str) {
-        self.event(EventType::Warning, reason, message);
-    }
-
-    fn event(&self, event_type: EventType, reason: &str, message: &str) {
-        let (set, recorder) = (self.set.object_reference(), &self.control.recorder);
-        recorder.event(&set, event_type, reason, message);
     }
 
     /// Records a failure event and returns the error.
     fn failed(&self, verb: &str, pod: &str, error: Error) -> Error {
-        self.record_pod_event(verb, pod, Some(&error));
+        self.events().record_pod_event(verb, pod, Some(&error));
         error
     }
 }
@@ -571,19 +589,4 @@ struct Progress {
     wrote: bool,
     /// The pod's claims were created after its last write, though the cache may not show them yet.
     claims_created: bool,
-}
-
-/// Returns the error of a failed lookup before an update of a claim's owners.
-fn lookup_failed(slot: &PodSlot, (claim, error): (String, ApiError)) -> Error {
-    let pod = slot.name();
-    let action = format!(
-        "Could not retrieve claim {claim} not found for {pod} when checking PVC deletion policy"
-    );
-    Error::claim(error, action)
-}
-
-/// Returns the error of a failed update of a claim's owners.
-fn update_failed(claim: &str, error: ApiError) -> Error {
-    let action = format!("could not update claim {claim} for delete policy ownerRefs");
-    Error::claim(error, action)
 }

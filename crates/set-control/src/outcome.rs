@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use statefulset_controller_util::stateful_set::StatefulSetStatus;
+use statefulset_opt_ins::{Awaited, Situation};
 
 use crate::error::Error;
 use crate::waiting::Waiting;
@@ -25,6 +26,26 @@ pub struct SyncOutcome {
     pub unavailable_replicas: Option<usize>,
     /// Delay before the next sync, which needs no event.
     pub requeue_after: Option<Duration>,
+    /// The cause of waiting as conditions name it. Known with a gate of an opt-in, unless the set is
+    /// being deleted.
+    pub situation: Option<Situation>,
+}
+
+impl SyncOutcome {
+    /// Returns what the set waits for, for its conditions.
+    pub(crate) fn awaited(&self) -> Awaited<'_> {
+        match (&self.error, &self.waiting) {
+            (Some(_), _) => Awaited::Retry,
+            (None, Some(waiting)) => waiting.awaited(),
+            (None, None) => Awaited::Nothing,
+        }
+    }
+
+    /// Makes the next sync follow after at most this delay.
+    pub fn requeue_within(&mut self, delay: Option<Duration>) {
+        let delays = self.requeue_after.into_iter().chain(delay);
+        self.requeue_after = delays.min();
+    }
 }
 
 impl From<Error> for SyncOutcome {
@@ -50,6 +71,22 @@ impl From<Waiting> for SyncOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn earliest_requeue_counts() {
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        let mut outcome = SyncOutcome::default();
+        for (delay, expected) in [
+            (None, None),
+            (seconds(9), seconds(9)),
+            (seconds(3), seconds(3)),
+            (seconds(7), seconds(3)),
+            (None, seconds(3)),
+        ] {
+            outcome.requeue_within(delay);
+            assert_eq!(outcome.requeue_after, expected);
+        }
+    }
 
     #[test]
     fn stopped_sync_has_its_reason_alone() {

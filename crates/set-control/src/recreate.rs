@@ -89,7 +89,7 @@ async fn delete_old_pod(set: &StatefulSet, control: &SetPodControl<'_>, slot: &P
 /// Records that the set's strategy is disabled, and returns the error.
 pub(crate) fn refuse_recreate(set: &StatefulSet, control: &SetPodControl<'_>) -> Error {
     let error = Error::RecreateDisabled(set.key());
-    control.warn(UNKNOWN_STRATEGY, &error.to_string());
+    control.events().warn(UNKNOWN_STRATEGY, &error.to_string());
     error
 }
 

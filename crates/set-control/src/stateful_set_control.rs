@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -14,6 +15,9 @@ use statefulset_controller_util::error::Aggregate;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{RecreateProgress, StatefulSet, StatefulSetStatus};
 use statefulset_history::{History, sort_controller_revisions};
+use statefulset_opt_ins::{
+    OptIns, Opted, Rollout, SyncRules, Synced, chosen, conditions, rollout_limit,
+};
 use statefulset_pod_control::stateful_set_utils::{identity_matches, storage_matches};
 use statefulset_pod_control::{PodSlot, SetPodControl, StatefulPodControl};
 
@@ -31,6 +35,9 @@ use crate::waiting::Waiting;
 
 #[cfg(test)]
 mod tests;
+
+/// Reason of the event about annotations that can't be used.
+const INVALID_ANNOTATION: &str = "InvalidAnnotation";
 
 /// Brings sets to their desired state, step by step.
 ///
@@ -82,7 +89,7 @@ pub struct DefaultStatefulSetControl {
     pod_control: Arc<StatefulPodControl>,
     status_updater: Arc<dyn StatusUpdater>,
     history: Arc<dyn History>,
-    gates: FeatureGates,
+    rules: SyncRules,
 }
 
 #[async_trait]
@@ -95,7 +102,7 @@ impl StatefulSetControl for DefaultStatefulSetControl {
         now: Timestamp,
     ) -> SyncOutcome {
         sort_controller_revisions(&mut revisions);
-        let used = get_stateful_set_revisions(&*self.history, self.gates, set, &revisions);
+        let used = get_stateful_set_revisions(&*self.history, self.rules.gates, set, &revisions);
         let (mut outcome, used) = match used.await {
             Ok(used) => (self.perform_update(set, &used, pods, now).await, Some(used)),
             Err(error) => (error.into(), None),
@@ -135,13 +142,13 @@ impl DefaultStatefulSetControl {
         pod_control: Arc<StatefulPodControl>,
         status_updater: Arc<dyn StatusUpdater>,
         history: Arc<dyn History>,
-        gates: FeatureGates,
+        rules: impl Into<SyncRules>,
     ) -> Self {
         Self {
             pod_control,
             status_updater,
             history,
-            gates,
+            rules: rules.into(),
         }
     }
 
@@ -155,17 +162,32 @@ impl DefaultStatefulSetControl {
         pods: &[Arc<Pod>],
         now: Timestamp,
     ) -> SyncOutcome {
+        let opt_ins = chosen(set, &self.rules);
+        let limit = rollout_limit::limit(set, &opt_ins, pods, &revisions.update.name);
         let sync = SetSync {
-            set,
+            set: limit.as_ref().map_or(set, |limit| &limit.set),
             pod_control: self.pod_control.for_sync(set),
-            gates: self.gates,
+            gates: self.rules.gates,
+            opt_ins: &opt_ins,
             now,
         };
         let (mut status, mut outcome) = match sync.update_stateful_set(revisions, pods).await {
             Ok(updated) => updated,
             Err(error) => return error.into(),
         };
-        let recorded = self.update_stateful_set_status(set, &mut status, &mut outcome, now);
+        if sync.gates.allows_opt_ins() && !set.is_deleting() {
+            let synced = Synced {
+                set: sync.set,
+                opt_ins: &opt_ins,
+                limit: limit.as_ref().map(|limit| limit.cause),
+                pods,
+                status: &status,
+            };
+            let detail = outcome.waiting.as_ref().map(ToString::to_string);
+            let situation = synced.situation(outcome.awaited(), detail.unwrap_or_default());
+            outcome.situation = Some(situation);
+        }
+        let recorded = self.update_stateful_set_status(set, &sync, &mut status, &mut outcome);
         let recorded = recorded.await;
         if let (Some(_), Err(error)) = (&outcome.error, &recorded) {
             tracing::error!(stateful_set = %set.key(), %error, "could not update status");
@@ -185,14 +207,20 @@ impl DefaultStatefulSetControl {
     async fn update_stateful_set_status(
         &self,
         set: &StatefulSet,
+        sync: &SetSync<'_>,
         status: &mut StatefulSetStatus,
         outcome: &mut SyncOutcome,
-        now: Timestamp,
     ) -> Result<(), Error> {
-        let gates = self.gates;
+        let SetSync { gates, now, .. } = *sync;
         let is_complete = complete_update(set, status, gates.completes_every_strategy());
         if is_complete && gates.stateful_set_recreate_strategy && set.spec.recreates() {
             status.report(RecreateProgress::Completed, now);
+        }
+        let situation = outcome.situation.as_ref();
+        let report = conditions::report(set, sync.opt_ins, gates, status, situation, now);
+        outcome.requeue_within(report.sync_after);
+        if let Some(defects) = report.new_defects {
+            sync.pod_control.events().warn(INVALID_ANNOTATION, &defects);
         }
         if gates.max_unavailable_stateful_set {
             outcome.max_unavailable = Some(get_stateful_set_max_unavailable(set)?);
@@ -207,9 +235,12 @@ impl DefaultStatefulSetControl {
 
 /// One sync of a set: creates, repairs and deletes its pods.
 struct SetSync<'a> {
+    /// The set, with the partition that follows from a limit of its rollout.
     set: &'a StatefulSet,
     pod_control: SetPodControl<'a>,
     gates: FeatureGates,
+    /// What the set chose beyond upstream; by default nothing.
+    opt_ins: &'a OptIns,
     now: Timestamp,
 }
 
@@ -251,6 +282,11 @@ impl SetSync<'_> {
             Ok(waiting) => outcome.waiting = waiting,
             Err(error) => outcome.error = Some(error),
         }
+        if self.gates.allows_opt_ins() {
+            let waiting = outcome.waiting.as_ref();
+            let after = |waiting| self.sync_after(&replicas, &status.update_revision, waiting);
+            outcome.requeue_within(waiting.and_then(after));
+        }
         let is_settled = outcome.waiting.is_none() && outcome.error.is_none();
         if is_settled && Arc::ptr_eq(&revisions.current, &revisions.update) {
             set.spec.template.memo().forget_applied();
@@ -273,14 +309,24 @@ impl SetSync<'_> {
         outcome: &mut SyncOutcome,
     ) -> Step {
         if self.set.spec.recreates() && self.gates.stateful_set_recreate_strategy {
+            let opted = self.opted();
+            let slots = replicas.desired.iter().chain(&replicas.condemned);
+            let held = opted.closed_for_any(slots, &status.update_revision);
+            if let Some(held) = held.await? {
+                return Ok(Some(held.into()));
+            }
             let waiting = recreate(self.set, &self.pod_control, replicas, status, self.now).await?;
             if waiting.is_some() {
                 return Ok(waiting);
             }
         }
+        let rollout = self.rollout(replicas, &status.update_revision);
+        if self.gates.stateful_set_removal_gate {
+            self.opted().withdraw_requests(rollout).await?;
+        }
         let waiting = self.process(replicas).await?;
         if waiting.is_some() && self.is_monotonic() {
-            return Ok(waiting);
+            return self.replace_blocking_pod(rollout, waiting).await;
         }
         // The next sync creates the other pods; updates follow after that.
         if !replicas.is_complete {
@@ -295,8 +341,63 @@ impl SetSync<'_> {
         let revision = &*status.update_revision;
         let plan = plan(self.set, &replicas.desired, revision, self.gates, self.now)?;
         outcome.unavailable_replicas = plan.unavailable;
-        delete_outdated_pods(&self.pod_control, &plan.delete, status).await?;
-        Ok(waiting.or(plan.waiting))
+        if plan.delete.is_empty() {
+            let blocking = self.replace_blocking_pod(rollout, plan.waiting);
+            return Ok(waiting.or(blocking.await?));
+        }
+        let (outdated, held) = self.opted().removable(&plan.delete).await?;
+        delete_outdated_pods(&self.pod_control, &outdated, status).await?;
+        Ok(waiting.or(held.map(Waiting::from)).or(plan.waiting))
+    }
+
+    /// Replaces the pod that the rollout waits for, if the set opted in to that. Returns the reason to
+    /// wait, else the given one.
+    async fn replace_blocking_pod(&self, rollout: Rollout<'_>, waiting: Option<Waiting>) -> Step {
+        let blocked = waiting.as_ref().and_then(Waiting::blocked);
+        let wait = match blocked {
+            Some(blocked) => self.opted().replace_blocking_pod(rollout, blocked).await?,
+            None => None,
+        };
+        Ok(wait.map(Waiting::from).or(waiting))
+    }
+
+    /// Returns the delay until time alone changes what this sync did for the set's choices.
+    fn sync_after(
+        &self,
+        replicas: &Replicas,
+        revision: &str,
+        waiting: &Waiting,
+    ) -> Option<Duration> {
+        match waiting {
+            Waiting::OptIn(wait) => self.opted().sync_after(wait),
+            waiting => {
+                let rollout = self.rollout(replicas, revision);
+                self.opted().replaces_after(rollout, waiting.blocked()?)
+            }
+        }
+    }
+
+    /// Returns what the set opted in to.
+    fn opted(&self) -> Opted<'_> {
+        Opted {
+            opt_ins: self.opt_ins,
+            control: &self.pod_control,
+            now: self.now,
+        }
+    }
+
+    /// Returns the rollout of the desired pods.
+    fn rollout<'a>(&'a self, replicas: &'a Replicas, update_revision: &'a str) -> Rollout<'a> {
+        let has_budget = self.gates.max_unavailable_stateful_set;
+        // The plan reports a budget that can't be read.
+        let budget = has_budget.then(|| get_stateful_set_max_unavailable(self.set).ok());
+        Rollout {
+            set: self.set,
+            desired: &replicas.desired,
+            update_revision,
+            max_unavailable: budget.flatten().unwrap_or(1),
+            now: self.now,
+        }
     }
 
     /// True if the pods are processed in order, each only if its predecessors are healthy.
@@ -345,13 +446,19 @@ impl SetSync<'_> {
     /// Processes the claims of condemned pods, then the condemned pods.
     async fn remove_condemned(&self, replicas: &Replicas) -> Step {
         let monotonic = self.is_monotonic();
+        // A pod that stays must keep its claims as well.
+        let condemned = self
+            .opted()
+            .removable_condemned(&replicas.condemned, monotonic);
+        let (condemned, held) = condemned.await?;
         // The claims need their owners before the pods are deleted.
         let fix_pod_claim = |slot| self.fix_pod_claim(slot);
-        run_for_all(&replicas.condemned, monotonic, fix_pod_claim).await?;
+        run_for_all(&condemned, monotonic, fix_pod_claim).await?;
         // In a monotonic sync, one at a time, from the largest ordinal down.
         let first_unavailable = replicas.first_unavailable.as_deref();
         let process_condemned = |slot| self.process_condemned(slot, first_unavailable);
-        run_for_all(&replicas.condemned, monotonic, process_condemned).await
+        let removed = run_for_all(&condemned, monotonic, process_condemned).await?;
+        Ok(removed.or(held.map(Waiting::from)))
     }
 
     /// Ends a sync that has not processed these pods: releases the claims that the set keeps.

@@ -1,5 +1,7 @@
 //! Reasons for a sync to stop early.
 
+use statefulset_opt_ins::{Awaited, Blocked, Cause, Wait};
+
 #[cfg(test)]
 mod tests;
 
@@ -69,6 +71,9 @@ pub enum Waiting {
         /// Maximum number of unavailable pods.
         max_unavailable: usize,
     },
+    /// What the set opted in to makes it wait.
+    #[error("{0}")]
+    OptIn(#[from] Wait),
     /// The user must delete outdated pods. Holds the first of them.
     #[error("pod {0} has an old revision; delete it to update it")]
     PodDeletionByUser(Box<str>),
@@ -91,7 +96,34 @@ impl Waiting {
             | Self::UpdatedPodUnavailable(pod)
             | Self::UnavailableBudget { pod, .. }
             | Self::PodDeletionByUser(pod) => Some(pod),
+            Self::OptIn(wait) => Some(wait.pod()),
             Self::SetGone | Self::InvalidSelector(_) | Self::SetDeleted => None,
+        }
+    }
+
+    /// Returns what blocks the set's rollout, if that may be a pod to replace.
+    pub(crate) fn blocked(&self) -> Option<Blocked<'_>> {
+        match self {
+            Self::PodNotReady(pod) => Some(Blocked::ByPod(pod)),
+            Self::UnavailableBudget { .. } => Some(Blocked::ByBudget),
+            _ => None,
+        }
+    }
+
+    /// Returns what the set waits for, for its conditions.
+    pub(crate) fn awaited(&self) -> Awaited<'_> {
+        match self {
+            Self::OptIn(wait) => wait.into(),
+            Self::PodDeletionByUser(_) => Awaited::Other(Cause::OnDelete),
+            Self::PodTerminating(_) => Awaited::Other(Cause::Terminating),
+            Self::PodNotAvailable(_) => Awaited::Other(Cause::MinReadySeconds),
+            Self::PodNotReady(pod)
+            | Self::UpdatedPodUnavailable(pod)
+            | Self::ScaleDownBlocked {
+                unavailable: pod, ..
+            } => Awaited::Pod(pod, Cause::PodStarting),
+            Self::UnavailableBudget { pod, .. } => Awaited::Pod(pod, Cause::UnavailableBudget),
+            _ => Awaited::Other(Cause::InProgress),
         }
     }
 }

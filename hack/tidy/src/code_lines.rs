@@ -11,8 +11,9 @@ pub const PAGE: &str = "docs/architecture.md";
 pub const MARKER: &str = "<!-- code lines: written by `make fmt`, checked by hack/tidy -->";
 /// Code lines of upstream's two packages without their controller and its metrics.
 const UPSTREAM: usize = 1_967;
-/// Code lines that the crates may have together: a rise needs a reason.
-const LINES_MAX: usize = 2_754;
+/// Code lines that the crates may have together: a rise needs a reason. The last one was where a sync
+/// asks the crate of the opt-ins.
+const LINES_MAX: usize = 2_935;
 
 /// Returns the line of the page that states the figures.
 pub fn line(files: &[SourceFile]) -> String {
@@ -138,12 +139,12 @@ mod inner {
         let lines = |count: usize| "a();\n".repeat(count);
         let files = [
             SourceFile::new("crates/history/src/a.rs", &lines(1_000)),
-            SourceFile::new("crates/pod-control/src/a.rs", &lines(1_700)),
-            SourceFile::new("crates/set-control/src/a.rs", &lines(LINES_MAX - 2_700)),
+            SourceFile::new("crates/pod-control/src/a.rs", &lines(1_881)),
+            SourceFile::new("crates/set-control/src/a.rs", &lines(LINES_MAX - 2_881)),
         ];
         assert_eq!(
             line(&files),
-            "They have 2754 lines of code (history 1000, pod-control 1700, set-control 54), 1.4 \
+            "They have 2935 lines of code (history 1000, pod-control 1881, set-control 54), 1.5 \
              times upstream's 1967."
         );
         assert_eq!(check(&files), Findings::new());
@@ -152,7 +153,7 @@ mod inner {
         assert_eq!(
             found,
             [
-                "history, pod-control, set-control have 2755 code lines, more than 2754; simplify them"
+                "history, pod-control, set-control have 2936 code lines, more than 2935; simplify them"
             ]
         );
     }

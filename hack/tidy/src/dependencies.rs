@@ -9,13 +9,14 @@ use crate::{
 };
 
 /// The crates from left to right: each may depend only on crates before it.
-pub const DEPENDENCY_ORDER: [&str; 9] = [
+pub const DEPENDENCY_ORDER: [&str; 10] = [
     "kube-apimachinery",
     "statefulset-client",
     "statefulset-fence",
     "statefulset-controller-util",
     "statefulset-history",
     "statefulset-pod-control",
+    "statefulset-opt-ins",
     "statefulset-set-control",
     "statefulset-controller",
     "statefulset-controller-manager",

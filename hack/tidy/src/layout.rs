@@ -29,13 +29,14 @@ const TOP_LEVEL: [&str; 19] = [
 ];
 
 /// Every crate folder with its package's name.
-pub const CRATES: [(&str, &str); 17] = [
+pub const CRATES: [(&str, &str); 18] = [
     ("apimachinery", "kube-apimachinery"),
     ("client", "statefulset-client"),
     ("fence", "statefulset-fence"),
     ("controller-util", "statefulset-controller-util"),
     ("history", "statefulset-history"),
     ("pod-control", "statefulset-pod-control"),
+    ("opt-ins", "statefulset-opt-ins"),
     ("set-control", "statefulset-set-control"),
     ("controller", "statefulset-controller"),
     ("controller-manager", "statefulset-controller-manager"),

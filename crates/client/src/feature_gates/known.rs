@@ -80,6 +80,11 @@ impl Spec {
         }
     }
 
+    /// A gate of this project, for what sets may opt in to, in every emulated version.
+    const fn opt_in() -> Self {
+        Self::new(0, Stage::Alpha, false)
+    }
+
     /// A gate locked to on.
     const fn graduated(since_minor: u32) -> Self {
         Self {
@@ -93,7 +98,7 @@ pub(super) const STALE_CONSISTENCY: &str = "StaleControllerConsistencyStatefulSe
 pub(super) const ATOMIC_FIFO: &str = "AtomicFIFO";
 
 /// All gates, sorted by name.
-pub(super) const GATES: [Gate; 13] = [
+pub(super) const GATES: [Gate; 17] = [
     Gate {
         name: ATOMIC_FIFO,
         specs: &[Spec::new(36, Stage::Beta, true)],
@@ -150,8 +155,24 @@ pub(super) const GATES: [Gate; 13] = [
         specs: &[Spec::new(36, Stage::Beta, true)],
     },
     Gate {
+        name: "StatefulSetConditions",
+        specs: &[Spec::opt_in()],
+    },
+    Gate {
         name: "StatefulSetRecreateStrategy",
         specs: &[Spec::new(37, Stage::Alpha, false)],
+    },
+    Gate {
+        name: "StatefulSetRemovalGate",
+        specs: &[Spec::opt_in()],
+    },
+    Gate {
+        name: "StatefulSetRepair",
+        specs: &[Spec::opt_in()],
+    },
+    Gate {
+        name: "StatefulSetRolloutControl",
+        specs: &[Spec::opt_in()],
     },
     // Upstream backdates it to 1.0, so that it is on in every emulated version.
     Gate {

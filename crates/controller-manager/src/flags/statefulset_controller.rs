@@ -25,6 +25,11 @@ pub(crate) struct StatefulSetControllerFlags {
     #[arg(long, value_name = "string", default_value = "")]
     pub(crate) namespace_selector: String,
 
+    /// Choices of StatefulSets that make none, as NAME=VALUE separated by commas: what they opt in
+    /// to beyond upstream's controller. Each needs its feature gate. A flag of this program alone
+    #[arg(long, value_name = "string", default_value = "")]
+    pub(crate) opt_in_defaults: String,
+
     /// Run alongside another StatefulSet controller: take no lease, write nothing, compare every
     /// decision with the other controller's writes, and serve the result under /shadow
     #[arg(long, value_name = "bool", action = ArgAction::Set, default_value = "false", value_parser = values::boolean)]

@@ -108,6 +108,7 @@ fn defaults_match_the_reference() {
             concurrent_statefulset_syncs: 5,
             shard: String::new(),
             namespace_selector: String::new(),
+            opt_in_defaults: String::new(),
             shadow: false,
         },
         metrics: metrics::MetricsFlags {

@@ -47,6 +47,29 @@ fn namespace_selector_is_one_label_and_excludes_other_scopes() {
     }
 }
 
+#[test]
+fn opt_in_defaults_need_their_gates() {
+    let gates = "--feature-gates=StatefulSetRepair=true";
+    let options = resolved(&[gates, "--opt-in-defaults=repair=evict"]).unwrap();
+    assert_eq!(options.opt_in_defaults, "repair=evict".parse().unwrap());
+    for (defaults, expected) in [
+        (
+            "paused=true",
+            "invalid argument \"paused=true\" for \"--opt-in-defaults\" flag: paused needs the \
+             feature gate StatefulSetRolloutControl",
+        ),
+        (
+            "repair=often",
+            "invalid argument \"repair=often\" for \"--opt-in-defaults\" flag: invalid value \
+             \"often\" of repair: expected none, evict or delete",
+        ),
+    ] {
+        let argument = format!("--opt-in-defaults={defaults}");
+        let error = resolved(&[gates, &argument]).unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
 fn default_options() -> Options {
     let flags = flags(&["--leader-elect=false"]).unwrap();
     Options {
@@ -63,6 +86,7 @@ fn default_options() -> Options {
         start_interval: Duration::ZERO,
         shutdown_timeout: Some(Duration::from_secs(10)),
         feature_gates: FeatureGates::default(),
+        opt_in_defaults: OptInDefaults::default(),
         logging: Logging {
             verbosity: 0,
             format: Format::Text,
@@ -145,7 +169,7 @@ fn arguments_resolve_to_options() {
                     max_unavailable_stateful_set: true,
                     component_flagz: true,
                     component_statusz: true,
-                    ..FeatureGates::at(KubeVersion::v1(34))
+                    ..FeatureGates::at(KubeVersion::v1(34)).with_opt_ins()
                 };
             }),
         ),

@@ -76,6 +76,13 @@ impl<K: CachedObject> Builder<K> {
         self
     }
 
+    /// Sets an annotation.
+    #[must_use]
+    pub fn annotation(mut self, key: &str, value: &str) -> Self {
+        self.json["metadata"]["annotations"][key] = value.into();
+        self
+    }
+
     /// Removes a label.
     #[must_use]
     pub fn without_label(mut self, key: &str) -> Self {

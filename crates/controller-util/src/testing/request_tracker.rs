@@ -14,6 +14,8 @@ pub enum Call {
     UpdatePod,
     /// Deletes a pod.
     DeletePod,
+    /// Evicts a pod.
+    EvictPod,
     /// Creates a claim.
     CreateClaim,
     /// Writes a claim.

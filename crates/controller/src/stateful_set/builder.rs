@@ -16,6 +16,7 @@ use statefulset_client::rest::RestClient;
 use statefulset_client::shard::Shard;
 use statefulset_client::workqueue::{RateLimiter, WorkQueue};
 use statefulset_fence::NamespaceSelector;
+use statefulset_opt_ins::{OptInDefaults, SyncRules};
 use tokio::sync::watch;
 
 use super::connection::{BuildError, Connection, LeaderElection};
@@ -156,7 +157,7 @@ pub struct Builder {
     metrics: ControllerMetrics,
     election: Option<LeaderElection>,
     clock: Arc<dyn Clock>,
-    feature_gates: FeatureGates,
+    rules: SyncRules,
     concurrent_syncs: NonZeroUsize,
     resync_period: Option<Duration>,
     namespace: String,
@@ -188,7 +189,7 @@ impl Builder {
             metrics: ControllerMetrics::default(),
             election: None,
             clock: Arc::new(SystemClock),
-            feature_gates: FeatureGates::default(),
+            rules: SyncRules::default(),
             concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
             resync_period: Some(RESYNC_PERIOD_DEFAULT),
             namespace: String::new(),
@@ -233,7 +234,14 @@ impl Builder {
 
     /// Enables and disables features.
     pub fn feature_gates(mut self, feature_gates: FeatureGates) -> Self {
-        self.feature_gates = feature_gates;
+        self.rules.gates = feature_gates;
+        self
+    }
+
+    /// Choices of sets that make none: what they opt in to beyond upstream. Needs the feature gate of
+    /// each choice. None by default.
+    pub fn opt_in_defaults(mut self, defaults: OptInDefaults) -> Self {
+        self.rules.opt_in_defaults = defaults;
         self
     }
 
@@ -370,7 +378,7 @@ impl Builder {
             connected.recorder,
             self.clock,
             Arc::new(SeededJitter::new(self.seed)),
-            self.feature_gates,
+            self.rules,
         );
         parts.metrics = self.metrics.sets;
         let queue = WorkQueue::new(RateLimiter::default(), self.metrics.queue);
@@ -411,7 +419,7 @@ impl Builder {
                 recorder: connected.recorder,
                 clock: self.clock,
                 jitter: Arc::new(SeededJitter::new(self.seed)),
-                gates: self.feature_gates,
+                rules: self.rules,
                 metrics: self.metrics,
                 resync_period: self.resync_period,
                 seed: self.seed,

@@ -29,6 +29,7 @@ use statefulset_controller_util::pod_control::{PodControl, RealPodControl};
 use statefulset_controller_util::stateful_set::{StatefulSet, StatefulSetStatus};
 use statefulset_controller_util::tracked_client::TrackedClient;
 use statefulset_history::RealHistory;
+use statefulset_opt_ins::SyncRules;
 use statefulset_pod_control::stateful_set_utils::membership;
 use statefulset_pod_control::{RealObjectManager, StatefulPodControl};
 use statefulset_set_control::{
@@ -71,10 +72,11 @@ impl SyncerParts {
         recorder: Arc<dyn EventRecorder>,
         clock: Arc<dyn Clock>,
         jitter: Arc<dyn Jitter>,
-        gates: FeatureGates,
+        rules: impl Into<SyncRules>,
     ) -> Self {
-        let consistency = consistency_store(&caches, gates);
-        Self::with_consistency(caches, client, recorder, clock, jitter, gates, consistency)
+        let rules = rules.into();
+        let consistency = consistency_store(&caches, rules.gates);
+        Self::with_consistency(caches, client, recorder, clock, jitter, rules, consistency)
     }
 
     /// Same as [`Self::new`], with a store that the caller made.
@@ -84,11 +86,12 @@ impl SyncerParts {
         recorder: Arc<dyn EventRecorder>,
         clock: Arc<dyn Clock>,
         jitter: Arc<dyn Jitter>,
-        gates: FeatureGates,
+        rules: SyncRules,
         consistency: Arc<dyn ConsistencyStore>,
     ) -> Self {
         let tracked = TrackedClient::new(client.clone(), Arc::clone(&consistency));
         let objects = RealObjectManager::new(tracked.clone(), Arc::clone(&caches.claims));
+        let gates = rules.gates;
         let pods = StatefulPodControl::new(Arc::new(objects), recorder, Arc::clone(&jitter), gates);
         let sets = Arc::clone(&caches.sets);
         let status = RealStatusUpdater::new(tracked.clone(), sets, Arc::clone(&jitter));
@@ -97,7 +100,7 @@ impl SyncerParts {
             Arc::new(pods),
             Arc::new(status),
             Arc::new(history),
-            gates,
+            rules,
         );
         Self {
             caches,
@@ -276,8 +279,8 @@ impl SetSyncer {
             return Err(error.into());
         }
         let status = outcome.status.as_ref();
-        outcome.requeue_after =
-            status.and_then(|status| self.requeue_after(set, status, &pods, now));
+        let next = status.and_then(|status| self.requeue_after(set, status, &pods, now));
+        outcome.requeue_within(next);
         Ok(outcome)
     }
 

@@ -57,6 +57,13 @@ pub trait ObjectManager: SetReader {
     /// Upstream: `DeletePod`.
     async fn delete_pod(&self, set: &StatefulSet, pod: &Pod, timing: Timing) -> Result<(), Error>;
 
+    /// Evicts a pod if its uid is unchanged. Is not sent again if the server asks for it.
+    ///
+    /// # Errors
+    ///
+    /// An error from the API server or the transport; 429 if a disruption budget forbids it.
+    async fn evict_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error>;
+
     /// Creates a claim.
     ///
     /// # Errors
@@ -140,6 +147,10 @@ impl ObjectManager for RealObjectManager {
 
     async fn delete_pod(&self, set: &StatefulSet, pod: &Pod, timing: Timing) -> Result<(), Error> {
         self.client.timed(timing).delete_pod(set, pod).await
+    }
+
+    async fn evict_pod(&self, set: &StatefulSet, pod: &Pod) -> Result<(), Error> {
+        self.client.timed(Timing::AtOnce).evict_pod(set, pod).await
     }
 
     async fn create_claim(&self, set: &StatefulSet, claim: &NewClaim<'_>) -> Result<(), Error> {

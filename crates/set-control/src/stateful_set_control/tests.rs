@@ -16,12 +16,16 @@ use super::*;
 use crate::testing::{Counts, INJECTED, World};
 use crate::waiting::Waiting;
 
+mod conditions;
 mod creation;
 mod ended_pods;
 mod failures;
 mod hypotheses;
 mod recreate;
+mod removal_gate;
+mod repair;
 mod revisions;
+mod rollout_limit;
 mod scale_down;
 mod truncation;
 mod update;
@@ -38,6 +42,11 @@ fn with_max_unavailable(set: &Builder<StatefulSet>) -> World {
         ..FeatureGates::default()
     };
     with_gates(set, gates)
+}
+
+/// A world whose sets may opt in to everything.
+fn opted_in(set: &Builder<StatefulSet>) -> World {
+    with_gates(set, FeatureGates::default().with_opt_ins())
 }
 
 fn with_gates(set: &Builder<StatefulSet>, gates: FeatureGates) -> World {

@@ -6,11 +6,11 @@ use std::time::Duration;
 use kube_apimachinery::object_key::ObjectKey;
 use statefulset_client::backoff::Jitter;
 use statefulset_client::clock::Clock;
-use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::EventRecorder;
 use statefulset_client::rest::RestClient;
 use statefulset_client::workqueue::WorkQueue;
 use statefulset_fence::NamespaceSelector;
+use statefulset_opt_ins::SyncRules;
 use tokio::sync::watch;
 
 use super::fence_watch::Standing;
@@ -25,7 +25,7 @@ pub(in crate::stateful_set) struct SyncSettings {
     pub(in crate::stateful_set) recorder: Arc<dyn EventRecorder>,
     pub(in crate::stateful_set) clock: Arc<dyn Clock>,
     pub(in crate::stateful_set) jitter: Arc<dyn Jitter>,
-    pub(in crate::stateful_set) gates: FeatureGates,
+    pub(in crate::stateful_set) rules: SyncRules,
     pub(in crate::stateful_set) metrics: ControllerMetrics,
     pub(in crate::stateful_set) resync_period: Option<Duration>,
     pub(in crate::stateful_set) seed: u64,

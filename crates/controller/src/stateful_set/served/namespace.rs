@@ -208,14 +208,17 @@ impl Namespace {
     fn served(&self, informers: &Informers) -> (Arc<OwnWrites>, Arc<ServedNamespace>) {
         let settings = &self.context.settings;
         let caches = informers.caches();
-        let own = Arc::new(OwnWrites::new(consistency_store(&caches, settings.gates)));
+        let own = Arc::new(OwnWrites::new(consistency_store(
+            &caches,
+            settings.rules.gates,
+        )));
         let mut parts = SyncerParts::with_consistency(
             caches,
             &self.context.writes,
             Arc::clone(&settings.recorder),
             Arc::clone(&settings.clock),
             Arc::clone(&settings.jitter),
-            settings.gates,
+            settings.rules.clone(),
             Arc::clone(&own) as Arc<dyn ConsistencyStore>,
         );
         parts.metrics = Arc::clone(&settings.metrics.sets);

@@ -1,0 +1,156 @@
+//! Tests of a set's choices.
+
+use std::time::Duration;
+
+use statefulset_client::feature_gates::FeatureGates;
+use statefulset_controller_util::testing::builders;
+
+use super::*;
+use crate::defaults::OptInDefaults;
+use crate::repair::Repair;
+use crate::values::{DeadlineReaction, RepairMethod, RolloutTo};
+
+fn with(set: &StatefulSet, defaults: &str, gates: FeatureGates) -> OptIns {
+    let opt_in_defaults: OptInDefaults = defaults.parse().unwrap();
+    chosen(
+        set,
+        &SyncRules {
+            gates,
+            opt_in_defaults,
+        },
+    )
+}
+
+fn set(annotations: &[(&str, &str)]) -> StatefulSet {
+    annotations
+        .iter()
+        .fold(builders::set("web"), |set, (name, value)| {
+            set.annotation(&format!("{PREFIX}{name}"), value)
+        })
+        .build()
+}
+
+fn of(annotations: &[(&str, &str)]) -> OptIns {
+    let gates = FeatureGates::default().with_opt_ins();
+    with(&set(annotations), "", gates)
+}
+
+#[test]
+fn set_without_annotations_chooses_nothing() {
+    assert_eq!(of(&[]), OptIns::default());
+    assert_eq!(of(&[]).repair(), None);
+    assert!(!of(&[]).has_conditions());
+}
+
+#[test]
+fn every_carrier_makes_its_choice() {
+    let minute = Duration::from_secs(60);
+    let opt_ins = of(&[
+        ("repair", "delete"),
+        ("repair-after", "60"),
+        ("progress-deadline", "1m"),
+        ("on-deadline", "pause"),
+        ("removal-gate", "example.com/drained=no"),
+        ("removal-gate-timeout", "60s"),
+        ("paused", "true"),
+        ("rollout-to", "ordinal=2"),
+    ]);
+    let repair = Repair {
+        method: RepairMethod::Delete,
+        after: minute,
+    };
+    assert_eq!(opt_ins.repair(), Some(repair));
+    assert!(opt_ins.has_conditions(), "the deadline brings them");
+    assert_eq!(opt_ins.progress_deadline, Some(minute));
+    assert_eq!(opt_ins.on_deadline, DeadlineReaction::Pause);
+    let gate = opt_ins.removal_gate().unwrap();
+    assert_eq!(gate.key.to_string(), "example.com/drained=no");
+    assert_eq!(gate.timeout, Some(minute));
+    assert!(opt_ins.paused);
+    assert_eq!(opt_ins.rollout_to, Some(RolloutTo::Ordinal(2)));
+    assert_eq!(opt_ins.defects, []);
+    let limit = of(&[("rollout-to", "3")]).rollout_to;
+    assert_eq!(limit, Some(RolloutTo::Count(3)));
+    assert!(of(&[("conditions", "true")]).has_conditions());
+}
+
+#[test]
+fn repair_waits_five_minutes_unless_told_otherwise() {
+    let repair = of(&[("repair", "evict")]).repair().unwrap();
+    assert_eq!(repair.after.as_secs(), 5 * 60);
+    assert_eq!(of(&[("repair", "none")]).repair(), None);
+}
+
+#[test]
+fn defaults_apply_to_sets_without_the_annotation() {
+    let gates = FeatureGates::default().with_opt_ins();
+    let defaults = "repair=evict,conditions=true";
+    let opt_ins = with(&set(&[("repair", "none")]), defaults, gates);
+    assert_eq!(opt_ins.repair(), None);
+    assert!(opt_ins.has_conditions());
+}
+
+#[test]
+fn choice_needs_its_gate() {
+    let set = set(&[("repair", "evict"), ("conditions", "maybe")]);
+    let defaults = "paused=true";
+    let off = with(&set, defaults, FeatureGates::default());
+    assert_eq!(off, OptIns::default());
+    let gates = FeatureGates {
+        stateful_set_repair: true,
+        ..FeatureGates::default()
+    };
+    let opt_ins = with(&set, defaults, gates);
+    assert!(opt_ins.repair().is_some());
+    assert!(!opt_ins.paused);
+    assert_eq!(opt_ins.defects, [], "the gate of the conditions is off");
+}
+
+#[test]
+fn unusable_annotations_are_named() {
+    let opt_ins = of(&[
+        ("repair", "Evict"),
+        ("progress-deadline", "0s"),
+        ("repiar-after", "1m"),
+    ]);
+    assert_eq!(opt_ins.repair(), None);
+    assert!(!opt_ins.has_conditions());
+    let texts: Vec<String> = opt_ins.defects.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "statefulset-controller-manager/repair: \"Evict\": expected none, evict or delete",
+            "statefulset-controller-manager/progress-deadline: \"0s\": expected more than 0 \
+             seconds",
+            "statefulset-controller-manager/repiar-after: unknown annotation",
+        ]
+    );
+}
+
+#[test]
+fn unreadable_hold_holds_everything() {
+    for (name, value) in [
+        ("paused", "yes"),
+        ("rollout-to", "half"),
+        ("rollout-to", "-1"),
+    ] {
+        let opt_ins = of(&[(name, value)]);
+        assert!(opt_ins.paused, "{name}: {value}");
+        assert_eq!(opt_ins.defects.len(), 1);
+    }
+    let opt_ins = of(&[("removal-gate", "not a key=x")]);
+    assert_eq!(opt_ins.removal_gate().unwrap().key.key, "");
+    assert_eq!(opt_ins.defects.len(), 1);
+}
+
+#[test]
+fn pause_needs_a_rolling_update() {
+    let set = builders::set("web").on_delete();
+    let set = set.annotation(Carrier::Paused.annotation(), "true").build();
+    let gates = FeatureGates::default().with_opt_ins();
+    let opt_ins = with(&set, "", gates);
+    assert_eq!(opt_ins.defects, [Defect::NoRollout(Carrier::Paused)]);
+    let defaults = "paused=true";
+    let set = builders::set("web").on_delete().build();
+    assert_eq!(with(&set, defaults, gates).defects, []);
+}

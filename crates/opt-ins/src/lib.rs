@@ -1,0 +1,47 @@
+//! What a set may opt in to beyond upstream, by annotations, and the decisions that follow.
+//!
+//! [`chosen`] reads a set's choices. The other modules decide, each about one of them: most are
+//! pure, and [`removal_gate`] reads and marks the pod that it is about. Without the gates of
+//! [`Carrier::is_enabled`] a set has no choices, and its syncs equal upstream's.
+
+// No server input may cause a panic here.
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::string_slice,
+        clippy::unreachable
+    )
+)]
+
+mod carrier;
+mod cause;
+mod chosen;
+pub mod conditions;
+mod defaults;
+mod defect;
+mod opt_ins;
+mod opted;
+pub mod removal_gate;
+pub mod repair;
+mod rollout;
+pub mod rollout_limit;
+mod situation;
+mod sync_rules;
+mod values;
+mod wait;
+
+pub use carrier::{Carrier, PREFIX};
+pub use cause::{Cause, State};
+pub use chosen::chosen;
+pub use defaults::{DefaultsError, OptInDefaults};
+pub use defect::Defect;
+pub use opt_ins::OptIns;
+pub use opted::{Blocked, Opted};
+pub use rollout::Rollout;
+pub use situation::{Awaited, Situation, Synced};
+pub use sync_rules::SyncRules;
+pub use values::{DeadlineReaction, GateKey, RepairMethod, RolloutTo};
+pub use wait::Wait;

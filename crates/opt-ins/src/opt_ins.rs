@@ -1,0 +1,101 @@
+//! The choices of one set.
+
+use std::time::Duration;
+
+use crate::carrier::Carrier;
+use crate::defect::Defect;
+use crate::removal_gate::RemovalGate;
+use crate::repair::Repair;
+use crate::values::{
+    DeadlineReaction, GateKey, Problem, RepairMethod, RolloutTo, boolean, deadline_reaction,
+    duration, gate_key, positive_duration, repair_method, rollout_to,
+};
+
+/// Time for which a pod may be unready before it is repaired, unless the set says otherwise.
+const REPAIR_AFTER_DEFAULT: Duration = Duration::from_secs(5 * 60);
+
+/// What one set opts in to. The default is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OptIns {
+    repair_method: Option<RepairMethod>,
+    repair_after: Option<Duration>,
+    conditions: bool,
+    /// Time without progress after which the set is stalled.
+    pub progress_deadline: Option<Duration>,
+    /// The reaction to the deadline.
+    pub on_deadline: DeadlineReaction,
+    removal_gate: Option<GateKey>,
+    removal_gate_timeout: Option<Duration>,
+    /// True if no pod is replaced for an update.
+    pub paused: bool,
+    /// The end of the rollout, if it is limited.
+    pub rollout_to: Option<RolloutTo>,
+    /// Annotations that can't be used, by key.
+    pub defects: Vec<Defect>,
+}
+
+impl OptIns {
+    /// Reads the value of a carrier.
+    ///
+    /// # Errors
+    ///
+    /// The expected form of the value.
+    pub(crate) fn read(&mut self, carrier: Carrier, value: &str) -> Result<(), Problem> {
+        match carrier {
+            Carrier::Repair => self.repair_method = repair_method(value)?,
+            Carrier::RepairAfter => self.repair_after = Some(duration(value)?),
+            Carrier::Conditions => self.conditions = boolean(value)?,
+            Carrier::ProgressDeadline => self.progress_deadline = Some(positive_duration(value)?),
+            Carrier::OnDeadline => self.on_deadline = deadline_reaction(value)?,
+            Carrier::RemovalGate => self.removal_gate = Some(gate_key(value)?),
+            Carrier::RemovalGateTimeout => self.removal_gate_timeout = Some(duration(value)?),
+            Carrier::Paused => self.paused = boolean(value)?,
+            Carrier::RolloutTo => self.rollout_to = Some(rollout_to(value)?),
+        }
+        Ok(())
+    }
+
+    /// Holds back what a carrier with an unreadable value would hold back.
+    pub(crate) fn hold(&mut self, carrier: Carrier) {
+        match carrier {
+            Carrier::Paused | Carrier::RolloutTo => self.paused = true,
+            // An empty key stands for every pod.
+            Carrier::RemovalGate => {
+                let (key, value) = (String::new(), None);
+                self.removal_gate = Some(GateKey { key, value });
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns true if the choice of a carrier limits the rollout.
+    pub(crate) fn limits(&self, carrier: Carrier) -> bool {
+        match carrier {
+            Carrier::Paused => self.paused,
+            Carrier::RolloutTo => self.rollout_to.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Returns the repair of a blocked rollout, if the set has one.
+    pub fn repair(&self) -> Option<Repair> {
+        Some(Repair {
+            method: self.repair_method?,
+            after: self.repair_after.unwrap_or(REPAIR_AFTER_DEFAULT),
+        })
+    }
+
+    /// Returns the gate before the removal of a pod, if the set has one.
+    pub fn removal_gate(&self) -> Option<RemovalGate<'_>> {
+        Some(RemovalGate {
+            key: self.removal_gate.as_ref()?,
+            timeout: self.removal_gate_timeout,
+        })
+    }
+
+    /// Returns true if the set's status has conditions. A deadline brings them, because they hold
+    /// the time of the last progress.
+    pub fn has_conditions(&self) -> bool {
+        self.conditions || self.progress_deadline.is_some()
+    }
+}

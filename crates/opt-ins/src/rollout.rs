@@ -1,0 +1,58 @@
+//! A set with its desired pods, and what an update gives them.
+
+use jiff::Timestamp;
+use statefulset_controller_util::stateful_set::{StatefulSet, UpdateStrategyType};
+use statefulset_pod_control::PodSlot;
+
+/// A set with its desired pods, and what an update gives them.
+#[derive(Clone, Copy)]
+pub struct Rollout<'a> {
+    /// The set.
+    pub set: &'a StatefulSet,
+    /// Its desired pods, by index.
+    pub desired: &'a [PodSlot],
+    /// Name of the revision that the update gives.
+    pub update_revision: &'a str,
+    /// Maximum number of unavailable pods during the update.
+    pub max_unavailable: usize,
+    /// Current time.
+    pub now: Timestamp,
+}
+
+impl Rollout<'_> {
+    /// Returns true if the update replaces this pod, and its replacement gets the update's revision.
+    pub fn replaces(self, slot: &PodSlot) -> bool {
+        let strategy = &self.set.spec.update_strategy;
+        let Some(rolling_update) = strategy.rolling_update.as_ref() else {
+            return false;
+        };
+        can_be_limited(self.set)
+            && !slot.ordinal().is_below(self.set, rolling_update.partition)
+            && slot.revision() != self.update_revision
+            && slot.existing().is_some_and(|pod| !pod.is_terminating())
+    }
+
+    /// Returns true if as many pods are being replaced as may be unavailable: missing and terminating
+    /// ones, and unavailable ones of the update's revision.
+    pub fn is_full(self) -> bool {
+        let seconds = self.set.spec.min_ready_seconds;
+        let is_in_flight = |slot: &&PodSlot| match slot.existing() {
+            None => true,
+            Some(pod) => {
+                pod.is_terminating()
+                    || (slot.revision() == self.update_revision
+                        && slot.is_unavailable(seconds, self.now))
+            }
+        };
+        self.desired.iter().filter(is_in_flight).count() >= self.max_unavailable
+    }
+}
+
+/// Returns true if the set's strategy has a rollout that can end early.
+pub(crate) fn can_be_limited(set: &StatefulSet) -> bool {
+    use UpdateStrategyType::{OnDelete, Other, Recreate, RollingUpdate};
+    match set.spec.update_strategy.strategy_type {
+        RollingUpdate | Other => true,
+        OnDelete | Recreate => false,
+    }
+}

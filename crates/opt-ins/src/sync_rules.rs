@@ -1,0 +1,24 @@
+//! What decides syncs besides the objects.
+
+use statefulset_client::feature_gates::FeatureGates;
+
+use crate::defaults::OptInDefaults;
+
+/// What decides syncs besides the objects. From feature gates alone, sets have no default choices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncRules {
+    /// The feature gates.
+    pub gates: FeatureGates,
+    /// Choices of sets that make none.
+    pub opt_in_defaults: OptInDefaults,
+}
+
+impl From<FeatureGates> for SyncRules {
+    fn from(gates: FeatureGates) -> Self {
+        let opt_in_defaults = OptInDefaults::default();
+        Self {
+            gates,
+            opt_in_defaults,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The values of carriers.
+
+use std::fmt;
+use std::time::Duration;
+
+use kube_apimachinery::go_duration;
+use kube_apimachinery::selector::validate_label_key;
+
+/// The way in which a pod that blocks a rollout is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepairMethod {
+    /// Through the eviction API, within the pod's disruption budgets.
+    Evict,
+    /// By a deletion, which no budget stops.
+    Delete,
+}
+
+/// The reaction to a progress deadline that has passed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeadlineReaction {
+    /// The conditions show it; the rollout goes on.
+    #[default]
+    Stall,
+    /// No more pods are replaced until the spec changes.
+    Pause,
+}
+
+/// A label or an annotation of a pod that keeps it from being removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateKey {
+    /// Key of the label or annotation.
+    pub key: String,
+    /// Value that holds; any if `None`.
+    pub value: Option<String>,
+}
+
+/// Formats as the carrier's value.
+impl fmt::Display for GateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            None => f.write_str(&self.key),
+            Some(value) => write!(f, "{}={value}", self.key),
+        }
+    }
+}
+
+/// The end of a rollout before its last pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RolloutTo {
+    /// This number of pods is updated.
+    Count(i32),
+    /// Pods from this ordinal on are updated.
+    Ordinal(i32),
+}
+
+/// Formats as the carrier's value.
+impl fmt::Display for RolloutTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Ordinal(ordinal) => write!(f, "ordinal={ordinal}"),
+        }
+    }
+}
+
+/// The reason that a value can't be used.
+pub(crate) type Problem = &'static str;
+
+pub(crate) fn boolean(text: &str) -> Result<bool, Problem> {
+    match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err("expected true or false"),
+    }
+}
+
+/// Reads a duration such as `10m`, or a number of seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, Problem> {
+    let seconds = text.parse::<u32>().ok();
+    let seconds = seconds.map(|seconds| Duration::from_secs(seconds.into()));
+    let duration = seconds.or_else(|| go_duration::parse(text));
+    duration.ok_or("expected a duration such as 10m, or a number of seconds")
+}
+
+/// Reads a duration that isn't zero.
+pub(crate) fn positive_duration(text: &str) -> Result<Duration, Problem> {
+    match duration(text)? {
+        Duration::ZERO => Err("expected more than 0 seconds"),
+        duration => Ok(duration),
+    }
+}
+
+/// Reads the method of a repair; `None` for no repair.
+pub(crate) fn repair_method(text: &str) -> Result<Option<RepairMethod>, Problem> {
+    match text {
+        "none" => Ok(None),
+        "evict" => Ok(Some(RepairMethod::Evict)),
+        "delete" => Ok(Some(RepairMethod::Delete)),
+        _ => Err("expected none, evict or delete"),
+    }
+}
+
+pub(crate) fn deadline_reaction(text: &str) -> Result<DeadlineReaction, Problem> {
+    match text {
+        "stall" => Ok(DeadlineReaction::Stall),
+        "pause" => Ok(DeadlineReaction::Pause),
+        _ => Err("expected stall or pause"),
+    }
+}
+
+pub(crate) fn gate_key(text: &str) -> Result<GateKey, Problem> {
+    let (key, value) = match text.split_once('=') {
+        None => (text, None),
+        Some((key, value)) => (key, Some(value.to_owned())),
+    };
+    if validate_label_key(key).is_err() {
+        return Err("expected the key of a label or annotation, or KEY=VALUE");
+    }
+    let key = key.to_owned();
+    Ok(GateKey { key, value })
+}
+
+pub(crate) fn rollout_to(text: &str) -> Result<RolloutTo, Problem> {
+    let number = |text: &str| text.parse().ok().filter(|number: &i32| *number >= 0);
+    let rollout_to = match text.strip_prefix("ordinal=") {
+        Some(ordinal) => number(ordinal).map(RolloutTo::Ordinal),
+        None => number(text).map(RolloutTo::Count),
+    };
+    rollout_to.ok_or("expected a number of pods, or ordinal=N")
+}

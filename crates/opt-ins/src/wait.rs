@@ -1,0 +1,40 @@
+//! Reasons of opt-ins for a sync to stop early.
+
+use jiff::Timestamp;
+
+/// Reason of an opt-in for a sync to stop early.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wait {
+    /// A broken outdated pod blocked the rollout and was replaced.
+    #[error("pod {0} blocked the rollout and was replaced")]
+    BlockingPodReplaced(Box<str>),
+    /// The eviction of an outdated pod that blocks the rollout was refused.
+    #[error("pod {pod} blocks the rollout, and its eviction was refused: {reason}")]
+    EvictionRefused {
+        /// The pod.
+        pod: Box<str>,
+        /// The server's reason.
+        reason: Box<str>,
+    },
+    /// The gate of a pod that is to be removed holds.
+    #[error("pod {pod} is not removed before its gate {gate} is lifted")]
+    RemovalGate {
+        /// The pod.
+        pod: Box<str>,
+        /// The gate.
+        gate: Box<str>,
+        /// Time at which the gate no longer holds, if that is limited.
+        opens_at: Option<Timestamp>,
+    },
+}
+
+impl Wait {
+    /// Returns the pod that the set waits for.
+    pub fn pod(&self) -> &str {
+        match self {
+            Self::BlockingPodReplaced(pod)
+            | Self::EvictionRefused { pod, .. }
+            | Self::RemovalGate { pod, .. } => pod,
+        }
+    }
+}
