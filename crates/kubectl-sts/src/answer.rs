@@ -1,11 +1,13 @@
 //! Answers to the questions of the command line.
 
-use crate::cli::{self, Cli, Command};
+use crate::cli::{self, Cli, Command, RolloutArguments};
+use crate::opt_ins::Rollout;
 use crate::output::render;
 use crate::server::Server;
 use crate::session::{Reply, Session, Verdict};
 use crate::{
-    diff, fence, history, plan, preflight, revisions, shadow_report, timeline, wait, watch, why,
+    diff, fence, history, opt_ins, plan, preflight, revisions, shadow_report, timeline, wait,
+    watch, why,
 };
 
 /// Answers a question.
@@ -99,6 +101,20 @@ pub async fn follow(
             verdict = Verdict::of(report.has_findings());
             render(cli.output, &report, |report| report.text(session.style))
         }
+        Command::Pause(set) => {
+            change(&server, cli, session, set, Rollout::Pause, &mut verdict).await
+        }
+        Command::Resume(set) => {
+            change(&server, cli, session, set, Rollout::Resume, &mut verdict).await
+        }
+        Command::Step { set, by } => {
+            let step = Rollout::Step(*by);
+            change(&server, cli, session, set, step, &mut verdict).await
+        }
+        Command::Clean { names, annotations } => {
+            let report = opt_ins::clean(session, names, *annotations).await?;
+            render(cli.output, &report, |report| report.text(session.style))
+        }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
     }?;
     Ok(Reply {
@@ -107,4 +123,18 @@ pub async fn follow(
         verdict,
         is_settled,
     })
+}
+
+/// Changes a rollout.
+async fn change(
+    server: &Server,
+    cli: &Cli,
+    session: &Session,
+    set: &RolloutArguments,
+    rollout: Rollout,
+    verdict: &mut Verdict,
+) -> anyhow::Result<String> {
+    let change = opt_ins::change(server, session, set, rollout).await?;
+    *verdict = Verdict::of(change.is_dangerous());
+    render(cli.output, &change, |change| change.text(session.style))
 }

@@ -10,7 +10,8 @@ use statefulset_fence::NamespaceSelector;
 
 use crate::release::Release;
 
-/// Explains StatefulSets. Only `fence` writes to the cluster.
+/// Explains StatefulSets, and controls what they opt in to. Only `fence`, `pause`, `resume`, `step`
+/// and `clean` write to the cluster.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-sts", bin_name = "kubectl sts", version)]
 pub struct Cli {
@@ -127,11 +128,49 @@ pub enum Command {
     /// The exit code is 2 if the fence doesn't stand, or the proof fails.
     #[command(subcommand)]
     Fence(FenceCommand),
+    /// Pauses the rollout of a set, with an opt-in of this controller
+    ///
+    /// It shows what the controller would still do, then writes the annotations.
+    Pause(RolloutArguments),
+    /// Continues the rollout of a set to its last pod
+    Resume(RolloutArguments),
+    /// Updates the next pods of a set, then stops
+    Step {
+        /// The set
+        #[command(flatten)]
+        set: RolloutArguments,
+        /// The number of pods
+        #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
+        by: i32,
+    },
+    /// Removes what opt-ins left on sets and pods, before the built-in controller takes over
+    ///
+    /// These are conditions in the status, and labels of pods whose removal was requested. Without
+    /// names it cleans all sets of the namespace.
+    Clean {
+        /// The sets
+        #[arg(value_parser = set_name)]
+        names: Vec<String>,
+        /// Removes the annotations as well, so that the running controller writes nothing again
+        #[arg(long)]
+        annotations: bool,
+    },
     /// Prints the completions of a shell
     Completion {
         /// The shell
         shell: Shell,
     },
+}
+
+/// A change of a set's rollout.
+#[derive(Args, Clone, Debug)]
+pub struct RolloutArguments {
+    /// The set
+    #[arg(value_parser = set_name)]
+    pub name: String,
+    /// Shows what would happen, and writes nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// A command about the fence. These commands write to the cluster.

@@ -7,6 +7,7 @@ use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller::Waiting;
 use statefulset_controller::dry::{DryWrite, dry_sync};
+use statefulset_controller::opt_ins::Situation;
 use statefulset_controller_util::consistency::Caches;
 use statefulset_controller_util::stateful_set::StatefulSet;
 
@@ -26,6 +27,8 @@ pub(crate) struct Objects<'a> {
 pub(crate) struct Decision {
     /// The writes that it would send, in order; status writes are left out.
     pub(crate) writes: Vec<Write>,
+    /// The cause of waiting, as conditions name it.
+    pub(crate) situation: Option<Situation>,
     /// The reason to wait after them.
     pub(crate) waiting: Option<Waiting>,
     /// Its error.
@@ -61,12 +64,13 @@ pub(crate) async fn decide(
     fill(&caches.claims, &objects.claims).context("decode a claim of the set")?;
     fill(&caches.revisions, &objects.revisions).context("decode a revision of the set")?;
     let sync = dry_sync(&caches, &key, now, gates).await;
-    let (waiting, error) = match sync.outcome {
-        Ok(outcome) => (outcome.waiting, None),
-        Err(error) => (None, Some(error.to_string())),
+    let (waiting, situation, error) = match sync.outcome {
+        Ok(outcome) => (outcome.waiting, outcome.situation, None),
+        Err(error) => (None, None, Some(error.to_string())),
     };
     Ok(Decision {
         writes: sync.writes.into_iter().map(Write::new).collect(),
+        situation,
         waiting,
         error,
     })

@@ -1,18 +1,17 @@
 //! The fence of a cluster whose built-in controller can't be disabled: its installation, state and
-//! proof, and the way back. These are the only commands that write.
+//! proof, and the way back.
 
-mod cluster;
 mod install;
+mod probe;
 mod prove;
 mod release;
-mod report;
 pub(crate) mod shipped;
 mod status;
 
 use crate::Session;
 use crate::cli::FenceCommand;
-use cluster::Cluster;
-pub(crate) use report::Report;
+use crate::cluster::Cluster;
+use crate::report::Report;
 
 /// Runs a command.
 ///

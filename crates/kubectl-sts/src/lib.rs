@@ -1,7 +1,7 @@
 //! Answers to questions about StatefulSets, for the kubectl plugin `kubectl-sts`.
 //!
 //! A question reads objects from the API server ([`server`]), decodes the few fields that it needs
-//! ([`model`]) and renders an answer ([`output`]). Only [`fence`] writes.
+//! ([`model`]) and renders an answer ([`output`]). Only [`fence`] and [`opt_ins`] write.
 
 // No server or user input may cause a panic here.
 #![cfg_attr(
@@ -17,6 +17,7 @@
 
 mod answer;
 pub mod cli;
+mod cluster;
 pub mod connect;
 mod decide;
 mod diff;
@@ -24,10 +25,12 @@ mod fence;
 mod history;
 pub mod model;
 mod objects;
+mod opt_ins;
 pub mod output;
 mod plan;
 mod preflight;
 pub mod release;
+mod report;
 mod revisions;
 pub mod server;
 mod session;

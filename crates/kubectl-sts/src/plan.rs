@@ -18,23 +18,21 @@ mod virtual_time;
 mod volumes;
 mod world;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use serde_json::Value;
 
 use crate::Session;
 use crate::cli::PlanArguments;
-use crate::model::{ManagedSet, Metadata};
+use crate::model::Metadata;
 use crate::objects::{Snapshot, read};
-use crate::server::{NAMESPACES, STATEFUL_SETS, Server, decode};
+use crate::server::{NAMESPACES, STATEFUL_SETS, Server};
 use change::Part;
 use loss::{Desired, losses, risks};
-use outcome::{ClaimAtRisk, Plan};
+use outcome::ClaimAtRisk;
+pub(crate) use outcome::Plan;
 use situation::Situation;
 pub(crate) use text::text;
 use virtual_time::in_virtual_time;
-
-/// Field manager of the built-in controller.
-const BUILT_IN: &str = "kube-controller-manager";
 
 /// Plans a change.
 ///
@@ -128,7 +126,7 @@ async fn run(server: &Server, situation: &Situation<'_>, parts: &[Part]) -> anyh
     }
     let desired = Desired {
         set: &course.set,
-        is_built_in: is_built_in(situation)?,
+        is_built_in: situation.snapshot.is_built_in(),
     };
     let lost = losses(situation, &desired, &course.ending);
     let at_risk = risks(situation, &lost).into_iter();
@@ -140,15 +138,6 @@ async fn run(server: &Server, situation: &Situation<'_>, parts: &[Part]) -> anyh
         .collect();
     course.plan.claims_deleted = volumes::ends(server, situation.snapshot, lost).await;
     Ok(course.plan)
-}
-
-/// Reports whether the built-in controller wrote the set's status last.
-fn is_built_in(situation: &Situation<'_>) -> anyhow::Result<bool> {
-    let Some(set) = situation.snapshot.set.as_ref() else {
-        return Ok(false);
-    };
-    let managed: ManagedSet = decode(&set.text).context("decode the writers of the set")?;
-    Ok(managed.status_manager() == Some(BUILT_IN))
 }
 
 /// Reports whether the set doesn't exist yet.

@@ -1,5 +1,5 @@
-//! Reads from the API server, and dry runs, which store nothing. Only [`crate::fence`] sends other
-//! requests.
+//! Reads from the API server, and dry runs, which store nothing. Only [`crate::cluster`] sends
+//! other requests.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

@@ -5,6 +5,10 @@ use statefulset_client::feature_gates::FeatureGates;
 /// Prefix of all carriers.
 pub const PREFIX: &str = "statefulset-controller-manager/";
 
+/// Names of annotations with the prefix that carry no choice: `kubectl sts fence release` sets and
+/// removes one to wake the built-in controller.
+pub(crate) const MARKS: [&str; 1] = ["released"];
+
 /// An annotation of a set that carries a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Carrier {

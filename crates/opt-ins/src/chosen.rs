@@ -2,7 +2,7 @@
 
 use statefulset_controller_util::stateful_set::StatefulSet;
 
-use crate::carrier::{Carrier, PREFIX};
+use crate::carrier::{Carrier, MARKS, PREFIX};
 use crate::defect::Defect;
 use crate::opt_ins::OptIns;
 use crate::rollout::can_be_limited;
@@ -51,7 +51,7 @@ pub fn chosen(set: &StatefulSet, rules: &SyncRules) -> OptIns {
     let with_prefix = with_prefix.map_while(|(key, _)| key.strip_prefix(PREFIX));
     let unknown = with_prefix.filter(|name| {
         let mut known = Carrier::ALL.into_iter();
-        !known.any(|carrier| carrier.name() == *name)
+        !known.any(|carrier| carrier.name() == *name) && !MARKS.contains(name)
     });
     let unknown = unknown.map(|name| Defect::Unknown(name.to_owned()));
     opt_ins.defects.extend(unknown);

@@ -70,6 +70,15 @@ impl RecreateProgress {
 }
 
 impl Condition {
+    /// Decodes a condition.
+    ///
+    /// # Errors
+    ///
+    /// The value is not a condition.
+    pub fn of(value: &Value) -> Result<Self, serde_json::Error> {
+        Self::deserialize(value)
+    }
+
     fn is_progressing(&self) -> bool {
         *self.condition_type == *PROGRESSING
     }

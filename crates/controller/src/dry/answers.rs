@@ -43,8 +43,10 @@ struct Target {
     namespace: String,
     /// Empty for a creation.
     name: String,
-    /// True for a subresource, such as `status`.
-    is_part: bool,
+    /// True for the status.
+    is_status: bool,
+    /// True for an eviction.
+    is_eviction: bool,
 }
 
 impl Target {
@@ -57,11 +59,14 @@ impl Target {
         let resource = RESOURCES
             .into_iter()
             .find(|it| it.resource().plural == plural)?;
+        let name = segments.next().unwrap_or_default().to_owned();
+        let part = segments.next();
         Some(Self {
             resource,
             namespace,
-            name: segments.next().unwrap_or_default().to_owned(),
-            is_part: segments.next().is_some(),
+            name,
+            is_status: part == Some("status"),
+            is_eviction: part == Some("eviction"),
         })
     }
 }
@@ -107,6 +112,8 @@ impl Answers {
         }
         let stored = self.stored(&target);
         let verb = match *method {
+            // An eviction is a deletion, unless a budget forbids it.
+            Method::POST if target.is_eviction => DryVerb::Delete,
             Method::POST => DryVerb::Create,
             Method::PUT => DryVerb::Update,
             Method::PATCH => DryVerb::Patch,
@@ -140,7 +147,7 @@ impl Answers {
             }
             (_, None) => not_found(&target.name),
             (DryVerb::Update, Some(_)) => {
-                if !target.is_part {
+                if !target.is_status {
                     self.store(target, Some(body.clone()));
                 }
                 (StatusCode::OK, body)
@@ -181,7 +188,7 @@ impl Answers {
 
     fn record(&self, verb: DryVerb, target: &Target, body: String, is_refused: bool) {
         let mut state = self.state();
-        if target.is_part {
+        if target.is_status {
             state.status = Some(body);
             return;
         }

@@ -4,10 +4,11 @@ use anyhow::bail;
 use serde_json::{Value, json};
 use statefulset_fence::{FencePolicies, FenceSettings, PartKind};
 
-use super::cluster::{Cluster, collection, name, path, text};
-use super::report::{Outcome, Report};
+use super::probe::{collection, path};
 use super::status::{Stored, served_namespaces, stored};
 use crate::cli::FenceArguments;
+use crate::cluster::{Cluster, name, text};
+use crate::report::{Outcome, Report};
 
 /// Creates the policies and bindings, or replaces those that differ.
 pub(super) async fn install(

@@ -10,9 +10,10 @@ use statefulset_fence::names::SYSTEM_NAMESPACE;
 use statefulset_fence::{FenceSettings, Policy, Trace, is_foreign};
 use tokio::time::sleep;
 
-use super::cluster::{Cluster, Probed};
-use super::report::{Outcome, Report};
+use super::probe::{Probed, probe};
 use super::status::{as_shipped, check_probe};
+use crate::cluster::Cluster;
+use crate::report::{Outcome, Report};
 
 /// Beginning of the names of the probe sets' namespaces.
 const PREFIX: &str = "statefulset-controller-manager-probe";
@@ -128,7 +129,7 @@ async fn try_out(
         format!("created the probe namespaces {unlabelled} and {labelled}"),
     );
     let mut tries = 0;
-    while cluster.probe(Policy::Fence, labelled).await != Probed::Denied {
+    while probe(cluster, Policy::Fence, labelled).await != Probed::Denied {
         tries += 1;
         if tries == PROBES_MAX {
             let text = format!("the fence is not in force in the labelled namespace {labelled}");

@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use statefulset_fence::Policy;
 use tokio::time::sleep;
 
-use super::cluster::{Cluster, Probed, name};
 use super::install::label_patch;
-use super::report::{Outcome, Report};
+use super::probe::{Probed, probe};
 use super::status::stored;
+use crate::cluster::{Cluster, name};
+use crate::report::{Outcome, Report};
 
 /// Pause between two looks at the policies.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -74,13 +75,13 @@ async fn wait_for_end(
     namespace: &str,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let mut probed = cluster.probe(Policy::Fence, namespace).await;
+    let mut probed = probe(cluster, Policy::Fence, namespace).await;
     for _ in 0..LOOKS_MAX {
         if probed == Probed::Accepted {
             break;
         }
         sleep(PAUSE).await;
-        probed = cluster.probe(Policy::Fence, namespace).await;
+        probed = probe(cluster, Policy::Fence, namespace).await;
     }
     match probed {
         Probed::Accepted => report.step(

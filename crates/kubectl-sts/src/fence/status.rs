@@ -7,9 +7,10 @@ use statefulset_fence::names::{FENCE, MIRROR, SYSTEM_NAMESPACE};
 use statefulset_fence::{FenceSettings, NamespaceSelector, PartKind, Policy};
 use tokio::time::sleep;
 
-use super::cluster::{Cluster, Probed, name, path};
-use super::report::{Outcome, Report};
+use super::probe::{Probed, path, probe};
 use super::shipped::{self, Parts};
+use crate::cluster::{Cluster, name};
+use crate::report::{Outcome, Report};
 
 /// Number of further probes: a changed policy takes effect after about a second, and the server may
 /// name another policy that denies the probe, too.
@@ -88,13 +89,13 @@ pub(super) async fn check_probe(
         Policy::Fence => "fence",
         Policy::Mirror => "mirror",
     };
-    let mut probed = cluster.probe(policy, namespace).await;
+    let mut probed = probe(cluster, policy, namespace).await;
     for _ in 0..RETRIES {
         if probed == Probed::Denied {
             break;
         }
         sleep(PAUSE).await;
-        probed = cluster.probe(policy, namespace).await;
+        probed = probe(cluster, policy, namespace).await;
     }
     match probed {
         Probed::Denied => {

@@ -10,8 +10,11 @@ use super::evidence::Evidence;
 use super::names::{claim_prefixes, split};
 use super::stored::StoredObject;
 use crate::decide::Objects;
-use crate::model::{Budget, Claim, Event, Node, Pod, Revision, Set, Volume};
-use crate::server::Unreadable;
+use crate::model::{Budget, Claim, Event, ManagedSet, Node, Pod, Revision, Set, Volume};
+use crate::server::{Unreadable, decode};
+
+/// Field manager of the built-in controller.
+const BUILT_IN: &str = "kube-controller-manager";
 
 /// A set and the objects that concern it.
 pub(crate) struct Snapshot {
@@ -31,6 +34,23 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
+    /// Reports whether the built-in controller wrote the set's status last.
+    pub(crate) fn is_built_in(&self) -> bool {
+        let managed = self.set.as_ref().map(|set| decode::<ManagedSet>(&set.text));
+        let managed = managed.and_then(Result::ok);
+        managed.is_some_and(|managed| managed.status_manager() == Some(BUILT_IN))
+    }
+
+    /// The gates of the set's controller: those of opt-ins are unknown, so they are on unless the
+    /// built-in controller serves the set.
+    pub(crate) fn gates_of_controller(&self) -> FeatureGates {
+        if self.is_built_in() {
+            self.gates
+        } else {
+            self.gates.with_opt_ins()
+        }
+    }
+
     /// Nodes, read only if a pod needs one.
     pub(crate) fn nodes(&self) -> &[Node] {
         &self.evidence.nodes

@@ -76,7 +76,7 @@ fn plane(situation: &Situation<'_>, validates: bool) -> TestControlPlaneBuilder 
 /// The gates of the cluster's controller: a server that accepts the strategy `Recreate` has its
 /// gate enabled, and so has the controller.
 fn gates(situation: &Situation<'_>, changed: &Value) -> FeatureGates {
-    let gates = situation.snapshot.gates;
+    let gates = situation.snapshot.gates_of_controller();
     let is_recreate = text(changed, "/spec/updateStrategy/type") == "Recreate";
     FeatureGates {
         stateful_set_recreate_strategy: is_recreate && gates.emulation_version >= RECREATE_SINCE,

@@ -5,6 +5,7 @@ pub(super) mod deletion;
 pub(super) mod flapping;
 pub(super) mod names;
 pub(super) mod node;
+pub(super) mod opted;
 pub(super) mod quota;
 pub(super) mod readiness;
 pub(super) mod refused;

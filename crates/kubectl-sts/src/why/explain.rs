@@ -1,12 +1,13 @@
 //! The cause for one set.
 
 use statefulset_controller::Waiting;
+use statefulset_controller::opt_ins::Cause;
 
 use super::answer::Answer;
 use super::case::Case;
 use super::causes::{
-    container, deletion, names, node, readiness, refused, replaced, retries, rollout, scheduling,
-    storage,
+    container, deletion, names, node, opted, readiness, refused, replaced, retries, rollout,
+    scheduling, storage,
 };
 use super::finding::{Finding, State};
 use super::{lookups, risks};
@@ -27,7 +28,13 @@ pub(crate) async fn explain(server: &Server, snapshot: &Snapshot) -> Option<Answ
         snapshot,
         set: &set.object,
     };
-    let answer = match decide(&snapshot.objects(set), snapshot.now, snapshot.gates).await {
+    let answer = match decide(
+        &snapshot.objects(set),
+        snapshot.now,
+        snapshot.gates_of_controller(),
+    )
+    .await
+    {
         Ok(decision) => {
             let finding = find(case, &decision);
             let finding = lookups::settle(server, case, &decision, finding).await;
@@ -78,6 +85,9 @@ fn find(case: Case<'_>, decision: &Decision) -> Finding {
     if let Some(error) = &decision.error {
         return failing(case, error);
     }
+    if let Some(finding) = opted::replaced(case, decision) {
+        return finding;
+    }
     let found = storage::mismatch(case, decision);
     let found = found.or_else(|| refused::find(case, decision));
     let found = found.or_else(|| replaced::looping(case, decision));
@@ -85,12 +95,13 @@ fn find(case: Case<'_>, decision: &Decision) -> Finding {
         return finding;
     }
     match &decision.waiting {
-        None => without_waiting(case),
+        None => without_waiting(case, decision),
         Some(Waiting::InvalidSelector(reason)) => {
             let text = format!("the selector can't be used: {reason}");
             Finding::stuck("bad-selector", text)
                 .but("a selector is immutable: delete and recreate the set")
         }
+        Some(Waiting::OptIn(wait)) => opted::waiting(wait),
         Some(Waiting::PodDeletionByUser(..)) => rollout::on_delete(case),
         Some(Waiting::StaleClaim { pod, claim }) => deletion::claim(case, pod, claim),
         Some(Waiting::ScaleDownBlocked { pod, unavailable }) => {
@@ -100,7 +111,7 @@ fn find(case: Case<'_>, decision: &Decision) -> Finding {
         }
         Some(waiting) => match waiting.pod() {
             Some(pod) => unavailable_pod(case, pod),
-            None => Finding::waiting("in-progress", waiting.to_string()),
+            None => Finding::waiting(Cause::InProgress.name(), waiting.to_string()),
         },
     }
 }
@@ -127,7 +138,10 @@ fn set_deleted(set: &Set) -> Finding {
 }
 
 /// The cause if the controller has nothing left to do.
-fn without_waiting(case: Case<'_>) -> Finding {
+fn without_waiting(case: Case<'_>, decision: &Decision) -> Finding {
+    if let Some(finding) = opted::held(case, decision) {
+        return finding;
+    }
     if let Some(finding) = rollout::held_by_partition(case) {
         return finding;
     }
@@ -144,7 +158,7 @@ fn without_waiting(case: Case<'_>) -> Finding {
 fn unavailable_pod(case: Case<'_>, name: &str) -> Finding {
     let Some(pod) = case.snapshot.pod(name) else {
         let text = format!("pod {name} is about to be created");
-        return Finding::waiting("in-progress", text);
+        return Finding::waiting(Cause::InProgress.name(), text);
     };
     if pod.metadata.deletion_timestamp.is_some() {
         return deletion::pod(case, pod);

@@ -6,6 +6,7 @@ mod history;
 mod kubectl;
 mod loops;
 mod names;
+mod opt_ins;
 mod plan;
 mod preflight;
 mod program;

@@ -78,6 +78,13 @@ impl Stage {
         stage
     }
 
+    /// Starts a cluster with a controller whose sets may opt in to everything.
+    pub(crate) async fn with_opt_ins() -> Self {
+        let mut stage = Self::without_controller().await;
+        stage.start_controller_with(FeatureGates::default().with_opt_ins());
+        stage
+    }
+
     /// Starts a cluster without a controller.
     pub(crate) async fn without_controller() -> Self {
         Self::with_plane(|plane| plane).await
@@ -125,7 +132,8 @@ impl Stage {
         self.start_controller_with(FeatureGates::default());
     }
 
-    fn start_controller_with(&mut self, gates: FeatureGates) {
+    /// Starts the shipped controller with these gates.
+    pub(crate) fn start_controller_with(&mut self, gates: FeatureGates) {
         let account = Identity::service_account("kube-system", "statefulset-controller");
         let client = RestClient::new(self.plane.client_as(account));
         let controller = StatefulSetController::builder_with_clients(client.clone(), client)

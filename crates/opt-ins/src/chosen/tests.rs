@@ -112,6 +112,7 @@ fn unusable_annotations_are_named() {
         ("repair", "Evict"),
         ("progress-deadline", "0s"),
         ("repiar-after", "1m"),
+        ("released", "true"),
     ]);
     assert_eq!(opt_ins.repair(), None);
     assert!(!opt_ins.has_conditions());

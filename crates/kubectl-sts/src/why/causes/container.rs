@@ -1,24 +1,13 @@
 //! Containers that don't run or aren't ready.
 
+use statefulset_controller::opt_ins::Cause;
+use statefulset_controller_util::pod::ContainerTrouble;
+
 use super::rollout::undo;
 use crate::model::{ContainerStatus, ContainerTerminated, Pod};
 use crate::why::case::Case;
 use crate::why::finding::Finding;
 
-/// Reasons for a container to wait that don't pass by themselves.
-const PULL: [&str; 4] = [
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "ErrImageNeverPull",
-];
-const CONFIG: [&str; 3] = [
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "RunContainerError",
-];
-/// The reason for a container to wait after several ends.
-const BACK_OFF: &str = "CrashLoopBackOff";
 /// Restarts from which on a container counts as restarting again and again.
 const RESTARTS_MIN: i64 = 2;
 /// Seconds after the last end in which a running container counts as restarting.
@@ -29,17 +18,18 @@ pub(in crate::why) fn find(case: Case<'_>, pod: &Pod) -> Option<Finding> {
     pod.containers().find_map(|container| {
         let waiting = container.state.waiting.as_ref();
         let reason = waiting.map_or("", |waiting| waiting.reason.as_str());
-        if PULL.contains(&reason) {
-            Some(image_pull(case, pod, container))
-        } else if CONFIG.contains(&reason) {
-            Some(config(case, pod, container))
-        } else {
-            let backs_off = reason == BACK_OFF;
-            let is_looping = backs_off || container.restart_count >= RESTARTS_MIN;
-            let last = last_end(container).filter(|_| !container.ready)?;
-            let is_recent = backs_off || is_recent(case, last, RECENT_SECONDS);
-            let counts = is_recent && (last.exit_code != 0 || is_looping);
-            counts.then(|| restarts(case, pod, container, last))
+        let trouble = ContainerTrouble::of_waiting(reason);
+        match trouble {
+            Some(ContainerTrouble::ImagePull) => Some(image_pull(case, pod, container)),
+            Some(ContainerTrouble::ContainerConfig) => Some(config(case, pod, container)),
+            Some(ContainerTrouble::CrashLoop) | None => {
+                let backs_off = trouble.is_some();
+                let is_looping = backs_off || container.restart_count >= RESTARTS_MIN;
+                let last = last_end(container).filter(|_| !container.ready)?;
+                let is_recent = backs_off || is_recent(case, last, RECENT_SECONDS);
+                let counts = is_recent && (last.exit_code != 0 || is_looping);
+                counts.then(|| restarts(case, pod, container, last))
+            }
         }
     })
 }
@@ -74,7 +64,7 @@ fn image_pull(case: Case<'_>, pod: &Pod, container: &ContainerStatus) -> Finding
     let image = spec.map_or("", |spec| spec.image.as_str());
     let name = &pod.metadata.name;
     let text = format!("the image {image} of pod {name} can't be pulled");
-    let finding = Finding::stuck("image-pull", text).shown_by(state(container));
+    let finding = Finding::stuck(Cause::ImagePull.name(), text).shown_by(state(container));
     undo(case, pod, finding, "correct the image or the registry")
 }
 
@@ -88,7 +78,7 @@ fn config(case: Case<'_>, pod: &Pod, container: &ContainerStatus) -> Finding {
         "container {} of pod {} can't be created",
         container.name, pod.metadata.name
     );
-    let finding = Finding::stuck("container-config", text).shown_by(state(container));
+    let finding = Finding::stuck(Cause::ContainerConfig.name(), text).shown_by(state(container));
     undo(case, pod, finding, "correct the container")
 }
 
@@ -166,7 +156,7 @@ fn restarts(
             "let the container's command run on",
         ),
         (_, Some(probe)) => (
-            "crash-loop",
+            Cause::CrashLoop.name(),
             format!(
                 "the {probe} probe kills container {name} of pod {pod_name} again and again (exit \
                  code {code}, {times} restarts)"
@@ -174,7 +164,7 @@ fn restarts(
             "correct the probe or the program",
         ),
         (_, None) => (
-            "crash-loop",
+            Cause::CrashLoop.name(),
             format!(
                 "container {name} of pod {pod_name} crashes (exit code {code}, {times} restarts)"
             ),

@@ -1,6 +1,7 @@
 //! Pods without visible trouble that aren't available.
 
 use jiff::Timestamp;
+use statefulset_controller::opt_ins::Cause;
 
 use super::{container, flapping, rollout};
 use crate::model::Pod;
@@ -31,7 +32,7 @@ fn not_available(case: Case<'_>, pod: &Pod) -> Finding {
     let seconds = case.set.spec.min_ready_seconds;
     let name = &pod.metadata.name;
     let text = format!("pod {name} must be ready for minReadySeconds ({seconds} s)");
-    let finding = Finding::waiting("min-ready-seconds", text);
+    let finding = Finding::waiting(Cause::MinReadySeconds.name(), text);
     if seconds < LONG_SECONDS {
         return finding;
     }
@@ -54,7 +55,10 @@ fn starting(case: Case<'_>, pod: &Pod) -> Finding {
     let since = since_unready(pod);
     let age = since.map_or(0, |since| case.seconds_since(since));
     if age < PATIENCE_SECONDS {
-        return Finding::waiting("pod-starting", format!("pod {name} is starting ({phase})"));
+        return Finding::waiting(
+            Cause::PodStarting.name(),
+            format!("pod {name} is starting ({phase})"),
+        );
     }
     let finding = if phase == "Running" {
         never_ready(case, pod)

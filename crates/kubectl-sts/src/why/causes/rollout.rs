@@ -1,5 +1,7 @@
 //! Rollouts that a strategy, a partition or a pod of an older revision holds, and the way back.
 
+use statefulset_controller::opt_ins::Cause;
+
 use crate::model::Pod;
 use crate::why::case::Case;
 use crate::why::finding::Finding;
@@ -40,7 +42,7 @@ pub(in crate::why) fn held_by_partition(case: Case<'_>) -> Option<Finding> {
         ("partition-beyond-replicas", text)
     } else {
         let text = format!("partition {partition} keeps the old revision in {pods}");
-        ("partition", text)
+        (Cause::Partition.name(), text)
     };
     let finding = Finding::stuck(cause, text)
         .shown_by([format!(
@@ -68,7 +70,7 @@ pub(in crate::why) fn on_delete(case: Case<'_>) -> Finding {
     let pods = outdated(case);
     let names = pods.join(" ");
     let text = format!("the strategy OnDelete leaves the deletion of {names} to the user");
-    let mut finding = Finding::stuck("on-delete", text);
+    let mut finding = Finding::stuck(Cause::OnDelete.name(), text);
     finding.resolve.extend(case.delete_pods(&pods));
     finding.but("this deletes all of them at once: delete them one by one to stay available")
 }
@@ -107,7 +109,8 @@ pub(in crate::why) fn remedied(case: Case<'_>, pod: &Pod, broken: Finding) -> Fi
             set.partition(),
             broken.text
         );
-        Finding::stuck("partition-keeps-broken-pod", text).resolved_by(set_partition(case, index))
+        Finding::stuck(Cause::PartitionKeepsBrokenPod.name(), text)
+            .resolved_by(set_partition(case, index))
     } else {
         let waits = if set.is_ordered() {
             "OrderedReady waits for it before it updates any pod"
@@ -119,7 +122,7 @@ pub(in crate::why) fn remedied(case: Case<'_>, pod: &Pod, broken: Finding) -> Fi
              (kubernetes/kubernetes#67250)",
             broken.text
         );
-        Finding::stuck("old-revision-blocks", text)
+        Finding::stuck(Cause::OldRevisionBlocks.name(), text)
     };
     finding.evidence = broken.evidence;
     finding.resolve.extend(case.delete_pod(name));

@@ -148,6 +148,7 @@ impl<'a> Form<'a> {
 
     /// Returns the kind of the bodies of a subresource if no resource has it: upstream has no type for
     /// apply configurations of it.
+    #[cfg(feature = "cel")]
     pub(super) fn untyped(&self) -> Option<String> {
         let part = self.request.requested.part().filter(|_| !self.is_whole())?;
         let (group, version, kind) = self.kind.response_type(part);

@@ -10,7 +10,7 @@ const OUTCOME_WIDTH: usize = 8;
 /// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// As it must be.
     Ok,
     /// Written.
@@ -38,19 +38,19 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             steps: Vec::new(),
             conclusion: String::new(),
         }
     }
 
-    pub(super) fn step(&mut self, outcome: Outcome, text: impl Into<String>) {
+    pub(crate) fn step(&mut self, outcome: Outcome, text: impl Into<String>) {
         let text = text.into();
         self.steps.push(Step { outcome, text });
     }
 
-    pub(super) fn conclude(&mut self, conclusion: impl Into<String>) {
+    pub(crate) fn conclude(&mut self, conclusion: impl Into<String>) {
         self.conclusion = conclusion.into();
     }
 
