@@ -62,13 +62,15 @@ fn kubectl_renders_the_overlays_identically() {
 }
 
 #[test]
-fn kubectl_renders_the_fence_identically() {
+fn kubectl_renders_the_components_identically() {
     for overlay in OVERLAYS {
-        let fence = "components/fence";
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fence");
-        let rendered = render_with(&folder, overlay, fence);
-        let built = build_with(&kustomization(overlay), &kustomization(fence));
-        assert_eq!(by_key(rendered), by_key(built));
+        for name in ["fence", "opt-ins"] {
+            let component = format!("components/{name}");
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+            let rendered = render_with(&folder, overlay, &component);
+            let built = build_with(&kustomization(overlay), &kustomization(&component));
+            assert_eq!(by_key(rendered), by_key(built));
+        }
     }
 }
 

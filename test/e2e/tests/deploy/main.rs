@@ -20,6 +20,7 @@ mod helm;
 #[cfg(feature = "kubectl")]
 mod kubectl;
 mod monitoring;
+mod opt_ins;
 mod shadow;
 
 const NAME: &str = "statefulset-controller-manager";
@@ -448,6 +449,7 @@ async fn every_chart_value_is_used_and_renders_valid_objects() {
         "replicas": 3,
         "shadow": false,
         "fence": {"enabled": true},
+        "optIns": {"enabled": true},
         "verbosity": 4,
         "extraArgs": ["--concurrent-statefulset-syncs=10"],
         "serviceAccount": {"create": true, "name": "own-account", "annotations": {"a": "b-annotation"}},
