@@ -226,6 +226,25 @@ async fn apply_creates_then_updates() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn applied_objects_stay_when_they_become_empty() {
+    let server = Server::start().await;
+    let path = format!("{SETS}/s?fieldManager=m");
+    let with = |affinity: &Value| {
+        let mut set = set(&json!({}));
+        set["spec"]["template"]["spec"]["affinity"] = affinity.clone();
+        set
+    };
+    let full = json!({"podAffinity": {}, "podAntiAffinity": {}});
+    for affinity in [full, json!({"podAffinity": {}}), json!({})] {
+        let answer = server.apply(&path, &with(&affinity)).await;
+        assert!(answer.code < 300, "{}", answer.body);
+        let found = &answer.body["spec"]["template"]["spec"]["affinity"];
+        assert_eq!(*found, affinity);
+    }
+    server.0.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn dry_run_stores_nothing() {
     let server = Server::start().await;
     let path = format!("{MAPS}/m?fieldManager=me&dryRun=All");

@@ -9,7 +9,8 @@ use super::types::{Form, ListType, MapType, Relation, TypeRef};
 use crate::managed_fields::path::PathElement;
 use crate::managed_fields::set::Set;
 
-/// Removes `fields` from the value. An object or a list that becomes empty turns into null.
+/// Removes `fields` from the value. An object or a list that loses all its fields or elements turns
+/// into null.
 pub(crate) fn remove(of: TypeRef<'_>, value: &Value, fields: &Set) -> Value {
     match (of.form(Some(value)), value) {
         (Form::Scalar(_), value) => value.clone(),
@@ -22,13 +23,22 @@ pub(crate) fn remove(of: TypeRef<'_>, value: &Value, fields: &Set) -> Value {
     }
 }
 
+/// Removes fields inside of a value, which stays: an object or a list becomes empty at most.
+fn remove_inside(of: TypeRef<'_>, value: &Value, fields: &Set) -> Value {
+    match (remove(of, value, fields), value) {
+        (Value::Null, Value::Object(_)) => Value::Object(Map::new()),
+        (Value::Null, Value::Array(_)) => Value::Array(Vec::new()),
+        (rest, _) => rest,
+    }
+}
+
 fn members(map: MapType<'_>, members: &Map<String, Value>, fields: &Set) -> Value {
     let kept: Map<String, Value> = members
         .iter()
         .filter_map(|(name, value)| {
             let value = match fields.get(&PathElement::field(name)) {
                 Some(node) if node.member => return None,
-                Some(node) => remove(map.found(name), value, &node.children),
+                Some(node) => remove_inside(map.found(name), value, &node.children),
                 None => value.clone(),
             };
             Some((name.clone(), value))
@@ -48,7 +58,7 @@ fn elements(list: ListType<'_>, items: &[Value], fields: &Set) -> Value {
             let element = items::element(list, item).ok();
             match element.and_then(|element| fields.get(&element)) {
                 Some(node) if node.member => None,
-                Some(node) => Some(remove(list.element, item, &node.children)),
+                Some(node) => Some(remove_inside(list.element, item, &node.children)),
                 None => Some(item.clone()),
             }
         })

@@ -232,7 +232,7 @@ fn remove_drops_fields() {
         }},
     }));
     let left = json!({
-        "metadata": {"labels": null, "finalizers": ["x"]},
+        "metadata": {"labels": {}, "finalizers": ["x"]},
         "spec": {"containers": [{"name": "a"}]},
     });
     assert_eq!(remove(pods(), &pod, &fields), left);
