@@ -577,6 +577,28 @@ async fn rules_are_evaluated() {
 
 #[cfg(feature = "cel")]
 #[tokio::test(start_paused = true)]
+async fn reserved_words_name_fields_in_rules() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let rule = "self.namespace == 'a' && self.__namespace__ == self.namespace";
+    let mut ruled = with_rule(rule);
+    let schema = &mut ruled["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    schema["properties"]["namespace"] = json!({"type": "string"});
+    plane.create(DEFINITIONS, &ruled).await;
+    let in_namespace = |namespace: &str| {
+        let mut widget = widget(namespace, &json!({"size": 2}));
+        widget["namespace"] = json!(namespace);
+        widget
+    };
+    plane.create(WIDGETS, &in_namespace("a")).await;
+    let other = in_namespace("b");
+    let causes = plane.refused(Method::POST, WIDGETS, &other).await;
+    let wanted = format!("Invalid value: failed rule: {rule}");
+    assert!(causes[0].ends_with(&wanted), "{causes:?}");
+    plane.stop().await;
+}
+
+#[cfg(feature = "cel")]
+#[tokio::test(start_paused = true)]
 async fn expensive_evaluations_end_the_validation() {
     let plane = Plane::new(TestControlPlane::builder().start().await);
     let mut ruled = definition();

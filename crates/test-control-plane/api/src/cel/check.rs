@@ -165,7 +165,7 @@ impl Checker {
         };
         let found = match inner {
             Type::Map(_, value) => value.as_ref().clone(),
-            Type::Object(of) => match of.fields.get(name) {
+            Type::Object(of) => match of.field(name) {
                 Some(of) => of.clone(),
                 None => self.fault(id, format!("undefined field '{name}'")),
             },
@@ -176,6 +176,9 @@ impl Checker {
             Type::Param(_) => {
                 self.substitutions.fit(&Type::Dyn, inner);
                 Type::Dyn
+            }
+            Type::Opaque(name) if !overloads::WITHOUT_FIELDS.contains(name) => {
+                self.fault(id, format!("unexpected failed resolution of '{name}'"))
             }
             open if open.is_open() => Type::Dyn,
             other => {
@@ -211,6 +214,9 @@ impl Checker {
         if known.is_empty() || is_hidden {
             return self.undeclared(id, name);
         }
+        if name == operators::LOGICAL_AND || name == operators::LOGICAL_OR {
+            return self.logical(&call.args, &arguments);
+        }
         let is_method = target.is_some();
         self.resolve(known, &arguments, is_method)
             .unwrap_or_else(|| {
@@ -218,6 +224,17 @@ impl Checker {
                 let text = format!("found no matching overload for '{name}' applied to '{shown}'");
                 self.fault(id, text)
             })
+    }
+
+    /// Returns the type of a logical operation, which reports each operand at fault.
+    fn logical(&mut self, operands: &[IdedExpr], types: &[Type]) -> Type {
+        let mut result = Type::Bool;
+        for (operand, found) in operands.iter().zip(types) {
+            if !self.substitutions.fit(found, &Type::Bool) {
+                result = self.fault(operand.id, mismatch(&Type::Bool, found));
+            }
+        }
+        result
     }
 
     /// Returns the result of the overloads that fit.
@@ -316,8 +333,8 @@ impl Checker {
             Type::Optional(inner) => *inner,
             open if open.is_open() => open,
             other => {
-                let text = format!("expected type 'optional_type(dyn)' but found '{other}'");
-                self.fault(id, text)
+                let expected = Type::optional(other.clone());
+                self.fault(id, mismatch(&expected, &other))
             }
         }
     }
@@ -340,20 +357,21 @@ impl Checker {
     fn comprehension(&mut self, of: &ComprehensionExpr) -> Type {
         let found = self.check(&of.iter_range);
         let range = self.substitutions.resolve(&found);
-        let (one, two) = match &range {
-            Type::List(element) => (element.as_ref().clone(), None),
-            Type::Map(key, value) => (key.as_ref().clone(), Some(value.as_ref().clone())),
+        let (key, value) = match &range {
+            Type::List(element) => (Type::Int, element.as_ref().clone()),
+            Type::Map(key, value) => (key.as_ref().clone(), value.as_ref().clone()),
             Type::Param(_) => {
                 self.substitutions.fit(&Type::Dyn, &range);
-                (Type::Dyn, None)
+                (Type::Dyn, Type::Dyn)
             }
-            open if open.is_open() => (Type::Dyn, None),
+            open if open.is_open() => (Type::Dyn, Type::Dyn),
             other => {
                 let text = format!(
                     "expression of type '{other}' cannot be range of a comprehension (must be \
                      list, map, or dynamic)"
                 );
-                (self.fault(of.iter_range.id, text), None)
+                self.fault(of.iter_range.id, text);
+                (Type::Error, Type::Error)
             }
         };
         let accumulated = self.check(&of.accu_init);
@@ -361,10 +379,11 @@ impl Checker {
         self.scope.push((of.accu_var.clone(), accumulated.clone()));
         let inner = self.scope.len();
         if let Some(name) = &of.iter_var2 {
-            let (key, value) = two.map_or((Type::Int, one.clone()), |value| (one.clone(), value));
             self.scope.push((of.iter_var.clone(), key));
             self.scope.push((name.clone(), value));
         } else {
+            let is_list = matches!(range, Type::List(_));
+            let one = if is_list { value } else { key };
             self.scope.push((of.iter_var.clone(), one));
         }
         let condition = self.check(&of.loop_cond);
@@ -381,10 +400,13 @@ impl Checker {
         if !self.substitutions.fit(found, wanted) {
             let found = self.substitutions.settle(found);
             let wanted = self.substitutions.settle(wanted);
-            let text = format!("expected type '{wanted}' but found '{found}'");
-            self.fault(id, text);
+            self.fault(id, mismatch(&wanted, &found));
         }
     }
+}
+
+fn mismatch(expected: &Type, found: &Type) -> String {
+    format!("expected type '{expected}' but found '{found}'")
 }
 
 fn of_literal(value: &LiteralValue) -> Type {

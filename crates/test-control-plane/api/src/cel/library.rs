@@ -4,6 +4,7 @@ mod address;
 pub(super) mod format;
 mod lists;
 pub(super) mod meter;
+mod optionals;
 mod quantity;
 mod regex;
 mod semver;
@@ -23,6 +24,7 @@ pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
     lists::add(environment)?;
     objects::add(environment)?;
     meter::add(environment)?;
+    optionals::add(environment)?;
     quantity::add(environment)?;
     regex::add(environment)?;
     semver::add(environment)?;

@@ -6,8 +6,23 @@ use std::sync::LazyLock;
 use super::types::Type;
 
 /// The signatures, one per line: `name(types): result`, with the type of the receiver before the
-/// name of a method.
+/// name of a method. `A` and `B` are any types, and `C` is each of [`COMPARABLE`].
 const SIGNATURES: &str = include_str!("overloads.txt");
+
+/// The types with an order, in upstream's order of the signatures.
+const COMPARABLE: [Type; 8] = [
+    Type::Int,
+    Type::Uint,
+    Type::Double,
+    Type::Bool,
+    Type::Duration,
+    Type::Timestamp,
+    Type::String,
+    Type::Bytes,
+];
+
+/// The number of the parameter that stands for each type with an order.
+const OF_COMPARABLE: usize = TYPE_PARAMETERS;
 
 /// The operators with the signatures of another.
 const LIKE: [(&str, &str); 3] = [("_<=_", "_<_"), ("_>_", "_<_"), ("_>=_", "_<_")];
@@ -28,6 +43,10 @@ const OPAQUE: [&str; 11] = [
     "net.IP",
 ];
 
+/// The types of libraries that have no fields for upstream's checker. It takes the others for
+/// undeclared objects.
+pub(super) const WITHOUT_FIELDS: [&str; 2] = ["net.CIDR", "net.IP"];
+
 /// A signature. Its type parameters count from 0.
 #[derive(Debug)]
 pub(super) struct Overload {
@@ -46,7 +65,7 @@ static OVERLOADS: LazyLock<HashMap<&'static str, Vec<Overload>>> = LazyLock::new
     let mut found: HashMap<&str, Vec<Overload>> = HashMap::new();
     for line in SIGNATURES.lines() {
         if let Some((name, overload)) = Overload::read(line) {
-            found.entry(name).or_default().push(overload);
+            found.entry(name).or_default().extend(overload.expanded());
         }
     }
     found
@@ -60,6 +79,36 @@ pub(super) fn named(name: &str) -> &'static [Overload] {
 }
 
 impl Overload {
+    /// Returns the signatures for each type with an order, or the only one.
+    fn expanded(self) -> Vec<Self> {
+        let mut is_template = false;
+        for of in &self.parameters {
+            of.replaced(&mut |number| {
+                is_template |= number == OF_COMPARABLE;
+                Type::Param(number)
+            });
+        }
+        if !is_template {
+            return vec![self];
+        }
+        let of = |comparable: &Type| {
+            let mut own = |number| match number {
+                OF_COMPARABLE => comparable.clone(),
+                other => Type::Param(other),
+            };
+            Self {
+                is_method: self.is_method,
+                parameters: self
+                    .parameters
+                    .iter()
+                    .map(|of| of.replaced(&mut own))
+                    .collect(),
+                result: self.result.replaced(&mut own),
+            }
+        };
+        COMPARABLE.iter().map(of).collect()
+    }
+
     fn read(line: &'static str) -> Option<(&'static str, Self)> {
         let (head, result) = line.rsplit_once(": ")?;
         let open = opening(head)?;
@@ -137,6 +186,7 @@ fn read_type(text: &'static str) -> Option<Type> {
     Some(match text {
         "A" => Type::Param(0),
         "B" => Type::Param(1),
+        "C" => Type::Param(OF_COMPARABLE),
         opaque if OPAQUE.contains(&opaque) => Type::Opaque(text),
         _ => plain(text)?,
     })

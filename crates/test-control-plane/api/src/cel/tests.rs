@@ -23,12 +23,14 @@ fn shape() -> Shape {
             ("time".to_owned(), Shape::scalar(Scalar::Timestamp, 22, 37)),
             ("wait".to_owned(), Shape::scalar(Scalar::Duration, 4, 32)),
             ("bytes".to_owned(), Shape::scalar(Scalar::Bytes, 2, 80)),
+            ("__namespace__".to_owned(), text()),
         ]),
         2,
     )
 }
 
 fn value() -> Value {
+    let named = ["namespace", "__namespace__"].map(|name| (name, values::text("a")));
     let ints = |list: &[i64]| list.iter().map(|n| values::int(*n)).collect();
     let texts = |list: &[&str]| list.iter().map(|text| values::text(text)).collect();
     values::map(
@@ -46,6 +48,7 @@ fn value() -> Value {
             ("bytes", values::bytes(b"hi".to_vec())),
         ]
         .into_iter()
+        .chain(named)
         .map(|(name, value)| (name.to_owned(), value))
         .collect(),
     )
@@ -88,6 +91,12 @@ fn expressions_about_a_value_hold() {
         "self.map.all(k, self.map[k] == 1)",
         "self.?name.hasValue() && self.map[?'z'].orValue(7) == 7",
         "!oldSelf.hasValue() && optional.of(1).value() == 1",
+        "self.list.first().value() == 1 && self.list.last().value() == 3 && !self.list.filter(x, false).first().hasValue()",
+        "self.set.last() == optional.of('b') && dyn(self.list).first() == optional.of(1)",
+        "optional.unwrap([optional.of(1), optional.none()]) == [1] && [optional.of(2)].unwrapOpt() == [2]",
+        "dyn(self.map).all(k, v, k == 'k' && v == 1) && dyn(self.list).exists(i, v, i == 2 && v == 3)",
+        "self.namespace == 'a' && has(self.__namespace__)",
+        "self.names.min() == 'a' && self.names.sort() == ['a', 'b'] && dyn(self.list).max() == 3",
         "type(self.any) == string ? self.any.endsWith('%') : self.any > 0",
         "self.time > timestamp('2020-01-01T00:00:00Z') && self.time.getFullYear() == 2021",
         "self.time + duration('1h') > self.time && self.time.getHours() == 4",
@@ -212,6 +221,24 @@ fn faults_show_their_place() {
             "authorizer.group('').resource('pods').check('get').allowed()",
             "ERROR: <input>:1:1: undeclared reference to 'authorizer' (in container '')\n | \
              authorizer.group('').resource('pods').check('get').allowed()\n | ^",
+        ),
+        (
+            "self.n && true || self.name",
+            "ERROR: <input>:1:5: expected type 'bool' but found 'int'\n | self.n && true || \
+             self.name\n | ....^\nERROR: <input>:1:23: expected type 'bool' but found 'string'\n | \
+             self.n && true || self.name\n | ......................^",
+        ),
+        (
+            "[[1]].min() == [1]",
+            "ERROR: <input>:1:10: found no matching overload for 'min' applied to 'list(list(int)).\
+             ()'\n | [[1]].min() == [1]\n | .........^",
+        ),
+        (
+            "quantity('1').x == ip('::1').y",
+            "ERROR: <input>:1:14: unexpected failed resolution of 'kubernetes.Quantity'\n | \
+             quantity('1').x == ip('::1').y\n | .............^\nERROR: <input>:1:29: type 'net.IP' \
+             does not support field selection\n | quantity('1').x == ip('::1').y\n | \
+             ............................^",
         ),
         (
             "self.list.all(x, x, x > 0)",

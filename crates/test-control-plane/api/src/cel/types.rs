@@ -1,21 +1,34 @@
 //! Static types.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+
+use super::names::escape_reserved;
 
 /// The type of an object.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ObjectType {
     /// The name in messages.
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     /// The types of the members.
     pub(crate) fields: BTreeMap<String, Type>,
 }
 
+impl ObjectType {
+    /// Returns the type of a member, which a reserved word may name.
+    pub(super) fn field(&self, name: &str) -> Option<&Type> {
+        let found = self.fields.get(name);
+        found.or_else(|| self.fields.get(&escape_reserved(name)?))
+    }
+}
+
 /// A static type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Type {
+    /// Any value.
+    #[default]
     Dyn,
     /// The type of a faulty expression, which fits everywhere.
     Error,
@@ -49,12 +62,12 @@ impl Type {
     }
 
     /// Returns the type of objects with these members.
-    pub(crate) fn object<'a>(
-        name: &'static str,
-        fields: impl IntoIterator<Item = (&'a str, Self)>,
+    pub(crate) fn object<K: Into<String>>(
+        name: impl Into<Cow<'static, str>>,
+        fields: impl IntoIterator<Item = (K, Self)>,
     ) -> Self {
-        let fields = fields.into_iter().map(|(name, of)| (name.to_owned(), of));
-        let fields = fields.collect();
+        let fields = fields.into_iter().map(|(name, of)| (name.into(), of));
+        let (name, fields) = (name.into(), fields.collect());
         Self::Object(Arc::new(ObjectType { name, fields }))
     }
 
@@ -130,7 +143,7 @@ impl fmt::Display for Type {
             Self::Meta(of) => write!(f, "type({of})"),
             Self::Opaque(name) => f.write_str(name),
             Self::Made(name) => f.write_str(name),
-            Self::Object(of) => f.write_str(of.name),
+            Self::Object(of) => f.write_str(&of.name),
             Self::Param(number) => write!(f, "_var{number}"),
         }
     }

@@ -1,7 +1,6 @@
 //! Rules of schemas in the Common Expression Language.
 
 mod declared;
-mod names;
 mod values;
 
 pub(crate) use declared::shape;

@@ -37,7 +37,9 @@ pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
 }
 
 /// Returns the list that a method is called on.
-fn list<'r, 'v>(arguments: &'r [CowVal<'_, 'v>]) -> Result<&'r CelList<'v>, ExecutionError> {
+pub(super) fn list<'r, 'v>(
+    arguments: &'r [CowVal<'_, 'v>],
+) -> Result<&'r CelList<'v>, ExecutionError> {
     let list = arguments.first();
     let list = list.and_then(|list| list.downcast_ref::<CelList<'v>>());
     list.ok_or_else(ExecutionError::missing_argument_or_target)

@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::names::escape;
-use crate::cel::{REQUEST_MAX, Scalar, Shape};
+use crate::cel::{REQUEST_MAX, Scalar, Shape, escape};
 use crate::custom::schema::{AdditionalProperties, Schema, SchemaType};
 
 /// The members of metadata that rules can read.

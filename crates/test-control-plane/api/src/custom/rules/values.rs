@@ -7,9 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::declared::is_of_metadata;
-use super::names::escape;
 use crate::cel::values::{self, Identity};
-use crate::cel::{duration, timestamp};
+use crate::cel::{duration, escape, escape_reserved, timestamp};
 use crate::custom::schema::{AdditionalProperties, ListType, Schema, SchemaType};
 
 /// Returns a value as rules read it. A root is an object with a kind and metadata.
@@ -90,8 +89,12 @@ fn object(schema: &Schema, members: &Map<String, Value>, is_root: bool) -> value
         let is_type = is_root && (name == "apiVersion" || name == "kind");
         let inner = schema.properties.get(name);
         let inner = inner.or_else(|| is_type.then_some(&none));
-        if let (Some(inner), Some(name)) = (inner, escape(name)) {
-            found.push((name, read(inner, value, inner.embedded)));
+        if let (Some(inner), Some(escaped)) = (inner, escape(name)) {
+            let value = read(inner, value, inner.embedded);
+            if escape_reserved(name).is_some() {
+                found.push((name.clone(), value.clone_as_boxed()));
+            }
+            found.push((escaped, value));
         }
     }
     values::map(found)

@@ -1,6 +1,6 @@
 //! Names of members in rules.
 
-/// Words that can't be names.
+/// Words that can't be names of variables.
 const RESERVED: [&str; 21] = [
     "as",
     "break",
@@ -36,9 +36,9 @@ const ESCAPES: [(&str, &str); 4] = [
 /// Returns the name of a member in rules; `None` if no rule can name it.
 ///
 /// Upstream: `Escape` of `k8s.io/apiserver/pkg/cel`
-pub(super) fn escape(name: &str) -> Option<String> {
-    if RESERVED.contains(&name) {
-        return Some(format!("__{name}__"));
+pub(crate) fn escape(name: &str) -> Option<String> {
+    if let Some(escaped) = escape_reserved(name) {
+        return Some(escaped);
     }
     let (mut escaped, mut rest) = (String::new(), name);
     while let Some(first) = rest.chars().next() {
@@ -55,6 +55,13 @@ pub(super) fn escape(name: &str) -> Option<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts_well = name.starts_with(|c: char| !c.is_ascii_digit());
     (starts_well && escaped.chars().all(is_word)).then_some(escaped)
+}
+
+/// Returns the other name of a member whose name is a reserved word.
+///
+/// Upstream: `FindStructFieldType` of `DeclTypeProvider`, with `recognizeKeywordAsFieldName`
+pub(crate) fn escape_reserved(name: &str) -> Option<String> {
+    RESERVED.contains(&name).then(|| format!("__{name}__"))
 }
 
 #[cfg(test)]
