@@ -1,4 +1,7 @@
-//! The workload controllers.
+//! The workload controllers, and controllers without settings.
+
+#[cfg(feature = "cel")]
+pub(super) mod policy_status;
 
 use tokio::task::JoinSet;
 

@@ -63,6 +63,16 @@ impl ActorServer {
         }
     }
 
+    /// Returns the embedded server, if it is one.
+    #[cfg(feature = "cel")]
+    pub(super) fn embedded(&self) -> Option<&ApiServer> {
+        match self {
+            Self::Embedded(server) => Some(server),
+            #[cfg(feature = "client")]
+            Self::Real(_) => None,
+        }
+    }
+
     /// Sends a request and returns the status code and body. Actors on the embedded server see the
     /// write once it returns; on a real server, see `Mirror::call_json`.
     pub(super) async fn call_json(

@@ -7,6 +7,8 @@ use tokio::task::JoinSet;
 use crate::client::ActorClient;
 use crate::control::Handles;
 use crate::controllers::Controller;
+#[cfg(feature = "cel")]
+use crate::controllers::policy_status::PolicyStatusController;
 use crate::disruption_controller::DisruptionController;
 use crate::events::Recorder;
 use crate::garbage_collector::{GarbageCollector, GarbageCollectorConfig};
@@ -40,6 +42,10 @@ pub struct ActorsConfig {
     pub pod_collector: Option<PodCollectorConfig>,
     /// Counts the evictions that each disruption budget allows.
     pub disruption_controller: bool,
+    /// Warns about the types in the expressions of validating policies. Runs on the embedded server
+    /// with the crate feature `cel`, without which there are no policies; a real server's policies
+    /// are checked by its controller manager.
+    pub policy_status_controller: bool,
     /// The workload controllers.
     pub controllers: BTreeSet<Controller>,
     /// Binds claims and provisions volumes for them.
@@ -61,6 +67,7 @@ impl ActorsConfig {
             node_controller,
             pod_collector,
             disruption_controller,
+            policy_status_controller,
             controllers,
             volume_binder,
             garbage_collector,
@@ -71,6 +78,7 @@ impl ActorsConfig {
             && node_controller.is_none()
             && pod_collector.is_none()
             && !disruption_controller
+            && !policy_status_controller
             && controllers.is_empty()
             && volume_binder.is_none()
             && garbage_collector.is_none()
@@ -87,6 +95,7 @@ impl ActorsConfig {
             node_controller: Some(NodeControllerConfig::default()),
             pod_collector: Some(PodCollectorConfig::default()),
             disruption_controller: true,
+            policy_status_controller: true,
             controllers: Controller::ALL.into(),
             volume_binder: Some(VolumeBinderConfig::default()),
             garbage_collector: Some(GarbageCollectorConfig::default()),
@@ -132,6 +141,14 @@ pub async fn start(server: &ActorServer, config: ActorsConfig, tasks: &mut JoinS
         let client = client("disruption-controller");
         let actor = DisruptionController::new(client);
         spawn("disruption controller", actor, server, tasks);
+    }
+    #[cfg(feature = "cel")]
+    if config.policy_status_controller
+        && let Some(embedded) = server.embedded()
+    {
+        let name = "validatingadmissionpolicy-status-controller";
+        let actor = PolicyStatusController::new(embedded, name);
+        spawn("policy status controller", actor, server, tasks);
     }
     for controller in config.controllers {
         controller.start(client(controller.name()), server, tasks);

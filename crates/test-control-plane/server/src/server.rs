@@ -159,6 +159,12 @@ impl ApiServer {
         built_in.or_else(|| custom().by_storage(storage).map(Arc::clone))
     }
 
+    /// Returns all served rows: the built-in ones in the order of discovery, then those of custom
+    /// resources.
+    pub fn served_kinds(&self) -> Vec<Arc<Kind>> {
+        self.0.reads.served_kinds()
+    }
+
     /// Returns one row of each served custom resource.
     pub fn stored_custom_kinds(&self) -> Vec<Arc<Kind>> {
         let custom = self.0.reads.custom_kinds();

@@ -61,6 +61,8 @@ mod support;
 mod tls;
 mod transport;
 mod tunnels;
+#[cfg(feature = "cel")]
+mod type_checks;
 mod updates;
 mod validation;
 mod watches;

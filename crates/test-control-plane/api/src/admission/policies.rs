@@ -14,12 +14,14 @@ mod match_conditions;
 mod mutating;
 #[cfg(test)]
 mod tests;
+mod type_check;
 mod validating;
 
 pub use crate::cel::{About, Authorizer, Decision as AuthorizerDecision, Question, Resource};
-pub(crate) use environment::Environment;
+pub(crate) use environment::{Authorizers, Environment};
 pub(crate) use expression::{Expression, Returns};
 pub use inputs::Inputs;
 pub(crate) use match_conditions::{Match, MatchConditions};
 pub use mutating::{Change, MutatingPolicy};
+pub use type_check::{ExpressionWarning, KnownKinds, type_check};
 pub use validating::{AuditAnnotation, Decision, ValidatingPolicy, Verdict};

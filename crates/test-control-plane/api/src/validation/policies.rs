@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::engine::{Errors, Place};
-use crate::admission::policies::{Environment, Expression, Returns};
+use crate::admission::policies::{Authorizers, Environment, Expression, Returns};
 use crate::cel::{Program, Type};
 use crate::go::names;
 use crate::status::FieldError;
@@ -61,10 +61,9 @@ pub(super) fn policy_conditions(spec: &Place<'_>, errors: &mut Errors) {
         return;
     }
     let environment = Environment {
-        has_params: spec.member("paramKind").is_present(),
-        has_authorizer: true,
-        makes_objects: false,
-        variables: None,
+        params: spec.member("paramKind").is_present().then_some(Type::Dyn),
+        authorizers: Authorizers::WithRequestResource,
+        ..Environment::default()
     };
     conditions(&spec.member("matchConditions"), &environment, errors);
 }
@@ -77,10 +76,8 @@ pub(super) fn policy_variables(spec: &Place<'_>, errors: &mut Errors) {
 /// Checks the match conditions of a webhook.
 pub(super) fn webhook_conditions(list: &Place<'_>, errors: &mut Errors) {
     let environment = Environment {
-        has_params: false,
-        has_authorizer: true,
-        makes_objects: false,
-        variables: None,
+        authorizers: Authorizers::WithRequestResource,
+        ..Environment::default()
     };
     conditions(list, &environment, errors);
 }
@@ -124,10 +121,10 @@ fn report(at: &Place<'_>, source: &str, compiled: &Expression, errors: &mut Erro
 fn environment(spec: &Place<'_>) -> Environment {
     let has_variables = spec.member("variables").elements().next().is_some();
     Environment {
-        has_params: spec.member("paramKind").is_present(),
-        has_authorizer: true,
-        makes_objects: false,
+        params: spec.member("paramKind").is_present().then_some(Type::Dyn),
+        authorizers: Authorizers::WithRequestResource,
         variables: has_variables.then(Vec::new),
+        ..Environment::default()
     }
 }
 
@@ -204,7 +201,7 @@ fn check_validation(rule: &Place<'_>, environment: &Environment, errors: &mut Er
         errors.push(computed.invalid("must be non-empty if specified"));
     } else if !computed.is_empty() {
         let environment = Environment {
-            has_authorizer: false,
+            authorizers: Authorizers::None,
             ..environment.clone()
         };
         let compiled = Expression::compile(computed.text(), &environment, Returns::Text);

@@ -15,7 +15,8 @@ pub(crate) const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-c
                                  disruption-controller,deployment-controller,\
                                  replicaset-controller,statefulset-controller,\
                                  endpointslice-controller,job-controller,volume-binder,\
-                                 garbage-collector,namespace-controller";
+                                 garbage-collector,namespace-controller,\
+                                 validatingadmissionpolicy-status-controller";
 
 /// The element of the list that stands for all actors.
 pub(crate) const ALL_ACTORS: &str = "*";
@@ -91,8 +92,8 @@ pub(crate) struct Args {
     /// empty list runs none. The names are kubelet, scheduler, node-controller,
     /// pod-garbage-collector, disruption-controller, deployment-controller, replicaset-controller,
     /// statefulset-controller, endpointslice-controller, job-controller, volume-binder,
-    /// garbage-collector and namespace-controller. Exclude statefulset-controller if you run a
-    /// separate StatefulSet controller.
+    /// garbage-collector, namespace-controller and validatingadmissionpolicy-status-controller.
+    /// Exclude statefulset-controller if you run a separate StatefulSet controller.
     #[arg(long, value_name = "LIST", default_value = ALL_ACTORS, allow_hyphen_values = true)]
     pub(crate) actors: String,
 

@@ -113,6 +113,9 @@ fn actors(args: &Args) -> anyhow::Result<(ActorsConfig, bool)> {
                 config.pod_collector = Some(PodCollectorConfig::default());
             }
             "disruption-controller" => config.disruption_controller = true,
+            "validatingadmissionpolicy-status-controller" => {
+                config.policy_status_controller = true;
+            }
             "volume-binder" => config.volume_binder = Some(VolumeBinderConfig::default()),
             "garbage-collector" => {
                 config.garbage_collector = Some(GarbageCollectorConfig::default());

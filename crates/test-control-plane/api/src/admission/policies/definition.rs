@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::environment::Environment;
+use super::environment::{Authorizers, Environment};
 use super::evaluation::Variables;
 use super::expression::{Expression, Returns};
 use super::match_conditions::MatchConditions;
 use crate::admission::{Constraints, FailurePolicy};
+use crate::cel::Type;
 use crate::members::text;
 
 /// A policy's object with its common fields.
@@ -34,10 +35,10 @@ impl<'a> Definition<'a> {
         let metadata = object.get("metadata").unwrap_or(&Value::Null);
         let param_kind = spec.get("paramKind").filter(|kind| kind.is_object());
         let mut environment = Environment {
-            has_params: param_kind.is_some(),
-            has_authorizer: true,
-            makes_objects: false,
+            params: param_kind.map(|_| Type::Dyn),
+            authorizers: Authorizers::WithRequestResource,
             variables: Some(Vec::new()),
+            ..Environment::default()
         };
         let variables = compile_variables(list(spec, "variables"), &mut environment);
         let conditions = list(spec, "matchConditions");

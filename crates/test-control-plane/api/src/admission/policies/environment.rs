@@ -9,13 +9,27 @@ use crate::cel::Type;
 /// The name of the object with a policy's variables.
 pub(super) const VARIABLES: &str = "variables";
 
-/// The variables besides those with an object.
+/// The variables with an authorizer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Authorizers {
+    /// None.
+    #[default]
+    None,
+    /// `authorizer`.
+    Plain,
+    /// `authorizer` and `authorizer.requestResource`.
+    WithRequestResource,
+}
+
+/// The variables of an expression, with their types.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
-    /// True if there are parameters.
-    pub(crate) has_params: bool,
-    /// True if there is an authorizer.
-    pub(crate) has_authorizer: bool,
+    /// The type of the object and of the old object.
+    pub(crate) object: Type,
+    /// The type of the parameters, if there are any.
+    pub(crate) params: Option<Type>,
+    /// The variables with an authorizer.
+    pub(crate) authorizers: Authorizers,
     /// True if expressions may make objects and patches.
     pub(crate) makes_objects: bool,
     /// The policy's variables so far; `None` where it may have none.
@@ -30,18 +44,20 @@ impl Environment {
     /// Returns the variables with their types.
     pub(super) fn declared(&self) -> Vec<(&'static str, Type)> {
         let mut declared = vec![
-            ("object", Type::Dyn),
-            ("oldObject", Type::Dyn),
+            ("object", self.object.clone()),
+            ("oldObject", self.object.clone()),
             ("namespaceObject", NAMESPACE.clone()),
             ("request", REQUEST.clone()),
         ];
-        if self.has_params {
-            declared.push(("params", Type::Dyn));
+        if let Some(params) = &self.params {
+            declared.push(("params", params.clone()));
         }
-        if self.has_authorizer {
-            let of = |name| Type::Opaque(name);
+        let of = |name| Type::Opaque(name);
+        if self.authorizers != Authorizers::None {
             let name = "kubernetes.authorization.Authorizer";
             declared.push(("authorizer", of(name)));
+        }
+        if self.authorizers == Authorizers::WithRequestResource {
             let name = "kubernetes.authorization.ResourceCheck";
             declared.push(("authorizer.requestResource", of(name)));
         }

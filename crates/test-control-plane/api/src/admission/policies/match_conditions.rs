@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::environment::Environment;
+use super::environment::{Authorizers, Environment};
 use super::evaluation::{self, MATCH_BUDGET, Variables};
 use super::expression::{Expression, Returns};
 use super::inputs::{Inputs, Optional};
@@ -30,7 +30,7 @@ impl MatchConditions {
     pub(crate) fn of_webhook(webhook: &Value) -> Self {
         let conditions = webhook.get("matchConditions").and_then(Value::as_array);
         let environment = Environment {
-            has_authorizer: true,
+            authorizers: Authorizers::WithRequestResource,
             ..Environment::default()
         };
         Self::compile(conditions.map_or(&[], Vec::as_slice), &environment)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::definition::Definition;
-use super::environment::Environment;
+use super::environment::{Authorizers, Environment};
 use super::evaluation::{self, BUDGET, Outcome, Variables};
 use super::expression::{Expression, Returns};
 use super::inputs::{Inputs, Optional};
@@ -99,7 +99,7 @@ impl ValidatingPolicy {
         let definition = Definition::compile(object);
         let environment = &definition.environment;
         let of_messages = Environment {
-            has_authorizer: false,
+            authorizers: Authorizers::None,
             ..environment.clone()
         };
         let validations = definition.list("validations").iter();
