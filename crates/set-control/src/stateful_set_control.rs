@@ -489,9 +489,13 @@ impl SetSync<'_> {
         }
         // A pod may be pending because one of its claims was deleted.
         if pod.phase == PodPhase::Pending {
-            control
-                .create_missing_persistent_volume_claims(slot)
-                .await?;
+            let created = control.create_missing_persistent_volume_claims(slot).await;
+            if let Err(error) = created {
+                // Its other claims must outlive it even so.
+                let released = control.release_claims(slot).await;
+                let errors = [Err(error), released].into_iter().filter_map(Result::err);
+                Aggregate::join(errors.map(Error::from).collect())?;
+            }
         }
         // In a monotonic sync, a pod is left unchanged until its predecessors are healthy.
         if self.is_monotonic()

@@ -108,6 +108,20 @@ async fn terminal_pods_claims_outlive_it() {
 }
 
 #[tokio::test]
+async fn pending_pod_releases_its_claims_although_another_one_is_doomed() {
+    for set in [set(), set().parallel()] {
+        let set = set.claim_template("logs");
+        let pod = pod(&set, 0).pending().terminating();
+        let mut world = owning(&set, &pod);
+        let doomed = builders::claim(&set.build(), "logs", 0).terminating();
+        world.put_claim(&doomed);
+        let error = world.sync_error().await;
+        assert_eq!(error, "pvc logs-web-0 is being deleted");
+        assert!(!is_owned(&world));
+    }
+}
+
+#[tokio::test]
 async fn terminal_pod_is_kept_while_it_owns_its_claim() {
     for set in [set(), set().parallel()] {
         let mut world = owning(&set, &pod(&set, 0).phase("Failed"));
