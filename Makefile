@@ -29,7 +29,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 PACKAGE_FLAGS ?=
 
 .PHONY: help run build dist package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-helm soak test-stand-ins lint check-crates \
-	check-embedding check-other-kube deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
+	check-embedding check-other-kube deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-fence simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -194,6 +194,9 @@ bench-instructions: ## Fail if a piece of work takes 5 % more instructions than 
 simulate: ## Run the controller under the faults of SEEDS (1000) plans in simulated time
 	@$(CARGO) run --release --locked --quiet -p simulation -- seeds --first $(FIRST_SEED) --count $(SEEDS) --situations
 
+simulate-fence: ## Run it behind a fence, next to a built-in controller, in SEEDS (1000) plans
+	@$(CARGO) run --release --locked --quiet -p simulation -- seeds --fence --first $(FIRST_SEED) --count $(SEEDS) --situations
+
 simulate-all: ## Apply every fault to every write and every event of the reference workloads
 	@$(CARGO) run --release --locked --quiet -p simulation -- exhaust all
 
@@ -201,6 +204,7 @@ simulate-all: ## Apply every fault to every write and every event of the referen
 # dependencies again, because it selects fewer of their features.
 simulate-slice:
 	@$(BINARIES)/simulate seeds --count 500
+	@$(BINARIES)/simulate seeds --fence --count 50
 	@$(BINARIES)/simulate exhaust create
 	@$(BINARIES)/simulate exhaust on-delete
 

@@ -77,6 +77,10 @@ fn replay(plan: &Plan) -> io::Result<String> {
         let seed = plan.seed;
         return Ok(format!("{program} run --print table --seed {seed}"));
     }
+    if *plan == plan::of_fence_seed(plan.seed) {
+        let seed = plan.seed;
+        return Ok(format!("{program} run --print table --fence-seed {seed}"));
+    }
     let text = serde_json::to_string(plan)?;
     Ok(format!("{program} run --print table --plan - <<<'{text}'"))
 }

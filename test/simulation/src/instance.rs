@@ -17,20 +17,21 @@ use statefulset_client::resource::{
     CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
 };
 use statefulset_client::rest::MediaType;
-use statefulset_controller::metrics::{ControllerMetrics, SetMetrics};
+use statefulset_controller::metrics::{ControllerMetrics, FenceMetrics, SetMetrics};
 use statefulset_controller::{Informers, LeaderElection, StatefulSetController};
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
+use statefulset_fence::NamespaceSelector;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Process;
 use crate::clock::SkewedClock;
 use crate::network::{Network, Signal};
-use crate::plan::{LEASE, LEASE_NAMESPACE, Settings};
+use crate::plan::{BUILT_IN_LEASE, LEASE, LEASE_NAMESPACE, Settings};
 use crate::record::{PANICS, Recorder};
 use crate::seed;
 
-/// Reports the syncs of a process to the record.
+/// Reports the syncs of a process, and the falls of its fence, to the record.
 struct SyncProbe {
     process: Process,
     recorder: Recorder,
@@ -53,6 +54,12 @@ impl SetMetrics for SyncProbe {
     }
 }
 
+impl FenceMetrics for SyncProbe {
+    fn fell(&self, reason: &'static str) {
+        self.recorder.fell(self.process, reason);
+    }
+}
+
 /// Starts a process. Dropping the result kills it.
 ///
 /// # Panics
@@ -67,11 +74,16 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         .lease_duration(seconds(settings.lease.lease))
         .renew_deadline(seconds(settings.lease.renew))
         .retry_period(seconds(settings.lease.retry));
-    let lease = LeaseName::new(LEASE_NAMESPACE, LEASE);
+    let is_built_in = settings.is_built_in(process.instance);
+    let lease = if is_built_in { BUILT_IN_LEASE } else { LEASE };
+    let lease = LeaseName::new(LEASE_NAMESPACE, lease);
     let election = LeaderElection::new(lease, format!("controller-{process}"))
         .config(config)
         .monotonic(Arc::new(TokioClock::new()));
-    let metrics = ControllerMetrics::default().sets(Arc::new(SyncProbe { process, recorder }));
+    let probe = Arc::new(SyncProbe { process, recorder });
+    let metrics = ControllerMetrics::default()
+        .sets(Arc::clone(&probe) as Arc<dyn SetMetrics>)
+        .fence(probe);
     let seed = seed::derived(seed, &format!("controller {process}"));
     let media_type = if seed.is_multiple_of(2) {
         MediaType::Protobuf
@@ -83,7 +95,7 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         .burst(settings.qps)
         .media_type(media_type);
     let client = kube::Client::new(network, "default");
-    let builder = StatefulSetController::builder_with_kube_client(client.clone())
+    let mut builder = StatefulSetController::builder_with_kube_client(client.clone())
         .client_options(options.clone())
         .clock(Arc::new(clock))
         .feature_gates(FeatureGates {
@@ -96,6 +108,9 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         .seed(seed)
         .metrics(metrics)
         .leader_election(election);
+    if settings.fence.is_some() && !is_built_in {
+        builder = builder.namespace_selector(NamespaceSelector::default());
+    }
     let mut tasks = JoinSet::new();
     let controller = match settings.pages {
         None => builder.build(),

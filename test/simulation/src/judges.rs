@@ -9,6 +9,7 @@ mod budget;
 mod case;
 mod conditions;
 mod end_state;
+mod fence;
 mod identity;
 mod leadership;
 mod leases;
@@ -62,6 +63,9 @@ pub fn judge_case(case: &Case<'_>) -> Verdict {
     status::judge_syncs(case, &mut verdict);
     revisions::judge_syncs(case, &mut verdict);
     leadership::judge(case, &mut verdict);
+    if let Some(fence) = case.plan.settings.fence {
+        fence::judge(case, fence, &mut verdict);
+    }
     process::judge(case, &mut verdict);
     work::judge(case, &mut verdict);
     end_state::judge(case, &mut verdict);

@@ -11,6 +11,7 @@
 //! ```
 
 pub mod agent;
+pub mod api_servers;
 pub mod catalogue;
 pub mod clock;
 mod entropy;

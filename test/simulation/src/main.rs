@@ -20,6 +20,7 @@ use simulation::page::page;
 use simulation::plan::{self, Plan};
 use simulation::regression::Regression;
 use simulation::run::run;
+use simulation::situations::{FENCE_SITUATIONS, SITUATIONS};
 use simulation::table::table;
 
 /// A quarter of a run's time goes into small allocations, which this allocator halves.
@@ -68,6 +69,9 @@ struct Seeds {
     /// seeds only print.
     #[arg(long)]
     situations: bool,
+    /// Runs the instances behind a fence, next to a built-in controller: other plans.
+    #[arg(long)]
+    fence: bool,
 }
 
 #[derive(Args)]
@@ -110,6 +114,9 @@ struct Source {
     /// The plan of this seed.
     #[arg(long)]
     seed: Option<u64>,
+    /// The plan with a fence of this seed.
+    #[arg(long)]
+    fence_seed: Option<u64>,
     /// The plan or the regression in this file; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
@@ -208,6 +215,10 @@ impl Source {
             Self {
                 seed: Some(seed), ..
             } => Ok(plan::of_seed(*seed)),
+            Self {
+                fence_seed: Some(seed),
+                ..
+            } => Ok(plan::of_fence_seed(*seed)),
             Self { plan, .. } => read_plan(plan.as_deref().unwrap_or(Path::new("-"))),
         }
     }
@@ -264,9 +275,14 @@ fn show(print: Print, plan: &Plan, out: &mut impl io::Write) -> io::Result<bool>
 
 fn run_seeds(args: &Seeds, out: &mut impl io::Write) -> Result<bool, String> {
     let all = args.first..args.first.saturating_add(args.count);
-    let runs = all.map(|seed| (format!("seed {seed}"), plan::of_seed(seed)));
+    let (plan_of, required): (fn(u64) -> Plan, _) = if args.fence {
+        (plan::of_fence_seed, FENCE_SITUATIONS)
+    } else {
+        (plan::of_seed, SITUATIONS)
+    };
+    let runs = all.map(|seed| (format!("seed {seed}"), plan_of(seed)));
     let report = batch::run_all(runs, args.jobs, out)?;
-    let unreached = report.print(args.situations, out)?;
+    let unreached = report.print(required, args.situations, out)?;
     for situation in unreached.iter().filter(|_| args.situations) {
         writeln!(out, "never reached: {situation}").map_err(unprinted)?;
     }
@@ -291,7 +307,7 @@ fn exhaust(args: &Exhaust, out: &mut impl io::Write) -> Result<bool, String> {
     for workload in &chosen {
         let report = batch::run_all(plans(workload).into_iter(), args.jobs, out)?;
         writeln!(out, "workload {}:", workload.name).map_err(unprinted)?;
-        report.print(false, out)?;
+        report.print(SITUATIONS, false, out)?;
         passed &= report.passed();
     }
     Ok(passed)

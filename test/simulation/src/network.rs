@@ -1,18 +1,19 @@
 //! The network between the instances and the API server: latency, and the faults of requests.
 
 mod faults;
+mod fenced;
+mod rejected;
 
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use http::{HeaderValue, Request, Response};
+use http::header::USER_AGENT;
+use http::{HeaderValue, Request};
 use http_body_util::{BodyExt as _, Full};
 use kube::client::Body;
 use kube_test_control_plane::auth::ServiceAs;
-use kube_test_control_plane::faults::{FaultError, RequestFacts};
-use kube_test_control_plane::reply::{BoxError, Reply, ResponseBody};
+use kube_test_control_plane::faults::RequestFacts;
+use kube_test_control_plane::reply::{BoxError, Reply};
 use statefulset_client::error::NotProcessed;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
@@ -21,6 +22,8 @@ use tower::Service;
 use crate::agent::{Agent, Process};
 use crate::record::Recorder;
 pub use faults::{Ending, Fate, Faults};
+pub use fenced::{Fenced, Writer};
+use rejected::rejected;
 
 /// An event that the run must react to.
 #[derive(Debug)]
@@ -50,6 +53,8 @@ pub struct Network {
     pub recorder: Recorder,
     /// Receives crashes.
     pub signals: mpsc::UnboundedSender<Signal>,
+    /// The API server of the process, in a run with a fence.
+    pub fenced: Option<Fenced>,
 }
 
 /// The connection broke.
@@ -59,10 +64,18 @@ struct Reset;
 
 impl Network {
     async fn carry(self, request: Request<Body>) -> Result<Reply, BoxError> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let uri = &parts.uri;
         let facts = RequestFacts::new(&parts.method, uri.path(), uri.query().unwrap_or_default());
+        if let Some(fenced) = &self.fenced
+            && let Some(reply) = fenced.respond(&facts, &body)
+        {
+            return self.answer_probe(reply).await;
+        }
+        if let Some(fenced) = &self.fenced {
+            parts.uri = fenced.named(&parts.uri, &facts)?;
+        }
         let (id, nth_write) = self.recorder.sent(self.process, &facts, &body);
         let fate = self.faults.decide(self.process.instance, &facts, nth_write);
         let agent = Agent {
@@ -109,14 +122,20 @@ impl Network {
             _ => self.server.clone(),
         };
         let there = fate.there;
+        let (fenced, facts) = (self.fenced.clone(), facts.clone());
         #[expect(
             clippy::disallowed_methods,
             reason = "the request outlives its sender, and ends by itself"
         )]
         tokio::spawn(async move {
             sleep(there).await;
+            let denial = fenced.and_then(|fenced| fenced.denial(&facts));
+            let reply = match denial {
+                Some(policy) => fenced::denied(policy, &facts),
+                None => server.call(request).await.map_err(Into::into),
+            };
             // A dropped receiver is a sender that is gone.
-            let _ = sender.send(server.call(request).await);
+            let _ = sender.send(reply);
         });
         let reply = answer.await.map_err(|_| Reset)?;
         if fate.ending == Ending::CrashAfter {
@@ -137,38 +156,22 @@ impl Network {
         Ok(reply)
     }
 
+    /// Returns the response to a probe, which no fault hits alone.
+    async fn answer_probe(&self, reply: Result<Reply, BoxError>) -> Result<Reply, BoxError> {
+        if self.faults.is_suspended(self.process.instance) {
+            self.faults.resumed(self.process.instance).await;
+            return Err(Reset.into());
+        }
+        self.faults.reachable(self.process.instance).await;
+        reply
+    }
+
     /// Kills the process: this request never ends.
     async fn crash(&self) -> Result<Reply, BoxError> {
         // The run that receives the signal outlives its processes.
         let _ = self.signals.send(Signal::Crash(self.process));
         std::future::pending().await
     }
-}
-
-/// Returns the API server's answer with an error, and with its wait time in the header as well.
-fn rejected(error: &FaultError, facts: &RequestFacts) -> Result<Reply, BoxError> {
-    let mut response = Response::builder().status(error.code());
-    let status = error.status(facts);
-    let wait = match (error, &status) {
-        (
-            FaultError::Overloaded {
-                retry_after_seconds,
-            },
-            _,
-        ) => Some(u64::from(*retry_after_seconds)),
-        (_, Some(status)) => status["details"]["retryAfterSeconds"].as_u64(),
-        _ => None,
-    };
-    if let Some(wait) = wait {
-        response = response.header(RETRY_AFTER, wait);
-    }
-    let (content, text) = match status {
-        Some(status) => ("application/json", status.to_string()),
-        None => ("text/plain", "Too many requests".to_owned()),
-    };
-    let body = Full::new(Bytes::from(text));
-    let body: ResponseBody = body.map_err(Into::into).boxed_unsync();
-    Ok(response.header(CONTENT_TYPE, content).body(body)?)
 }
 
 impl Service<Request<Body>> for Network {

@@ -43,6 +43,10 @@ pub struct Outcome {
     pub doomed: usize,
     /// Number of those that a user's change outran.
     pub outrun: usize,
+    /// Number of writes of the wrong controller that were stored before every API server applied the
+    /// fence.
+    #[serde(default)]
+    pub overlaps: usize,
 }
 
 impl Outcome {
@@ -85,6 +89,7 @@ impl Outcome {
             settled_after: settled.as_ref().map(Duration::as_secs_f64),
             doomed: verdict.doomed,
             outrun: verdict.outrun,
+            overlaps: verdict.overlaps,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod action;
 mod fault;
+mod fence;
 mod generate;
 mod set_spec;
 mod settings;
@@ -11,9 +12,12 @@ use serde::{Deserialize, Serialize};
 
 pub use action::{Action, PodEnd, RestoredOwner, Trigger};
 pub use fault::{Fault, FaultRequests, WatchFault};
-pub use generate::of_seed;
+pub use fence::{FencePart, PartState};
+pub use generate::{of_fence_seed, of_seed};
 pub use set_spec::{Cascade, ClaimRetention, MaxUnavailable, Retain, SetSpec, UpdateMode};
-pub use settings::{LEASE, LEASE_NAMESPACE, LeaseTimes, Millis, Settings, Span};
+pub use settings::{
+    BUILT_IN_LEASE, Fence, LEASE, LEASE_NAMESPACE, LeaseTimes, Millis, Settings, Span,
+};
 
 /// Everything that happens in a run. The same plan always gives the same run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

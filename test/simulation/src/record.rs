@@ -15,6 +15,7 @@ use statefulset_controller_util::consistency::Caches;
 use tokio::time::Instant;
 
 use crate::agent::Process;
+use crate::api_servers::FenceChange;
 
 /// Resources whose writes don't concern sets.
 const UNRELATED_RESOURCES: [&str; 2] = ["leases", "events"];
@@ -216,6 +217,21 @@ pub struct Record {
     pub trace: u64,
     /// Violations that the control plane's own judges found.
     pub plane_violations: Vec<String>,
+    /// Changes of the fence; none without one.
+    pub fence: Vec<FenceChange>,
+    /// Ends of an instance's service behind the fence.
+    pub falls: Vec<Fall>,
+}
+
+/// The end of an instance's service behind the fence: its running syncs are dropped.
+#[derive(Clone, Copy, Debug)]
+pub struct Fall {
+    /// The instance.
+    pub process: Process,
+    /// Time of the end.
+    pub at: Duration,
+    /// The reason that its metrics name.
+    pub reason: &'static str,
 }
 
 /// A commit of the API server.
@@ -246,6 +262,7 @@ struct Inner {
     writes: u64,
     postponed: usize,
     suspensions: Vec<(Process, Duration, Duration)>,
+    falls: Vec<Fall>,
     upgrades: Vec<(Duration, RangeInclusive<u64>)>,
     notes: Vec<(Duration, String)>,
 }
@@ -262,6 +279,7 @@ impl Recorder {
             writes: 0,
             postponed: 0,
             suspensions: Vec::new(),
+            falls: Vec::new(),
             upgrades: Vec::new(),
             notes: Vec::new(),
         })))
@@ -280,10 +298,8 @@ impl Recorder {
     pub fn sync_started(&self, process: Process, set: SetKey, caches: &Caches) {
         let seen = Seen::of(caches);
         let mut inner = self.lock();
-        inner
-            .caches
-            .entry(process)
-            .or_insert_with(|| caches.clone());
+        // A namespace that is served again has new caches.
+        inner.caches.insert(process, caches.clone());
         let id = inner.syncs.len();
         let at = inner.began.elapsed();
         inner
@@ -391,6 +407,26 @@ impl Recorder {
     /// Returns the suspensions.
     pub fn suspensions(&self) -> Vec<(Process, Duration, Duration)> {
         self.lock().suspensions.clone()
+    }
+
+    /// Records that a process no longer serves the namespace behind the fence, for this reason.
+    pub fn fell(&self, process: Process, reason: &'static str) {
+        let mut inner = self.lock();
+        let at = inner.began.elapsed();
+        inner.falls.push(Fall {
+            process,
+            at,
+            reason,
+        });
+        inner.notes.push((
+            at,
+            format!("process {process} stops behind the fence: {reason}"),
+        ));
+    }
+
+    /// Returns the ends of service behind the fence.
+    pub fn falls(&self) -> Vec<Fall> {
+        self.lock().falls.clone()
     }
 
     /// Records that the API server changed stored objects by itself, with these revisions.

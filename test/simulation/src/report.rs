@@ -5,7 +5,6 @@ use std::io;
 use std::time::Instant;
 
 use simulation::outcome::Outcome;
-use simulation::situations::SITUATIONS;
 
 /// The sums over many runs.
 pub(crate) struct Report {
@@ -19,6 +18,7 @@ pub(crate) struct Report {
     syncs: usize,
     doomed: usize,
     outrun: usize,
+    overlaps: usize,
     rules: BTreeMap<String, usize>,
     situations: BTreeMap<String, usize>,
     settled: Vec<f64>,
@@ -38,6 +38,7 @@ impl Report {
             syncs: 0,
             doomed: 0,
             outrun: 0,
+            overlaps: 0,
             rules: BTreeMap::new(),
             situations: BTreeMap::new(),
             settled: Vec::new(),
@@ -54,6 +55,7 @@ impl Report {
         self.syncs += outcome.syncs;
         self.doomed += outcome.doomed;
         self.outrun += outcome.outrun;
+        self.overlaps += outcome.overlaps;
         self.settled.extend(outcome.settled_after);
         for rule in &outcome.rules {
             *self.rules.entry(rule.clone()).or_default() += 1;
@@ -79,22 +81,29 @@ impl Report {
         self.failed == 0
     }
 
-    /// Prints the report, with the situations if wanted. Returns the situations that no run reached.
+    /// Prints the report, with the counts of the required situations if wanted. Returns those that
+    /// no run reached.
     pub(crate) fn print(
         &self,
+        required: &[&'static str],
         with_situations: bool,
         out: &mut impl io::Write,
     ) -> Result<Vec<&'static str>, String> {
-        let written = self.print_lines(with_situations, out);
+        let written = self.print_lines(required, with_situations, out);
         written.map_err(|error| format!("cannot print: {error}"))?;
-        let all = SITUATIONS.iter().copied();
+        let all = required.iter().copied();
         Ok(all
             .filter(|it| !self.situations.contains_key(*it))
             .collect())
     }
 
-    fn print_lines(&self, with_situations: bool, out: &mut impl io::Write) -> io::Result<()> {
-        for situation in SITUATIONS.iter().filter(|_| with_situations) {
+    fn print_lines(
+        &self,
+        required: &[&str],
+        with_situations: bool,
+        out: &mut impl io::Write,
+    ) -> io::Result<()> {
+        for situation in required.iter().filter(|_| with_situations) {
             let times = self.situations.get(*situation).copied().unwrap_or_default();
             writeln!(out, "{times:>6}  {situation}")?;
         }
@@ -125,6 +134,14 @@ impl Report {
             "{requests} requests, {syncs} syncs, {writes} writes; {doomed} writes that could delete \
              a claim; a user's change came before {outrun} of them"
         )?;
+        if self.overlaps > 0 {
+            let overlaps = self.overlaps;
+            writeln!(
+                out,
+                "{overlaps} writes of the wrong controller stored before every API server applied \
+                 the fence"
+            )?;
+        }
         let mut settled = self.settled.clone();
         settled.sort_by(f64::total_cmp);
         let quantile = |percent: usize| {
@@ -141,11 +158,14 @@ impl Report {
             quantile(99),
             quantile(100)
         )?;
+        let reached = required
+            .iter()
+            .filter(|it| self.situations.contains_key(**it));
         writeln!(
             out,
             "{} of {} situations reached",
-            self.situations.len(),
-            SITUATIONS.len()
+            reached.count(),
+            required.len()
         )?;
         for (rule, times) in &self.rules {
             writeln!(out, "rule {rule} broken in {times} runs")?;

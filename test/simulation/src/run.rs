@@ -72,8 +72,11 @@ async fn run_plan(plan: &Plan) -> Record {
     let calm = began.elapsed();
     let quiet = become_quiet(&mut world, &mut signals, &recorder).await;
     let length = began.elapsed();
+    let fence = world.fence_changes();
     let (plane, commits) = world.finish();
     let mut record = assemble(&plane, commits, &recorder);
+    record.fence = fence;
+    record.falls = recorder.falls();
     record.postponed = recorder.postponed_count();
     record.suspensions = recorder.suspensions();
     record.calm = calm;

@@ -1,12 +1,13 @@
 //! Situations that the runs must reach, so that no rule passes vacuously.
 
+mod fenced;
 mod reach;
 
 use std::collections::BTreeSet;
 
 use crate::judges::{Case, Verdict};
 
-/// All situations.
+/// The situations of runs without a fence.
 pub const SITUATIONS: &[&str] = &[
     "a claim is collected with its pod or set",
     "a claim is created",
@@ -78,6 +79,27 @@ pub const SITUATIONS: &[&str] = &[
     "two sets run side by side",
 ];
 
+/// The situations of runs with a fence.
+pub const FENCE_SITUATIONS: &[&str] = &[
+    "a claim is collected with its pod or set",
+    "a claim is deleted and created again",
+    "a namespace is handed back during a rollout",
+    "a namespace is handed over during a rollout",
+    "a policy is lost during a rollout",
+    "a policy returns during a rollout",
+    "a rollout completes",
+    "another instance takes over",
+    "another process of the built-in controller takes over",
+    "the fence denies a write of the built-in controller",
+    "the mirror denies a write of an instance",
+    "the service ends: denied",
+    "the service ends: foreign",
+    "the service ends: label",
+    "the service ends: left",
+    "the service ends: policy",
+    "the wrong controller's write is stored before every API server applies the fence",
+];
+
 /// Returns the situations that a run reached.
 pub fn reached(case: &Case<'_>, verdict: &Verdict) -> BTreeSet<&'static str> {
     let mut reached = BTreeSet::new();
@@ -85,6 +107,15 @@ pub fn reached(case: &Case<'_>, verdict: &Verdict) -> BTreeSet<&'static str> {
     reach::requests(case, &mut reached);
     reach::syncs(case, &mut reached);
     reach::commits(case, &mut reached);
+    if case.plan.settings.fence.is_some() {
+        fenced::changes(case, &mut reached);
+        fenced::writers(case, &mut reached);
+    }
+    if verdict.overlaps > 0 {
+        reached.insert(
+            "the wrong controller's write is stored before every API server applies the fence",
+        );
+    }
     if verdict.removed > 0 {
         reached.insert("a claim is collected with its pod or set");
     }
@@ -100,7 +131,9 @@ mod tests {
 
     #[test]
     fn situations_are_sorted_by_name_and_unique() {
-        let sorted: BTreeSet<&str> = SITUATIONS.iter().copied().collect();
-        assert_eq!(sorted.len(), SITUATIONS.len());
+        for all in [SITUATIONS, FENCE_SITUATIONS] {
+            let sorted: BTreeSet<&str> = all.iter().copied().collect();
+            assert_eq!(sorted.len(), all.len());
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod admission;
 mod cluster;
 mod faults;
+mod fence;
 mod rivals;
 mod user;
 
@@ -25,6 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::agent::{Process, USER};
+use crate::api_servers::{ApiServers, FenceChange};
 use crate::clock::SkewedClock;
 use crate::instance;
 use crate::network::{Faults, Network, Signal};
@@ -34,6 +36,7 @@ use crate::seed;
 use admission::Admission;
 pub use admission::NEW_MEMBER;
 use cluster::{Cluster, End, Instance};
+use fence::Fence;
 pub use user::NAMESPACE;
 use user::User;
 
@@ -54,6 +57,8 @@ pub struct World {
     signals: mpsc::UnboundedSender<Signal>,
     /// True if images that begin with `bad` never become ready.
     bad_images: Arc<AtomicBool>,
+    /// The fence between the instances and the built-in controller.
+    fence: Option<Fence>,
 }
 
 impl World {
@@ -89,6 +94,9 @@ impl World {
         hooks.add("images", admission::pod_images(Arc::clone(&admission)));
         hooks.add("defaults", admission::new_defaults(Arc::clone(&admission)));
         let (signals, received) = mpsc::unbounded_channel();
+        let fence = settings
+            .fence
+            .map(|fence| Fence::new(ApiServers::new(seed, fence.lag)));
         let mut world = Self {
             user: User::new(plane.service_as(Identity::admin()), USER),
             cluster: Cluster {
@@ -107,6 +115,7 @@ impl World {
             seed,
             signals,
             bad_images,
+            fence,
         };
         let backup = json!({
             "apiVersion": "v1",
@@ -119,7 +128,10 @@ impl World {
             object: backup,
         };
         world.user.act(&create).await;
-        for number in 0..world.cluster.settings.instances {
+        if let Some(fence) = &world.fence {
+            fence.install(&world.user).await;
+        }
+        for number in 0..world.cluster.settings.processes() {
             faults::add_lag(&world.cluster, number);
             world.cluster.instances.push(Instance {
                 life: 0,
@@ -133,7 +145,15 @@ impl World {
     }
 
     fn start_process(&mut self, number: usize) {
-        let account = Identity::service_account("kube-system", "statefulset-controller");
+        let fenced = self
+            .fence
+            .as_ref()
+            .map(|fence| fence.of(number, &self.cluster));
+        let account = match &fenced {
+            // The fence's rights have their own tests.
+            Some(_) => Identity::admin(),
+            None => Identity::service_account("kube-system", "statefulset-controller"),
+        };
         let instance = &mut self.cluster.instances[number];
         let process = Process {
             instance: number,
@@ -146,6 +166,7 @@ impl World {
             faults: self.cluster.faults.clone(),
             recorder: self.cluster.recorder.clone(),
             signals: self.signals.clone(),
+            fenced,
         };
         self.cluster
             .recorder
@@ -257,6 +278,16 @@ impl World {
             Action::TakeClaim { claim } => self.add_owner(claim, true).await,
             Action::ShareClaim { claim } => self.add_owner(claim, false).await,
             Action::RestoreOwners { claim, owners } => self.restore_owners(claim, owners).await,
+            Action::Label { served } => {
+                if let Some(fence) = &self.fence {
+                    fence.label(&self.user, *served).await;
+                }
+            }
+            Action::Part { part, state } => {
+                if let Some(fence) = &self.fence {
+                    fence.set(&self.user, *part, *state).await;
+                }
+            }
             by_user => self.user.act(by_user).await,
         }
     }
@@ -356,17 +387,23 @@ impl World {
                 self.user.act(&Action::Relabel { pod, matches }).await;
             }
         }
+        if let Some(fence) = &self.fence {
+            fence.install(&self.user).await;
+        }
         // The others only compete for the lease.
         let stays = self.cluster.leader().unwrap_or_default();
         self.cluster.recorder.note("calm");
+        let built_in = |number| self.cluster.settings.is_built_in(number);
         for (number, instance) in self.cluster.instances.iter_mut().enumerate() {
-            if number != stays {
+            if number != stays && !built_in(number) {
                 instance.stop();
                 instance.restart = None;
             }
         }
-        if self.cluster.instances[stays].restart.is_some() {
-            self.start_process(stays);
+        for number in 0..self.cluster.instances.len() {
+            if self.cluster.instances[number].restart.is_some() {
+                self.start_process(number);
+            }
         }
     }
 
@@ -378,6 +415,14 @@ impl World {
     /// The control plane.
     pub fn plane(&self) -> &TestControlPlane {
         &self.cluster.plane
+    }
+
+    /// Returns the changes of the fence.
+    pub fn fence_changes(&self) -> Vec<FenceChange> {
+        let fence = self.fence.as_ref();
+        fence
+            .map(|fence| fence.servers.changes())
+            .unwrap_or_default()
     }
 
     /// Stops the instances and returns all commits.

@@ -86,13 +86,24 @@ impl<'a> Case<'a> {
     }
 
     /// Returns the syncs that came to an end while their process might write: the same process
-    /// began another one of the set in time.
+    /// began another one of the set in time, and its fence stood meanwhile.
     pub fn ended_syncs(&self) -> impl Iterator<Item = (usize, &'a Sync)> {
         let syncs = self.record.syncs.iter().enumerate();
         syncs.filter(|(number, sync)| {
             let ended = self.ended_at(*number);
-            ended.is_some_and(|ended| self.leases.allow(sync.process, sync.at, ended))
+            ended.is_some_and(|ended| {
+                self.leases.allow(sync.process, sync.at, ended)
+                    && !self.falls(sync.process, sync.at, ended)
+            })
         })
+    }
+
+    /// Reports whether a process dropped its syncs in this time, because its fence fell.
+    pub fn falls(&self, process: Process, from: Duration, to: Duration) -> bool {
+        let falls = self.record.falls.iter();
+        falls
+            .filter(|fall| fall.process == process)
+            .any(|fall| (from..=to).contains(&fall.at))
     }
 
     /// Returns the time before which a sync ended: its process began another one of the set.

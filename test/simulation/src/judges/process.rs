@@ -74,12 +74,14 @@ fn judge_own_writes(case: &Case<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// P-3: the first sync of a process knows all that earlier processes saw, and all that they wrote
-/// before it led.
+/// P-3: the first sync of a process knows all that earlier processes of the same controller saw, and
+/// all that they wrote before it led.
 fn judge_takeover(case: &Case<'_>, verdict: &mut Verdict) {
-    let mut newest = Seen::default();
-    let mut latest: Option<Process> = None;
+    // The built-in controller behind a fence is another one.
+    let mut sides: BTreeMap<bool, (Option<Process>, Seen)> = BTreeMap::new();
     for sync in &case.record.syncs {
+        let side = case.plan.settings.is_built_in(sync.process.instance);
+        let (latest, newest) = sides.entry(side).or_default();
         if latest.is_some_and(|process| process != sync.process) {
             let written = written_before(case, sync.process);
             let pairs = [
@@ -110,8 +112,8 @@ fn judge_takeover(case: &Case<'_>, verdict: &mut Verdict) {
                 }
             }
         }
-        latest = Some(sync.process);
-        newest = newest.max_each(sync.seen);
+        *latest = Some(sync.process);
+        *newest = newest.max_each(sync.seen);
     }
 }
 
@@ -174,7 +176,8 @@ fn judge_resends(case: &Case<'_>, verdict: &mut Verdict) {
         let earlier = earlier.filter(|it| it.target() == request.target());
         let attempts = 1 + earlier.take_while(|it| it.is_unprocessed).count();
         let stopped = case.stopped(request.process, request.sent, next);
-        let allowed = case.leases.allow(request.process, request.sent, next);
+        let allowed = case.leases.allow(request.process, request.sent, next)
+            && !case.falls(request.process, request.sent, next);
         if !is_sent_again && attempts < ATTEMPTS_MAX && stopped.is_zero() && allowed {
             let message = format!("{}: not processed and not sent again", request.named());
             verdict.broken("P-7", request.sent, message);

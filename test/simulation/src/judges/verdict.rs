@@ -38,6 +38,9 @@ pub struct Verdict {
     pub removed: usize,
     /// Number of those that the stored spec desired again by then.
     pub removed_kept: usize,
+    /// Number of writes of the wrong controller that were stored before every API server applied the
+    /// fence.
+    pub overlaps: usize,
 }
 
 impl Verdict {

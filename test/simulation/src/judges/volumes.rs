@@ -236,7 +236,7 @@ fn judge_claim_deletion(
     verdict: &mut Verdict,
 ) {
     let (request, sync) = (write.request, write.sync);
-    let decided = decided(write);
+    let decided = decided(case, write);
     let looks = write.earlier.iter().filter(|it| {
         let is_look = it.verb == Some(Verb::Get) && it.resource == "statefulsets";
         let in_time = it.sent >= decided && it.answered.is_some_and(|at| at <= request.sent);
@@ -287,8 +287,9 @@ fn judge_claim_deletion(
 
 /// Returns the time at which the sync had decided what to do with this object: it had claimed its
 /// pods and revisions, and read or written the claims that the write is about.
-fn decided(write: &Write<'_>) -> Duration {
+fn decided(case: &Case<'_>, write: &Write<'_>) -> Duration {
     let request = write.request;
+    let is_alone = case.plan.settings.fence.is_none();
     let claims: Vec<String> = match write.ordinal() {
         Some(ordinal) => write.view.set.claims_of(ordinal).collect(),
         None => vec![request.name.clone()],
@@ -298,7 +299,8 @@ fn decided(write: &Write<'_>) -> Duration {
         .iter()
         .filter(|it| match it.resource.as_str() {
             "pods" => it.verb == Some(Verb::Patch),
-            "controllerrevisions" => true,
+            // Behind a fence also the watch for other writers reads revisions.
+            "controllerrevisions" => it.verb != Some(Verb::Get) || is_alone,
             "persistentvolumeclaims" => claims.contains(&it.name),
             _ => false,
         });

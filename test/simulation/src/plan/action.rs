@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::fault::Fault;
 use super::words::phrase;
-use super::{Cascade, ClaimRetention, MaxUnavailable, Millis, SetSpec, UpdateMode};
+use super::{
+    Cascade, ClaimRetention, FencePart, MaxUnavailable, Millis, PartState, SetSpec, UpdateMode,
+};
 
 /// The moment of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,16 @@ pub enum Trigger {
     /// At the nth write of the controllers, counted from 1, before it is sent. Leases and events
     /// don't count.
     Write(u64),
+}
+
+impl Trigger {
+    /// Returns the time; the start for a write.
+    pub(super) fn time(self) -> Millis {
+        match self {
+            Self::Time(at) => at,
+            Self::Write(_) => Millis(0),
+        }
+    }
 }
 
 /// Something that happens. Actions of users on objects that don't exist do nothing.
@@ -203,6 +215,18 @@ pub enum Action {
         fault: Fault,
         /// The time; ignored at a write, which the fault hits alone.
         time: Millis,
+    },
+    /// An administrator adds the label of the fence to the namespace, or removes it.
+    Label {
+        /// True if the namespace has it afterwards.
+        served: bool,
+    },
+    /// An administrator changes, deletes or restores an object of the fence.
+    Part {
+        /// The object.
+        part: FencePart,
+        /// Its state afterwards.
+        state: PartState,
     },
 }
 

@@ -3,6 +3,7 @@
 
 mod environment;
 mod faults;
+mod fence;
 mod users;
 
 use rand::RngExt as _;
@@ -10,6 +11,7 @@ use rand::seq::IndexedRandom as _;
 
 use super::{Action, Fault, Millis, Plan, SetSpec, Step, Trigger};
 use crate::seed;
+pub use fence::of_fence_seed;
 
 /// Longest time in milliseconds from the start to the last step.
 const LENGTH_MAX: u64 = 1_200_000;
@@ -71,10 +73,7 @@ pub fn of_seed(seed: u64) -> Plan {
             action: Action::Fault { fault, time },
         }));
     }
-    plan.steps.sort_by_key(|step| match step.at {
-        Trigger::Time(at) => at,
-        Trigger::Write(_) => Millis(0),
-    });
+    plan.steps.sort_by_key(|step| step.at.time());
     plan
 }
 

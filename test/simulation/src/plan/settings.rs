@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 /// The lease that the instances compete for.
 pub const LEASE: &str = "statefulset-controller";
 
-/// Namespace of the lease.
+/// The lease that the processes of the built-in controller compete for.
+pub const BUILT_IN_LEASE: &str = "kube-controller-manager";
+
+/// Namespace of both leases.
 pub const LEASE_NAMESPACE: &str = "kube-system";
 
 /// A time or duration in milliseconds.
@@ -95,6 +98,22 @@ pub struct Settings {
     pub qps: u32,
     /// Time until a restarted instance runs again.
     pub restart: Span,
+    /// The fence between the instances and a built-in controller; none if they are alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Fence>,
+}
+
+/// The fence of a run. The instances serve the namespace behind it, and further processes stand for
+/// the built-in controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Fence {
+    /// Time after which an API server applies a change of the label, a policy or a binding. Each of
+    /// the two API servers draws its own.
+    pub lag: Span,
+    /// Number of processes of the built-in controller, of which one leads. They come after the
+    /// instances.
+    pub built_in: usize,
 }
 
 /// Minor version of upstream.
@@ -105,6 +124,16 @@ impl Settings {
     pub fn minor(&self, instance: usize) -> u32 {
         let mut versions = self.versions.iter().copied().cycle();
         versions.nth(instance).unwrap_or(REFERENCE)
+    }
+
+    /// Returns the number of processes: the instances, and those of the built-in controller.
+    pub fn processes(&self) -> usize {
+        self.instances + self.fence.map_or(0, |fence| fence.built_in)
+    }
+
+    /// Returns true for a process of the built-in controller.
+    pub fn is_built_in(&self, process: usize) -> bool {
+        self.fence.is_some() && process >= self.instances
     }
 }
 
@@ -137,6 +166,7 @@ impl Default for Settings {
             collector_delay: Millis(1_000),
             qps: 0,
             restart: Span(100, 5_000),
+            fence: None,
         }
     }
 }

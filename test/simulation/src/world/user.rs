@@ -130,7 +130,12 @@ impl User {
         self.request(Method::PATCH, &path, change).await;
     }
 
-    async fn request(&self, method: Method, path: &str, body: &Value) -> u16 {
+    /// Sends a JSON merge patch of any object; returns the status code.
+    pub(super) async fn merge(&self, path: &str, change: &Value) -> u16 {
+        self.send(Method::PATCH, path, change, MERGE_PATCH).await
+    }
+
+    pub(super) async fn request(&self, method: Method, path: &str, body: &Value) -> u16 {
         let content = match method {
             Method::PATCH => "application/strategic-merge-patch+json",
             _ => "application/json",

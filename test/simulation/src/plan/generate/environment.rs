@@ -59,6 +59,7 @@ pub(super) fn settings(random: &mut StdRng) -> Settings {
         collector_delay: Millis(*[0, 1_000, 30_000].choose(random).unwrap_or(&1_000)),
         qps: *[0, 0, 20].choose(random).unwrap_or(&0),
         restart: Span(0, 10_000),
+        fence: None,
     }
 }
 
