@@ -201,8 +201,13 @@ fn process_replica(sync: &mut Sync, pod: &Value) -> Result<Step, Failure> {
             return Ok(Step::Exit);
         }
     }
-    if phase(pod) == "Pending" {
-        create_missing_claims(sync, pod)?;
+    if phase(pod) == "Pending"
+        && let Err(failure) = create_missing_claims(sync, pod)
+    {
+        return match take_claims_from(sync, pod) {
+            Ok(()) => Err(failure),
+            Err(released) => Failure::join(vec![failure, released]).map(|()| Step::Continue),
+        };
     }
     let is_settled =
         !is_deleting(pod) && is_running_and_ready(pod) && set.is_available(pod, sync.now);
