@@ -9,7 +9,8 @@
 #   hack/mutants.sh sample [SIZE]  a sample of the mutants of cargo-mutants, by default 150;
 #                                  SEED=n draws another sample
 #
-# A patch begins with a description and the packages whose tests must catch it. The script works on
+# A patch begins with a description and the packages whose tests must catch it; with the line
+# `Plans: fence` the simulation runs plans with a fence. The script works on
 # a copy of the tracked files in target/mutants, and shares the build results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -93,27 +94,29 @@ handwritten() {
 }
 
 # Simulates seeds, and then the plans of known bugs. Prints the rules that broke, and the first seed
-# or plan that broke one. Fails if none broke, with 2 if the runs don't end: that is no verdict.
+# or plan that broke one. Fails if none broke, with 2 if the runs don't end: that is no verdict. With
+# --fence the seeds' plans have a fence, and the known bugs' plans are left out.
 broken() {
-	local done=0 count status rules seed plan
+	local done=0 count status rules seed plan kind=$*
 	for count in 10 50 150 300; do
 		status=0
 		timeout "$simulation_seconds" "$CARGO_TARGET_DIR/debug/simulate" seeds --first $((done + 1)) \
-			--count $((count - done)) >"$work/log" 2>&1 || status=$?
+			--count $((count - done)) "$@" >"$work/log" 2>&1 || status=$?
 		rules=$(sed -n 's/^rule \(.*\) broken in .*/\1/p' "$work/log" | paste -sd, | sed 's/,/, /g')
 		seed=$(sed -n 's/^\(simulate: \)\?seed \([0-9]*\)[ :].*/\2/p' "$work/log" | sort -n | head -n 1)
 		if [ -n "$seed" ]; then
-			echo "${rules:-not counted}; seed $seed"
+			echo "${rules:-not counted}; ${kind:+fence }seed $seed"
 			return
 		elif [ "$status" -eq 124 ]; then
 			echo "no end of seeds $((done + 1)) to $count within $simulation_seconds s"
 			return 2
 		elif [ "$status" -ne 0 ]; then
-			echo "a run crashes; seed $((done + 1))"
+			echo "a run crashes; ${kind:+fence }seed $((done + 1))"
 			return
 		fi
 		done=$count
 	done
+	[ -z "$kind" ] || return 1
 	for plan in "$root"/test/simulation/regressions/*.json; do
 		if ! timeout "$simulation_seconds" "$CARGO_TARGET_DIR/debug/simulate" run --plan "$plan" \
 			>"$work/log" 2>&1; then
@@ -124,8 +127,15 @@ broken() {
 	return 1
 }
 
+# Prints the options of `simulate seeds` for a patch.
+plans_of() {
+	if grep -q '^Plans: fence$' "$1"; then
+		echo --fence
+	fi
+}
+
 simulate() {
-	local patches=() names=("$@") survivors=0 status found=()
+	local patches=() names=("$@") survivors=0 status found=() kinds=() kind
 	if [ $# -eq 0 ]; then
 		patches=("$root"/hack/mutants/simulated/*.patch)
 		mapfile -t -O "${#patches[@]}" patches < <(grep -l '^Simulated: yes$' "$root"/hack/mutants/*.patch)
@@ -138,12 +148,15 @@ simulate() {
 	copy
 	cd "$tree"
 	"$cargo" build --quiet --locked --offline --package simulation
-	status=0
-	seed=$(broken) || status=$?
-	if [ "$status" -ne 1 ]; then
-		echo "the simulation fails without a mutant: $seed" >&2
-		exit 1
-	fi
+	mapfile -t kinds < <(for patch in "${patches[@]}"; do plans_of "$patch" | grep . || echo; done | sort -u)
+	for kind in "${kinds[@]}"; do
+		status=0
+		seed=$(broken ${kind:+"$kind"}) || status=$?
+		if [ "$status" -ne 1 ]; then
+			echo "the simulation fails without a mutant: $seed" >&2
+			exit 1
+		fi
+	done
 	for patch in "${patches[@]}"; do
 		local name seed
 		name=$(basename "$patch" .patch)
@@ -156,7 +169,8 @@ simulate() {
 			cat "$work/log"
 			status=1 seed='the mutant does not build: regenerate the patch'
 		else
-			seed=$(broken) || status=$?
+			kind=$(plans_of "$patch")
+			seed=$(broken ${kind:+"$kind"}) || status=$?
 		fi
 		if [ "$status" -eq 0 ]; then
 			echo "killed   $name ($seed)"
