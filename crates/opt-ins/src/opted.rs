@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use statefulset_controller_util::pod::Pod;
+use statefulset_pod_control::stateful_set_utils::ordinal;
 use statefulset_pod_control::{Error, PodSlot, SetPodControl};
 
 use crate::opt_ins::OptIns;
@@ -163,6 +164,9 @@ impl Opted<'_> {
         let Some(pod) = due.next() else {
             return Ok(None);
         };
+        let Some(pod) = self.still_due(repair, rollout, &pod).await? else {
+            return Ok(None);
+        };
         if let Some(gate) = self.opt_ins.removal_gate()
             && let Some(closed) = self.closed(gate, &pod).await?
         {
@@ -189,6 +193,25 @@ impl Opted<'_> {
         );
         self.control.events().note(REPLACED, &message);
         Ok(Some(Wait::BlockingPodReplaced(name)))
+    }
+
+    /// Reads a pod live that is due for its replacement. Returns it if it still is: the cache may be old,
+    /// and a pod that is ready by now must not go down.
+    async fn still_due(
+        self,
+        repair: Repair,
+        rollout: Rollout<'_>,
+        pod: &Pod,
+    ) -> Result<Option<Arc<Pod>>, Error> {
+        let live = self.control.read_live(pod).await?;
+        let slot = live.and_then(|live| {
+            let ordinal = ordinal(&live.object.name)?;
+            Some(PodSlot::Existing(ordinal, Arc::new(live.object)))
+        });
+        Ok(match slot.map(|slot| repair.decide(rollout, &slot)) {
+            Some(Decision::Now(pod)) => Some(pod),
+            Some(Decision::Later(_) | Decision::Never) | None => None,
+        })
     }
 
     /// Returns the delay until a pod that blocks a rollout is due for its replacement.

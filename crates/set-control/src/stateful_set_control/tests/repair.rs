@@ -177,6 +177,23 @@ async fn pod_of_the_update_revision_is_never_replaced() {
     assert_eq!(removals(&world), 0);
 }
 
+/// The cache may be old: a deletion would take down one more pod.
+#[tokio::test]
+async fn pod_that_is_ready_meanwhile_is_not_replaced() {
+    for method in ["evict", "delete"] {
+        let mut world = opted_in(&repaired(web(), method));
+        world.settle().await;
+        break_pod(&world, "web-1", "CrashLoopBackOff");
+        world.change_image("good");
+        let seen = world.pods();
+        world.run("web-1");
+        let outcome = world.sync_pods(&seen).await;
+        assert_eq!(outcome.waiting, not_ready("web-1"), "{method}");
+        assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        assert_eq!(removals(&world), 0);
+    }
+}
+
 #[tokio::test]
 async fn terminating_pod_is_not_replaced() {
     let mut world = opted_in(&repaired(web(), "delete"));
