@@ -32,12 +32,13 @@ impl Rollout<'_> {
             && slot.existing().is_some_and(|pod| !pod.is_terminating())
     }
 
-    /// Returns true if as many pods are being replaced as may be unavailable: missing and terminating
-    /// ones, and unavailable ones of the update's revision.
+    /// Returns true if as many pods are being replaced as may be unavailable: terminating ones, and
+    /// unavailable ones of the update's revision. A missing pod counts in a `Parallel` set alone: in an
+    /// ordered one it may wait for the very pod that is to be replaced.
     pub fn is_full(self) -> bool {
         let seconds = self.set.spec.min_ready_seconds;
         let is_in_flight = |slot: &&PodSlot| match slot.existing() {
-            None => true,
+            None => self.set.spec.allows_burst(),
             Some(pod) => {
                 pod.is_terminating()
                     || (slot.revision() == self.update_revision

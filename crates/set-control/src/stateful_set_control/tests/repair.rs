@@ -132,6 +132,20 @@ async fn without_an_opt_in_the_pod_of_the_bad_template_blocks() {
     }
 }
 
+/// The other pods don't exist yet, and wait for the broken one.
+#[tokio::test]
+async fn first_template_of_a_set_is_corrected() {
+    for set in [web(), web().parallel()] {
+        let mut world = opted_in(&repaired(set, "delete"));
+        world.change_image("bad");
+        sync_long(&mut world).await;
+        assert_eq!(removals(&world), 0);
+        world.change_image("good");
+        sync_long(&mut world).await;
+        assert_eq!(world.counts(), Counts::all(3));
+    }
+}
+
 /// An operator deleted such pods in a loop, as long as the image was missing.
 #[tokio::test]
 async fn image_missing_for_ever_costs_one_removal_for_each_pod_and_revision() {
