@@ -353,11 +353,10 @@ impl SetSync<'_> {
     /// Replaces the pod that the rollout waits for, if the set opted in to that. Returns the reason to
     /// wait, else the given one.
     async fn replace_blocking_pod(&self, rollout: Rollout<'_>, waiting: Option<Waiting>) -> Step {
-        let blocked = waiting.as_ref().and_then(Waiting::blocked);
-        let wait = match blocked {
-            Some(blocked) => self.opted().replace_blocking_pod(rollout, blocked).await?,
-            None => None,
+        let Some(blocked) = waiting.as_ref().and_then(Waiting::blocked) else {
+            return Ok(waiting);
         };
+        let wait = self.opted().replace_blocking_pod(rollout, blocked).await?;
         Ok(wait.map(Waiting::from).or(waiting))
     }
 
@@ -368,13 +367,11 @@ impl SetSync<'_> {
         revision: &str,
         waiting: &Waiting,
     ) -> Option<Duration> {
-        match waiting {
-            Waiting::OptIn(wait) => self.opted().sync_after(wait),
-            waiting => {
-                let rollout = self.rollout(replicas, revision);
-                self.opted().replaces_after(rollout, waiting.blocked()?)
-            }
+        if let Waiting::OptIn(wait) = waiting {
+            return self.opted().sync_after(wait);
         }
+        let rollout = self.rollout(replicas, revision);
+        self.opted().replaces_after(rollout, waiting.blocked()?)
     }
 
     /// Returns what the set opted in to.
