@@ -123,6 +123,7 @@ impl Network {
         };
         let there = fate.there;
         let (fenced, facts) = (self.fenced.clone(), facts.clone());
+        let recorder = self.recorder.clone();
         #[expect(
             clippy::disallowed_methods,
             reason = "the request outlives its sender, and ends by itself"
@@ -131,7 +132,10 @@ impl Network {
             sleep(there).await;
             let denial = fenced.and_then(|fenced| fenced.denial(&facts));
             let reply = match denial {
-                Some(policy) => fenced::denied(policy, &facts),
+                Some(policy) => {
+                    recorder.denied(id, policy);
+                    fenced::denied(policy, &facts)
+                }
                 None => server.call(request).await.map_err(Into::into),
             };
             // A dropped receiver is a sender that is gone.

@@ -12,6 +12,7 @@ use kube_test_control_plane::route::Verb;
 use kube_test_control_plane::store::LogEntry;
 use serde_json::Value;
 use statefulset_controller_util::consistency::Caches;
+use statefulset_fence::Policy;
 use tokio::time::Instant;
 
 use crate::agent::Process;
@@ -130,6 +131,8 @@ pub struct Request {
     pub processed: Option<Processed>,
     /// True if the API server responded that it did not process it.
     pub is_unprocessed: bool,
+    /// The policy of the fence that denied it.
+    pub denied: Option<Policy>,
 }
 
 /// The fate of a request in the API server.
@@ -260,6 +263,8 @@ struct Inner {
     /// The caches of each process.
     caches: BTreeMap<Process, Caches>,
     writes: u64,
+    /// Number of those that the fence denied to the built-in controller.
+    futile: u64,
     postponed: usize,
     suspensions: Vec<(Process, Duration, Duration)>,
     falls: Vec<Fall>,
@@ -277,6 +282,7 @@ impl Recorder {
             latest: BTreeMap::new(),
             caches: BTreeMap::new(),
             writes: 0,
+            futile: 0,
             postponed: 0,
             suspensions: Vec::new(),
             falls: Vec::new(),
@@ -348,6 +354,7 @@ impl Recorder {
             body: body.clone(),
             processed: None,
             is_unprocessed: false,
+            denied: None,
         };
         let nth = request.is_write().then(|| {
             inner.writes += 1;
@@ -377,6 +384,16 @@ impl Recorder {
         }
     }
 
+    /// Records that a policy denied a request.
+    pub fn denied(&self, request: usize, policy: Policy) {
+        let mut inner = self.lock();
+        if let Some(request) = inner.requests.get_mut(request) {
+            request.denied = Some(policy);
+            let is_futile = policy == Policy::Fence && request.is_write();
+            inner.futile += u64::from(is_futile);
+        }
+    }
+
     /// Records a line of the run's log.
     pub fn note(&self, line: impl Into<String>) {
         let mut inner = self.lock();
@@ -387,6 +404,13 @@ impl Recorder {
     /// Returns the number of writes so far.
     pub fn writes(&self) -> u64 {
         self.lock().writes
+    }
+
+    /// Returns the number of writes so far, without those that the fence denied to the built-in
+    /// controller: that one may retry for ever what the instances have no reason to do.
+    pub fn effective_writes(&self) -> u64 {
+        let inner = self.lock();
+        inner.writes - inner.futile
     }
 
     /// Records a sync that waits until the caches show its process's writes.

@@ -119,13 +119,13 @@ async fn become_quiet(
     recorder: &Recorder,
 ) -> Option<Instant> {
     let limit = Instant::now() + QUIET_WITHIN;
-    let (mut writes, mut since) = (recorder.writes(), Instant::now());
+    let (mut writes, mut since) = (recorder.effective_writes(), Instant::now());
     while since + QUIET > Instant::now() {
         if Instant::now() > limit {
             return None;
         }
         pass_until(world, signals, Instant::now() + LOOK).await;
-        let now = recorder.writes();
+        let now = recorder.effective_writes();
         if now != writes {
             (writes, since) = (now, Instant::now());
         }

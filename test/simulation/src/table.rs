@@ -64,6 +64,7 @@ fn request_line(request: &Request) -> String {
             done.at.as_secs_f64(),
             done.after
         ),
+        None if request.denied.is_some() => "denied by the fence".to_owned(),
         None => "never arrived".to_owned(),
     };
     let answer = match (request.status, request.answered) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube_test_control_plane::route::Verb;
 use serde_json::Value;
+use statefulset_fence::Policy;
 
 use super::leases::Leases;
 use super::view::View;
@@ -85,14 +86,27 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// Returns true for a process of the built-in controller behind a fence.
+    pub fn is_built_in(&self, process: Process) -> bool {
+        self.plan.settings.is_built_in(process.instance)
+    }
+
+    /// Returns true for the processes of the controller whose writes are allowed at the end.
+    pub fn acts_at_end(&self, process: Process) -> bool {
+        let last = self.record.fence.last();
+        last.is_none_or(|last| last.state.denies_built_in() != self.is_built_in(process))
+    }
+
     /// Returns the syncs that came to an end while their process might write: the same process
-    /// began another one of the set in time, and its fence stood meanwhile.
+    /// began another one of the set in time, and its fence stood meanwhile. Those of the built-in
+    /// controller end early at each denial.
     pub fn ended_syncs(&self) -> impl Iterator<Item = (usize, &'a Sync)> {
         let syncs = self.record.syncs.iter().enumerate();
         syncs.filter(|(number, sync)| {
             let ended = self.ended_at(*number);
             ended.is_some_and(|ended| {
                 self.leases.allow(sync.process, sync.at, ended)
+                    && !self.is_built_in(sync.process)
                     && !self.falls(sync.process, sync.at, ended)
             })
         })
@@ -141,7 +155,8 @@ impl<'a> Case<'a> {
         numbers.filter_map(|number| self.record.requests.get(*number))
     }
 
-    /// Returns the writes of all syncs whose set was known.
+    /// Returns the writes of all syncs whose set was known, without those that the fence denied to
+    /// the built-in controller.
     pub fn writes(&self) -> impl Iterator<Item = Write<'a>> {
         self.by_sync.iter().flat_map(move |(number, numbers)| {
             let (number, sync) = (*number, &self.record.syncs[*number]);
@@ -151,7 +166,7 @@ impl<'a> Case<'a> {
                 .collect();
             let writes = (0..requests.len()).filter_map(move |nth| {
                 let request = requests[nth];
-                if !request.is_write() {
+                if !request.is_write() || request.denied == Some(Policy::Fence) {
                     return None;
                 }
                 Some(Write {

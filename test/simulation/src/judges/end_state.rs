@@ -24,8 +24,8 @@ pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
         revisions: newest,
     };
     for key in case.history.sets.keys() {
-        let syncs = case.record.syncs.iter().rev();
-        let process = syncs.map(|sync| sync.process).next();
+        let mut processes = case.record.syncs.iter().rev().map(|sync| sync.process);
+        let process = processes.find(|process| case.acts_at_end(*process));
         let now = case.clock_at(end);
         let Some(scene) = process.and_then(|process| Scene::of(case, key, seen, now, process))
         else {

@@ -80,7 +80,7 @@ fn judge_takeover(case: &Case<'_>, verdict: &mut Verdict) {
     // The built-in controller behind a fence is another one.
     let mut sides: BTreeMap<bool, (Option<Process>, Seen)> = BTreeMap::new();
     for sync in &case.record.syncs {
-        let side = case.plan.settings.is_built_in(sync.process.instance);
+        let side = case.is_built_in(sync.process);
         let (latest, newest) = sides.entry(side).or_default();
         if latest.is_some_and(|process| process != sync.process) {
             let written = written_before(case, sync.process);

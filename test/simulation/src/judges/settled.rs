@@ -299,10 +299,11 @@ impl<'a> Scene<'a> {
         self.case.claim(self.namespace, name, version)
     }
 
-    /// Returns the last sync of the set, and its number.
+    /// Returns the last sync of the set by the controller that may write, and its number.
     fn last_sync(&self) -> Option<(usize, &'a Sync)> {
         let key = (self.namespace, self.set.name.as_str());
-        let mut syncs = self.case.record.syncs.iter().enumerate().rev();
+        let syncs = self.case.record.syncs.iter().enumerate().rev();
+        let mut syncs = syncs.filter(|(_, sync)| self.case.acts_at_end(sync.process));
         syncs.find(|(_, sync)| (sync.set.0.as_str(), sync.set.1.as_str()) == key)
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use statefulset_fence::Policy;
+
 use crate::agent::Process;
 use crate::api_servers::FenceState;
 use crate::judges::{Case, belongs};
@@ -44,14 +46,10 @@ fn is_rolling(case: &Case<'_>, at: Duration) -> bool {
 pub(super) fn writers(case: &Case<'_>, reached: &mut Reached) {
     let is_built_in = |process: Process| case.plan.settings.is_built_in(process.instance);
     for request in case.record.requests.iter().filter(|it| it.is_write()) {
-        // The API server behind the fence rejects the others.
-        if request.status == Some(403) && request.processed.is_none() {
-            reached.insert(if is_built_in(request.process) {
-                "the fence denies a write of the built-in controller"
-            } else {
-                "the mirror denies a write of an instance"
-            });
-        }
+        reached.extend(request.denied.map(|policy| match policy {
+            Policy::Fence => "the fence denies a write of the built-in controller",
+            Policy::Mirror => "the mirror denies a write of an instance",
+        }));
     }
     let falls = case.record.falls.iter();
     reached.extend(falls.filter_map(|fall| fallen(fall.reason)));
