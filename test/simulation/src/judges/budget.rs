@@ -231,8 +231,8 @@ impl Down {
             self.pods.clear();
         }
         self.generation = newest.generation;
-        let wanted = |it: &u32| known.iter().any(|set| set.range().contains(it));
-        self.pods.retain(|it, _| wanted(it));
+        // A user may want a pod again that the sync knew as condemned.
+        self.pods.retain(|it, _| newest.range().contains(it));
         self.pods.insert(deletion.ordinal, deletion.uid.clone());
         let max = known.iter().map(|set| set.max_unavailable(gate)).max()?;
         (self.pods.len() > max).then_some(max)
