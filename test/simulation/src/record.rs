@@ -407,7 +407,7 @@ impl Recorder {
     }
 
     /// Returns the number of writes so far, without those that the fence denied to the built-in
-    /// controller: that one may retry for ever what the instances have no reason to do.
+    /// controller: that one may retry indefinitely what the instances have no reason to do.
     pub fn effective_writes(&self) -> u64 {
         let inner = self.lock();
         inner.writes - inner.futile
