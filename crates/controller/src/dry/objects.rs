@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use statefulset_controller_util::claim::Claim;
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use statefulset_controller_util::controller_revision::ControllerRevision;
-use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::pod::{ContainerTrouble, Pod};
 
 /// The text of a cached object, as a live read returns it; `None` if the cache lacks the object.
 pub(super) fn text(
@@ -53,6 +53,16 @@ fn pod(pod: &Pod) -> String {
         "ownerReferences".to_owned(),
         json!(pod.controller.as_deref().as_slice()),
     );
+    let unready = pod.unready.as_deref();
+    if let Some(since) = unready.and_then(|unready| unready.since) {
+        metadata.insert(
+            "creationTimestamp".to_owned(),
+            Value::from(format_seconds(since)),
+        );
+    }
+    let trouble = unready.and_then(|unready| unready.trouble);
+    let containers =
+        trouble.map(|trouble| json!({"state": {"waiting": {"reason": reason(trouble)}}}));
     let volumes = pod.claim_volumes.iter().map(|volume| {
         json!({"name": volume.name, "persistentVolumeClaim": {"claimName": volume.claim_name}})
     });
@@ -69,9 +79,19 @@ fn pod(pod: &Pod) -> String {
                 "status": ready,
                 "lastTransitionTime": pod.readiness.last_transition_time.map(format_seconds),
             }],
+            "containerStatuses": containers.as_slice(),
         },
     });
     object.to_string()
+}
+
+/// Returns a reason of the kubelet for this trouble.
+fn reason(trouble: ContainerTrouble) -> &'static str {
+    match trouble {
+        ContainerTrouble::ImagePull => "ImagePullBackOff",
+        ContainerTrouble::ContainerConfig => "CreateContainerConfigError",
+        ContainerTrouble::CrashLoop => "CrashLoopBackOff",
+    }
 }
 
 fn claim(claim: &Claim) -> String {

@@ -1,6 +1,8 @@
 //! Predicted writes of single syncs.
 
 use jiff::Timestamp;
+use serde_json::json;
+use statefulset_client::cache::indexer::CachedObject as _;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_controller_util::testing::builders::{self, Builder, owner_reference};
@@ -148,4 +150,29 @@ async fn orphans_are_adopted() {
     ];
     assert_eq!(lines(&sync), wanted);
     assert!(sync.outcome.is_ok());
+}
+
+#[test]
+fn pod_that_is_not_ready_is_read_as_it_is_cached() {
+    let set = web().build();
+    for reason in [
+        "",
+        "ErrImagePull",
+        "CreateContainerError",
+        "CrashLoopBackOff",
+    ] {
+        let waiting = json!({"name": "main", "state": {"waiting": {"reason": reason}}});
+        let pod = builders::pod(&set, 0)
+            .with("metadata.creationTimestamp", "2026-03-01T10:00:00Z")
+            .with(
+                "status",
+                json!({"phase": "Pending", "containerStatuses": [waiting]}),
+            )
+            .build();
+        let caches = Caches::default();
+        caches.pods.add(pod.clone());
+        let texts = texts(&caches);
+        let read = Pod::decode(&texts[0]).unwrap();
+        assert_eq!(read.unready, pod.unready, "{reason}");
+    }
 }
