@@ -87,9 +87,11 @@ impl OptIns {
 
     /// Returns the gate before the removal of a pod, if the set has one.
     pub fn removal_gate(&self) -> Option<RemovalGate<'_>> {
+        let key = self.removal_gate.as_ref()?;
         Some(RemovalGate {
-            key: self.removal_gate.as_ref()?,
-            timeout: self.removal_gate_timeout,
+            key,
+            // A gate that can't be read holds until it is corrected.
+            timeout: self.removal_gate_timeout.filter(|_| !key.key.is_empty()),
         })
     }
 

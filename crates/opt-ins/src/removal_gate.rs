@@ -100,7 +100,7 @@ pub fn requested_at(pod: &Pod) -> Option<Timestamp> {
 /// Returns the desired pods whose removal was requested and is no longer due.
 pub fn no_longer_due(rollout: Rollout<'_>) -> impl Iterator<Item = &Arc<Pod>> {
     let slots = rollout.desired.iter();
-    let kept = slots.filter(move |slot| !rollout.replaces(slot));
+    let kept = slots.filter(move |slot| !rollout.reaches(slot));
     let pods = kept.filter_map(|slot| slot.existing());
     pods.filter(|pod| !pod.is_terminating() && pod.labels.get(REQUESTED_LABEL).is_some())
 }

@@ -20,6 +20,14 @@ pub struct Rollout<'a> {
 }
 
 impl Rollout<'_> {
+    /// Returns true if the update replaces this pod sooner or later. Without parameters of a rolling
+    /// update it replaces all outdated pods.
+    pub fn reaches(self, slot: &PodSlot) -> bool {
+        let rolling_update = self.set.spec.update_strategy.rolling_update.as_ref();
+        let partition = rolling_update.map_or(0, |it| it.partition);
+        !slot.ordinal().is_below(self.set, partition) && slot.revision() != self.update_revision
+    }
+
     /// Returns true if the update replaces this pod, and its replacement gets the update's revision.
     pub fn replaces(self, slot: &PodSlot) -> bool {
         let strategy = &self.set.spec.update_strategy;

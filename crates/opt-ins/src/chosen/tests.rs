@@ -139,7 +139,9 @@ fn unreadable_hold_holds_everything() {
         assert!(opt_ins.paused, "{name}: {value}");
         assert_eq!(opt_ins.defects.len(), 1);
     }
-    let opt_ins = of(&[("removal-gate", "not a key=x")]);
+    let timeout = ("removal-gate-timeout", "1h");
+    let opt_ins = of(&[("removal-gate", "not a key=x"), timeout]);
+    assert_eq!(opt_ins.removal_gate().unwrap().timeout, None);
     assert_eq!(opt_ins.removal_gate().unwrap().key.key, "");
     assert_eq!(opt_ins.defects.len(), 1);
 }

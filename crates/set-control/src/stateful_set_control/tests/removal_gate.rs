@@ -143,6 +143,19 @@ async fn request_is_withdrawn_if_the_pod_stays() {
 }
 
 #[tokio::test]
+async fn request_stays_without_parameters_of_the_update() {
+    let set = gated().with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
+    let mut world = opted_in(&set);
+    world.settle().await;
+    hold(&world, "labels", "yes");
+    world.change_image("good");
+    for _ in 0..4 {
+        assert_eq!(world.step().await, held("web-2"));
+    }
+    assert_eq!(world.requests(Call::UpdatePod), 1);
+}
+
+#[tokio::test]
 async fn claims_that_were_doomed_before_the_gate_are_released() {
     let mut world = opted_in(&web().claim_template("data").retention("Delete", "Retain"));
     world.settle().await;
