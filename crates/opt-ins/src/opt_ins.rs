@@ -59,6 +59,8 @@ impl OptIns {
     pub(crate) fn hold(&mut self, carrier: Carrier) {
         match carrier {
             Carrier::Paused | Carrier::RolloutTo => self.paused = true,
+            Carrier::RepairAfter => self.repair_method = None,
+            Carrier::OnDeadline => self.on_deadline = DeadlineReaction::Pause,
             // An empty key stands for every pod.
             Carrier::RemovalGate => {
                 let (key, value) = (String::new(), None);

@@ -8,6 +8,7 @@ use statefulset_pod_control::stateful_set_utils::ordinal;
 
 use crate::cause::Cause;
 use crate::opt_ins::OptIns;
+use crate::rollout::can_be_limited;
 use crate::wait::Wait;
 
 /// The cause for which a set waits.
@@ -62,6 +63,10 @@ impl Synced<'_> {
     /// may differ from one attempt to the next, so it isn't used.
     pub fn situation(self, awaited: Awaited<'_>, detail: String) -> Situation {
         let cause = match awaited {
+            // The pause lasts until the spec changes, whatever the pods do.
+            _ if self.limit == Some(Cause::ProgressDeadlineExceeded) => {
+                Cause::ProgressDeadlineExceeded
+            }
             Awaited::Nothing => self.without_waiting(),
             Awaited::Retry => Cause::RetryBackOff,
             Awaited::Pod(name, otherwise) => self.of_pod(name, otherwise),
@@ -83,6 +88,8 @@ impl Synced<'_> {
             self.of_pod(pod, Cause::PodStarting)
         } else if unavailable {
             Cause::MinReadySeconds
+        } else if status.replicas != set.spec.replicas {
+            Cause::InProgress
         } else if status.updated_replicas < status.replicas {
             self.limit.unwrap_or(Cause::Partition)
         } else {
@@ -123,7 +130,8 @@ impl Synced<'_> {
         if ordinal.is_some_and(|ordinal| ordinal.is_below(self.set, partition)) {
             return self.limit.unwrap_or(Cause::PartitionKeepsBrokenPod);
         }
-        match self.opt_ins.repair() {
+        let is_repaired = strategy.rolling_update.is_some() && can_be_limited(self.set);
+        match self.opt_ins.repair().filter(|_| is_repaired) {
             Some(_) => Cause::Repair,
             None => Cause::OldRevisionBlocks,
         }

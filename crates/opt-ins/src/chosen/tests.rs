@@ -139,6 +139,10 @@ fn unreadable_hold_holds_everything() {
         assert!(opt_ins.paused, "{name}: {value}");
         assert_eq!(opt_ins.defects.len(), 1);
     }
+    let opt_ins = of(&[("repair", "delete"), ("repair-after", "1hour")]);
+    assert_eq!(opt_ins.repair(), None);
+    let opt_ins = of(&[("on-deadline", "puase")]);
+    assert_eq!(opt_ins.on_deadline, DeadlineReaction::Pause);
     let timeout = ("removal-gate-timeout", "1h");
     let opt_ins = of(&[("removal-gate", "not a key=x"), timeout]);
     assert_eq!(opt_ins.removal_gate().unwrap().timeout, None);

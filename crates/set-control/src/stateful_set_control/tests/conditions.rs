@@ -188,6 +188,15 @@ async fn deadline_pauses_until_the_spec_changes() {
         "ProgressDeadlineExceeded",
     );
     assert_eq!(states(&world), expected);
+    // Neither a pod's trouble nor its end continues the rollout.
+    break_pod(&world, "web-2", "CrashLoopBackOff");
+    world.step().await;
+    assert_eq!(states(&world)[3], "True ProgressDeadlineExceeded");
+    world.run("web-2");
+    for _ in 0..5 {
+        world.step().await;
+    }
+    assert_eq!(world.requests(Call::DeletePod), 1);
 
     world.update(|set| Arc::make_mut(&mut set.metadata).generation += 1);
     world.settle().await;
