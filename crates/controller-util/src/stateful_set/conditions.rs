@@ -216,6 +216,10 @@ impl Conditions {
                 set(&mut items, text.clone(), condition);
             }
         }
+        let is_recreate_progress = |(_, it): &(String, Condition)| it.is_recreate_progress();
+        if !after.iter().any(is_recreate_progress) {
+            items.retain(|entry| !is_recreate_progress(entry));
+        }
         (!items.is_empty()).then(|| Self::of(&items))
     }
 
@@ -349,6 +353,7 @@ mod tests {
         let with_own = conditions(&[r#"{"type":"New"}"#, &expected]);
         assert_eq!(carry(Some(&after), Some(&fresh)), Some(with_own.clone()));
         assert_eq!(carry(Some(&before), Some(&fresh)), Some(fresh.clone()));
+        assert_eq!(carry(None, Some(&with_own)), Some(fresh.clone()));
         // The retry repeats the removal, too, except of a condition that others changed since.
         let remove = |fresh| Conditions::carried_over(Some(&after), Some(&before), Some(fresh));
         assert_eq!(remove(&with_own), Some(fresh.clone()));
