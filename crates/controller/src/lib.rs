@@ -12,8 +12,8 @@
 //! # }
 //! ```
 //!
-//! A [`SetSyncer`] runs a single sync over given caches. [`client`], [`controller_util`], [`fence`],
-//! [`opt_ins`] and [`apimachinery`] hold the names of the crates beneath that embedders use.
+//! A [`SetSyncer`] runs a single sync over given caches. Most modules re-export names for embedders.
+//!
 //! Upstream: `stateful_set.go`.
 
 // No server input may panic here.

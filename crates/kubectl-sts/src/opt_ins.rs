@@ -1,5 +1,5 @@
-//! Control of what sets opt in to: rollouts that pause, continue or make a step, and what is left to
-//! clean up. These commands write.
+//! Control of opt-ins: rollouts pause, continue or make a step, and leftovers are removed. These
+//! commands write.
 
 mod change;
 mod clean;

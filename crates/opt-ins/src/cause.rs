@@ -2,7 +2,7 @@
 
 use statefulset_controller_util::pod::ContainerTrouble;
 
-/// What a cause means for the set.
+/// The meaning of a cause for the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Nothing is left to do.
@@ -127,7 +127,7 @@ impl Cause {
         Self::ALL.into_iter().find(|it| it.reason() == reason)
     }
 
-    /// Returns what the cause means for the set.
+    /// Returns the meaning of the cause for the set.
     pub const fn state(self) -> State {
         match self {
             Self::Settled => State::Settled,

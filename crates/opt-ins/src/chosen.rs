@@ -5,7 +5,7 @@ use statefulset_controller_util::stateful_set::StatefulSet;
 use crate::carrier::{Carrier, MARKS, PREFIX};
 use crate::defect::Defect;
 use crate::opt_ins::OptIns;
-use crate::rollout::can_be_limited;
+use crate::rollout::is_rolling;
 use crate::sync_rules::SyncRules;
 
 #[cfg(test)]
@@ -14,8 +14,8 @@ mod tests;
 /// Returns the choices of a set: those of its annotations, else the defaults. Without a
 /// carrier's feature gate its choice is none.
 ///
-/// An annotation that can't be used makes no choice, with one exception: where it would hold
-/// pods back, all are held until it is corrected.
+/// An annotation that can't be used makes no choice, and where that would be unsafe the set does
+/// less until it is corrected.
 pub fn chosen(set: &StatefulSet, rules: &SyncRules) -> OptIns {
     let SyncRules {
         gates,
@@ -43,7 +43,7 @@ pub fn chosen(set: &StatefulSet, rules: &SyncRules) -> OptIns {
                 value,
                 problem,
             });
-        } else if given.is_some() && !can_be_limited(set) && opt_ins.limits(carrier) {
+        } else if given.is_some() && !is_rolling(set) && opt_ins.limits(carrier) {
             opt_ins.defects.push(Defect::NoRollout(carrier));
         }
     }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube_apimachinery::time::{format_seconds, parse_saturating};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_controller_util::stateful_set::{
@@ -13,6 +13,7 @@ use statefulset_controller_util::stateful_set::{
 };
 
 use crate::cause::{Cause, State};
+use crate::due::{after, time_left};
 use crate::opt_ins::OptIns;
 use crate::situation::Situation;
 
@@ -59,8 +60,7 @@ pub fn report(
     };
     report.new_defects = report_defects(opt_ins, status, now);
     if !opt_ins.has_conditions() {
-        let is_left_out = |it: &Condition| is_own(it) && *it.condition_type != *OPT_INS_VALID;
-        status.conditions = Conditions::without(status.conditions.as_ref(), is_left_out);
+        remove_own(status);
         return report;
     }
     let since = last_progress(set, status, situation.cause, now);
@@ -68,11 +68,9 @@ pub fn report(
     if let Some(deadline) = opt_ins.progress_deadline
         && cause.state() == State::Working
     {
-        let deadline = SignedDuration::try_from(deadline).unwrap_or(SignedDuration::MAX);
-        let due = since.checked_add(deadline).unwrap_or(Timestamp::MAX);
-        match Duration::try_from(due.duration_since(now)) {
-            Ok(left) if !left.is_zero() => report.sync_after = Some(left),
-            _ => cause = Cause::ProgressDeadlineExceeded,
+        report.sync_after = time_left(after(since, deadline), now);
+        if report.sync_after.is_none() {
+            cause = Cause::ProgressDeadlineExceeded;
         }
     }
     let message = message(set, status, situation);
@@ -124,6 +122,17 @@ pub fn report(
         put(PROGRESSING, progressing, &reason, &message, None);
     }
     report
+}
+
+/// Removes the conditions that this program wrote about progress. Only the reasons of `Available` are
+/// its own beyond doubt: without that one the others are another writer's.
+fn remove_own(status: &mut StatefulSetStatus) {
+    let conditions = status.conditions.as_ref();
+    let available = conditions.and_then(|conditions| conditions.get(AVAILABLE));
+    if available.is_some_and(|available| is_own(&available)) {
+        let is_left_out = |it: &Condition| is_own(it) && *it.condition_type != *OPT_INS_VALID;
+        status.conditions = Conditions::without(conditions, is_left_out);
+    }
 }
 
 /// Returns true if this program wrote the condition for an opt-in.

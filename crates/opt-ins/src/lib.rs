@@ -1,8 +1,9 @@
-//! What a set may opt in to beyond upstream, by annotations, and the decisions that follow.
+//! The opt-ins of a set: its choices beyond upstream, by annotations, and the decisions that follow.
 //!
-//! [`chosen`] reads a set's choices. The other modules decide, each about one of them: most are
-//! pure, and [`removal_gate`] reads and marks the pod that it is about. Without the gates of
-//! [`Carrier::is_enabled`] a set has no choices, and its syncs equal upstream's.
+//! [`chosen`] reads a set's choices. The other modules decide, each about one of them, without I/O;
+//! [`Opted`] is the part of a sync that acts on these decisions, and [`removal_gate`] reads and marks
+//! pods. Without the gates of [`Carrier::is_enabled`] a set has no choices, and its syncs equal
+//! upstream's.
 
 // No server input may cause a panic here.
 #![cfg_attr(
@@ -22,6 +23,7 @@ mod chosen;
 pub mod conditions;
 mod defaults;
 mod defect;
+mod due;
 mod opt_ins;
 mod opted;
 pub mod removal_gate;

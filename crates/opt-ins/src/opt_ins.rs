@@ -8,13 +8,13 @@ use crate::removal_gate::RemovalGate;
 use crate::repair::Repair;
 use crate::values::{
     DeadlineReaction, GateKey, Problem, RepairMethod, RolloutTo, boolean, deadline_reaction,
-    duration, gate_key, positive_duration, repair_method, rollout_to,
+    duration, gate_key, positive_duration, repair_method, rollout_to, unless_none,
 };
 
 /// Time for which a pod may be unready before it is repaired, unless the set says otherwise.
 const REPAIR_AFTER_DEFAULT: Duration = Duration::from_secs(5 * 60);
 
-/// What one set opts in to. The default is nothing.
+/// The choices of one set. The default is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptIns {
     repair_method: Option<RepairMethod>,
@@ -42,30 +42,30 @@ impl OptIns {
     /// The expected form of the value.
     pub(crate) fn read(&mut self, carrier: Carrier, value: &str) -> Result<(), Problem> {
         match carrier {
-            Carrier::Repair => self.repair_method = repair_method(value)?,
+            Carrier::Repair => self.repair_method = unless_none(value, repair_method)?,
             Carrier::RepairAfter => self.repair_after = Some(duration(value)?),
             Carrier::Conditions => self.conditions = boolean(value)?,
-            Carrier::ProgressDeadline => self.progress_deadline = Some(positive_duration(value)?),
+            Carrier::ProgressDeadline => {
+                self.progress_deadline = unless_none(value, positive_duration)?;
+            }
             Carrier::OnDeadline => self.on_deadline = deadline_reaction(value)?,
-            Carrier::RemovalGate => self.removal_gate = Some(gate_key(value)?),
-            Carrier::RemovalGateTimeout => self.removal_gate_timeout = Some(duration(value)?),
+            Carrier::RemovalGate => self.removal_gate = unless_none(value, gate_key)?,
+            Carrier::RemovalGateTimeout => {
+                self.removal_gate_timeout = unless_none(value, duration)?;
+            }
             Carrier::Paused => self.paused = boolean(value)?,
-            Carrier::RolloutTo => self.rollout_to = Some(rollout_to(value)?),
+            Carrier::RolloutTo => self.rollout_to = unless_none(value, rollout_to)?,
         }
         Ok(())
     }
 
-    /// Holds back what a carrier with an unreadable value would hold back.
+    /// Does less because of a carrier with an unreadable value, where the default would be unsafe.
     pub(crate) fn hold(&mut self, carrier: Carrier) {
         match carrier {
             Carrier::Paused | Carrier::RolloutTo => self.paused = true,
             Carrier::RepairAfter => self.repair_method = None,
             Carrier::OnDeadline => self.on_deadline = DeadlineReaction::Pause,
-            // An empty key stands for every pod.
-            Carrier::RemovalGate => {
-                let (key, value) = (String::new(), None);
-                self.removal_gate = Some(GateKey { key, value });
-            }
+            Carrier::RemovalGate => self.removal_gate = Some(GateKey::Unreadable),
             _ => {}
         }
     }
@@ -93,7 +93,9 @@ impl OptIns {
         Some(RemovalGate {
             key,
             // A gate that can't be read holds until it is corrected.
-            timeout: self.removal_gate_timeout.filter(|_| !key.key.is_empty()),
+            timeout: self
+                .removal_gate_timeout
+                .filter(|_| *key != GateKey::Unreadable),
         })
     }
 

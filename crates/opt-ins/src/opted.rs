@@ -1,5 +1,5 @@
-//! What a sync does for the choices of its set: pods whose removal a gate holds back, and pods that
-//! block a rollout.
+//! The part of a sync that acts on its set's choices: pods whose removal a gate holds back, and pods
+//! that block a rollout.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub struct Opted<'a> {
     pub now: Timestamp,
 }
 
-/// What a rollout waits for.
+/// The obstacle of a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocked<'a> {
     /// An ordered set waits for the pod of this name, which isn't ready.
@@ -79,22 +79,26 @@ impl Opted<'_> {
         let Some(gate) = self.opt_ins.removal_gate() else {
             return Ok((Cow::Borrowed(condemned), None));
         };
-        let (mut open, mut waiting) = (Vec::new(), None);
-        for slot in condemned {
-            let closed = match slot.existing().filter(|pod| !pod.is_terminating()) {
+        let due = if one_by_one { 1 } else { condemned.len() };
+        let (due, later) = condemned.split_at(due.min(condemned.len()));
+        let (mut open, mut kept, mut waiting) = (Vec::new(), Vec::new(), None);
+        for slot in due {
+            let closed = match staying(slot) {
                 Some(pod) => self.closed(gate, pod).await?,
                 None => None,
             };
-            if closed.is_none() {
-                open.push(slot.clone());
-            } else {
-                // A sync before the gate may have made the pod an owner of its claims.
-                self.control.release_claims(slot).await?;
-                waiting = waiting.or(closed);
+            match closed {
+                None => open.push(slot.clone()),
+                closed => {
+                    kept.push(slot);
+                    waiting = waiting.or(closed);
+                }
             }
-            if one_by_one {
-                break;
-            }
+        }
+        // A sync before the gate may have made these pods owners of their claims.
+        kept.extend(later.iter().filter(|slot| staying(slot).is_some()));
+        for slot in kept {
+            self.control.release_claims(slot).await?;
         }
         Ok((Cow::Owned(open), waiting))
     }
@@ -234,6 +238,11 @@ impl Opted<'_> {
             Wait::BlockingPodReplaced(_) => None,
         }
     }
+}
+
+/// Returns the pod in a slot unless it is terminating.
+fn staying(slot: &PodSlot) -> Option<&Arc<Pod>> {
+    slot.existing().filter(|pod| !pod.is_terminating())
 }
 
 /// Returns the decisions about the pods that block a rollout, from the largest ordinal down.

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
 use statefulset_pod_control::{Error, SetPodControl};
 
+use crate::due::{after, time_left};
 use crate::rollout::Rollout;
 use crate::values::GateKey;
 
@@ -21,7 +22,7 @@ pub const REQUESTED_LABEL: &str = "statefulset-controller-manager/removal-reques
 /// The gate before the removal of a set's pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemovalGate<'a> {
-    /// The label or annotation that holds. An empty key stands for every pod.
+    /// The label or annotation that holds.
     pub key: &'a GateKey,
     /// Time after the request at which the gate no longer holds.
     pub timeout: Option<Duration>,
@@ -41,7 +42,8 @@ pub enum Passage {
 
 impl RemovalGate<'_> {
     /// Reads the pod live, and requests its removal if the gate holds and that wasn't done. A pod
-    /// that no longer exists needs no gate.
+    /// that no longer exists needs no gate. A requested pod whose cached label holds isn't read: the
+    /// watch shows when it is lifted.
     ///
     /// # Errors
     ///
@@ -52,6 +54,14 @@ impl RemovalGate<'_> {
         pod: &Pod,
         now: Timestamp,
     ) -> Result<Passage, Error> {
+        if let Some(requested) = requested_at(pod)
+            && self.key.holds(|key| pod.labels.get(key))
+        {
+            let passage = self.passage_at(requested, now);
+            if passage != Passage::Open {
+                return Ok(passage);
+            }
+        }
         let Some(mut live) = control.read_live(pod).await? else {
             return Ok(Passage::Open);
         };
@@ -68,11 +78,8 @@ impl RemovalGate<'_> {
     }
 
     fn passage_at(&self, requested: Timestamp, now: Timestamp) -> Passage {
-        let opens_at = self.timeout.map(|timeout| {
-            let timeout = SignedDuration::try_from(timeout).unwrap_or(SignedDuration::MAX);
-            requested.checked_add(timeout).unwrap_or(Timestamp::MAX)
-        });
-        if opens_at.is_some_and(|opens_at| opens_at <= now) {
+        let opens_at = self.timeout.map(|timeout| after(requested, timeout));
+        if opens_at.is_some_and(|opens_at| time_left(opens_at, now).is_none()) {
             return Passage::Open;
         }
         Passage::Closed { opens_at }
@@ -80,14 +87,11 @@ impl RemovalGate<'_> {
 
     /// Returns true if the pod has the label or annotation.
     fn holds(&self, live: &Live<Pod>) -> bool {
-        let GateKey { key, value } = self.key;
-        let found = ["/metadata/labels", "/metadata/annotations"]
-            .into_iter()
-            .filter_map(|place| live.json.pointer(place)?.get(key)?.as_str());
-        key.is_empty()
-            || found
-                .into_iter()
-                .any(|found| value.as_ref().is_none_or(|value| value == found))
+        let mut places = ["/metadata/labels", "/metadata/annotations"].into_iter();
+        places.any(|place| {
+            let members = live.json.pointer(place);
+            self.key.holds(|key| members?.get(key)?.as_str())
+        })
     }
 }
 

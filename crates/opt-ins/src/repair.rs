@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
 use statefulset_controller_util::pod::Pod;
 use statefulset_pod_control::PodSlot;
 
+use crate::due::{after, time_left};
 use crate::rollout::Rollout;
 use crate::values::RepairMethod;
 
@@ -45,14 +45,12 @@ impl Repair {
         if unready.trouble.is_some() {
             return Decision::Now(Arc::clone(pod));
         }
-        let after = SignedDuration::try_from(self.after).unwrap_or(SignedDuration::MAX);
         let Some(since) = unready.since else {
             return Decision::Never;
         };
-        let due = since.checked_add(after).unwrap_or(Timestamp::MAX);
-        match Duration::try_from(due.duration_since(rollout.now)) {
-            Ok(left) if !left.is_zero() => Decision::Later(left),
-            _ => Decision::Now(Arc::clone(pod)),
+        match time_left(after(since, self.after), rollout.now) {
+            Some(left) => Decision::Later(left),
+            None => Decision::Now(Arc::clone(pod)),
         }
     }
 }

@@ -20,23 +20,17 @@ pub struct Rollout<'a> {
 }
 
 impl Rollout<'_> {
-    /// Returns true if the update replaces this pod sooner or later. Without parameters of a rolling
-    /// update it replaces all outdated pods.
+    /// Returns true if the update replaces this pod sooner or later.
     pub fn reaches(self, slot: &PodSlot) -> bool {
-        let rolling_update = self.set.spec.update_strategy.rolling_update.as_ref();
-        let partition = rolling_update.map_or(0, |it| it.partition);
-        !slot.ordinal().is_below(self.set, partition) && slot.revision() != self.update_revision
+        !slot.ordinal().is_below(self.set, partition(self.set))
+            && slot.revision() != self.update_revision
     }
 
     /// Returns true if the update replaces this pod, and its replacement gets the update's revision.
     pub fn replaces(self, slot: &PodSlot) -> bool {
-        let strategy = &self.set.spec.update_strategy;
-        let Some(rolling_update) = strategy.rolling_update.as_ref() else {
-            return false;
-        };
-        can_be_limited(self.set)
-            && !slot.ordinal().is_below(self.set, rolling_update.partition)
-            && slot.revision() != self.update_revision
+        is_rolling(self.set)
+            && self.reaches(slot)
+            && !slot.ordinal().keeps_current_revision(self.set)
             && slot.existing().is_some_and(|pod| !pod.is_terminating())
     }
 
@@ -57,8 +51,15 @@ impl Rollout<'_> {
     }
 }
 
-/// Returns true if the set's strategy has a rollout that can end early.
-pub(crate) fn can_be_limited(set: &StatefulSet) -> bool {
+/// Returns the lowest index that an update reaches.
+pub(crate) fn partition(set: &StatefulSet) -> i32 {
+    let rolling_update = set.spec.update_strategy.rolling_update.as_ref();
+    rolling_update.map_or(0, |it| it.partition)
+}
+
+/// Returns true if the controller replaces the set's pods one after another: such a rollout can be
+/// repaired, and can end early.
+pub(crate) fn is_rolling(set: &StatefulSet) -> bool {
     use UpdateStrategyType::{OnDelete, Other, Recreate, RollingUpdate};
     match set.spec.update_strategy.strategy_type {
         RollingUpdate | Other => true,

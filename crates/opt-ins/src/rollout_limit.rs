@@ -12,7 +12,7 @@ use statefulset_pod_control::stateful_set_utils::ordinal;
 use crate::cause::Cause;
 use crate::conditions;
 use crate::opt_ins::OptIns;
-use crate::rollout::can_be_limited;
+use crate::rollout::{is_rolling, partition};
 use crate::values::{DeadlineReaction, RolloutTo};
 
 /// A set whose rollout is limited.
@@ -33,7 +33,7 @@ pub fn limit(
     pods: &[Arc<Pod>],
     update_revision: &str,
 ) -> Option<RolloutLimit> {
-    if !can_be_limited(set) {
+    if !is_rolling(set) {
         return None;
     }
     let is_late = opt_ins.on_deadline == DeadlineReaction::Pause
@@ -58,20 +58,15 @@ pub fn limit(
         )
     });
     // At the same partition, the pause is the reason.
-    let (partition, cause) = limited.into_iter().chain(paused).max_by_key(|it| it.0)?;
-    let strategy = &set.spec.update_strategy;
-    let own = strategy
-        .rolling_update
-        .as_ref()
-        .map_or(0, |it| it.partition);
-    if partition <= own {
+    let (limit, cause) = limited.into_iter().chain(paused).max_by_key(|it| it.0)?;
+    if limit <= partition(set) {
         return None;
     }
     let mut set = set.clone();
     let rolling_update = set.spec.update_strategy.rolling_update.as_ref();
     let max_unavailable = rolling_update.and_then(|it| it.max_unavailable.clone());
     set.spec.update_strategy.rolling_update = Some(RollingUpdate {
-        partition,
+        partition: limit,
         max_unavailable,
     });
     Some(RolloutLimit { set, cause })

@@ -8,7 +8,7 @@ use statefulset_pod_control::stateful_set_utils::ordinal;
 
 use crate::cause::Cause;
 use crate::opt_ins::OptIns;
-use crate::rollout::can_be_limited;
+use crate::rollout::{is_rolling, partition};
 use crate::wait::Wait;
 
 /// The cause for which a set waits.
@@ -20,7 +20,7 @@ pub struct Situation {
     pub detail: String,
 }
 
-/// What a sync waits for at its end.
+/// The reason for which a sync ends before the set is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited<'a> {
     /// Nothing: the sync had nothing left to do.
@@ -121,16 +121,12 @@ impl Synced<'_> {
         if *pod.revision() == *self.status.update_revision {
             return trouble.into();
         }
-        let strategy = &self.set.spec.update_strategy;
-        let partition = strategy
-            .rolling_update
-            .as_ref()
-            .map_or(0, |it| it.partition);
         let ordinal = ordinal(&pod.name);
-        if ordinal.is_some_and(|ordinal| ordinal.is_below(self.set, partition)) {
+        if ordinal.is_some_and(|ordinal| ordinal.is_below(self.set, partition(self.set))) {
             return self.limit.unwrap_or(Cause::PartitionKeepsBrokenPod);
         }
-        let is_repaired = strategy.rolling_update.is_some() && can_be_limited(self.set);
+        let keeps_revision = ordinal.is_none_or(|it| it.keeps_current_revision(self.set));
+        let is_repaired = is_rolling(self.set) && !keeps_revision;
         match self.opt_ins.repair().filter(|_| is_repaired) {
             Some(_) => Cause::Repair,
             None => Cause::OldRevisionBlocks,

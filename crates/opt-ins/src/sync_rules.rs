@@ -1,10 +1,10 @@
-//! What decides syncs besides the objects.
+//! The rules of syncs besides the objects.
 
 use statefulset_client::feature_gates::FeatureGates;
 
 use crate::defaults::OptInDefaults;
 
-/// What decides syncs besides the objects. From feature gates alone, sets have no default choices.
+/// The rules of syncs besides the objects. From feature gates alone, sets have no default choices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncRules {
     /// The feature gates.

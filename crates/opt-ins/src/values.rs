@@ -25,21 +25,42 @@ pub enum DeadlineReaction {
     Pause,
 }
 
-/// A label or an annotation of a pod that keeps it from being removed.
+/// The label or annotation of a pod that keeps it from being removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GateKey {
-    /// Key of the label or annotation.
-    pub key: String,
-    /// Value that holds; any if `None`.
-    pub value: Option<String>,
+pub enum GateKey {
+    /// One with this key.
+    Key {
+        /// Key of the label or annotation.
+        key: String,
+        /// Value that holds; any if `None`.
+        value: Option<String>,
+    },
+    /// The carrier can't be read: every pod is kept.
+    Unreadable,
+}
+
+impl GateKey {
+    /// Returns true if labels or annotations hold; `get` looks a key up in them.
+    pub(crate) fn holds<'a>(&self, get: impl Fn(&str) -> Option<&'a str>) -> bool {
+        match self {
+            Self::Unreadable => true,
+            Self::Key { key, value } => {
+                get(key).is_some_and(|found| value.as_ref().is_none_or(|value| value == found))
+            }
+        }
+    }
 }
 
 /// Formats as the carrier's value.
 impl fmt::Display for GateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.value {
-            None => f.write_str(&self.key),
-            Some(value) => write!(f, "{}={value}", self.key),
+        match self {
+            Self::Key { key, value: None } => f.write_str(key),
+            Self::Key {
+                key,
+                value: Some(value),
+            } => write!(f, "{key}={value}"),
+            Self::Unreadable => f.write_str("(unreadable)"),
         }
     }
 }
@@ -90,12 +111,22 @@ pub(crate) fn positive_duration(text: &str) -> Result<Duration, Problem> {
     }
 }
 
-/// Reads the method of a repair; `None` for no repair.
-pub(crate) fn repair_method(text: &str) -> Result<Option<RepairMethod>, Problem> {
+/// Reads a value, or `none`, with which a set opts out of a default.
+pub(crate) fn unless_none<T>(
+    text: &str,
+    read: impl Fn(&str) -> Result<T, Problem>,
+) -> Result<Option<T>, Problem> {
     match text {
         "none" => Ok(None),
-        "evict" => Ok(Some(RepairMethod::Evict)),
-        "delete" => Ok(Some(RepairMethod::Delete)),
+        text => read(text).map(Some),
+    }
+}
+
+/// Reads the method of a repair.
+pub(crate) fn repair_method(text: &str) -> Result<RepairMethod, Problem> {
+    match text {
+        "evict" => Ok(RepairMethod::Evict),
+        "delete" => Ok(RepairMethod::Delete),
         _ => Err("expected none, evict or delete"),
     }
 }
@@ -117,7 +148,7 @@ pub(crate) fn gate_key(text: &str) -> Result<GateKey, Problem> {
         return Err("expected the key of a label or annotation, or KEY=VALUE");
     }
     let key = key.to_owned();
-    Ok(GateKey { key, value })
+    Ok(GateKey::Key { key, value })
 }
 
 pub(crate) fn rollout_to(text: &str) -> Result<RolloutTo, Problem> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::Pod;
-use statefulset_controller_util::stateful_set::{StatefulSet, UpdateStrategyType};
+use statefulset_controller_util::stateful_set::StatefulSet;
 use statefulset_history::apply_revision;
 use statefulset_pod_control::stateful_set_utils::ordinal;
 use statefulset_pod_control::{NewPod, Ordinal, PodSlot};
@@ -116,7 +116,7 @@ impl Replicas {
             .map(|index| Ordinal::of_index(set, index))
             .filter(|ordinal| existing.next_if_eq(ordinal).is_none())
             .take(missing_max.min(replica_count.saturating_sub(desired.len())))
-            .map(|ordinal| new_versioned_stateful_set_pod(set, current, update, ordinal))
+            .map(|ordinal| new_versioned_stateful_set_pod(current, update, ordinal))
             .collect::<Result<_, _>>()?;
         desired.extend(missing);
         desired.sort_by_key(PodSlot::ordinal);
@@ -151,19 +151,11 @@ impl Replicas {
 ///
 /// Upstream: `newVersionedStatefulSetPod`.
 fn new_versioned_stateful_set_pod(
-    set: &StatefulSet,
     current: &SetRevision<'_>,
     update: &SetRevision<'_>,
     ordinal: Ordinal,
 ) -> Result<PodSlot, Error> {
-    let strategy = &current.applied()?.spec.update_strategy;
-    let is_current = match &strategy.rolling_update {
-        None => {
-            strategy.strategy_type == UpdateStrategyType::RollingUpdate
-                && ordinal.is_below(set, set.status.current_replicas)
-        }
-        Some(rolling_update) => ordinal.is_below(set, rolling_update.partition),
-    };
+    let is_current = ordinal.keeps_current_revision(current.applied()?);
     let set_revision = if is_current { current } else { update };
     let name = &set_revision.revision.name;
     let mut pod = NewPod::new(set_revision.applied()?, name, ordinal);

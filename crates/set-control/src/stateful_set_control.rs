@@ -239,7 +239,7 @@ struct SetSync<'a> {
     set: &'a StatefulSet,
     pod_control: SetPodControl<'a>,
     gates: FeatureGates,
-    /// What the set chose beyond upstream; by default nothing.
+    /// The set's choices beyond upstream; by default none.
     opt_ins: &'a OptIns,
     now: Timestamp,
 }
@@ -309,9 +309,8 @@ impl SetSync<'_> {
         outcome: &mut SyncOutcome,
     ) -> Step {
         if self.set.spec.recreates() && self.gates.stateful_set_recreate_strategy {
-            let opted = self.opted();
             let slots = replicas.desired.iter().chain(&replicas.condemned);
-            let held = opted.closed_for_any(slots, &status.update_revision);
+            let held = self.opted().closed_for_any(slots, &status.update_revision);
             if let Some(held) = held.await? {
                 return Ok(Some(held.into()));
             }
@@ -321,10 +320,10 @@ impl SetSync<'_> {
             }
         }
         let rollout = self.rollout(replicas, &status.update_revision);
+        let waiting = self.process(replicas).await?;
         if self.gates.stateful_set_removal_gate {
             self.opted().withdraw_requests(rollout).await?;
         }
-        let waiting = self.process(replicas).await?;
         if waiting.is_some() && self.is_monotonic() {
             return self.replace_blocking_pod(rollout, waiting).await;
         }
@@ -444,9 +443,8 @@ impl SetSync<'_> {
     async fn remove_condemned(&self, replicas: &Replicas) -> Step {
         let monotonic = self.is_monotonic();
         // A pod that stays must keep its claims as well.
-        let condemned = self
-            .opted()
-            .removable_condemned(&replicas.condemned, monotonic);
+        let opted = self.opted();
+        let condemned = opted.removable_condemned(&replicas.condemned, monotonic);
         let (condemned, held) = condemned.await?;
         // The claims need their owners before the pods are deleted.
         let fix_pod_claim = |slot| self.fix_pod_claim(slot);
@@ -489,9 +487,9 @@ impl SetSync<'_> {
             let created = control.create_missing_persistent_volume_claims(slot).await;
             if let Err(error) = created {
                 // Its other claims must outlive it even so.
-                let released = control.release_claims(slot).await;
-                let errors = [Err(error), released].into_iter().filter_map(Result::err);
-                Aggregate::join(errors.map(Error::from).collect())?;
+                let released = control.release_claims(slot).await.err();
+                let errors = [error].into_iter().chain(released).map(Error::from);
+                Aggregate::join(errors.collect())?;
             }
         }
         // In a monotonic sync, a pod is left unchanged until its predecessors are healthy.

@@ -71,7 +71,7 @@ pub enum Waiting {
         /// Maximum number of unavailable pods.
         max_unavailable: usize,
     },
-    /// What the set opted in to makes it wait.
+    /// An opt-in of the set makes it wait.
     #[error("{0}")]
     OptIn(#[from] Wait),
     /// The user must delete outdated pods. Holds the first of them.

@@ -238,7 +238,7 @@ impl Builder {
         self
     }
 
-    /// Choices of sets that make none: what they opt in to beyond upstream. Needs the feature gate of
+    /// Opt-ins beyond upstream, of sets that make no choice. Needs the feature gate of
     /// each choice. None by default.
     pub fn opt_in_defaults(mut self, defaults: OptInDefaults) -> Self {
         self.rules.opt_in_defaults = defaults;

@@ -8,7 +8,7 @@ use statefulset_controller_util::testing::builders;
 use super::*;
 use crate::defaults::OptInDefaults;
 use crate::repair::Repair;
-use crate::values::{DeadlineReaction, RepairMethod, RolloutTo};
+use crate::values::{DeadlineReaction, GateKey, RepairMethod, RolloutTo};
 
 fn with(set: &StatefulSet, defaults: &str, gates: FeatureGates) -> OptIns {
     let opt_in_defaults: OptInDefaults = defaults.parse().unwrap();
@@ -91,6 +91,14 @@ fn defaults_apply_to_sets_without_the_annotation() {
 }
 
 #[test]
+fn set_opts_out_of_defaults() {
+    let defaults = "repair=evict,progress-deadline=1m,removal-gate=hold,rollout-to=1";
+    let none = ["repair", "progress-deadline", "removal-gate", "rollout-to"].map(|it| (it, "none"));
+    let gates = FeatureGates::default().with_opt_ins();
+    assert_eq!(with(&set(&none), defaults, gates), OptIns::default());
+}
+
+#[test]
 fn choice_needs_its_gate() {
     let set = set(&[("repair", "evict"), ("conditions", "maybe")]);
     let defaults = "paused=true";
@@ -146,7 +154,7 @@ fn unreadable_hold_holds_everything() {
     let timeout = ("removal-gate-timeout", "1h");
     let opt_ins = of(&[("removal-gate", "not a key=x"), timeout]);
     assert_eq!(opt_ins.removal_gate().unwrap().timeout, None);
-    assert_eq!(opt_ins.removal_gate().unwrap().key.key, "");
+    assert_eq!(*opt_ins.removal_gate().unwrap().key, GateKey::Unreadable);
     assert_eq!(opt_ins.defects.len(), 1);
 }
 

@@ -6,7 +6,7 @@ use kube_apimachinery::json::object_member;
 use serde_json::Value;
 use statefulset_controller_util::controller_ref_manager::Membership;
 use statefulset_controller_util::pod::{POD_INDEX_LABEL, POD_NAME_LABEL, Pod, PodName};
-use statefulset_controller_util::stateful_set::StatefulSet;
+use statefulset_controller_util::stateful_set::{StatefulSet, UpdateStrategyType};
 
 #[cfg(test)]
 mod tests;
@@ -40,6 +40,21 @@ impl Ordinal {
     /// set's.
     pub fn is_past_largest(self) -> bool {
         self.0 > i64::from(i32::MAX)
+    }
+
+    /// True if a pod that is created at this ordinal gets the current revision, because the update
+    /// hasn't reached it; otherwise it gets the update revision.
+    ///
+    /// Upstream: `newVersionedStatefulSetPod`, as the rule alone.
+    pub fn keeps_current_revision(self, set: &StatefulSet) -> bool {
+        let strategy = &set.spec.update_strategy;
+        match &strategy.rolling_update {
+            None => {
+                strategy.strategy_type == UpdateStrategyType::RollingUpdate
+                    && self.is_below(set, set.status.current_replicas)
+            }
+            Some(rolling_update) => self.is_below(set, rolling_update.partition),
+        }
     }
 
     /// True if the ordinal is less than the set's first ordinal plus `count`.

@@ -1,4 +1,4 @@
-//! What a set opted in to.
+//! Opt-ins of the set.
 
 use serde_json::Value;
 use statefulset_controller::Waiting;

@@ -226,6 +226,20 @@ async fn conditions_vanish_when_the_set_opts_out() {
 }
 
 #[tokio::test]
+async fn conditions_of_others_stay_whatever_their_names() {
+    let theirs = json!([
+        {"type": "Reconciling", "status": "True", "reason": "InProgress"},
+        {"type": "Stalled", "status": "False", "reason": "InProgress"},
+    ]);
+    let mut world = opted_in(&web().with("status.conditions", theirs));
+    world.settle().await;
+    assert_eq!(
+        world.set.status.conditions.as_ref().unwrap().list().len(),
+        2
+    );
+}
+
+#[tokio::test]
 async fn invalid_annotation_is_told_once() {
     let set = web().annotation(Carrier::Repair.annotation(), "sometimes");
     let mut world = opted_in(&set);

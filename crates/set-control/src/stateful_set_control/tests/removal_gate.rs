@@ -179,6 +179,42 @@ async fn claims_that_were_doomed_before_the_gate_are_released() {
 }
 
 #[tokio::test]
+async fn claims_of_pods_that_wait_for_their_turn_are_released() {
+    let mut world = opted_in(&web().claim_template("data").retention("Delete", "Retain"));
+    world.settle().await;
+    world.scale(1);
+    // The sync that removes the first pod dooms the claims of all condemned ones.
+    world.fail(Call::DeletePod, 0);
+    world.sync_error().await;
+    assert_eq!(world.owners_of_claim("data-web-1").len(), 1);
+    world.update(|set| {
+        let metadata = Arc::make_mut(&mut set.metadata);
+        let gate = Carrier::RemovalGate.annotation().to_owned();
+        let hold = "example.com/hold=yes".to_owned();
+        metadata.annotations.insert(gate, hold);
+    });
+    hold(&world, "labels", "yes");
+    assert_eq!(world.step().await, held("web-2"));
+    for claim in ["data-web-1", "data-web-2"] {
+        assert!(world.owners_of_claim(claim).is_empty(), "{claim}");
+    }
+}
+
+#[tokio::test]
+async fn failed_withdrawal_stops_no_creation() {
+    let mut world = opted_in(&gated());
+    world.settle().await;
+    hold(&world, "labels", "yes");
+    world.scale(2);
+    assert_eq!(world.step().await, held("web-2"));
+    world.scale(3);
+    world.remove_pod("web-0");
+    world.fail(Call::UpdatePod, 0);
+    world.sync_error().await;
+    assert_eq!(world.pod_names(), ["web-0", "web-1", "web-2"]);
+}
+
+#[tokio::test]
 async fn recreate_waits_for_every_gate() {
     let gates = FeatureGates {
         stateful_set_recreate_strategy: true,

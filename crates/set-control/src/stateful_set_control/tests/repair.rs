@@ -303,3 +303,25 @@ async fn refused_eviction_is_tried_again_later() {
     assert_eq!(world.pod("web-1").phase, PodPhase::Pending);
     assert_eq!(world.step().await, replaced("web-1"));
 }
+
+/// Defaulting leaves the parameters out if the manifest names the type.
+#[tokio::test]
+async fn set_without_parameters_of_the_update_is_repaired() {
+    let set = web().with("spec.updateStrategy", json!({"type": "RollingUpdate"}));
+    let mut world = opted_in(&repaired(set, "delete"));
+    world.settle().await;
+    world.change_image("bad");
+    sync_long(&mut world).await;
+    world.change_image("good");
+    sync_long(&mut world).await;
+    assert_eq!(world.counts(), Counts::all(3));
+
+    // A lower pod would be created in the current revision again, and again.
+    break_pod(&world, "web-0", "CrashLoopBackOff");
+    world.change_image("better");
+    let removed = removals(&world);
+    for _ in 0..5 {
+        assert_eq!(world.step().await, not_ready("web-0"));
+    }
+    assert_eq!(removals(&world), removed);
+}
