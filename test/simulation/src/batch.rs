@@ -81,6 +81,10 @@ fn replay(plan: &Plan) -> io::Result<String> {
         let seed = plan.seed;
         return Ok(format!("{program} run --print table --fence-seed {seed}"));
     }
+    if *plan == plan::of_opt_in_seed(plan.seed) {
+        let seed = plan.seed;
+        return Ok(format!("{program} run --print table --opt-ins-seed {seed}"));
+    }
     let text = serde_json::to_string(plan)?;
     Ok(format!("{program} run --print table --plan - <<<'{text}'"))
 }

@@ -12,6 +12,7 @@ mod issues;
 mod leadership;
 mod migration;
 mod not_played;
+mod opt_ins;
 mod ownership;
 mod pods;
 mod rollouts;
@@ -30,7 +31,7 @@ pub use scenario::Scenario;
 
 /// All scenarios that are played, in the order of their numbers.
 pub fn scenarios() -> Vec<&'static Scenario> {
-    let sections: [&[Scenario]; 11] = [
+    let sections: [&[Scenario]; 12] = [
         staleness::SCENARIOS,
         crash_points::SCENARIOS,
         unobserved::SCENARIOS,
@@ -42,6 +43,7 @@ pub fn scenarios() -> Vec<&'static Scenario> {
         leadership::SCENARIOS,
         migration::SCENARIOS,
         scale::SCENARIOS,
+        opt_ins::SCENARIOS,
     ];
     sections.into_iter().flatten().collect()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::plan::opt_ins::{HOLDS, OptIns, annotation, hold};
 use crate::plan::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, MaxUnavailable, Plan, SetSpec, Settings,
     UpdateMode, WatchFault,
@@ -124,6 +125,7 @@ pub fn workloads() -> Vec<Workload> {
         ),
     ];
     workloads.extend(skewed());
+    workloads.extend(opted_in());
     workloads
 }
 
@@ -151,6 +153,43 @@ fn skewed() -> [Workload; 2] {
             name: "version-skew",
             plan: versions,
         },
+    ]
+}
+
+/// Workloads of sets that opt in: repairs in both ways, and a scale-down behind a gate.
+fn opted_in() -> Vec<Workload> {
+    let with = |name: &str, value: &str| BTreeMap::from([(annotation(name), value.to_owned())]);
+    let of = |name, spec: &SetSpec, steps: Vec<(u64, Action)>| {
+        let mut plan = plan(spec, steps);
+        plan.settings.opt_ins = Some(OptIns::default());
+        Workload { name, plan }
+    };
+    let repaired = |name, method| {
+        let spec = SetSpec {
+            annotations: with("repair", method),
+            ..SetSpec::default()
+        };
+        let steps = vec![(120, Action::image("dead-pull")), (240, Action::image("b"))];
+        of(name, &spec, steps)
+    };
+    let gated = SetSpec {
+        claims: 1,
+        retention: ClaimRetention::DELETE,
+        annotations: with("removal-gate", "example.com/drained=no"),
+        ..SetSpec::default()
+    };
+    let steps = vec![
+        (60, hold("web-1", "labels", Some(HOLDS))),
+        (60, hold("web-2", "annotations", Some(HOLDS))),
+        (120, Action::scale(1)),
+        (180, hold("web-2", "annotations", None)),
+        (200, hold("web-1", "labels", None)),
+        (300, Action::scale(3)),
+    ];
+    vec![
+        repaired("repair-by-deletion", "delete"),
+        repaired("repair-by-eviction", "evict"),
+        of("gated-scale", &gated, steps),
     ]
 }
 

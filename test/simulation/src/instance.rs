@@ -98,11 +98,7 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
     let mut builder = StatefulSetController::builder_with_kube_client(client.clone())
         .client_options(options.clone())
         .clock(Arc::new(clock))
-        .feature_gates(FeatureGates {
-            max_unavailable_stateful_set: settings.max_unavailable,
-            stale_controller_consistency_stateful_set: settings.consistency,
-            ..FeatureGates::at(KubeVersion::v1(settings.minor(process.instance)))
-        })
+        .feature_gates(gates(settings, process.instance))
         .concurrent_syncs(NonZeroUsize::new(settings.workers).unwrap_or(NonZeroUsize::MIN))
         .resync_period(settings.resync.map(seconds))
         .seed(seed)
@@ -136,6 +132,20 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         let _ = signals.send(Signal::Ended(process, why));
     });
     tasks
+}
+
+/// Returns the feature gates of an instance.
+fn gates(settings: &Settings, instance: usize) -> FeatureGates {
+    let gates = FeatureGates {
+        max_unavailable_stateful_set: settings.max_unavailable,
+        stale_controller_consistency_stateful_set: settings.consistency,
+        ..FeatureGates::at(KubeVersion::v1(settings.minor(instance)))
+    };
+    if settings.allows_opt_ins(instance) {
+        gates.with_opt_ins()
+    } else {
+        gates
+    }
 }
 
 /// Creates informers that run before the process leads, with pages of this size.

@@ -14,6 +14,7 @@ mod identity;
 mod leadership;
 mod leases;
 mod losses;
+mod opt_ins;
 mod order;
 mod ownership;
 mod process;
@@ -54,6 +55,7 @@ pub fn judge_case(case: &Case<'_>) -> Verdict {
         volumes::judge(case, &write, &mut verdict);
         ownership::judge(case, &write, &mut verdict);
         status::judge(case, &write, &mut verdict);
+        opt_ins::judge(case, &write, &mut verdict);
     }
     identity::judge_strays(case, &mut verdict);
     ownership::judge_orphans(case, &mut verdict);
@@ -62,6 +64,7 @@ pub fn judge_case(case: &Case<'_>) -> Verdict {
     budget::judge_disruptions(case, &mut verdict);
     status::judge_syncs(case, &mut verdict);
     revisions::judge_syncs(case, &mut verdict);
+    opt_ins::judge_run(case, &mut verdict);
     leadership::judge(case, &mut verdict);
     if let Some(fence) = case.plan.settings.fence {
         fence::judge(case, fence, &mut verdict);

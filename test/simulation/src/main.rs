@@ -20,7 +20,7 @@ use simulation::page::page;
 use simulation::plan::{self, Plan};
 use simulation::regression::Regression;
 use simulation::run::run;
-use simulation::situations::{FENCE_SITUATIONS, SITUATIONS};
+use simulation::situations::{FENCE_SITUATIONS, OPT_IN_SITUATIONS, SITUATIONS};
 use simulation::table::table;
 
 /// A quarter of a run's time goes into small allocations, which this allocator halves.
@@ -72,6 +72,9 @@ struct Seeds {
     /// Runs the instances behind a fence, next to a built-in controller: other plans.
     #[arg(long)]
     fence: bool,
+    /// Runs plans whose sets opt in to more than upstream does.
+    #[arg(long, conflicts_with = "fence")]
+    opt_ins: bool,
 }
 
 #[derive(Args)]
@@ -117,6 +120,9 @@ struct Source {
     /// The plan with a fence of this seed.
     #[arg(long)]
     fence_seed: Option<u64>,
+    /// The plan with opt-ins of this seed.
+    #[arg(long)]
+    opt_ins_seed: Option<u64>,
     /// The plan or the regression in this file; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
@@ -219,6 +225,10 @@ impl Source {
                 fence_seed: Some(seed),
                 ..
             } => Ok(plan::of_fence_seed(*seed)),
+            Self {
+                opt_ins_seed: Some(seed),
+                ..
+            } => Ok(plan::of_opt_in_seed(*seed)),
             Self { plan, .. } => read_plan(plan.as_deref().unwrap_or(Path::new("-"))),
         }
     }
@@ -277,6 +287,8 @@ fn run_seeds(args: &Seeds, out: &mut impl io::Write) -> Result<bool, String> {
     let all = args.first..args.first.saturating_add(args.count);
     let (plan_of, required): (fn(u64) -> Plan, _) = if args.fence {
         (plan::of_fence_seed, FENCE_SITUATIONS)
+    } else if args.opt_ins {
+        (plan::of_opt_in_seed, OPT_IN_SITUATIONS)
     } else {
         (plan::of_seed, SITUATIONS)
     };

@@ -4,6 +4,7 @@ mod action;
 mod fault;
 mod fence;
 mod generate;
+pub mod opt_ins;
 mod set_spec;
 mod settings;
 mod words;
@@ -13,7 +14,8 @@ use serde::{Deserialize, Serialize};
 pub use action::{Action, PodEnd, RestoredOwner, Trigger};
 pub use fault::{Fault, FaultRequests, WatchFault};
 pub use fence::{FencePart, PartState};
-pub use generate::{of_fence_seed, of_seed};
+pub use generate::{of_fence_seed, of_opt_in_seed, of_seed};
+pub use opt_ins::OptIns;
 pub use set_spec::{Cascade, ClaimRetention, MaxUnavailable, Retain, SetSpec, UpdateMode};
 pub use settings::{
     BUILT_IN_LEASE, Fence, LEASE, LEASE_NAMESPACE, LeaseTimes, Millis, Settings, Span,

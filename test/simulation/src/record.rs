@@ -154,6 +154,11 @@ impl Request {
         is_write(self.verb, &self.resource)
     }
 
+    /// Reports whether the request evicts a pod.
+    pub fn evicts(&self) -> bool {
+        self.subresource == "eviction"
+    }
+
     /// Returns its verb, resource, subresource and name.
     pub fn target(&self) -> (&'static str, &str, &str, &str) {
         let verb = self.verb.map_or("", Verb::name);

@@ -1,13 +1,14 @@
 //! Situations that the runs must reach, so that no rule passes vacuously.
 
 mod fenced;
+mod opted;
 mod reach;
 
 use std::collections::BTreeSet;
 
 use crate::judges::{Case, Verdict};
 
-/// The situations of runs without a fence.
+/// The situations of runs without a fence whose sets opt in to nothing.
 pub const SITUATIONS: &[&str] = &[
     "a claim is collected with its pod or set",
     "a claim is created",
@@ -100,6 +101,43 @@ pub const FENCE_SITUATIONS: &[&str] = &[
     "the wrong controller's write is stored before every API server applies the fence",
 ];
 
+/// The situations of runs whose sets opt in.
+pub const OPT_IN_SITUATIONS: &[&str] = &[
+    "a blocking pod is evicted",
+    "a blocking pod is replaced",
+    "a condition tells: CrashLoop",
+    "a condition tells: EvictionRefused",
+    "a condition tells: ImagePull",
+    "a condition tells: InProgress",
+    "a condition tells: MinReadySeconds",
+    "a condition tells: OldRevisionBlocks",
+    "a condition tells: OnDelete",
+    "a condition tells: Partition",
+    "a condition tells: PartitionKeepsBrokenPod",
+    "a condition tells: Paused",
+    "a condition tells: PodStarting",
+    "a condition tells: ProgressDeadlineExceeded",
+    "a condition tells: RemovalGate",
+    "a condition tells: Repair",
+    "a condition tells: RetryBackOff",
+    "a condition tells: RolloutLimit",
+    "a condition tells: Settled",
+    "a condition tells: Terminating",
+    "a condition tells: UnavailableBudget",
+    "a pod is removed after the gate's time",
+    "a pod is removed once its gate is lifted",
+    "a set gets conditions",
+    "an annotation cannot be used",
+    "an annotation is corrected",
+    "an eviction is forbidden",
+    "an eviction is refused by a budget",
+    "an instance with the gates takes over",
+    "an instance without the gates takes over",
+    "the conditions of a set vanish",
+    "the removal of a pod is requested",
+    "the request to remove a pod is withdrawn",
+];
+
 /// Returns the situations that a run reached.
 pub fn reached(case: &Case<'_>, verdict: &Verdict) -> BTreeSet<&'static str> {
     let mut reached = BTreeSet::new();
@@ -116,6 +154,10 @@ pub fn reached(case: &Case<'_>, verdict: &Verdict) -> BTreeSet<&'static str> {
             "the wrong controller's write is stored before every API server applies the fence",
         );
     }
+    if case.plan.settings.opt_ins.is_some() {
+        opted::requests(case, &mut reached);
+        opted::commits(case, &mut reached);
+    }
     if verdict.removed > 0 {
         reached.insert("a claim is collected with its pod or set");
     }
@@ -131,7 +173,7 @@ mod tests {
 
     #[test]
     fn situations_are_sorted_by_name_and_unique() {
-        for all in [SITUATIONS, FENCE_SITUATIONS] {
+        for all in [SITUATIONS, FENCE_SITUATIONS, OPT_IN_SITUATIONS] {
             let sorted: BTreeSet<&str> = all.iter().copied().collect();
             assert_eq!(sorted.len(), all.len());
         }

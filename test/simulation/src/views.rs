@@ -1,16 +1,20 @@
 //! Objects as the judges read them: parsed here, not by the code under test.
 
 mod claim;
+mod condition;
 mod owner;
 mod pod;
 mod revision;
 mod set;
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use crate::world::NEW_MEMBER;
 
 pub use claim::{Claim, is_named_as};
+pub use condition::Condition;
 pub use owner::Owner;
 pub use pod::Pod;
 pub use revision::Revision;
@@ -33,6 +37,14 @@ fn texts(value: &Value, pointer: &str) -> Vec<String> {
     let list = value.pointer(pointer).and_then(Value::as_array);
     let texts = list.into_iter().flatten().filter_map(Value::as_str);
     texts.map(str::to_owned).collect()
+}
+
+/// Reads a map of texts at a JSON pointer.
+fn map(value: &Value, pointer: &str) -> BTreeMap<String, String> {
+    let map = value.pointer(pointer).and_then(Value::as_object);
+    let entries = map.into_iter().flatten();
+    let texts = entries.filter_map(|(key, it)| Some((key.clone(), it.as_str()?.to_owned())));
+    texts.collect()
 }
 
 /// Reports whether an object is being deleted.

@@ -4,18 +4,16 @@ mod admission;
 mod cluster;
 mod faults;
 mod fence;
+mod opt_ins;
+mod pods;
 mod rivals;
 mod user;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kube_test_control_plane::TestControlPlane;
-use kube_test_control_plane::actors::{
-    ActorsConfig, Delay, GarbageCollectorConfig, KubeletConfig, Outcome, PodBehaviour,
-};
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::config::{ServerConfig, ServerGates};
@@ -30,7 +28,7 @@ use crate::api_servers::{ApiServers, FenceChange};
 use crate::clock::SkewedClock;
 use crate::instance;
 use crate::network::{Faults, Network, Signal};
-use crate::plan::{Action, Fault, RestoredOwner, Settings, Span};
+use crate::plan::{Action, Fault, RestoredOwner, Settings};
 use crate::record::{ENDS, Recorder};
 use crate::seed;
 use admission::Admission;
@@ -83,7 +81,7 @@ impl World {
                 },
                 ..ServerConfig::default()
             })
-            .actors(actors(&settings, &bad_images))
+            .actors(pods::actors(&settings, &bad_images))
             .clock(Arc::new(clock.clone()))
             .start()
             .await;
@@ -130,6 +128,11 @@ impl World {
         world.user.act(&create).await;
         if let Some(fence) = &world.fence {
             fence.install(&world.user).await;
+        }
+        if let Some(opt_ins) = &world.cluster.settings.opt_ins
+            && opt_ins.may_evict
+        {
+            opt_ins::permit_evictions(&world.user).await;
         }
         for number in 0..world.cluster.settings.processes() {
             faults::add_lag(&world.cluster, number);
@@ -390,6 +393,9 @@ impl World {
         if let Some(fence) = &self.fence {
             fence.install(&self.user).await;
         }
+        if self.cluster.settings.opt_ins.is_some() {
+            opt_ins::calm(&self.user, self.cluster.plane.server()).await;
+        }
         // The others only compete for the lease.
         let stays = self.cluster.leader().unwrap_or_default();
         self.cluster.recorder.note("calm");
@@ -430,37 +436,5 @@ impl World {
         self.collect();
         self.cluster.instances.clear();
         (self.cluster.plane, self.cluster.commits)
-    }
-}
-
-fn actors(settings: &Settings, bad_images: &Arc<AtomicBool>) -> ActorsConfig {
-    let delay = |span: Span| {
-        let millis = Duration::from_millis;
-        Delay::between(millis(span.0), millis(span.1))
-    };
-    let good = PodBehaviour {
-        start_delay: delay(settings.pod_start),
-        ready_delay: delay(settings.pod_ready),
-        stop_delay: delay(settings.pod_stop),
-        ..PodBehaviour::default()
-    };
-    let bad = PodBehaviour {
-        outcome: Outcome::NeverReady,
-        ..good.clone()
-    };
-    let bad_images = Arc::clone(bad_images);
-    let kubelet = KubeletConfig::new(good).rule(move |pod| {
-        let image = pod.pointer("/spec/containers/0/image")?.as_str()?;
-        let is_bad = image.starts_with("bad") && bad_images.load(Ordering::Relaxed);
-        is_bad.then(|| bad.clone())
-    });
-    ActorsConfig {
-        kubelet: Some(kubelet),
-        garbage_collector: Some(GarbageCollectorConfig {
-            delay: settings.collector_delay.into(),
-        }),
-        // The sets need none of them, and the histories of the seeds stay.
-        controllers: BTreeSet::new(),
-        ..ActorsConfig::all()
     }
 }

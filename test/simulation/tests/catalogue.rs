@@ -13,7 +13,7 @@ use simulation::plan::{Action, Millis, Trigger};
 use simulation::run::run;
 
 /// Number of scenarios of the catalogue.
-const COUNT: u32 = 78;
+const COUNT: u32 = 84;
 
 /// A test for each scenario, by name and number, or one for each of its variants.
 macro_rules! scenarios {
@@ -139,6 +139,12 @@ scenarios! {
     equal_revisions_of_large_hashes = 75,
     wedged_and_hot_sets_among_many = 77,
     burst_of_creations_with_failures = 78,
+    corrected_template_with_repair = 79 [evict delete],
+    image_missing_for_ever_with_repair = 80 [ordered parallel],
+    gated_scale_down_that_deletes_claims = 81 [ordered parallel],
+    paused_rollout = 82,
+    deadline_that_pauses = 83 [one_leader new_leader],
+    built_in_controller_of_a_blocked_rollout = 84,
 }
 
 #[test]
@@ -221,6 +227,6 @@ fn scenarios_29_to_53_need_their_situations() {
 }
 
 #[test]
-fn scenarios_54_to_78_need_their_situations() {
-    assert_situations_needed(54..=78);
+fn scenarios_54_to_84_need_their_situations() {
+    assert_situations_needed(54..=84);
 }

@@ -45,7 +45,7 @@ impl<'a> RunView<'a> {
     /// The writes of this kind, whether they had success or not.
     pub fn sent(&self, verb: Verb, resource: &str) -> Vec<&'a Request> {
         self.writes()
-            .filter(|it| it.verb == Some(verb) && it.resource == resource)
+            .filter(|it| it.verb == Some(verb) && it.resource == resource && !it.evicts())
             .collect()
     }
 
@@ -66,6 +66,12 @@ impl<'a> RunView<'a> {
     pub fn deleted(&self, pod: &str) -> usize {
         let deleted = self.done(Verb::Delete, "pods");
         deleted.iter().filter(|it| it.name == pod).count()
+    }
+
+    /// Number of successful evictions of this pod by the controllers.
+    pub fn evictions(&self, pod: &str) -> usize {
+        let evictions = self.writes().filter(|it| it.evicts() && it.name == pod);
+        evictions.filter(|it| is_committed(it)).count()
     }
 
     /// Number of successful deletions of pods by the controllers.

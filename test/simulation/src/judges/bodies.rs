@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 
-use super::{Case, Verdict, Write};
+use super::{Case, Verdict, Write, opt_ins};
 
 /// Labels of a pod's identity.
 const IDENTITY: [&str; 2] = [
@@ -32,9 +32,16 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         "persistentvolumeclaims" => "V-1",
         _ => "R-3",
     };
-    for changed in changes(&base, &body) {
+    let allows_requests = case
+        .plan
+        .settings
+        .allows_opt_ins(write.sync.process.instance);
+    let is_request = |changed: &str| allows_requests && opt_ins::is_request(changed);
+    let changed = changes(&base, &body);
+    let is_repair_of_pod = !changed.iter().any(|it| is_request(it));
+    for changed in changed {
         let is_allowed = match request.resource.as_str() {
-            "pods" => is_repair(&changed),
+            "pods" => is_repair(&changed) || is_request(&changed),
             "persistentvolumeclaims" => changed == "/metadata/ownerReferences",
             "controllerrevisions" => changed == "/revision",
             _ => false,
@@ -44,7 +51,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
             verdict.broken(rule, request.sent, message);
         }
     }
-    if request.resource == "pods" {
+    if request.resource == "pods" && is_repair_of_pod {
         judge_repair(write, &body, verdict);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kube_test_control_plane::route::Verb;
 
 use super::case::NEWEST;
-use super::{Case, Verdict, Write};
+use super::{Case, Verdict, Write, opt_ins};
 use crate::record::SetKey;
 
 /// B-1 and B-2: what one sync deletes for an update.
@@ -14,7 +14,8 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         return;
     };
     let (set, members, at) = (write.view.set, &write.view.members, write.request.sent);
-    if !set.range().contains(&ordinal) || pod.has_ended() {
+    let is_repair = opt_ins::is_repair(case, write);
+    if !set.range().contains(&ordinal) || pod.has_ended() || is_repair {
         return;
     }
     let is_healthy = |it: u32| {
@@ -106,7 +107,10 @@ fn updated_before(write: &Write<'_>) -> BTreeSet<u32> {
 fn next_outdated(case: &Case<'_>, write: &Write<'_>, is_done: impl Fn(u32) -> bool) -> Option<u32> {
     let (set, members) = (write.view.set, &write.view.members);
     let update = super::revisions::update_of(case, write)?;
-    let from = set.start.saturating_add(set.partition).max(set.start);
+    let all = members.values().copied();
+    let process = write.sync.process;
+    let partition = opt_ins::partition(case, process, set, all, Some(update.name.as_str()));
+    let from = set.start.saturating_add(partition).max(set.start);
     let mut candidates = (from..set.range().end.max(from)).rev();
     candidates.find(|it| {
         let pod = members.get(it);
@@ -160,6 +164,7 @@ fn deletions(case: &Case<'_>) -> BTreeMap<u64, Deletion> {
         let set = write.view.set;
         let is_down =
             replaces_outside(case, &write) && !pod.is_healthy(set.min_ready_seconds, write.early);
+        let is_down = is_down || opt_ins::is_repair(case, &write);
         let is_update =
             set.range().contains(&ordinal) && !pod.has_ended() && !pod.terminating && !is_down;
         if is_update && processed.after > processed.before {

@@ -6,7 +6,7 @@ use super::{Case, Verdict, Write};
 
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     judge_condition(write, verdict);
-    if write.deletes("pods") {
+    if write.deletes("pods") || write.evicts() {
         judge_deleted_pod(case, write, verdict);
     }
 }
@@ -16,6 +16,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 fn judge_condition(write: &Write<'_>, verdict: &mut Verdict) {
     let named = |pointer: &str| write.text(pointer).is_some_and(|text| !text.is_empty());
     let is_conditional = match write.request.verb {
+        Some(Verb::Create) if write.evicts() => named("/deleteOptions/preconditions/uid"),
         Some(Verb::Create) => named("/metadata/name"),
         Some(Verb::Update) => named("/metadata/resourceVersion") && named("/metadata/uid"),
         Some(Verb::Patch) => named("/metadata/uid"),
@@ -36,7 +37,7 @@ fn judge_condition(write: &Write<'_>, verdict: &mut Verdict) {
 /// period, and the pod is not being deleted already.
 fn judge_deleted_pod(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let at = write.request.sent;
-    let uid = write.text("/preconditions/uid");
+    let uid = write.deleted_uid();
     let seen = write.seen.pods;
     let known: Vec<_> = write.versions(&case.history.pods, seen).collect();
     if !known.iter().any(|pod| uid.as_ref() == Some(&pod.uid)) {

@@ -1,6 +1,7 @@
 //! Order: creation upwards, deletion downwards, claims first.
 
-use super::{Case, Verdict, Write};
+use super::revisions::update_of;
+use super::{Case, Verdict, Write, opt_ins};
 use crate::views::Set;
 
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
@@ -9,7 +10,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     }
     if let Some((ordinal, _)) = write.deleted_pod() {
         if write.view.set.range().contains(&ordinal) {
-            judge_wanted(write, ordinal, verdict);
+            judge_wanted(case, write, ordinal, verdict);
         } else {
             judge_condemned(write, ordinal, verdict);
         }
@@ -43,7 +44,7 @@ fn judge_created(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 }
 
 fn creates(request: &crate::record::Request) -> bool {
-    request.verb == Some(kube_test_control_plane::route::Verb::Create)
+    request.verb == Some(kube_test_control_plane::route::Verb::Create) && !request.evicts()
 }
 
 /// O-6: the claims of a new pod exist when it is stored, and the sync saw none that is being
@@ -89,7 +90,7 @@ fn was_not_deleted(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
 }
 
 /// O-5: a desired pod is deleted because it ended, or for its revision.
-fn judge_wanted(write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
+fn judge_wanted(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     let Some(pod) = write.view.members.get(&ordinal) else {
         return;
     };
@@ -101,7 +102,10 @@ fn judge_wanted(write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
         let message = format!("{}: the user deletes pods of this set", write.named());
         verdict.broken("O-5", at, message);
     }
-    if ordinal - set.start < set.partition {
+    let members = write.view.members.values().copied();
+    let update = update_of(case, write).map(|it| it.name.as_str());
+    let partition = opt_ins::partition(case, write.sync.process, set, members, update);
+    if ordinal - set.start < partition {
         let message = format!("{}: below the partition", write.named());
         verdict.broken("B-3", at, message);
     }
@@ -110,14 +114,14 @@ fn judge_wanted(write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
         let message = format!("{}: it has the update revision", write.named());
         verdict.broken("O-5", at, message);
     }
-    // B-5: scaling comes before updating.
+    // B-5: scaling comes before updating. A repair lets it go on.
     let is_scaling = set.range().any(|it| !write.view.members.contains_key(&it))
         || write
             .view
             .members
             .keys()
             .any(|it| !set.range().contains(it));
-    if !set.parallel && is_scaling {
+    if !set.parallel && is_scaling && !opt_ins::is_repair(case, write) {
         let message = format!("{}: the set is still scaling", write.named());
         verdict.broken("B-5", at, message);
     }

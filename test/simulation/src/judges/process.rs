@@ -27,11 +27,20 @@ fn seen_of(seen: Seen, resource: &str) -> u64 {
 
 /// The revision of a successful write whose answer arrived. A deletion may be two commits, of which
 /// the first already shows the object as terminating.
-fn known_revision(request: &Request) -> Option<u64> {
+fn known_revision(case: &Case<'_>, request: &Request) -> Option<u64> {
     let is_ok = request.status.is_some_and(|status| status < 300);
     let processed = request.processed?;
     let revision = match request.verb {
         Some(Verb::Delete) => processed.before + 1,
+        // It first takes from a budget, and marks the pod.
+        _ if request.evicts() => {
+            let key = (request.namespace.clone(), request.name.clone());
+            let pods = &case.history.pods;
+            let mut changes = pods.changes(&key, processed.before, processed.after);
+            changes
+                .find(|(_, pod)| pod.is_none_or(|pod| pod.terminating))?
+                .0
+        }
         _ => processed.after,
     };
     (is_ok && processed.after > processed.before).then_some(revision)
@@ -66,7 +75,7 @@ fn judge_own_writes(case: &Case<'_>, verdict: &mut Verdict) {
             }
         }
         for request in case.requests_of(number).filter(|it| must_be_seen(it)) {
-            if let Some(revision) = known_revision(request) {
+            if let Some(revision) = known_revision(case, request) {
                 let newest = written.entry(request.resource.clone()).or_default();
                 *newest = revision.max(*newest);
             }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Verdict;
 use super::case::without_new_member;
 use super::progress::{comes_to_status, update_after};
-use super::{Case, Write};
+use super::{Case, Write, opt_ins};
 use crate::record::Request;
 use crate::views::{Pod, Revision};
 
@@ -49,7 +49,10 @@ fn judge_created(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let set = write.view.set;
     let current = &set.status.current_revision;
     let mut known = write.view.revisions.iter();
-    let keeps = !set.is_on_delete() && ordinal.saturating_sub(set.start) < set.partition;
+    let members = write.view.members.values().copied();
+    let process = write.sync.process;
+    let partition = opt_ins::partition(case, process, set, members, Some(update.name.as_str()));
+    let keeps = !set.is_on_delete() && ordinal.saturating_sub(set.start) < partition;
     let wanted = if keeps && known.any(|it| it.name == *current) {
         current
     } else {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::case::{Case, belongs, update_revision};
+use super::opt_ins;
 use crate::agent::Process;
 use crate::record::{Seen, SetKey, Sync};
 use crate::views::{Claim, Owner, Pod, Revision, Set, Status, is_named_as};
@@ -125,6 +126,21 @@ impl<'a> Scene<'a> {
             }
             return;
         };
+        let members = self.members.iter().copied();
+        let partition = opt_ins::partition(
+            self.case,
+            self.process,
+            set,
+            members,
+            Some(update.name.as_str()),
+        );
+        tasks.extend(opt_ins::pending(
+            self.case,
+            self.process,
+            set,
+            &self.members,
+            &update.name,
+        ));
         let highest = owned.iter().map(|it| it.number).max();
         if Some(update.number) != highest {
             let why = format!("update revision {} has not the highest number", update.name);
@@ -137,8 +153,7 @@ impl<'a> Scene<'a> {
             let wanted = pod
                 .ordinal(&set.name)
                 .is_some_and(|it| set.range().contains(&it));
-            let updates =
-                wanted && !set.is_on_delete() && index.is_some_and(|it| it >= set.partition);
+            let updates = wanted && !set.is_on_delete() && index.is_some_and(|it| it >= partition);
             if updates && pod.revision != update.name {
                 tasks.push((
                     "L-1",

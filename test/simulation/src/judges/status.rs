@@ -7,7 +7,7 @@ use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 
 use super::progress::{comes_to_status, update_after};
-use super::{Case, Verdict, View, Write};
+use super::{Case, Verdict, View, Write, opt_ins};
 use crate::record::{Request, Sync};
 use crate::views::{Pod, Set, Status};
 
@@ -47,8 +47,8 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         verdict.broken("T-1", request.sent, message);
     }
     // T-3: nothing is written that the sync knew to be stored already.
-    let known = &write.view.set.status;
-    if Set::read(&body).status == *known {
+    let (known, written) = (write.view.set, Set::read(&body));
+    if written.status == known.status && opt_ins::same(&written.conditions, &known.conditions) {
         let message = format!("{}: the status does not change", write.named());
         verdict.broken("T-3", request.sent, message);
     }
@@ -93,7 +93,7 @@ struct Expected {
     replicas: i64,
     ready: i64,
     available: RangeInclusive<i64>,
-    current: i64,
+    current: RangeInclusive<i64>,
     updated: i64,
     current_revision: String,
     update_revision: String,
@@ -128,16 +128,23 @@ impl Expected {
             replicas: number(members().count()),
             ready: count(&Pod::is_ready),
             available: availability(early)..=availability(late),
-            current: count(&|pod| of_revision(pod, &current)),
+            current: 0..=count(&|pod| of_revision(pod, &current)),
             updated: count(&|pod| of_revision(pod, &update)),
             current_revision: current,
             update_revision: update,
         };
-        expected.current = (expected.current - deleted).max(0);
+        let current = *expected.current.end();
+        let (least, choices) = (
+            (current - deleted).max(0),
+            opt_ins::choices(case, sync.process, set),
+        );
+        // A deletion for a repair doesn't count.
+        let repairs = choices.is_some_and(|it| it.repair.is_some());
+        expected.current = least..=if repairs { current } else { least };
         let wanted = i64::from(set.replicas);
         let counts = [expected.updated, expected.ready, expected.replicas];
         if case.completes(sync.process, set) && counts == [wanted; 3] {
-            expected.current = expected.updated;
+            expected.current = expected.updated..=expected.updated;
             expected
                 .current_revision
                 .clone_from(&expected.update_revision);
@@ -150,7 +157,7 @@ impl Expected {
             && status.replicas == self.replicas
             && status.ready == self.ready
             && self.available.contains(&status.available)
-            && status.current == self.current
+            && self.current.contains(&status.current)
             && status.updated == self.updated
             && status.current_revision == self.current_revision
             && status.update_revision == self.update_revision

@@ -200,7 +200,7 @@ fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict:
 /// old these are.
 fn judge_kept(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     let (set, request, sync) = (write.view.set, write.request, write.sync);
-    let uid = write.text("/preconditions/uid").unwrap_or_default();
+    let uid = write.deleted_uid().unwrap_or_default();
     let began = case.revision_at(sync.at);
     let mut sets = case
         .history

@@ -147,11 +147,19 @@ fn settles_within(case: &Case<'_>) -> Duration {
             + settings.pod_stop.max()
             + settings.lag.max() * 4
             + settings.latency.max() * 10
-            + Duration::from_secs((set.min_ready_seconds + GRACE).into());
+            + Duration::from_secs((set.min_ready_seconds + GRACE).into())
+            + repairs_within(case);
         time += each * pods.saturating_add(1);
         time += Duration::from(settings.collector_delay) * 2;
     }
     time
+}
+
+/// The longest time until a pod that can be repaired is: sets of plans wait for at most five minutes,
+/// and a refused eviction is tried again after half a minute.
+fn repairs_within(case: &Case<'_>) -> Duration {
+    let opts_in = case.plan.settings.opt_ins.is_some();
+    Duration::from_secs(if opts_in { 330 } else { 0 })
 }
 
 /// The longest time in seconds that pods of plans get to stop.

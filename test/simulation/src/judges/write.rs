@@ -47,9 +47,14 @@ impl<'a> Write<'a> {
         self.is(Verb::Update, resource) || self.is(Verb::Patch, resource)
     }
 
+    /// Reports whether it evicts a pod.
+    pub fn evicts(&self) -> bool {
+        self.request.evicts()
+    }
+
     fn is(&self, verb: Verb, resource: &str) -> bool {
         let request = self.request;
-        request.verb == Some(verb) && request.resource == resource
+        request.verb == Some(verb) && request.resource == resource && !request.evicts()
     }
 
     /// Returns the ordinal of the written pod; none if the name has none.
@@ -91,10 +96,21 @@ impl<'a> Write<'a> {
         self.request.named()
     }
 
-    /// Returns the pod that a deletion hits, as the sync knew it.
+    /// Returns the pod that a deletion or an eviction hits, as the sync knew it.
     pub fn deleted_pod(&self) -> Option<(u32, &'a Arc<Pod>)> {
-        let ordinal = self.deletes("pods").then(|| self.ordinal())??;
+        let removes = self.deletes("pods") || self.evicts();
+        let ordinal = removes.then(|| self.ordinal())??;
         Some((ordinal, *self.view.members.get(&ordinal)?))
+    }
+
+    /// Returns the uid of the only pod that a deletion or an eviction may hit.
+    pub fn deleted_uid(&self) -> Option<String> {
+        let pointer = if self.evicts() {
+            "/deleteOptions/preconditions/uid"
+        } else {
+            "/preconditions/uid"
+        };
+        self.text(pointer)
     }
 }
 

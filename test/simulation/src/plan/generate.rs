@@ -4,6 +4,7 @@
 mod environment;
 mod faults;
 mod fence;
+mod opt_ins;
 mod users;
 
 use rand::RngExt as _;
@@ -12,6 +13,7 @@ use rand::seq::IndexedRandom as _;
 use super::{Action, Fault, Millis, Plan, SetSpec, Step, Trigger};
 use crate::seed;
 pub use fence::of_fence_seed;
+pub use opt_ins::of_opt_in_seed;
 
 /// Longest time in milliseconds from the start to the last step.
 const LENGTH_MAX: u64 = 1_200_000;

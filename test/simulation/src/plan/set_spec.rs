@@ -1,5 +1,7 @@
 //! StatefulSets of a plan.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -69,7 +71,9 @@ pub enum Cascade {
 pub struct SetSpec {
     /// Its name.
     pub name: String,
-    /// The image of its pods. Images that begin with `bad` never become ready.
+    /// The image of its pods. Those that begin with `bad` never become ready until the end of all
+    /// faults, those that begin with `dead` never at all. With `-pull` they can't be pulled, with
+    /// `-crash` they crash.
     pub image: String,
     /// Number of pods.
     pub replicas: u32,
@@ -93,6 +97,9 @@ pub struct SetSpec {
     pub history: Option<u32>,
     /// Seconds that pods get to stop.
     pub grace: u32,
+    /// Annotations.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
 }
 
 impl Default for SetSpec {
@@ -111,6 +118,7 @@ impl Default for SetSpec {
             start: 0,
             history: None,
             grace: 10,
+            annotations: BTreeMap::new(),
         }
     }
 }
@@ -141,10 +149,14 @@ impl SetSpec {
             }
             strategy["rollingUpdate"] = rolling;
         }
+        let mut metadata = json!({"name": self.name, "labels": labels});
+        if !self.annotations.is_empty() {
+            metadata["annotations"] = json!(self.annotations);
+        }
         json!({
             "apiVersion": "apps/v1",
             "kind": "StatefulSet",
-            "metadata": {"name": self.name, "labels": labels},
+            "metadata": metadata,
             "spec": {
                 "replicas": self.replicas,
                 "serviceName": self.name,

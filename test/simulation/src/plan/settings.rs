@@ -6,6 +6,8 @@ use rand::RngExt as _;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
+use super::OptIns;
+
 /// The lease that the instances compete for.
 pub const LEASE: &str = "statefulset-controller";
 
@@ -101,6 +103,9 @@ pub struct Settings {
     /// The fence between the instances and a built-in controller; none if they are alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
+    /// The feature gates of the opt-ins; off if none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opt_ins: Option<OptIns>,
 }
 
 /// The fence of a run. The instances serve the namespace behind it, and further processes stand for
@@ -135,6 +140,12 @@ impl Settings {
     pub fn is_built_in(&self, process: usize) -> bool {
         self.fence.is_some() && process >= self.instances
     }
+
+    /// Reports whether an instance lets sets opt in.
+    pub fn allows_opt_ins(&self, instance: usize) -> bool {
+        let gates = self.opt_ins.iter().flat_map(|it| &it.gates);
+        gates.copied().cycle().nth(instance).unwrap_or_default()
+    }
 }
 
 fn usual_consistency() -> bool {
@@ -167,6 +178,7 @@ impl Default for Settings {
             qps: 0,
             restart: Span(100, 5_000),
             fence: None,
+            opt_ins: None,
         }
     }
 }

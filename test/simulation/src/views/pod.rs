@@ -1,5 +1,6 @@
 //! Pods.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -36,6 +37,15 @@ pub struct Pod {
     pub image: String,
     /// Names of its claims.
     pub claims: Vec<String>,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Reasons for which its containers wait.
+    pub waits: Vec<String>,
+    /// The time since which it is as ready, or unready, as it is: that of the condition `Ready`, else
+    /// of its creation.
+    pub since: Option<Timestamp>,
 }
 
 impl Pod {
@@ -51,7 +61,19 @@ impl Pod {
         };
         let ready = list("/status/conditions")
             .find(|it| text(it, "/type") == "Ready" && text(it, "/status") == "True");
+        let condition = list("/status/conditions").find(|it| text(it, "/type") == "Ready");
+        let since = condition.map(|it| text(it, "/lastTransitionTime"));
+        let created = || text(value, "/metadata/creationTimestamp").parse();
+        let containers = ["/status/initContainerStatuses", "/status/containerStatuses"];
+        let waits = containers.into_iter().flat_map(list);
+        let waits = waits.map(|it| text(it, "/state/waiting/reason"));
         Self {
+            labels: super::map(value, "/metadata/labels"),
+            annotations: super::map(value, "/metadata/annotations"),
+            waits: waits.filter(|reason| !reason.is_empty()).collect(),
+            since: since
+                .and_then(|it| it.parse().ok())
+                .or_else(|| created().ok()),
             name: text(value, "/metadata/name"),
             uid: text(value, "/metadata/uid"),
             controller: super::controller(value),

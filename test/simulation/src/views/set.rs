@@ -1,10 +1,11 @@
 //! StatefulSets.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::Value;
 
-use super::{number, text};
+use super::{Condition, number, text};
 use crate::plan::{ClaimRetention, MaxUnavailable, Retain, UpdateMode};
 
 /// A StatefulSet.
@@ -52,6 +53,10 @@ pub struct Set {
     pub stored: Value,
     /// Status.
     pub status: Status,
+    /// Conditions, by type.
+    pub conditions: Vec<Condition>,
+    /// Annotations.
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// Status of a set.
@@ -119,6 +124,8 @@ impl Set {
                 current_revision: text(value, "/status/currentRevision"),
                 update_revision: text(value, "/status/updateRevision"),
             },
+            conditions: Condition::read_all(value),
+            annotations: super::map(value, "/metadata/annotations"),
         }
     }
 

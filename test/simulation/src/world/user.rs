@@ -116,11 +116,16 @@ impl User {
 
     /// Deletes a pod.
     pub(super) async fn delete_pod(&self, pod: &str) {
-        let path = path("pods", pod);
+        self.delete("pods", pod).await;
+    }
+
+    /// Deletes an object.
+    pub(super) async fn delete(&self, resource: &str, name: &str) {
+        let path = path(resource, name);
         self.request(Method::DELETE, &path, &json!({})).await;
     }
 
-    async fn create(&self, resource: &str, object: &Value) {
+    pub(super) async fn create(&self, resource: &str, object: &Value) {
         let path = path(resource, "");
         self.request(Method::POST, &path, object).await;
     }
@@ -226,6 +231,8 @@ fn merge(value: &mut Value, change: &Value) {
 fn path(resource: &str, name: &str) -> String {
     let group = match resource {
         "statefulsets" | "controllerrevisions" => "apis/apps/v1",
+        "poddisruptionbudgets" => "apis/policy/v1",
+        "roles" | "rolebindings" => "apis/rbac.authorization.k8s.io/v1",
         _ => "api/v1",
     };
     let base = format!("/{group}/namespaces/{NAMESPACE}/{resource}");

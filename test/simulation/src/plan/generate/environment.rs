@@ -1,5 +1,7 @@
 //! The environment of a run, and its sets.
 
+use std::collections::BTreeMap;
+
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
@@ -60,6 +62,7 @@ pub(super) fn settings(random: &mut StdRng) -> Settings {
         qps: *[0, 0, 20].choose(random).unwrap_or(&0),
         restart: Span(0, 10_000),
         fence: None,
+        opt_ins: None,
     }
 }
 
@@ -102,6 +105,7 @@ pub(super) fn set(name: &str, random: &mut StdRng) -> SetSpec {
         start: *[0, 0, 0, 2].choose(random).unwrap_or(&0),
         history: Some(random.random_range(0..=3)),
         grace: *[1, 10, 30].choose(random).unwrap_or(&10),
+        annotations: BTreeMap::new(),
     }
 }
 

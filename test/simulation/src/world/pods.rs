@@ -1,0 +1,71 @@
+//! The kubelets of a run, and its other actors.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kube_test_control_plane::actors::{
+    ActorsConfig, Crash, Delay, GarbageCollectorConfig, ImagePullFailure, KubeletConfig, Outcome,
+    PodBehaviour,
+};
+
+use crate::plan::{Settings, Span};
+
+/// Time from the start of a container that crashes to its crash.
+const CRASHES_AFTER: Span = Span(100, 3_000);
+
+/// Returns the actors. Images that begin with `bad` never become ready while `bad_images` is true.
+pub(super) fn actors(settings: &Settings, bad_images: &Arc<AtomicBool>) -> ActorsConfig {
+    let good = PodBehaviour {
+        start_delay: delay(settings.pod_start),
+        ready_delay: delay(settings.pod_ready),
+        stop_delay: delay(settings.pod_stop),
+        ..PodBehaviour::default()
+    };
+    let bad_images = Arc::clone(bad_images);
+    let rule = {
+        let good = good.clone();
+        move |pod: &serde_json::Value| {
+            let image = pod.pointer("/spec/containers/0/image")?.as_str()?;
+            let is_bad = image.starts_with("bad") && bad_images.load(Ordering::Relaxed);
+            (is_bad || image.starts_with("dead")).then(|| broken(&good, image))
+        }
+    };
+    ActorsConfig {
+        kubelet: Some(KubeletConfig::new(good).rule(rule)),
+        garbage_collector: Some(GarbageCollectorConfig {
+            delay: settings.collector_delay.into(),
+        }),
+        // The sets need none of them, and the histories of the seeds stay.
+        controllers: BTreeSet::new(),
+        ..ActorsConfig::all()
+    }
+}
+
+fn delay(span: Span) -> Delay {
+    let millis = Duration::from_millis;
+    Delay::between(millis(span.0), millis(span.1))
+}
+
+/// Returns the behaviour of a pod whose image is broken, in the way that the image's name tells.
+fn broken(good: &PodBehaviour, image: &str) -> PodBehaviour {
+    let unready = PodBehaviour {
+        outcome: Outcome::NeverReady,
+        ..good.clone()
+    };
+    match image.rsplit_once('-') {
+        Some((_, "pull")) => PodBehaviour {
+            image_pull_failure: Some(ImagePullFailure::default()),
+            ..good.clone()
+        },
+        Some((_, "crash")) => PodBehaviour {
+            crash: Some(Crash {
+                after: delay(CRASHES_AFTER),
+                ..Crash::default()
+            }),
+            ..unready
+        },
+        _ => unready,
+    }
+}
