@@ -20,9 +20,10 @@ pub struct Rollout<'a> {
 }
 
 impl Rollout<'_> {
-    /// Returns true if the update replaces this pod sooner or later.
+    /// Returns true if the update replaces this pod sooner or later. Under `OnDelete` it replaces none.
     pub fn reaches(self, slot: &PodSlot) -> bool {
-        !slot.ordinal().is_below(self.set, partition(self.set))
+        self.set.spec.update_strategy.strategy_type != UpdateStrategyType::OnDelete
+            && !slot.ordinal().is_below(self.set, partition(self.set))
             && slot.revision() != self.update_revision
     }
 

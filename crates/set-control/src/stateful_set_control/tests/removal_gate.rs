@@ -1,5 +1,6 @@
 //! Gates before the removal of pods.
 
+use statefulset_controller_util::stateful_set::UpdateStrategyType;
 use statefulset_opt_ins::removal_gate::REQUESTED_LABEL;
 use statefulset_opt_ins::{Carrier, Wait};
 
@@ -153,6 +154,21 @@ async fn request_stays_without_parameters_of_the_update() {
         assert_eq!(world.step().await, held("web-2"));
     }
     assert_eq!(world.requests(Call::UpdatePod), 1);
+}
+
+#[tokio::test]
+async fn request_is_withdrawn_if_only_users_replace_pods() {
+    let mut world = opted_in(&gated());
+    world.settle().await;
+    hold(&world, "labels", "yes");
+    world.change_image("good");
+    assert_eq!(world.step().await, held("web-2"));
+    world.update(|set| {
+        set.spec.update_strategy.strategy_type = UpdateStrategyType::OnDelete;
+        set.spec.update_strategy.rolling_update = None;
+    });
+    world.step().await;
+    assert_eq!(requested(&world, "web-2"), None);
 }
 
 #[tokio::test]
