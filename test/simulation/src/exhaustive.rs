@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::plan::opt_ins::{HOLDS, OptIns, annotation, hold};
+use crate::plan::OptIns;
+use crate::plan::opt_ins::{HOLDS, annotation, hold};
 use crate::plan::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, MaxUnavailable, Plan, SetSpec, Settings,
     UpdateMode, WatchFault,

@@ -15,10 +15,9 @@ pub use action::{Action, PodEnd, RestoredOwner, Trigger};
 pub use fault::{Fault, FaultRequests, WatchFault};
 pub use fence::{FencePart, PartState};
 pub use generate::{of_fence_seed, of_opt_in_seed, of_seed};
-pub use opt_ins::OptIns;
 pub use set_spec::{Cascade, ClaimRetention, MaxUnavailable, Retain, SetSpec, UpdateMode};
 pub use settings::{
-    BUILT_IN_LEASE, Fence, LEASE, LEASE_NAMESPACE, LeaseTimes, Millis, Settings, Span,
+    BUILT_IN_LEASE, Fence, LEASE, LEASE_NAMESPACE, LeaseTimes, Millis, OptIns, Settings, Span,
 };
 
 /// Everything that happens in a run. The same plan always gives the same run.

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::environment::{begin, both, pair, settings};
 use super::{RunView, Scenario};
-use crate::plan::opt_ins::{HOLDS, OptIns, REQUESTED, annotation, choose, hold};
+use crate::plan::OptIns;
+use crate::plan::opt_ins::{HOLDS, REQUESTED, annotation, choose, hold};
 use crate::plan::{Action, ClaimRetention, Plan, SetSpec, Settings};
 use crate::world::NAMESPACE;
 

@@ -106,7 +106,7 @@ fn updated_before(write: &Write<'_>) -> BTreeSet<u32> {
 /// they may go as such.
 fn next_outdated(case: &Case<'_>, write: &Write<'_>, is_done: impl Fn(u32) -> bool) -> Option<u32> {
     let (set, members) = (write.view.set, &write.view.members);
-    let update = super::revisions::update_of(case, write)?;
+    let update = super::progress::update_of(case, write)?;
     let all = members.values().copied();
     let process = write.sync.process;
     let partition = opt_ins::partition(case, process, set, all, Some(update.name.as_str()));

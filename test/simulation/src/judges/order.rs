@@ -1,6 +1,6 @@
 //! Order: creation upwards, deletion downwards, claims first.
 
-use super::revisions::update_of;
+use super::progress::update_of;
 use super::{Case, Verdict, Write, opt_ins};
 use crate::views::Set;
 

@@ -6,6 +6,7 @@ use kube_test_control_plane::route::Verb;
 
 use super::case::{Case, update_revision};
 use super::view::View;
+use super::write::Write;
 use crate::agent::Process;
 use crate::record::{Request, Sync};
 use crate::views::Revision;
@@ -43,4 +44,9 @@ pub(super) fn comes_to_status(case: &Case<'_>, sync: &Sync, requests: &[&Request
     let mut unwritten = revisions.filter(|it| it.status.is_none_or(|status| status >= 300));
     let known = case.set(sync).is_some();
     known && !claims && !looks && unwritten.next().is_none()
+}
+
+/// Returns the update revision of a sync, which may have created it.
+pub(super) fn update_of<'a>(case: &Case<'a>, write: &Write<'a>) -> Option<&'a Arc<Revision>> {
+    update_after(case, &write.view, &write.earlier, write.sync.process)
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Verdict;
 use super::case::without_new_member;
-use super::progress::{comes_to_status, update_after};
+use super::progress::{comes_to_status, update_after, update_of};
 use super::{Case, Write, opt_ins};
 use crate::record::Request;
 use crate::views::{Pod, Revision};
@@ -31,11 +31,6 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     if write.request.subresource == "status" {
         judge_completion(case, write, verdict);
     }
-}
-
-/// Returns the update revision of a sync, which may have created it.
-pub(super) fn update_of<'a>(case: &Case<'a>, write: &Write<'a>) -> Option<&'a Arc<Revision>> {
-    update_after(case, &write.view, &write.earlier, write.sync.process)
 }
 
 /// pods below the partition get the current revision, others the update revision.

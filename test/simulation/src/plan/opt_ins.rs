@@ -1,6 +1,5 @@
-//! What sets opt in to, and the instances that let them.
+//! What sets opt in to, and what holds their pods.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Action;
@@ -16,27 +15,6 @@ pub const HOLD_KEY: &str = "example.com/drained";
 
 /// Value that holds.
 pub const HOLDS: &str = "no";
-
-/// The feature gates of the opt-ins in a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct OptIns {
-    /// True if they are on, for each instance in turn. An instance without them stands for the
-    /// built-in controller.
-    pub gates: Vec<bool>,
-    /// True if the instances may evict pods.
-    pub may_evict: bool,
-}
-
-impl Default for OptIns {
-    /// All instances have them.
-    fn default() -> Self {
-        Self {
-            gates: vec![true],
-            may_evict: true,
-        }
-    }
-}
 
 /// Returns the key of the annotation with this name.
 pub fn annotation(name: &str) -> String {

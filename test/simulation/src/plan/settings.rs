@@ -6,8 +6,6 @@ use rand::RngExt as _;
 use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 
-use super::OptIns;
-
 /// The lease that the instances compete for.
 pub const LEASE: &str = "statefulset-controller";
 
@@ -106,6 +104,27 @@ pub struct Settings {
     /// The feature gates of the opt-ins; off if none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opt_ins: Option<OptIns>,
+}
+
+/// The feature gates of the opt-ins in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OptIns {
+    /// True if they are on, for each instance in turn. An instance without them stands for the
+    /// built-in controller.
+    pub gates: Vec<bool>,
+    /// True if the instances may evict pods.
+    pub may_evict: bool,
+}
+
+impl Default for OptIns {
+    /// All instances have them.
+    fn default() -> Self {
+        Self {
+            gates: vec![true],
+            may_evict: true,
+        }
+    }
 }
 
 /// The fence of a run. The instances serve the namespace behind it, and further processes stand for

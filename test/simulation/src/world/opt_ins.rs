@@ -1,5 +1,8 @@
 //! What runs with opt-ins need: the permission to evict, and an end of budgets and gates.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use kube_test_control_plane::ApiServer;
 use serde_json::{Value, json};
 
@@ -33,8 +36,9 @@ pub(super) async fn permit_evictions(user: &User) {
     }
 }
 
-/// Ends what may hold pods back for ever: users lift all gates, correct a gate that no pod can lift, and
-/// delete the disruption budgets, and the instances may evict.
+/// Ends what may hold pods back indefinitely: users lift all gates, correct a gate that no pod can lift,
+/// delete the disruption budgets and the pods that wait for the end of their own claims, and the
+/// instances may evict.
 pub(super) async fn calm(user: &User, server: &ApiServer) {
     permit_evictions(user).await;
     let listed = |resource: &str| server.store().list(resource, NAMESPACE).1;
@@ -49,13 +53,34 @@ pub(super) async fn calm(user: &User, server: &ApiServer) {
             user.act(&choose(name, "removal-gate", None)).await;
         }
     }
+    let is_going = |claim: &Value| claim.pointer("/metadata/deletionTimestamp").is_some();
+    let claims = listed("persistentvolumeclaims");
+    let going: BTreeSet<_> = claims
+        .iter()
+        .filter(|claim| is_going(&claim.value()))
+        .map(|claim| Arc::clone(&claim.key.name))
+        .collect();
     for pod in listed("pods") {
+        // As upstream, the sync of its set fails before anything could be repaired.
+        let value = pod.value();
+        let is_pending = value.pointer("/status/phase") == Some(&json!("Pending"));
+        if is_pending && claim_names(&value).any(|claim| going.contains(claim)) {
+            user.delete_pod(&pod.key.name).await;
+            continue;
+        }
         for place in ["labels", "annotations"] {
             if text(&pod.value(), place, HOLD_KEY).is_some() {
                 user.act(&hold(&pod.key.name, place, None)).await;
             }
         }
     }
+}
+
+/// Returns the names of the claims in a pod's volumes.
+fn claim_names(pod: &Value) -> impl Iterator<Item = &str> {
+    let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
+    let names = volumes.into_iter().flatten();
+    names.filter_map(|it| it.pointer("/persistentVolumeClaim/claimName")?.as_str())
 }
 
 /// Returns a label or an annotation.

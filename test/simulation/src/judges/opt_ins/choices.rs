@@ -10,6 +10,9 @@ use crate::views::{Pod, Set};
 /// Name of an annotation of plans that no carrier has.
 const UNKNOWN: &str = "repiar";
 
+/// The value that opts out of a carrier.
+const NONE: &str = "none";
+
 /// The time after which an unready pod is repaired, unless the set says otherwise.
 const REPAIR_AFTER: SignedDuration = SignedDuration::from_mins(5);
 
@@ -96,13 +99,18 @@ impl Choices {
             rollout_to: None,
             defects: Vec::new(),
         };
-        let (mut evicts, mut after) = (None, REPAIR_AFTER);
+        let (mut evicts, mut after) = (None, Some(REPAIR_AFTER));
         for (key, value) in &set.annotations {
             let Some(name) = key.strip_prefix(PREFIX) else {
                 continue;
             };
             let value = value.as_str();
             let read = match name {
+                "progress-deadline" | "removal-gate" | "removal-gate-timeout" | "rollout-to"
+                    if value == NONE =>
+                {
+                    Some(())
+                }
                 "repair" => {
                     let method = match value {
                         "none" => Some(None),
@@ -112,15 +120,20 @@ impl Choices {
                     };
                     method.map(|method| evicts = method)
                 }
-                "repair-after" => duration(value).map(|it| after = it),
+                // While it can't be read, nothing is repaired.
+                "repair-after" => {
+                    after = duration(value);
+                    after.map(drop)
+                }
                 "conditions" => boolean(value).map(|is| it.conditions = is),
                 "progress-deadline" => {
                     let deadline = duration(value).filter(|it| !it.is_zero());
                     deadline.map(|deadline| it.deadline = Some(deadline))
                 }
+                // While it can't be read, the rollout pauses.
                 "on-deadline" => {
-                    let known = ["stall", "pause"].contains(&value);
-                    known.then(|| it.pauses_late = value == "pause")
+                    it.pauses_late = value != "stall";
+                    ["stall", "pause"].contains(&value).then_some(())
                 }
                 "removal-gate" => {
                     let gate = gate(value);
@@ -143,7 +156,8 @@ impl Choices {
                 _ => None,
             };
             let is_known = name != UNKNOWN;
-            let limits = name == "paused" && value == "true" || name == "rollout-to";
+            let limits =
+                name == "paused" && value == "true" || name == "rollout-to" && value != NONE;
             if read.is_none() {
                 defects.push((name.to_owned(), is_known.then(|| value.to_owned())));
             } else if set.is_on_delete() && limits {
@@ -151,7 +165,9 @@ impl Choices {
             }
         }
         it.defects = defects;
-        it.repair = evicts.map(|evicts| Repair { evicts, after });
+        it.repair = evicts
+            .zip(after)
+            .map(|(evicts, after)| Repair { evicts, after });
         it
     }
 

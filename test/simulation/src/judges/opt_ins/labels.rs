@@ -1,6 +1,6 @@
 //! The label of pods whose removal is requested.
 
-use super::super::revisions::update_of;
+use super::super::progress::update_of;
 use super::choices::Choices;
 use super::gate::requested;
 use super::{Case, Verdict, Write, limit};

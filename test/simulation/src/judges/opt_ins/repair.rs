@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kube_test_control_plane::route::Verb;
 
 use super::super::case::NEWEST;
-use super::super::revisions::update_of;
+use super::super::progress::update_of;
 use super::{Case, Verdict, Write, choices, gate, partition};
 use crate::views::{Pod, Set};
 

@@ -7,8 +7,9 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use serde_json::{Value, json};
 
+use crate::plan::OptIns;
 use crate::plan::action::Actions;
-use crate::plan::opt_ins::{HOLD_KEY, HOLDS, OptIns, annotation, choose, hold};
+use crate::plan::opt_ins::{HOLD_KEY, HOLDS, annotation, choose, hold};
 use crate::plan::{Action, Fault, Millis, Plan, SetSpec, Step, Trigger, UpdateMode};
 use crate::seed;
 
