@@ -41,7 +41,7 @@ pub use chosen::chosen;
 pub use defaults::{DefaultsError, OptInDefaults};
 pub use defect::Defect;
 pub use opt_ins::OptIns;
-pub use opted::{Blocked, Opted};
+pub use opted::{Blocked, Opted, Removable};
 pub use rollout::Rollout;
 pub use situation::{Awaited, Situation, Synced};
 pub use sync_rules::SyncRules;

@@ -10,20 +10,25 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_pod_control::stateful_set_utils::ordinal;
 use statefulset_pod_control::{Error, PodSlot, SetPodControl};
 
+use crate::due::time_left;
 use crate::opt_ins::OptIns;
-use crate::removal_gate::{Passage, RemovalGate, no_longer_due, withdraw};
+use crate::removal_gate::{Passage, RemovalGate, no_longer_due, requested_at, withdraw};
 use crate::repair::{Decision, Repair};
 use crate::rollout::Rollout;
 use crate::values::RepairMethod;
 use crate::wait::Wait;
 
-/// Time between two attempts of a refused eviction.
-const EVICTION_RETRY: Duration = Duration::from_secs(30);
 /// Reason of the event about a pod that blocked a rollout.
 const REPLACED: &str = "ReplacedBlockingPod";
 
-/// The pods that may be removed, in their order, and the reason to wait for the first other one.
-type Removable<'a, T> = (Cow<'a, [T]>, Option<Wait>);
+/// The pods that may be removed.
+pub struct Removable<'a, T: Clone> {
+    /// These pods, in their order.
+    pub open: Cow<'a, [T]>,
+    /// The reason to wait for the first other pod; or the first error: a pod can't be read or marked,
+    /// or a claim can't be written.
+    pub held: Result<Option<Wait>, Error>,
+}
 
 /// A set's choices in one sync.
 #[derive(Clone, Copy)]
@@ -47,60 +52,51 @@ pub enum Blocked<'a> {
 
 impl Opted<'_> {
     /// Returns the pods that may be deleted for an update.
-    ///
-    /// # Errors
-    ///
-    /// A pod can't be read or marked.
-    pub async fn removable(self, pods: &[Arc<Pod>]) -> Result<Removable<'_, Arc<Pod>>, Error> {
+    pub async fn removable(self, pods: &[Arc<Pod>]) -> Removable<'_, Arc<Pod>> {
         let Some(gate) = self.opt_ins.removal_gate() else {
-            return Ok((Cow::Borrowed(pods), None));
+            return Removable::all(pods);
         };
-        let (mut open, mut waiting) = (Vec::new(), None);
+        let mut removable = Removable::none();
         for pod in pods {
-            match self.closed(gate, pod).await? {
-                None => open.push(Arc::clone(pod)),
-                closed => waiting = waiting.or(closed),
+            let closed = self.closed(gate, pod).await;
+            if removable.add(closed) {
+                removable.open.to_mut().push(Arc::clone(pod));
             }
         }
-        Ok((Cow::Owned(open), waiting))
+        removable
     }
 
     /// Returns the condemned pods to process. With `one_by_one`, those up to the first whose removal
     /// isn't completed.
-    ///
-    /// # Errors
-    ///
-    /// A pod can't be read or marked, or a claim can't be written.
     pub async fn removable_condemned(
         self,
         condemned: &[PodSlot],
         one_by_one: bool,
-    ) -> Result<Removable<'_, PodSlot>, Error> {
+    ) -> Removable<'_, PodSlot> {
         let Some(gate) = self.opt_ins.removal_gate() else {
-            return Ok((Cow::Borrowed(condemned), None));
+            return Removable::all(condemned);
         };
         let due = if one_by_one { 1 } else { condemned.len() };
         let (due, later) = condemned.split_at(due.min(condemned.len()));
-        let (mut open, mut kept, mut waiting) = (Vec::new(), Vec::new(), None);
+        let (mut removable, mut kept) = (Removable::none(), Vec::new());
         for slot in due {
             let closed = match staying(slot) {
-                Some(pod) => self.closed(gate, pod).await?,
-                None => None,
+                Some(pod) => self.closed(gate, pod).await,
+                None => Ok(None),
             };
-            match closed {
-                None => open.push(slot.clone()),
-                closed => {
-                    kept.push(slot);
-                    waiting = waiting.or(closed);
-                }
+            if removable.add(closed) {
+                removable.open.to_mut().push(slot.clone());
+            } else {
+                kept.push(slot);
             }
         }
         // A sync before the gate may have made these pods owners of their claims.
         kept.extend(later.iter().filter(|slot| staying(slot).is_some()));
         for slot in kept {
-            self.control.release_claims(slot).await?;
+            let released = self.control.release_claims(slot).await;
+            removable.add(released.map(|()| None));
         }
-        Ok((Cow::Owned(open), waiting))
+        removable
     }
 
     /// Returns the reason to wait if the gate of any outdated pod holds: the strategy `Recreate`
@@ -118,7 +114,7 @@ impl Opted<'_> {
             .filter_map(PodSlot::existing)
             .filter(|pod| pod.revision() != update_revision && !pod.is_terminating());
         let outdated: Vec<Arc<Pod>> = outdated.cloned().collect();
-        Ok(self.removable(&outdated).await?.1)
+        self.removable(&outdated).await.held
     }
 
     /// Returns the reason to wait if the pod's gate holds.
@@ -134,16 +130,24 @@ impl Opted<'_> {
         })
     }
 
+    /// Returns the delay until the first gate of a pod whose removal is requested no longer holds.
+    pub fn next_opening<'a>(self, pods: impl Iterator<Item = &'a Pod>) -> Option<Duration> {
+        let gate = self.opt_ins.removal_gate()?;
+        let openings = pods.filter_map(|pod| gate.opens_at(requested_at(pod)?));
+        openings.filter_map(|at| time_left(at, self.now)).min()
+    }
+
     /// Withdraws requests to remove pods that stay.
     ///
     /// # Errors
     ///
-    /// A pod can't be read or written.
+    /// A pod can't be read or written; the first such error.
     pub async fn withdraw_requests(self, rollout: Rollout<'_>) -> Result<(), Error> {
+        let mut withdrawn = Ok(());
         for pod in no_longer_due(rollout) {
-            withdraw(self.control, pod).await?;
+            withdrawn = withdrawn.and(withdraw(self.control, pod).await);
         }
-        Ok(())
+        withdrawn
     }
 
     /// Replaces a pod that blocks a rollout, if the set asks for that and it is due. Returns the
@@ -227,16 +231,28 @@ impl Opted<'_> {
         });
         delays.min()
     }
+}
 
-    /// Returns the delay until time alone changes the reason to wait.
-    pub fn sync_after(self, wait: &Wait) -> Option<Duration> {
-        match wait {
-            Wait::EvictionRefused { .. } => Some(EVICTION_RETRY),
-            Wait::RemovalGate { opens_at, .. } => {
-                Duration::try_from((*opens_at)?.duration_since(self.now)).ok()
-            }
-            Wait::BlockingPodReplaced(_) => None,
+impl<'a, T: Clone> Removable<'a, T> {
+    fn all(pods: &'a [T]) -> Self {
+        Self {
+            open: Cow::Borrowed(pods),
+            held: Ok(None),
         }
+    }
+
+    fn none() -> Self {
+        Self::all(&[])
+    }
+
+    /// Keeps the first reason not to remove a pod, and prefers errors. Returns true if there is none.
+    fn add(&mut self, closed: Result<Option<Wait>, Error>) -> bool {
+        let is_open = matches!(closed, Ok(None));
+        match (&self.held, &closed) {
+            (Err(_), _) | (Ok(Some(_)), Ok(_)) => {}
+            (Ok(None), _) | (Ok(Some(_)), Err(_)) => self.held = closed,
+        }
+        is_open
     }
 }
 

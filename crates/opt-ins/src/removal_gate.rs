@@ -78,11 +78,16 @@ impl RemovalGate<'_> {
     }
 
     fn passage_at(&self, requested: Timestamp, now: Timestamp) -> Passage {
-        let opens_at = self.timeout.map(|timeout| after(requested, timeout));
+        let opens_at = self.opens_at(requested);
         if opens_at.is_some_and(|opens_at| time_left(opens_at, now).is_none()) {
             return Passage::Open;
         }
         Passage::Closed { opens_at }
+    }
+
+    /// Returns the time at which the gate of a pod no longer holds, if that is limited.
+    pub(crate) fn opens_at(&self, requested: Timestamp) -> Option<Timestamp> {
+        self.timeout.map(|timeout| after(requested, timeout))
     }
 
     /// Returns true if the pod has the label or annotation.

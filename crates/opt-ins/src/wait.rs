@@ -1,6 +1,11 @@
 //! Reasons of opt-ins for a sync to stop early.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
+
+/// Time between two attempts of a refused eviction.
+const EVICTION_RETRY: Duration = Duration::from_secs(30);
 
 /// Reason of an opt-in for a sync to stop early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,6 +34,14 @@ pub enum Wait {
 }
 
 impl Wait {
+    /// Returns the delay after which the sync tries again, if nothing else may wake the set.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::EvictionRefused { .. } => Some(EVICTION_RETRY),
+            Self::BlockingPodReplaced(_) | Self::RemovalGate { .. } => None,
+        }
+    }
+
     /// Returns the pod that the set waits for.
     pub fn pod(&self) -> &str {
         match self {

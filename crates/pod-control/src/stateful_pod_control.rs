@@ -226,7 +226,8 @@ impl SetPodControl<'_> {
     }
 
     /// Evicts a pod whose claims outlive it. Returns the server's reason if it refuses, for example
-    /// because of a disruption budget. A missing pod counts as evicted.
+    /// because of a disruption budget, or of two, which it reports as its own failure. A missing pod
+    /// counts as evicted.
     ///
     /// # Errors
     ///
@@ -234,7 +235,7 @@ impl SetPodControl<'_> {
     pub async fn evict_pod_keeping_claims(&self, pod: &Arc<Pod>) -> Result<Option<String>, Error> {
         self.release_claims_before_removal(pod).await?;
         match self.control.objects.evict_pod(self.set, pod).await {
-            Err(error) if error.is_too_many_requests() || error.is_forbidden() => {
+            Err(error) if error.is_server_failure() || error.is_forbidden() => {
                 Ok(Some(error.to_string()))
             }
             evicted => self.deleted(pod, evicted).map(|()| None),

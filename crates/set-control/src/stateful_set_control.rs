@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -16,7 +15,7 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{RecreateProgress, StatefulSet, StatefulSetStatus};
 use statefulset_history::{History, sort_controller_revisions};
 use statefulset_opt_ins::{
-    OptIns, Opted, Rollout, SyncRules, Synced, chosen, conditions, rollout_limit,
+    OptIns, Opted, Removable, Rollout, SyncRules, Synced, Wait, chosen, conditions, rollout_limit,
 };
 use statefulset_pod_control::stateful_set_utils::{identity_matches, storage_matches};
 use statefulset_pod_control::{PodSlot, SetPodControl, StatefulPodControl};
@@ -219,9 +218,6 @@ impl DefaultStatefulSetControl {
         let situation = outcome.situation.as_ref();
         let report = conditions::report(set, sync.opt_ins, gates, status, situation, now);
         outcome.requeue_within(report.sync_after);
-        if let Some(defects) = report.new_defects {
-            sync.pod_control.events().warn(INVALID_ANNOTATION, &defects);
-        }
         if gates.max_unavailable_stateful_set {
             outcome.max_unavailable = Some(get_stateful_set_max_unavailable(set)?);
         }
@@ -229,7 +225,11 @@ impl DefaultStatefulSetControl {
             return Ok(());
         }
         let updated = self.status_updater.update_stateful_set_status(set, status);
-        updated.await.map_err(Error::Status)
+        updated.await.map_err(Error::Status)?;
+        if let Some(defects) = report.new_defects {
+            sync.pod_control.events().warn(INVALID_ANNOTATION, &defects);
+        }
+        Ok(())
     }
 }
 
@@ -277,16 +277,13 @@ impl SetSync<'_> {
         // Pods without an ordinal don't count. Pods that this sync creates or deletes count in the
         // next sync, whose caches show the change.
         update_status(&mut status, set, replicas.pods(), now);
-        let phases = self.run_phases(&replicas, &mut status, &mut outcome);
-        match phases.await {
-            Ok(waiting) => outcome.waiting = waiting,
-            Err(error) => outcome.error = Some(error),
+        let phases = self.run_phases(&replicas, &mut status, &mut outcome).await;
+        let withdrawn = self.withdraw_requests(&replicas, &status.update_revision);
+        match (phases, withdrawn.await) {
+            (Ok(waiting), Ok(())) => outcome.waiting = waiting,
+            (Err(error), _) | (Ok(_), Err(error)) => outcome.error = Some(error),
         }
-        if self.gates.allows_opt_ins() {
-            let waiting = outcome.waiting.as_ref();
-            let after = |waiting| self.sync_after(&replicas, &status.update_revision, waiting);
-            outcome.requeue_within(waiting.and_then(after));
-        }
+        outcome.requeue_within(self.opted().next_opening(replicas.pods()));
         let is_settled = outcome.waiting.is_none() && outcome.error.is_none();
         if is_settled && Arc::ptr_eq(&revisions.current, &revisions.update) {
             set.spec.template.memo().forget_applied();
@@ -321,11 +318,8 @@ impl SetSync<'_> {
         }
         let rollout = self.rollout(replicas, &status.update_revision);
         let waiting = self.process(replicas).await?;
-        if self.gates.stateful_set_removal_gate {
-            self.opted().withdraw_requests(rollout).await?;
-        }
         if waiting.is_some() && self.is_monotonic() {
-            return self.replace_blocking_pod(rollout, waiting).await;
+            return self.replace_blocking_pod(rollout, waiting, outcome).await;
         }
         // The next sync creates the other pods; updates follow after that.
         if !replicas.is_complete {
@@ -341,36 +335,40 @@ impl SetSync<'_> {
         let plan = plan(self.set, &replicas.desired, revision, self.gates, self.now)?;
         outcome.unavailable_replicas = plan.unavailable;
         if plan.delete.is_empty() {
-            let blocking = self.replace_blocking_pod(rollout, plan.waiting);
+            let blocking = self.replace_blocking_pod(rollout, plan.waiting, outcome);
             return Ok(waiting.or(blocking.await?));
         }
-        let (outdated, held) = self.opted().removable(&plan.delete).await?;
-        delete_outdated_pods(&self.pod_control, &outdated, status).await?;
+        let removable = self.opted().removable(&plan.delete).await;
+        delete_outdated_pods(&self.pod_control, &removable.open, status).await?;
+        let held = removable.held?;
         Ok(waiting.or(held.map(Waiting::from)).or(plan.waiting))
     }
 
     /// Replaces the pod that the rollout waits for, if the set opted in to that. Returns the reason to
     /// wait, else the given one.
-    async fn replace_blocking_pod(&self, rollout: Rollout<'_>, waiting: Option<Waiting>) -> Step {
+    async fn replace_blocking_pod(
+        &self,
+        rollout: Rollout<'_>,
+        waiting: Option<Waiting>,
+        outcome: &mut SyncOutcome,
+    ) -> Step {
         let Some(blocked) = waiting.as_ref().and_then(Waiting::blocked) else {
             return Ok(waiting);
         };
-        let wait = self.opted().replace_blocking_pod(rollout, blocked).await?;
+        let opted = self.opted();
+        outcome.requeue_within(opted.replaces_after(rollout, blocked));
+        let wait = opted.replace_blocking_pod(rollout, blocked).await?;
+        outcome.requeue_within(wait.as_ref().and_then(Wait::retry_after));
         Ok(wait.map(Waiting::from).or(waiting))
     }
 
-    /// Returns the delay until time alone changes what this sync did for the set's choices.
-    fn sync_after(
-        &self,
-        replicas: &Replicas,
-        revision: &str,
-        waiting: &Waiting,
-    ) -> Option<Duration> {
-        if let Waiting::OptIn(wait) = waiting {
-            return self.opted().sync_after(wait);
+    /// Withdraws requests to remove pods that stay.
+    async fn withdraw_requests(&self, replicas: &Replicas, revision: &str) -> Result<(), Error> {
+        if !self.gates.stateful_set_removal_gate {
+            return Ok(());
         }
         let rollout = self.rollout(replicas, revision);
-        self.opted().replaces_after(rollout, waiting.blocked()?)
+        Ok(self.opted().withdraw_requests(rollout).await?)
     }
 
     /// Returns what the set opted in to.
@@ -444,16 +442,16 @@ impl SetSync<'_> {
         let monotonic = self.is_monotonic();
         // A pod that stays must keep its claims as well.
         let opted = self.opted();
-        let condemned = opted.removable_condemned(&replicas.condemned, monotonic);
-        let (condemned, held) = condemned.await?;
+        let removable = opted.removable_condemned(&replicas.condemned, monotonic);
+        let Removable { open, held } = removable.await;
         // The claims need their owners before the pods are deleted.
         let fix_pod_claim = |slot| self.fix_pod_claim(slot);
-        run_for_all(&condemned, monotonic, fix_pod_claim).await?;
+        run_for_all(&open, monotonic, fix_pod_claim).await?;
         // In a monotonic sync, one at a time, from the largest ordinal down.
         let first_unavailable = replicas.first_unavailable.as_deref();
         let process_condemned = |slot| self.process_condemned(slot, first_unavailable);
-        let removed = run_for_all(&condemned, monotonic, process_condemned).await?;
-        Ok(removed.or(held.map(Waiting::from)))
+        let removed = run_for_all(&open, monotonic, process_condemned).await?;
+        Ok(removed.or(held?.map(Waiting::from)))
     }
 
     /// Ends a sync that has not processed these pods: releases the claims that the set keeps.

@@ -114,6 +114,8 @@ async fn gate_no_longer_holds_after_its_time() {
     world.settle().await;
     hold(&world, "labels", "yes");
     world.scale(2);
+    // The event of the label brings the next sync.
+    assert_eq!(world.sync().await.requeue_after, None);
     let outcome = world.sync().await;
     assert_eq!(outcome.requeue_after.unwrap().as_secs(), 3600);
     world.now = "2026-03-01T13:00:00Z".parse().unwrap();
@@ -121,6 +123,47 @@ async fn gate_no_longer_holds_after_its_time() {
         world.step().await,
         Some(Waiting::ScaledDown("web-2".into()))
     );
+}
+
+#[tokio::test]
+async fn first_end_of_a_gate_wakes_the_set() {
+    let gated = gated().annotation(Carrier::RemovalGateTimeout.annotation(), "1h");
+    let mut world = opted_in(&gated.parallel());
+    world.settle().await;
+    hold(&world, "labels", "yes");
+    world.scale(2);
+    world.step().await;
+    world.now = "2026-03-01T12:10:00Z".parse().unwrap();
+    world.scale(0);
+    world.step().await;
+    // The pod that is named first was asked last.
+    let outcome = world.sync().await;
+    assert_eq!(outcome.requeue_after.unwrap().as_secs(), 3000);
+}
+
+#[tokio::test]
+async fn pod_that_cannot_be_asked_holds_no_other() {
+    let mut world = opted_in(&gated().parallel());
+    world.settle().await;
+    hold(&world, "labels", "yes");
+    world.change_pod("web-1", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    world.scale(0);
+    world.fail(Call::UpdatePod, 0);
+    assert_eq!(world.sync_error().await, INJECTED);
+    assert_eq!(world.pod_names(), ["web-0", "web-2"]);
+
+    let gates = FeatureGates {
+        max_unavailable_stateful_set: true,
+        ..FeatureGates::default().with_opt_ins()
+    };
+    let mut world = with_gates(&gated().parallel().max_unavailable("100%"), gates);
+    world.settle().await;
+    hold(&world, "labels", "yes");
+    world.change_pod("web-0", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    world.change_image("good");
+    world.fail(Call::UpdatePod, 0);
+    assert_eq!(world.sync_error().await, INJECTED);
+    assert_eq!(world.pod_names(), ["web-1", "web-2"]);
 }
 
 #[tokio::test]
@@ -214,6 +257,26 @@ async fn claims_of_pods_that_wait_for_their_turn_are_released() {
     for claim in ["data-web-1", "data-web-2"] {
         assert!(world.owners_of_claim(claim).is_empty(), "{claim}");
     }
+}
+
+#[tokio::test]
+async fn failed_withdrawal_stops_no_update() {
+    let mut world = opted_in(&gated().parallel());
+    world.settle().await;
+    hold(&world, "labels", "yes");
+    world.scale(0);
+    world.step().await;
+    world.change_pod("web-2", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    world.scale(3);
+    world.change_image("good");
+    world.update(|set| {
+        let rolling_update = set.spec.update_strategy.rolling_update.as_mut();
+        rolling_update.unwrap().partition = 1;
+    });
+    world.fail(Call::UpdatePod, 0);
+    assert_eq!(world.sync_error().await, INJECTED);
+    assert!(requested(&world, "web-0").is_some());
+    assert_eq!(world.pod_names(), ["web-0", "web-1"]);
 }
 
 #[tokio::test]

@@ -285,13 +285,22 @@ async fn parallel_set_replaces_pods_that_use_up_the_budget() {
 
 #[tokio::test]
 async fn refused_eviction_is_tried_again_later() {
-    let mut world = opted_in(&repaired(web(), "evict"));
-    world.settle().await;
-    break_pod(&world, "web-1", "CrashLoopBackOff");
-    world.change_image("good");
-    world.fail_with(Call::EvictPod, 0, || {
-        ApiError::api(429, "TooManyRequests", "Cannot evict pod")
-    });
+    let refusals: [fn() -> ApiError; 3] = [
+        || ApiError::api(429, "TooManyRequests", "Cannot evict pod"),
+        || ApiError::api(403, "Forbidden", "pods is forbidden"),
+        || ApiError::api(500, "", "This pod has more than one PodDisruptionBudget"),
+    ];
+    for refusal in refusals {
+        let mut world = opted_in(&repaired(web(), "evict"));
+        world.settle().await;
+        break_pod(&world, "web-1", "CrashLoopBackOff");
+        world.change_image("good");
+        world.fail_with(Call::EvictPod, 0, refusal);
+        check_refused(&mut world).await;
+    }
+}
+
+async fn check_refused(world: &mut World) {
     let outcome = world.sync().await;
     assert!(outcome.error.is_none(), "{:?}", outcome.error);
     assert!(
