@@ -29,7 +29,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 PACKAGE_FLAGS ?=
 
 .PHONY: help run build dist package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-helm soak test-stand-ins lint check-crates \
-	check-embedding check-other-kube deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-fence simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
+	check-embedding check-other-kube deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-fence simulate-opt-ins simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
 	@grep -E '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 20
@@ -197,6 +197,9 @@ simulate: ## Run the controller under the faults of SEEDS (1000) plans in simula
 simulate-fence: ## Run it behind a fence, next to a built-in controller, in SEEDS (1000) plans
 	@$(CARGO) run --release --locked --quiet -p simulation -- seeds --fence --first $(FIRST_SEED) --count $(SEEDS) --situations
 
+simulate-opt-ins: ## Run it with sets that opt in, in SEEDS (1000) plans
+	@$(CARGO) run --release --locked --quiet -p simulation -- seeds --opt-ins --first $(FIRST_SEED) --count $(SEEDS) --situations
+
 simulate-all: ## Apply every fault to every write and every event of the reference workloads
 	@$(CARGO) run --release --locked --quiet -p simulation -- exhaust all
 
@@ -205,6 +208,7 @@ simulate-all: ## Apply every fault to every write and every event of the referen
 simulate-slice:
 	@$(BINARIES)/simulate seeds --count 500
 	@$(BINARIES)/simulate seeds --fence --count 50
+	@$(BINARIES)/simulate seeds --opt-ins --count 50
 	@$(BINARIES)/simulate exhaust create
 	@$(BINARIES)/simulate exhaust on-delete
 
