@@ -30,7 +30,7 @@ pub struct Removable<'a, T: Clone> {
     pub held: Result<Option<Wait>, Error>,
 }
 
-/// A set's choices in one sync.
+/// A set's choices in one sync. The futures of sets without a choice are small: only the others are boxed.
 #[derive(Clone, Copy)]
 pub struct Opted<'a> {
     /// The choices.
@@ -53,9 +53,17 @@ pub enum Blocked<'a> {
 impl Opted<'_> {
     /// Returns the pods that may be deleted for an update.
     pub async fn removable(self, pods: &[Arc<Pod>]) -> Removable<'_, Arc<Pod>> {
-        let Some(gate) = self.opt_ins.removal_gate() else {
-            return Removable::all(pods);
-        };
+        match self.opt_ins.removal_gate() {
+            None => Removable::all(pods),
+            Some(gate) => Box::pin(self.open(gate, pods)).await,
+        }
+    }
+
+    async fn open<'a>(
+        self,
+        gate: RemovalGate<'_>,
+        pods: &'a [Arc<Pod>],
+    ) -> Removable<'a, Arc<Pod>> {
         let mut removable = Removable::none();
         for pod in pods {
             let closed = self.closed(gate, pod).await;
@@ -73,9 +81,18 @@ impl Opted<'_> {
         condemned: &[PodSlot],
         one_by_one: bool,
     ) -> Removable<'_, PodSlot> {
-        let Some(gate) = self.opt_ins.removal_gate() else {
-            return Removable::all(condemned);
-        };
+        match self.opt_ins.removal_gate() {
+            None => Removable::all(condemned),
+            Some(gate) => Box::pin(self.open_condemned(gate, condemned, one_by_one)).await,
+        }
+    }
+
+    async fn open_condemned<'a>(
+        self,
+        gate: RemovalGate<'_>,
+        condemned: &'a [PodSlot],
+        one_by_one: bool,
+    ) -> Removable<'a, PodSlot> {
         let due = if one_by_one { 1 } else { condemned.len() };
         let (due, later) = condemned.split_at(due.min(condemned.len()));
         let (mut removable, mut kept) = (Removable::none(), Vec::new());
@@ -145,7 +162,7 @@ impl Opted<'_> {
     pub async fn withdraw_requests(self, rollout: Rollout<'_>) -> Result<(), Error> {
         let mut withdrawn = Ok(());
         for pod in no_longer_due(rollout) {
-            withdrawn = withdrawn.and(withdraw(self.control, pod).await);
+            withdrawn = withdrawn.and(Box::pin(withdraw(self.control, pod)).await);
         }
         withdrawn
     }
@@ -161,10 +178,18 @@ impl Opted<'_> {
         rollout: Rollout<'_>,
         blocked: Blocked<'_>,
     ) -> Result<Option<Wait>, Error> {
-        let repair = self.opt_ins.repair().filter(|_| !rollout.is_full());
-        let Some(repair) = repair else {
-            return Ok(None);
-        };
+        match self.opt_ins.repair().filter(|_| !rollout.is_full()) {
+            None => Ok(None),
+            Some(repair) => Box::pin(self.replace_with(repair, rollout, blocked)).await,
+        }
+    }
+
+    async fn replace_with(
+        self,
+        repair: Repair,
+        rollout: Rollout<'_>,
+        blocked: Blocked<'_>,
+    ) -> Result<Option<Wait>, Error> {
         let mut due = decisions(repair, rollout, blocked).filter_map(|it| match it {
             Decision::Now(pod) => Some(pod),
             Decision::Later(_) | Decision::Never => None,

@@ -133,10 +133,6 @@ pub fn has_non_controller_owner(claim: &Claim, set: &StatefulSet, pod: &PodSlot)
 ///
 /// Upstream: `isClaimOwnerUpToDate`.
 pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
-    // Most claims have no owner, and then nothing needs to be compared.
-    if claim.owner_references.is_empty() {
-        return desired_owner(set, pod).is_none();
-    }
     let owners = [Owner::set(set), Owner::pod(pod)];
     if owners.iter().any(|owner| owner.has_stale_owner_ref(claim)) {
         return true;
@@ -155,12 +151,14 @@ pub fn is_claim_owner_up_to_date(claim: &Claim, set: &StatefulSet, pod: &PodSlot
 /// pod against the policy: the claim would be deleted with that owner although the set keeps it.
 pub(crate) fn may_keep_owners(claim: &Claim, set: &StatefulSet, pod: &PodSlot) -> bool {
     // Most claims have no owner, and then nothing needs to be compared.
-    let has_owners = !claim.owner_references.is_empty();
+    if claim.owner_references.is_empty() {
+        return desired_owner(set, pod).is_none();
+    }
     let owners = [Owner::set(set), Owner::pod(pod)];
-    let is_unwanted =
-        |owner: &Owner<'_>| desired_owner(set, pod) != Some(*owner) && owner.has_owner_ref(claim);
+    let desired = desired_owner(set, pod);
+    let is_unwanted = |owner: &Owner<'_>| desired != Some(*owner) && owner.has_owner_ref(claim);
     let is_stale = |owner: &Owner<'_>| owner.has_stale_owner_ref(claim);
-    let loses_claim = has_owners && owners.iter().any(is_stale) && owners.iter().any(is_unwanted);
+    let loses_claim = owners.iter().any(is_stale) && owners.iter().any(is_unwanted);
     !loses_claim && is_claim_owner_up_to_date(claim, set, pod)
 }
 
