@@ -166,12 +166,14 @@ fn judge_panics(case: &Case<'_>, verdict: &mut Verdict) {
 const ATTEMPTS_MAX: usize = 7;
 
 /// P-7: a write that the API server did not process is sent again before the set's next sync, for a
-/// write that depends on a read of the set after another one.
+/// write that depends on a read of the set after another one. An eviction depends on a read of its pod,
+/// and the next sync repeats both.
 fn judge_resends(case: &Case<'_>, verdict: &mut Verdict) {
     let requests = &case.record.requests;
     for (number, request) in requests.iter().enumerate() {
-        let (Some(sync), true) = (request.sync, request.is_unprocessed && request.is_write())
-        else {
+        let is_judged =
+            request.is_unprocessed && request.is_write() && request.subresource != "eviction";
+        let (Some(sync), true) = (request.sync, is_judged) else {
             continue;
         };
         let Some(next) = case.ended_at(sync) else {
