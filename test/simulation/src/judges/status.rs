@@ -35,7 +35,11 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         .processed
         .filter(|it| it.code < 300)
         .and_then(|it| case.history.sets.at(&write.sync.set, it.before));
+    // Behind a fence another controller may have written since: upstream's repeats the status that it
+    // computed before, and its next sync corrects that.
+    let is_repeated = case.is_built_in(write.sync.process) && write.follows(Verb::Update);
     if let Some(stored) = stored
+        && !is_repeated
         && stored.uid == write.view.set.uid
         && observed < stored.status.observed_generation
     {
