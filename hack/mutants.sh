@@ -10,7 +10,7 @@
 #                                  SEED=n draws another sample
 #
 # A patch begins with a description and the packages whose tests must catch it; with the line
-# `Plans: fence` the simulation runs plans with a fence. The script works on
+# `Plans: fence` or `Plans: opt-ins` the simulation runs plans of that kind. The script works on
 # a copy of the tracked files in target/mutants, and shares the build results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -95,9 +95,9 @@ handwritten() {
 
 # Simulates seeds, and then the plans of known bugs. Prints the rules that broke, and the first seed
 # or plan that broke one. Fails if none broke, with 2 if the runs don't end: that is no verdict. With
-# --fence the seeds' plans have a fence, and the known bugs' plans are left out.
+# --fence or --opt-ins the seeds have plans of that kind, and the known bugs' plans are left out.
 broken() {
-	local done=0 count status rules seed plan kind=$*
+	local done=0 count status rules seed plan kind=${*#--}
 	for count in 10 50 150 300; do
 		status=0
 		timeout "$simulation_seconds" "$CARGO_TARGET_DIR/debug/simulate" seeds --first $((done + 1)) \
@@ -105,13 +105,13 @@ broken() {
 		rules=$(sed -n 's/^rule \(.*\) broken in .*/\1/p' "$work/log" | paste -sd, | sed 's/,/, /g')
 		seed=$(sed -n 's/^\(simulate: \)\?seed \([0-9]*\)[ :].*/\2/p' "$work/log" | sort -n | head -n 1)
 		if [ -n "$seed" ]; then
-			echo "${rules:-not counted}; ${kind:+fence }seed $seed"
+			echo "${rules:-not counted}; ${kind:+$kind }seed $seed"
 			return
 		elif [ "$status" -eq 124 ]; then
 			echo "no end of seeds $((done + 1)) to $count within $simulation_seconds s"
 			return 2
 		elif [ "$status" -ne 0 ]; then
-			echo "a run crashes; ${kind:+fence }seed $((done + 1))"
+			echo "a run crashes; ${kind:+$kind }seed $((done + 1))"
 			return
 		fi
 		done=$count
@@ -129,9 +129,7 @@ broken() {
 
 # Prints the options of `simulate seeds` for a patch.
 plans_of() {
-	if grep -q '^Plans: fence$' "$1"; then
-		echo --fence
-	fi
+	sed -n 's/^Plans: /--/p' "$1"
 }
 
 simulate() {
