@@ -3,7 +3,7 @@
 
 #[cfg(feature = "cel")]
 pub(crate) mod policy_index;
-mod stored;
+pub(crate) mod stored;
 mod webhooks;
 
 use std::sync::{Arc, PoisonError, RwLock};

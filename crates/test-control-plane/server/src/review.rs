@@ -295,7 +295,7 @@ async fn validate(
     name: &str,
     objects: &Objects<'_>,
 ) -> ApiResult<()> {
-    policies::prepare(&access.reads).await;
+    policies::prepare(&access.reads, request.admission_revision).await;
     policies::review(access, request, name, objects)?;
     webhooks::review(access, request, name, objects).await
 }
@@ -303,7 +303,8 @@ async fn validate(
 /// Makes a round of the mutating review: policies, then webhooks.
 async fn run(mutation: &mut Mutation<'_>) -> ApiResult<()> {
     mutation.policies.begin(mutation.objects.object.as_ref());
-    policies::prepare(&mutation.access.reads).await;
+    let (reads, request) = (&mutation.access.reads, mutation.request);
+    policies::prepare(reads, request.admission_revision).await;
     policies::mutate(mutation)?;
     mutation.policies.end(mutation.objects.object.as_ref());
     mutation.webhooks.begin(mutation.objects.object.as_ref());

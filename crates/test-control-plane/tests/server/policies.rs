@@ -3,6 +3,7 @@
 use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use kube_test_control_plane::auth::Identity;
+use kube_test_control_plane::faults::{RequestMatcher, View, ViewRule};
 use serde_json::{Value, json};
 
 use crate::custom_resources::{WIDGETS, widget};
@@ -115,6 +116,44 @@ async fn parameters_are_read_at_each_request() {
     crate::support::call_patch(&plane, &format!("{MAPS}/limits"), &patch).await;
     assert_eq!(plane.call(Method::POST, PODS, &pod("b")).await.0, 422);
     plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn lagging_servers_read_earlier_parameters() {
+    let spec = json!({
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "validations": [{"expression": "size(object.spec.containers) <= int(params.data.max)"}],
+    });
+    let named = json!({"name": "limits"});
+    let selected = json!({"selector": {"matchLabels": {"limits": "pods"}}});
+    for mut reference in [named, selected] {
+        let plane = plane().await;
+        reference["namespace"] = json!("default");
+        reference["parameterNotFoundAction"] = json!("Deny");
+        let binding = json!({"validationActions": ["Deny"], "paramRef": reference});
+        let kind = "ValidatingAdmissionPolicy";
+        bind(&plane, kind, "pods", spec.clone(), binding).await;
+        let mut limits = map("limits", &json!({"max": "1"}));
+        limits["metadata"]["labels"] = json!({"limits": "pods"});
+        plane.create(MAPS, &limits).await;
+        let server = plane.0.server();
+        let frozen = View::FrozenAt(server.store().revision());
+        let patch = json!({"data": {"max": "0"}});
+        crate::support::call_patch(&plane, &format!("{MAPS}/limits"), &patch).await;
+        assert_eq!(plane.call(Method::POST, PODS, &pod("a")).await.0, 422);
+        let matcher = RequestMatcher::any().user_agent("test");
+        let id = server
+            .faults()
+            .add_admission_view(ViewRule::new(matcher, frozen));
+        plane.create(PODS, &pod("a")).await;
+        let (code, _) = server
+            .call_json(Method::POST, PODS, "other", &pod("b"))
+            .await;
+        assert_eq!(code, 422, "other clients reach a server that is up to date");
+        assert!(server.faults().remove(id));
+        assert_eq!(plane.call(Method::POST, PODS, &pod("b")).await.0, 422);
+        plane.stop().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

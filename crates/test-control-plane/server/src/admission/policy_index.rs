@@ -109,13 +109,13 @@ fn bound<P>(
     compile: fn(&Value) -> P,
 ) -> Vec<BoundPolicy<P>> {
     let mut bindings: BTreeMap<String, Vec<Arc<Binding>>> = BTreeMap::new();
-    for object in objects(store, of_bindings, at) {
+    for object in objects(store, (of_bindings, ""), at) {
         let value = object.value();
         let policy = member(&value, "spec").map_or("", |spec| text(spec, "policyName"));
         let binding = Arc::new(Binding::read(&object.key.name, &value));
         bindings.entry(policy.to_owned()).or_default().push(binding);
     }
-    let objects = objects(store, policies, at);
+    let objects = objects(store, (policies, ""), at);
     let bound = objects.iter().filter_map(|object| {
         let bindings = bindings.remove(&*object.key.name)?;
         let version = object.resource_version;

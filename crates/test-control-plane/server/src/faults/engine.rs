@@ -168,8 +168,8 @@ impl Faults {
         self.lock().add_webhook_rule(rule)
     }
 
-    /// Adds a rule for the policies, bindings and webhook configurations that apply to requests: those
-    /// of an older state, as on an API server that lags behind the others. Where several rules match,
+    /// Adds a rule for the policies, bindings, parameters and webhook configurations that apply to
+    /// requests: those of an older state, as on an API server that lags behind the others. Where several rules match,
     /// the oldest state applies.
     pub fn add_admission_view(&self, rule: ViewRule) -> RuleId {
         self.lock().add_admission_view(rule)

@@ -16,7 +16,7 @@ use crate::state::{Access, Reads};
 
 /// Prepares nothing: no policy can be stored.
 #[expect(clippy::unused_async, reason = "the preparation of policies waits")]
-pub(super) async fn prepare(_: &Reads) {}
+pub(super) async fn prepare(_: &Reads, _: Option<u64>) {}
 
 /// Changes nothing: no policy can be stored.
 pub(super) fn mutate(_: &mut Mutation<'_>) -> ApiResult<()> {

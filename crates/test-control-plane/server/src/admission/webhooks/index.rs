@@ -39,11 +39,11 @@ impl WebhookIndex {
         Self {
             revision,
             mutating: read(
-                objects(store, "mutatingwebhookconfigurations", at),
+                objects(store, ("mutatingwebhookconfigurations", ""), at),
                 &self.mutating,
             ),
             validating: read(
-                objects(store, "validatingwebhookconfigurations", at),
+                objects(store, ("validatingwebhookconfigurations", ""), at),
                 &self.validating,
             ),
         }

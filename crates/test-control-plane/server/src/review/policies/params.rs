@@ -10,6 +10,7 @@ use kube_test_control_plane_api::object::{Key, Object};
 use serde_json::{Value, json};
 
 use crate::admission::policy_index::ParamReference;
+use crate::admission::stored;
 use crate::state::Reads;
 use crate::write::conversion;
 use crate::write::served_value;
@@ -33,13 +34,14 @@ pub(super) fn param_kind(
     })
 }
 
-/// Converts the parameters of all policies by the webhooks of their definitions, where these have any.
-pub(in crate::review) async fn prepare(reads: &Reads) {
+/// Converts the parameters of all policies at a revision by the webhooks of their definitions, where
+/// these have any.
+pub(in crate::review) async fn prepare(reads: &Reads, at: Option<u64>) {
     let custom = reads.custom_kinds();
     if !custom.rows().any(|row| conversion::has_webhook(row)) {
         return;
     }
-    let index = reads.policies.index(&reads.store, None);
+    let index = reads.policies.index(&reads.store, at);
     let mutating = index
         .mutating
         .iter()
@@ -51,13 +53,14 @@ pub(in crate::review) async fn prepare(reads: &Reads) {
     let kinds: BTreeSet<&(String, String)> = mutating.chain(validating).flatten().collect();
     for kind in kinds {
         if let Ok(row) = param_kind(reads, kind) {
-            let (_, objects) = reads.store.list(&row.storage, "");
+            let objects = stored::objects(&reads.store, (&row.storage, ""), at);
             conversion::prepare(reads, &row, &objects).await;
         }
     }
 }
 
-/// Returns the parameters of a binding for a request in a namespace; a null one if it has none.
+/// Returns the parameters of a binding at a revision for a request in a namespace; a null one if it
+/// has none.
 ///
 /// # Errors
 ///
@@ -66,7 +69,7 @@ pub(super) fn collect(
     reads: &Reads,
     kind: Option<&Arc<Kind>>,
     reference: Option<&ParamReference>,
-    namespace: &str,
+    (namespace, at): (&str, Option<u64>),
 ) -> Result<Vec<Value>, String> {
     let Some((kind, reference)) = kind.zip(reference) else {
         return Ok(vec![Value::Null]);
@@ -87,14 +90,19 @@ pub(super) fn collect(
             return Err(text.to_owned());
         }
     };
+    let all = || stored::objects(&reads.store, (&kind.storage, namespace), at);
     let objects: Vec<Arc<Object>> = match &reference.selector {
         None => {
             let key = Key::new(kind, namespace, &reference.name);
-            reads.store.get(&key).into_iter().collect()
+            let found = match at {
+                None => reads.store.get(&key),
+                Some(_) => all().into_iter().find(|object| object.key == key),
+            };
+            found.into_iter().collect()
         }
         Some(selector) => {
             let selector = selector.as_ref().map_err(String::clone)?;
-            let (_, mut objects) = reads.store.list(&kind.storage, namespace);
+            let mut objects = all();
             objects.retain(|object| selector.matches(&object.labels));
             objects
         }

@@ -143,7 +143,8 @@ impl<'a> Question<'a> {
             return Ok(Vec::new());
         }
         let namespace = self.asked.attributes.namespace;
-        params::collect(self.reads, kind, binding.params.as_ref(), namespace)
+        let at = self.request.admission_revision;
+        params::collect(self.reads, kind, binding.params.as_ref(), (namespace, at))
     }
 
     /// Returns the values that expressions read, for objects in the matched version. Policies share
