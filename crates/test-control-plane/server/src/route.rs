@@ -60,6 +60,7 @@ pub(crate) fn route(
     path: &str,
     query: &Query,
     custom: &CustomIndex,
+    remarks: &Remarks,
 ) -> ApiResult<Route> {
     if path == "/" {
         return Ok(Route::Root);
@@ -87,7 +88,7 @@ pub(crate) fn route(
             })
         }
         ["api" | "apis", ..] => match ResourcePath::parse(path) {
-            Some(found) => below(&found, method, query, custom),
+            Some(found) => below(&found, method, query, custom, remarks),
             None => Ok(Route::Unknown),
         },
         _ => Ok(Route::Unknown),
@@ -113,6 +114,7 @@ fn below(
     method: &Method,
     query: &Query,
     custom: &CustomIndex,
+    remarks: &Remarks,
 ) -> ApiResult<Route> {
     let (group, version) = (path.group, Some(path.version));
     if serves(&*KINDS, group, version) {
@@ -131,7 +133,7 @@ fn below(
     if path.plural.is_empty() && !path.has_gap {
         return Ok(Route::Resources(group.to_owned(), path.version.to_owned()));
     }
-    let request = custom::request(custom, path, method, query)?;
+    let request = custom::request(custom, path, method, query, remarks)?;
     Ok(request.map_or(Route::Unknown, Route::Resource))
 }
 

@@ -33,6 +33,7 @@ mod collections;
 mod containers;
 mod core_events;
 mod custom_resources;
+mod custom_subresources;
 mod custom_watches;
 mod deletions;
 mod discovery;

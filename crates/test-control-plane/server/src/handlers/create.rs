@@ -191,7 +191,7 @@ async fn create_named(
     let reviewed = sent_name.filter(|name| !name.is_empty());
     let reviewed = reviewed.as_deref().unwrap_or(&name);
     review::review_write(&writes.access, request, reviewed, (None, &draft), options).await?;
-    write::prune_reviewed(reads, kind, &mut draft)?;
+    write::prune_to_store(reads, request, &mut draft)?;
     let is_generated = !draft.metadata().text("generateName").is_empty();
     let written = |text| Written {
         text,

@@ -169,7 +169,9 @@ fn changed(
     keep_reset(&mut new);
     write::set_defaults(reads, kind, &mut new);
     let empties = Empties::of(&new.value);
-    write::normalize(reads.behaviour(), kind, &mut new).map_err(wrong)?;
+    if !write::is_scaled_custom(request) {
+        write::normalize(reads.behaviour(), kind, &mut new).map_err(wrong)?;
+    }
     write::track(reads.clock(), request, options, Some(old), &mut new)?;
     let is_patched = matches!(source, Source::Patch(_));
     let warning = warnings::of_owners(&new.value, true).filter(|_| is_patched);
@@ -276,7 +278,7 @@ pub(crate) async fn commit_update(
     }
     let reviewed = (Some(old), &new);
     review::review_write(&writes.access, request, &request.name, reviewed, options).await?;
-    write::prune_reviewed(reads, kind, &mut new)?;
+    write::prune_to_store(reads, request, &mut new)?;
     if new == *old {
         let text = served_text(reads, &request.kind, current, Earlier::Used).await?;
         let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);

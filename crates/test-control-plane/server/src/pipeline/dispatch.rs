@@ -35,7 +35,13 @@ pub(super) async fn dispatch(
 ) -> ApiResult<Reply> {
     access::authorize_request(&state.access, identity, incoming)?;
     let custom = state.reads.custom_kinds();
-    match route(&incoming.method, &incoming.path, &incoming.query, &custom)? {
+    let Incoming {
+        method,
+        path,
+        query,
+        ..
+    } = incoming;
+    match route(method, path, query, &custom, remarks)? {
         Route::Resource(mut request) => {
             if let Some(error) = &incoming.unreadable {
                 return Err(error.clone());

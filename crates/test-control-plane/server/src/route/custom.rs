@@ -6,6 +6,7 @@ use http::Method;
 use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Verb};
 use kube_test_control_plane_api::query::Query;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
+use kube_test_control_plane_api::warnings;
 
 use super::remarks::Remarks;
 use super::request::ResourceRequest;
@@ -13,12 +14,13 @@ use crate::resource_path::ResourcePath;
 use crate::state::CustomIndex;
 
 /// Returns the request for a custom resource. An unknown resource is an unknown path, unlike in
-/// built-in groups.
+/// built-in groups. An error gets the warning of a deprecated version, as every other response does.
 pub(super) fn request(
     custom: &CustomIndex,
     path: &ResourcePath<'_>,
     method: &Method,
     query: &Query,
+    remarks: &Remarks,
 ) -> ApiResult<Option<ResourceRequest>> {
     let (namespace, name) = (path.namespace, path.name);
     let kind = custom.by_resource(path.group, path.version, path.plural);
@@ -33,15 +35,15 @@ pub(super) fn request(
     let Some(kind) = kind.filter(|kind| !is_odd && !is_misplaced(kind)) else {
         return Ok(None);
     };
-    let target = match path.subresource {
-        "" => Target::Object,
-        found => {
-            let mut served = kind.subresources.iter();
-            let part = served.find(|part| part.name() == found);
-            Target::Part(*part.ok_or_else(|| ApiError::not_found(kind, name))?)
+    let found = target(kind, path).and_then(|target| {
+        let verb = verb(kind, method, target, name, query)?;
+        Ok((target, verb))
+    });
+    let (target, verb) = found.inspect_err(|_| {
+        if let Some(text) = warnings::deprecation(kind) {
+            remarks.warn(text.to_owned());
         }
-    };
-    let verb = verb(kind, method, target, name, query)?;
+    })?;
     Ok(Some(ResourceRequest {
         kind: Arc::clone(kind),
         target,
@@ -58,6 +60,16 @@ pub(super) fn request(
         admission_revision: None,
         begun: None,
     }))
+}
+
+fn target(kind: &Kind, path: &ResourcePath<'_>) -> ApiResult<Target> {
+    if path.subresource.is_empty() {
+        return Ok(Target::Object);
+    }
+    let mut served = kind.subresources.iter();
+    let part = served.find(|part| part.name() == path.subresource);
+    let part = part.ok_or_else(|| ApiError::not_found(kind, path.name))?;
+    Ok(Target::Part(*part))
 }
 
 fn verb(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube_test_control_plane_api::decode::{self, BodyFormat};
-use kube_test_control_plane_api::kinds::{Kind, Trait};
+use kube_test_control_plane_api::kinds::{Kind, Subresource, Target, Trait, stored};
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::options::{FieldValidation, WriteOptions};
 use kube_test_control_plane_api::patch::{Patch, Patched};
@@ -26,14 +26,25 @@ pub(crate) fn normalize(behaviour: Behaviour, kind: &Kind, draft: &mut Draft) ->
     normalize::normalize(kind, draft, behaviour.version, behaviour.unknown_fields)
 }
 
-/// Removes the fields of a custom resource that mutating webhooks added against its schema. Validating
-/// ones see them.
+/// Reports whether a request scales a custom resource. The field for the replicas may be outside of the
+/// schema.
+pub(crate) fn is_scaled_custom(request: &ResourceRequest) -> bool {
+    request.kind.custom.is_some() && request.requested == Target::Part(Subresource::Scale)
+}
+
+/// Removes the fields of a custom resource outside of its schema before it is stored: those that
+/// mutating webhooks or a scale added. Validation sees them.
 ///
 /// # Errors
 ///
 /// 400 for a value of the wrong type.
-pub(crate) fn prune_reviewed(reads: &Reads, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
-    if !reads.has_reviews() || kind.custom.is_none() {
+pub(crate) fn prune_to_store(
+    reads: &Reads,
+    request: &ResourceRequest,
+    draft: &mut Draft,
+) -> ApiResult<()> {
+    let kind = stored(&request.kind);
+    if kind.custom.is_none() || !reads.has_reviews() && !is_scaled_custom(request) {
         return Ok(());
     }
     normalize(reads.behaviour(), kind, draft)

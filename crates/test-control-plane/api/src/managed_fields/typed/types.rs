@@ -225,9 +225,6 @@ impl ListType<'_> {
 ///
 /// Upstream: `ToStructuralOpenAPIV2`, and the conversion to a schema of structured-merge-diff.
 fn form_of_schema<'a>(schema: &'a CustomSchema, has_meta: bool, value: Option<&Value>) -> Form<'a> {
-    if schema.int_or_string {
-        return Form::Scalar(Scalar::Untyped);
-    }
     match schema.of {
         Some(SchemaType::String) => Form::Scalar(Scalar::String),
         Some(SchemaType::Integer | SchemaType::Number) => Form::Scalar(Scalar::Numeric),
@@ -255,9 +252,10 @@ fn form_of_schema<'a>(schema: &'a CustomSchema, has_meta: bool, value: Option<&V
     }
 }
 
-/// Returns true if values of the schema may have any form.
+/// Returns true if values of the schema may have any form, as those of integers or strings, whose
+/// validation follows.
 fn is_open_schema(schema: &CustomSchema) -> bool {
-    schema.of.is_none() && !schema.int_or_string
+    schema.of.is_none()
 }
 
 /// Returns the type of a member that the schema names. Whole objects have metadata.
