@@ -7,6 +7,7 @@
 
 mod custom;
 mod memory;
+mod policies;
 mod requests;
 mod start;
 mod watchers;
@@ -45,9 +46,15 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
         bound: None,
     });
     runtime.block_on(custom::measure(report))?;
+    runtime.block_on(policies::measure(report))?;
     runtime.block_on(watchers::measure(report))?;
     memory::measure(report)?;
     runtime.block_on(list(report))
+}
+
+/// Measures the rows about admission policies.
+pub(crate) fn measure_policies(report: &mut Report) -> anyhow::Result<()> {
+    runtime()?.block_on(policies::measure(report))
 }
 
 /// Microseconds per create.

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         ["record-instructions"] => instructions::record(),
         // Parts that need no valgrind.
         ["control-plane"] => print(&[control_plane::measure]),
+        ["policies"] => print(&[control_plane::measure_policies]),
         ["large-set"] => print(&[large_set::measure]),
         ["memory"] => print(&[memory::measure]),
         // A whole cluster.
@@ -45,8 +46,8 @@ fn main() -> ExitCode {
         [control_plane::START_CHILD] => control_plane::start_child(),
         [control_plane::IDLE] => control_plane::idle(),
         _ => Err(anyhow::anyhow!(
-            "takes no argument, instructions, record-instructions, control-plane, large-set, memory, \
-             load or function-order SYMBOLS COUNTS..."
+            "takes no argument, instructions, record-instructions, control-plane, policies, \
+             large-set, memory, load or function-order SYMBOLS COUNTS..."
         )),
     };
     match outcome {
