@@ -50,6 +50,7 @@ mod names;
 pub(crate) mod objects;
 mod overloads;
 mod program;
+mod scope;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -62,5 +63,6 @@ pub(crate) use handle::shared;
 pub(crate) use lazy::{Members, lazy};
 pub(crate) use names::{escape, escape_reserved};
 pub(crate) use program::{Checked, Evaluation, Kind, LIMIT_EXCEEDED, Outcome, Program, Variables};
+pub(crate) use scope::Scope;
 pub(crate) use shape::{REQUEST_MAX, Scalar, Shape};
 pub(crate) use types::Type;

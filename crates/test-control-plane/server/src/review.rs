@@ -53,7 +53,7 @@ pub(crate) async fn mutate_write(
     plugins: Plugins<'_>,
 ) -> ApiResult<bool> {
     let is_scale = request.requested == Target::Part(Subresource::Scale);
-    if !access.reads.has_reviews() || is_scale || request.is_posted() && old.is_some() {
+    if !is_mutated(access, request) || is_scale || request.is_posted() && old.is_some() {
         return Ok(false);
     }
     let objects = written(request, old, new, options);
@@ -111,7 +111,7 @@ pub(crate) async fn mutate_posted(
     body: Value,
     options: &WriteOptions,
 ) -> ApiResult<Value> {
-    if !access.reads.has_reviews() {
+    if !is_mutated(access, request) {
         return Ok(body);
     }
     let name = posted_name(request, &body);
@@ -131,7 +131,7 @@ pub(crate) async fn review_posted(
     body: &Value,
     options: &WriteOptions,
 ) -> ApiResult<()> {
-    if !access.reads.has_reviews() {
+    if !is_validated(access, request) {
         return Ok(());
     }
     let name = posted_name(request, body);
@@ -185,7 +185,7 @@ pub(crate) async fn review_write(
     options: &WriteOptions,
 ) -> ApiResult<()> {
     // A post to a subresource was reviewed with its body.
-    if !access.reads.has_reviews() || request.is_posted() && old.is_some() {
+    if !is_validated(access, request) || request.is_posted() && old.is_some() {
         return Ok(());
     }
     let objects = written(request, old, new, options);
@@ -203,6 +203,9 @@ pub(crate) async fn review_deletion(
     old: &Draft,
     options: &DeleteOptions,
 ) -> ApiResult<()> {
+    if !is_mutated(access, request) && !is_validated(access, request) {
+        return Ok(());
+    }
     let sent = sent_options(request, old, options);
     let objects = Objects {
         operation: Operation::Delete,
@@ -260,6 +263,18 @@ pub(crate) async fn review_connection(
     objects.object = mutate(access, request, &request.name, objects.clone()).await?;
     Box::pin(validate(access, request, &request.name, &objects)).await?;
     Ok(objects.object.unwrap_or_default())
+}
+
+/// Returns false if no policy or webhook changes requests to the resource.
+fn is_mutated(access: &Access, request: &ResourceRequest) -> bool {
+    let reads = &access.reads;
+    reads.is_mutated(&request.kind.plural, request.admission_revision)
+}
+
+/// Returns false if no policy or webhook validates requests to the resource.
+fn is_validated(access: &Access, request: &ResourceRequest) -> bool {
+    let reads = &access.reads;
+    reads.is_validated(&request.kind.plural, request.admission_revision)
 }
 
 fn operation(has_old: bool) -> Operation {

@@ -75,6 +75,19 @@ impl Constraints {
         }
     }
 
+    /// Returns false if no request to a resource of this name meets the constraints, in any version and
+    /// group.
+    pub fn names_resource(&self, plural: &str) -> bool {
+        let is_named = |known: &String| {
+            let (known, _) = resource_and_part(known);
+            known == "*" || known == plural
+        };
+        let names = |rule: &Rule| rule.resources.iter().any(is_named);
+        self.rules
+            .as_ref()
+            .is_none_or(|rules| rules.iter().any(names))
+    }
+
     /// Returns the resource and the kind in which a request meets the constraints, if it does.
     ///
     /// # Errors
@@ -198,6 +211,11 @@ fn find(
     found.map(|(_, other)| other.clone())
 }
 
+/// Returns the resource and the subresource in a rule; the latter may be empty.
+fn resource_and_part(text: &str) -> (&str, &str) {
+    text.split_once('/').unwrap_or((text, ""))
+}
+
 fn has(list: &[String], wanted: &str) -> bool {
     list.iter().any(|known| known == "*" || known == wanted)
 }
@@ -238,7 +256,7 @@ impl Rule {
             && has(&self.groups, &resource.group)
             && has(&self.versions, &resource.version)
             && self.resources.iter().any(|known| {
-                let (known, part) = known.split_once('/').unwrap_or((known, ""));
+                let (known, part) = resource_and_part(known);
                 (known == "*" || known == resource.resource)
                     && (part == "*" || part == attributes.subresource)
             })

@@ -12,7 +12,8 @@ use super::check::{self, Fault};
 use super::display::{self, Location};
 use super::environment::ENVIRONMENT;
 pub(crate) use super::library::meter::LIMIT_EXCEEDED;
-use super::library::meter::{METER, Meter};
+use super::library::meter::{CHARGE, METER, Meter};
+use super::scope::Scope;
 use super::shape::Shape;
 use super::types::Type;
 use super::values::Value;
@@ -98,6 +99,10 @@ pub(crate) struct Program {
     lowered: Arc<IdedExpr>,
     cost: u64,
     source: Arc<str>,
+    /// The names that the expression reads, among them those of its loops.
+    names: Arc<[String]>,
+    /// True if the expression has loops, which count their cost.
+    has_loops: bool,
     is_deep: bool,
 }
 
@@ -126,7 +131,11 @@ impl Program {
             let is_deep = depth > DEEP;
             let root = found.parsed.expression();
             let (lowered, cost) = (Arc::new(lower::lower(root)), lower::cost(root));
+            let read = root.references();
+            let names = read.variables();
             Ok(Self {
+                has_loops: lowered.references().has_function(CHARGE),
+                names: names.into_iter().map(str::to_owned).collect(),
                 lowered,
                 cost,
                 is_deep,
@@ -170,13 +179,20 @@ impl Program {
             lowered: Arc::default(),
             cost: 0,
             source: source.into(),
+            names: Arc::default(),
+            has_loops: true,
             is_deep: true,
         })
     }
 
     /// Returns true if the expression reads the value before an update.
     pub(crate) fn reads_old(&self) -> bool {
-        self.parsed.references().has_variable(OLD)
+        self.reads(OLD)
+    }
+
+    /// Returns true if the expression reads a variable. One of a loop may have the same name.
+    pub(crate) fn reads(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known == name)
     }
 
     /// Checks types and literals, with variables of this shape. The value before an update is
@@ -249,19 +265,22 @@ impl Program {
         Ok(types)
     }
 
-    /// Evaluates the expression with these variables, unless that costs too much. Returns the value
-    /// or upstream's text of the error, and the cost in units of upstream.
+    /// Evaluates the expression with the variables of a scope and its own, unless that costs too
+    /// much. Returns the value or upstream's text of the error, and the cost in units of upstream.
     pub(crate) fn run<'a>(
         &self,
-        variables: impl IntoIterator<Item = (&'a str, Value)>,
+        scope: &Scope,
+        own: impl IntoIterator<Item = (&'a str, Value)>,
     ) -> (Result<Value, String>, u64) {
         let meter = Meter::default();
         meter.charge(self.cost);
-        let mut context = Context::with_env(Arc::clone(&ENVIRONMENT));
-        for (name, value) in variables {
+        let mut context = scope.context().new_inner_scope();
+        for (name, value) in own {
             context.add_variable_as_val(name, value);
         }
-        context.add_variable_as_val(METER, Box::new(meter.clone()));
+        if self.has_loops {
+            context.add_variable_as_val(METER, Box::new(meter.clone()));
+        }
         let found = self.on_stack(|| {
             let found = cel::Value::resolve_val(&self.lowered, &context);
             found
@@ -283,7 +302,9 @@ impl Program {
         if let Some(old) = variables.old {
             context.add_variable_as_val(OLD, old.clone_as_boxed());
         }
-        context.add_variable_as_val(METER, Box::new(meter.clone()));
+        if self.has_loops {
+            context.add_variable_as_val(METER, Box::new(meter.clone()));
+        }
         let outcome = self.on_stack(|| self.evaluate_here(&context));
         // The operators `&&` and `||` may hide the error.
         let outcome = if meter.is_exceeded() {

@@ -76,6 +76,20 @@ impl Policies {
 }
 
 impl PolicyIndex {
+    /// Returns false if no policy changes requests to a resource of this name.
+    pub(crate) fn mutates(&self, plural: &str) -> bool {
+        self.mutating
+            .iter()
+            .any(|it| it.policy.constraints.names_resource(plural))
+    }
+
+    /// Returns false if no policy validates requests to a resource of this name.
+    pub(crate) fn validates(&self, plural: &str) -> bool {
+        self.validating
+            .iter()
+            .any(|it| it.policy.constraints.names_resource(plural))
+    }
+
     fn rebuilt(&self, store: &StoreReader, revision: u64, at: Option<u64>) -> Self {
         Self {
             revision,

@@ -90,9 +90,9 @@ async fn admit(
     keep_reset(&mut draft);
     let is_trackable = managed_fields::is_trackable(served, &draft.value);
     write::wipe(kind, &request.namespace, &mut draft);
-    // Webhooks and policies see the status that was sent.
-    let is_reviewed = reads.has_reviews();
-    if !is_reviewed {
+    // Mutating policies and webhooks see the status that was sent.
+    let is_mutated = reads.is_mutated(&served.plural, request.admission_revision);
+    if !is_mutated {
         write::drop_status(kind, &mut draft);
     }
     let is_labelled = defaults::is_labelled(&draft.value);
@@ -114,12 +114,12 @@ async fn admit(
     };
     plugins(&mut draft)?;
     in_namespace?;
-    let sent_name = is_reviewed.then(|| draft.metadata().name().to_owned());
+    let sent_name = is_mutated.then(|| draft.metadata().name().to_owned());
     if review::mutate_write(&writes.access, request, None, &mut draft, options, &plugins).await? {
         check_namespace(request, &draft)?;
         write::set_namespace(kind, &request.namespace, &mut draft);
     }
-    if is_reviewed {
+    if is_mutated {
         write::drop_status(kind, &mut draft);
         write::set_defaults(reads, kind, &mut draft);
         // Validating webhooks see the unknown fields that mutating ones added to a custom resource.

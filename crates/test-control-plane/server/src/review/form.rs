@@ -1,6 +1,7 @@
 //! The form of a request's objects that a policy or webhook matches: the version of the request, or
 //! another one.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use kube_apimachinery::schema::{self, UnknownMembers};
@@ -59,11 +60,11 @@ impl<'a> Form<'a> {
     }
 
     /// Returns an object of the request in this form. No webhook converts it.
-    pub(super) fn of(&self, object: &Value) -> Value {
+    pub(super) fn of<'v>(&self, object: &'v Value) -> Cow<'v, Value> {
         if self.is_own() {
-            return object.clone();
+            return Cow::Borrowed(object);
         }
-        converted(&self.request.kind, &self.kind, object.clone())
+        Cow::Owned(converted(&self.request.kind, &self.kind, object.clone()))
     }
 
     /// Returns an object in this form in that of the request.
@@ -81,7 +82,7 @@ impl<'a> Form<'a> {
     /// The webhook that converts the object fails.
     pub(super) async fn sent(&self, reads: &Reads, object: &Value) -> ApiResult<Value> {
         if self.is_own() || self.kind.custom.is_none() {
-            return Ok(self.of(object));
+            return Ok(self.of(object).into_owned());
         }
         let mut sent = object.clone();
         conversion::to_version(reads, &self.kind, &mut sent).await?;

@@ -90,6 +90,28 @@ impl Reads {
         self.store.admission_revision() > 0
     }
 
+    /// Returns false if no stored policy or webhook changes requests to a resource of this name, at a
+    /// revision (`None` being the newest).
+    pub(crate) fn is_mutated(&self, plural: &str, at: Option<u64>) -> bool {
+        #[cfg(feature = "cel")]
+        let has_policy = || self.policies.index(&self.store, at).mutates(plural);
+        #[cfg(not(feature = "cel"))]
+        let has_policy = || false;
+        let has_webhook = || self.webhooks.index(&self.store, at).mutates(plural);
+        self.has_reviews() && (has_policy() || has_webhook())
+    }
+
+    /// Returns false if no stored policy or webhook validates requests to a resource of this name, at a
+    /// revision (`None` being the newest).
+    pub(crate) fn is_validated(&self, plural: &str, at: Option<u64>) -> bool {
+        #[cfg(feature = "cel")]
+        let has_policy = || self.policies.index(&self.store, at).validates(plural);
+        #[cfg(not(feature = "cel"))]
+        let has_policy = || false;
+        let has_webhook = || self.webhooks.index(&self.store, at).validates(plural);
+        self.has_reviews() && (has_policy() || has_webhook())
+    }
+
     /// Returns the rows of the custom resources.
     pub(crate) fn custom_kinds(&self) -> Arc<CustomIndex> {
         self.custom.index(&self.store)

@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use super::environment::VARIABLES;
 use super::expression::Expression;
-use super::inputs::Bindings;
+use super::inputs::{Bindings, PARAMS};
 use crate::cel::values::Value;
-use crate::cel::{Members, lazy};
+use crate::cel::{Members, Program, lazy};
 
 /// The budget of all expressions of a policy for one request, in units of upstream.
 ///
@@ -83,7 +83,7 @@ impl Composed {
     fn new(variables: &Variables, bindings: &Bindings) -> Self {
         Self {
             variables: Arc::clone(variables),
-            bindings: Arc::clone(bindings),
+            bindings: bindings.clone(),
             found: variables.iter().map(|_| Slot::default()).collect(),
             cost: AtomicU64::new(0),
         }
@@ -98,7 +98,7 @@ impl Composed {
             Ok(program) => program,
             Err(error) => return (Err(format!("compilation error: {error}")), 0),
         };
-        let (outcome, cost) = program.run(self.bindings());
+        let (outcome, cost) = self.run(program);
         let wrong = |error| {
             let source = expression.source();
             format!("expression '{source}' resulted in error: {error}")
@@ -106,12 +106,17 @@ impl Composed {
         (outcome.map_err(wrong), cost)
     }
 
-    fn bindings(self: &Arc<Self>) -> impl Iterator<Item = (&'static str, Value)> {
-        let shared = self.bindings.iter();
-        let shared = shared.map(|(name, value)| (*name, value.clone_as_boxed()));
-        let members: Arc<dyn Members> = Arc::new(Reference(Arc::clone(self)));
-        let variables = (!self.variables.is_empty()).then(|| (VARIABLES, lazy(members)));
-        shared.chain(variables)
+    /// Runs a program with the variables that it reads.
+    fn run(self: &Arc<Self>, program: &Program) -> (Result<Value, String>, u64) {
+        let params = program
+            .reads(PARAMS)
+            .then(|| (PARAMS, self.bindings.params.clone_as_boxed()));
+        let has_variables = !self.variables.is_empty() && program.reads(VARIABLES);
+        let variables = has_variables.then(|| {
+            let members: Arc<dyn Members> = Arc::new(Reference(Arc::clone(self)));
+            (VARIABLES, lazy(members))
+        });
+        program.run(&self.bindings.scope, params.into_iter().chain(variables))
     }
 
     /// Evaluates a variable.
@@ -119,7 +124,7 @@ impl Composed {
         let program = expression
             .program()
             .map_err(|error| format!("composited variable {name:?} fails to compile: {error}"))?;
-        let (outcome, cost) = program.run(self.bindings());
+        let (outcome, cost) = self.run(program);
         self.cost.fetch_add(cost, Ordering::Relaxed);
         outcome.map_err(|error| format!("composited variable {name:?} fails to evaluate: {error}"))
     }

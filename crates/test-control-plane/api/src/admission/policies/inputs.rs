@@ -1,11 +1,14 @@
 //! The values that the expressions of a policy read.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
 
 use crate::admission::{Attributes, GroupVersionKind, GroupVersionResource};
-use crate::cel::{Authorizer, Resource, shared, values};
+use crate::cel::{Authorizer, Resource, Scope, shared, values};
+
+/// The name of the parameters.
+pub(super) const PARAMS: &str = "params";
 
 /// The members of a namespace's metadata that expressions read.
 const OF_METADATA: [&str; 12] = [
@@ -32,16 +35,31 @@ pub struct Inputs {
     namespace: values::Value,
     authorizer: values::Value,
     request_resource: values::Value,
+    /// The variables of all policies, for each reader.
+    scopes: [OnceLock<Arc<Scope>>; 3],
 }
 
-/// The variables of one evaluation with their names.
-pub(super) type Bindings = Arc<[(&'static str, values::Value)]>;
+/// The variables of one policy's expressions, without those that it defines.
+#[derive(Clone, Debug)]
+pub(super) struct Bindings {
+    pub(super) scope: Arc<Scope>,
+    pub(super) params: Arc<values::Value>,
+}
 
-/// The optional variables of an evaluation.
+/// The expressions that read variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Optional {
-    pub(super) has_authorizer: bool,
-    pub(super) has_namespace: bool,
+pub(super) enum Reader {
+    /// Match conditions, which have no namespace.
+    Conditions,
+    /// Rules and changes.
+    Rules,
+    /// Messages and audit annotations, which have no authorizer.
+    Messages,
+}
+
+/// Returns parameters as expressions read them; null if there are none.
+pub(super) fn params(params: Option<&Value>) -> Arc<values::Value> {
+    Arc::new(shared(values::untyped(params.unwrap_or(&Value::Null))))
 }
 
 impl Inputs {
@@ -72,30 +90,44 @@ impl Inputs {
                     name: attributes.name.to_owned(),
                 },
             ),
+            scopes: Default::default(),
         }
     }
 
-    /// Returns the variables with these parameters.
-    pub(super) fn bindings(&self, params: Option<&Value>, optional: Optional) -> Bindings {
-        let params = shared(values::untyped(params.unwrap_or(&Value::Null)));
-        let namespace = if optional.has_namespace {
-            self.namespace.clone_as_boxed()
-        } else {
-            shared(values::null())
+    /// Returns the variables of a reader with these parameters.
+    pub(super) fn bindings(&self, params: &Arc<values::Value>, reader: Reader) -> Bindings {
+        let [conditions, rules, messages] = &self.scopes;
+        let scope = match reader {
+            Reader::Conditions => conditions,
+            Reader::Rules => rules,
+            Reader::Messages => messages,
         };
-        let mut bindings = vec![
+        Bindings {
+            scope: Arc::clone(scope.get_or_init(|| Arc::new(self.scope(reader)))),
+            params: Arc::clone(params),
+        }
+    }
+
+    fn scope(&self, reader: Reader) -> Scope {
+        let namespace = match reader {
+            Reader::Conditions => shared(values::null()),
+            Reader::Rules | Reader::Messages => self.namespace.clone_as_boxed(),
+        };
+        let always = [
             ("object", self.object.clone_as_boxed()),
             ("oldObject", self.old_object.clone_as_boxed()),
-            ("params", params),
             ("request", self.request.clone_as_boxed()),
             ("namespaceObject", namespace),
         ];
-        if optional.has_authorizer {
-            bindings.push(("authorizer", self.authorizer.clone_as_boxed()));
-            let name = "authorizer.requestResource";
-            bindings.push((name, self.request_resource.clone_as_boxed()));
-        }
-        bindings.into()
+        let of_authorizer = [
+            ("authorizer", &self.authorizer),
+            ("authorizer.requestResource", &self.request_resource),
+        ];
+        let of_authorizer = of_authorizer
+            .into_iter()
+            .filter(|_| reader != Reader::Messages)
+            .map(|(name, value)| (name, value.clone_as_boxed()));
+        Scope::new(always.into_iter().chain(of_authorizer))
     }
 }
 

@@ -2,12 +2,14 @@
 //!
 //! Upstream: `k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions`
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::environment::{Authorizers, Environment};
 use super::evaluation::{self, MATCH_BUDGET, Variables};
 use super::expression::{Expression, Returns};
-use super::inputs::{Inputs, Optional};
+use super::inputs::{self, Inputs, Reader};
 use crate::cel::values;
 
 /// The conditions of a policy or webhook.
@@ -43,7 +45,7 @@ impl MatchConditions {
 
     /// Evaluates the conditions of a webhook, which has neither variables nor parameters.
     pub(crate) fn evaluate_alone(&self, inputs: &Inputs) -> Match {
-        self.evaluate(&Variables::from([]), inputs, None)
+        self.evaluate(&Variables::from([]), inputs, &inputs::params(None))
     }
 
     /// Compiles the list `matchConditions` of a policy.
@@ -60,16 +62,12 @@ impl MatchConditions {
         &self,
         variables: &Variables,
         inputs: &Inputs,
-        params: Option<&Value>,
+        params: &Arc<values::Value>,
     ) -> Match {
         if self.0.is_empty() {
             return Match::Met;
         }
-        let optional = Optional {
-            has_authorizer: true,
-            has_namespace: false,
-        };
-        let bindings = inputs.bindings(params, optional);
+        let bindings = inputs.bindings(params, Reader::Conditions);
         let conditions = self.0.iter().map(Some);
         let found = evaluation::evaluate(conditions, variables, &bindings, MATCH_BUDGET);
         let outcomes = match found {

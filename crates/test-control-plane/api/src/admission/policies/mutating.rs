@@ -8,7 +8,7 @@ use super::definition::Definition;
 use super::environment::Environment;
 use super::evaluation::{self, BUDGET, Variables};
 use super::expression::{Expression, Returns};
-use super::inputs::{Inputs, Optional};
+use super::inputs::{self, Inputs, Reader};
 use super::match_conditions::{Match, MatchConditions};
 use crate::admission::{Constraints, FailurePolicy};
 use crate::cel::{objects, values};
@@ -81,7 +81,7 @@ impl MutatingPolicy {
     pub fn matches(&self, inputs: &Inputs, params: Option<&Value>) -> Result<bool, String> {
         match self
             .match_conditions
-            .evaluate(&self.variables, inputs, params)
+            .evaluate(&self.variables, inputs, &inputs::params(params))
         {
             Match::Met => Ok(true),
             Match::Unmet => Ok(false),
@@ -112,11 +112,7 @@ impl MutatingPolicy {
         if let Some(error) = expression.error() {
             return Err(error.to_owned());
         }
-        let optional = Optional {
-            has_authorizer: true,
-            has_namespace: true,
-        };
-        let bindings = inputs.bindings(params, optional);
+        let bindings = inputs.bindings(&inputs::params(params), Reader::Rules);
         let expressions = [Some(expression)];
         let (outcomes, _) = evaluation::evaluate(expressions, &self.variables, &bindings, BUDGET)?;
         let outcome = outcomes.into_iter().flatten().next();

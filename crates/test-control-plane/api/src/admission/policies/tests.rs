@@ -127,6 +127,29 @@ fn constraints_narrow_requests() {
 }
 
 #[test]
+fn constraints_name_resources_in_any_group_and_version() {
+    let of = |resources: &[&str]| {
+        let changes = json!({"resources": resources, "apiGroups": ["apps"], "scope": "Cluster"});
+        json!({"resourceRules": [rule(&changes)]})
+    };
+    for (constraints, expected) in [
+        (of(&["pods", "configmaps"]), true),
+        (of(&["configmaps/status"]), true),
+        (of(&["*"]), true),
+        (of(&["*/*"]), true),
+        (of(&["*/scale"]), true),
+        (of(&["pods", "secrets/status"]), false),
+        (of(&["configmap", "configmapsets"]), false),
+        (json!({}), true),
+        (json!({"excludeResourceRules": [rule(&json!({}))]}), true),
+    ] {
+        let read = Constraints::read(Some(&constraints));
+        assert_eq!(read.names_resource("configmaps"), expected, "{constraints}");
+    }
+    assert!(!Constraints::of_webhook(&json!({})).names_resource("configmaps"));
+}
+
+#[test]
 fn equivalent_resources_match_unless_the_policy_is_exact() {
     let object = json!({});
     let other = Equivalent {

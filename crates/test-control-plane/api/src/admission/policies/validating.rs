@@ -2,15 +2,13 @@
 //!
 //! Upstream: `k8s.io/apiserver/pkg/admission/plugin/policy/validating`
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::definition::Definition;
 use super::environment::{Authorizers, Environment};
 use super::evaluation::{self, BUDGET, Outcome, Variables};
 use super::expression::{Expression, Returns};
-use super::inputs::{Inputs, Optional};
+use super::inputs::{self, Bindings, Inputs, Reader};
 use super::match_conditions::{Match, MatchConditions};
 use crate::admission::{Constraints, FailurePolicy};
 use crate::cel::values;
@@ -130,39 +128,29 @@ impl ValidatingPolicy {
     /// Upstream: `validator.Validate`
     pub fn validate(&self, inputs: &Inputs, params: Option<&Value>) -> Verdict {
         let policy = self.failure_policy;
-        match self
-            .match_conditions
-            .evaluate(&self.variables, inputs, params)
-        {
+        let params = inputs::params(params);
+        let variables = &self.variables;
+        match self.match_conditions.evaluate(variables, inputs, &params) {
             Match::Met => {}
             Match::Unmet => return Verdict::default(),
             Match::Failed(text) => return Verdict::failed(policy, text),
         }
-        let optional = Optional {
-            has_authorizer: true,
-            has_namespace: true,
-        };
-        let bindings = inputs.bindings(params, optional);
+        let bindings = inputs.bindings(&params, Reader::Rules);
         let rules = self.validations.iter().map(|rule| Some(&rule.expression));
-        let found = evaluation::evaluate(rules, &self.variables, &bindings, BUDGET);
+        let found = evaluation::evaluate(rules, variables, &bindings, BUDGET);
         let (outcomes, rest) = match found {
             Ok(found) => found,
             Err(text) => return Verdict::failed(policy, text),
         };
-        let without_authorizer = Optional {
-            has_authorizer: false,
-            ..optional
-        };
         let needs_messages = outcomes.iter().flatten().any(|outcome| !is_true(outcome));
-        let bindings = if needs_messages || !self.annotations.is_empty() {
-            inputs.bindings(params, without_authorizer)
-        } else {
-            Arc::from([])
-        };
+        if !needs_messages && self.annotations.is_empty() {
+            return Verdict::default();
+        }
+        let bindings = inputs.bindings(&params, Reader::Messages);
         let messages = self.validations.iter();
         let messages =
             messages.map(|rule| rule.message_expression.as_ref().filter(|_| needs_messages));
-        let messages = evaluation::evaluate(messages, &self.variables, &bindings, rest);
+        let messages = evaluation::evaluate(messages, variables, &bindings, rest);
         let messages = messages.map(|(messages, _)| messages);
         let mut denials = Vec::new();
         for (index, (rule, outcome)) in self.validations.iter().zip(outcomes).enumerate() {
@@ -182,7 +170,7 @@ impl ValidatingPolicy {
         }
     }
 
-    fn annotate(&self, bindings: &super::inputs::Bindings) -> Result<Vec<AuditAnnotation>, String> {
+    fn annotate(&self, bindings: &Bindings) -> Result<Vec<AuditAnnotation>, String> {
         let expressions = self.annotations.iter().map(|(_, value)| Some(value));
         let (outcomes, _) = evaluation::evaluate(expressions, &self.variables, bindings, BUDGET)?;
         let mut annotations = Vec::new();

@@ -35,6 +35,18 @@ impl WebhookIndex {
         self.validating.iter().flat_map(|it| it.webhooks.iter())
     }
 
+    /// Returns false if no webhook changes requests to a resource of this name.
+    pub(crate) fn mutates(&self, plural: &str) -> bool {
+        self.mutating()
+            .any(|it| it.constraints.names_resource(plural))
+    }
+
+    /// Returns false if no webhook validates requests to a resource of this name.
+    pub(crate) fn validates(&self, plural: &str) -> bool {
+        self.validating()
+            .any(|it| it.constraints.names_resource(plural))
+    }
+
     pub(super) fn rebuilt(&self, store: &StoreReader, revision: u64, at: Option<u64>) -> Self {
         Self {
             revision,

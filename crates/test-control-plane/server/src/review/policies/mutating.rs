@@ -209,7 +209,7 @@ impl Run<'_> {
             let Some(before) = &self.objects.object else {
                 break;
             };
-            let before = form.of(before);
+            let before = form.of(before).into_owned();
             let inputs = self.inputs(invocation)?;
             let change = policy.change(index, &inputs, params);
             let changed = change.and_then(|change| self.changed(&form, &before, &change));

@@ -114,8 +114,10 @@ impl<'a> Question<'a> {
         constraints: &Constraints,
         param_kind: Option<&(String, String)>,
     ) -> Result<Option<Found>, String> {
-        let found = self.meets(constraints)?;
-        let Some(found) = found else {
+        if !constraints.names_resource(&self.request.kind.plural) {
+            return Ok(None);
+        }
+        let Some(found) = self.meets(constraints)? else {
             return Ok(None);
         };
         let kind = param_kind.map(|kind| params::param_kind(self.reads, kind));
@@ -171,8 +173,8 @@ impl<'a> Question<'a> {
         let object = attributes.object.map(|object| form.of(object));
         let old = attributes.old_object.map(|object| form.of(object));
         let attributes = Attributes {
-            object: object.as_ref(),
-            old_object: old.as_ref(),
+            object: object.as_deref(),
+            old_object: old.as_deref(),
             ..attributes.clone()
         };
         Ok(Inputs::new(

@@ -60,6 +60,9 @@ pub(super) async fn invocation<'a>(
     objects: &Objects<'_>,
     webhook: &'a Webhook,
 ) -> ApiResult<Option<Invocation<'a>>> {
+    if !webhook.constraints.names_resource(&request.kind.plural) {
+        return Ok(None);
+    }
     let asked = Asked::new(access, request, name, objects);
     let Some(matched) = asked.meets(&webhook.constraints)? else {
         return Ok(None);
