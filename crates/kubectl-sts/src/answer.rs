@@ -6,8 +6,8 @@ use crate::output::render;
 use crate::server::Server;
 use crate::session::{Reply, Session, Verdict};
 use crate::{
-    diff, fence, history, opt_ins, plan, preflight, revisions, shadow_report, timeline, wait,
-    watch, why,
+    diff, fence, history, opt_ins, plan, preflight, recreate, revisions, shadow_report, timeline,
+    wait, watch, why,
 };
 
 /// Answers a question.
@@ -56,12 +56,9 @@ pub async fn follow(
         }
         Command::Timeline { name, svg } => {
             let timeline = timeline::timeline(&server, session, name).await?;
-            if *svg {
-                Ok(timeline::draw(&timeline))
-            } else {
-                render(cli.output, &timeline, |timeline| {
-                    timeline.text(session.style)
-                })
+            match svg {
+                true => Ok(timeline::draw(&timeline)),
+                false => render(cli.output, &timeline, |it| it.text(session.style)),
             }
         }
         Command::Watch { name, .. } => {
@@ -114,6 +111,11 @@ pub async fn follow(
         Command::Clean { names, annotations } => {
             let report = opt_ins::clean(session, names, *annotations).await?;
             render(cli.output, &report, |report| report.text(session.style))
+        }
+        Command::Recreate(arguments) => {
+            let recreated = recreate::recreate(&server, session, arguments, report).await?;
+            verdict = Verdict::of(recreated.has_findings());
+            render(cli.output, &recreated, recreate::Recreated::text)
         }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
     }?;

@@ -10,8 +10,8 @@ use statefulset_fence::NamespaceSelector;
 
 use crate::release::Release;
 
-/// Explains StatefulSets, and controls what they opt in to. Only `fence`, `pause`, `resume`, `step`
-/// and `clean` write to the cluster.
+/// Explains StatefulSets, recreates them, and controls what they opt in to. Only `fence`, `pause`,
+/// `resume`, `step`, `clean` and `recreate` write to the cluster.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-sts", bin_name = "kubectl sts", version)]
 pub struct Cli {
@@ -155,6 +155,12 @@ pub enum Command {
         #[arg(long)]
         annotations: bool,
     },
+    /// Recreates a set to change immutable fields, while its pods run
+    ///
+    /// It shows which pods would restart, deletes the set without its pods, creates it again, and
+    /// waits until its controller has adopted every pod. An interrupted recreation is ended with
+    /// --continue or --restore. The exit code is 2 if a pod or claim isn't as planned.
+    Recreate(RecreateArguments),
     /// Prints the completions of a shell
     Completion {
         /// The shell
@@ -171,6 +177,50 @@ pub struct RolloutArguments {
     /// Shows what would happen, and writes nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// A recreation, or the end of an interrupted one.
+#[derive(Args, Clone, Debug)]
+#[command(group(clap::ArgGroup::new("change").required(true).multiple(true)))]
+pub struct RecreateArguments {
+    /// The set
+    #[arg(value_parser = set_name, required_unless_present = "file")]
+    pub name: Option<String>,
+    /// A manifest with the new set, applied as by kubectl apply
+    #[arg(short, long, value_name = "FILE", group = "change")]
+    pub file: Option<PathBuf>,
+    /// A field and its new value; may be repeated
+    ///
+    /// Paths begin at the spec, and name list elements in brackets:
+    /// volumeClaimTemplates[data].spec.resources.requests.storage=20Gi
+    #[arg(long, value_name = "FIELD=VALUE", group = "change")]
+    pub set: Vec<String>,
+    /// The end of an interrupted recreation
+    #[command(flatten)]
+    pub end: RecreateEnd,
+    /// Shows what would happen, and writes nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Accepts that pods restart or are removed, as the plan shows
+    #[arg(long)]
+    pub allow_restarts: bool,
+    /// The time limit, such as 10m; a negative one means a week
+    #[arg(long, default_value = "5m", value_name = "DURATION", value_parser = time_limit)]
+    #[arg(allow_hyphen_values = true)]
+    pub timeout: Duration,
+}
+
+/// The end of an interrupted recreation.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct RecreateEnd {
+    /// Goes on with an interrupted recreation
+    #[arg(long = "continue", group = "change", requires = "name")]
+    #[arg(conflicts_with_all = ["file", "set", "dry_run", "allow_restarts"])]
+    pub goes_on: bool,
+    /// Goes back to the set before an interrupted recreation
+    #[arg(long, group = "change", requires = "name")]
+    #[arg(conflicts_with_all = ["file", "set", "dry_run", "allow_restarts", "goes_on"])]
+    pub restore: bool,
 }
 
 /// A command about the fence. These commands write to the cluster.
@@ -355,6 +405,34 @@ mod tests {
         let text = completion(Shell::Bash);
         for command in Cli::command().get_subcommands() {
             assert!(text.contains(command.get_name()), "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn recreations_need_one_change_or_one_end() {
+        let parsed = |line: &str| {
+            let words = ["kubectl-sts", "recreate"].into_iter();
+            Cli::try_parse_from(words.chain(line.split_whitespace())).is_ok()
+        };
+        for line in [
+            "web --set serviceName=db --set replicas=3 --dry-run",
+            "-f web.yaml --set serviceName=db --allow-restarts",
+            "web -f web.yaml",
+            "web --continue --timeout 10m",
+            "sts/web --restore",
+        ] {
+            assert!(parsed(line), "{line}");
+        }
+        for line in [
+            "web",
+            "--set serviceName=db",
+            "--continue",
+            "web --continue --restore",
+            "web --continue --set serviceName=db",
+            "web --restore -f web.yaml",
+            "web --restore --dry-run",
+        ] {
+            assert!(!parsed(line), "{line}");
         }
     }
 

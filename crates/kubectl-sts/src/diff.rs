@@ -9,8 +9,15 @@ use serde_json::{Map, Value};
 use crate::output::{Style, Tone};
 use crate::revisions::{Revisions, template};
 
-/// Fields by which the elements of a list are matched, as in strategic merge patches.
-const NAMES: [&str; 4] = ["name", "containerPort", "mountPath", "key"];
+/// Fields by which the elements of a list are matched, as in strategic merge patches; the last one
+/// names claim templates.
+const NAMES: [&str; 5] = [
+    "/name",
+    "/containerPort",
+    "/mountPath",
+    "/key",
+    "/metadata/name",
+];
 
 /// The difference between two revisions.
 #[derive(Debug, Serialize)]
@@ -152,7 +159,7 @@ fn compare_members(
 }
 
 fn compare_lists(path: &str, key: &str, old: &[Value], new: &[Value], found: &mut Vec<Change>) {
-    let name = |element: &Value| element.get(key).map(shown).unwrap_or_default();
+    let name = |element: &Value| element.pointer(key).map(shown).unwrap_or_default();
     let find =
         |list: &'_ [Value], wanted: &str| list.iter().position(|element| name(element) == wanted);
     let mut order: Vec<String> = old.iter().map(name).collect();
@@ -173,7 +180,7 @@ fn names(old: &[Value], new: &[Value]) -> Option<&'static str> {
     let is_key = |key: &&str, list: &[Value]| {
         let values: Vec<&Value> = list
             .iter()
-            .filter_map(|element| element.get(*key))
+            .filter_map(|element| element.pointer(key))
             .collect();
         let distinct: BTreeSet<String> = values.iter().map(|value| shown(value)).collect();
         values.len() == list.len() && distinct.len() == list.len()

@@ -1,7 +1,8 @@
 //! Answers to questions about StatefulSets, for the kubectl plugin `kubectl-sts`.
 //!
 //! A question reads objects from the API server ([`server`]), decodes the few fields that it needs
-//! ([`model`]) and renders an answer ([`output`]). Only [`fence`] and [`opt_ins`] write.
+//! ([`model`]) and renders an answer ([`output`]). Only [`fence`], [`opt_ins`] and
+//! [`recreate`] write.
 
 // No server or user input may cause a panic here.
 #![cfg_attr(
@@ -29,6 +30,7 @@ mod opt_ins;
 pub mod output;
 mod plan;
 mod preflight;
+mod recreate;
 pub mod release;
 mod report;
 mod revisions;

@@ -11,28 +11,28 @@ mod ending;
 mod loss;
 mod outcome;
 mod owners;
+mod recreation;
 mod situation;
 mod steps;
+mod subject;
 mod text;
 mod virtual_time;
 mod volumes;
 mod world;
 
-use anyhow::anyhow;
-use serde_json::Value;
-
 use crate::Session;
 use crate::cli::PlanArguments;
-use crate::model::Metadata;
-use crate::objects::{Snapshot, read};
-use crate::server::{NAMESPACES, STATEFUL_SETS, Server};
-use change::Part;
+use crate::server::Server;
+pub(crate) use change::new_set;
 use loss::{Desired, losses, risks};
 use outcome::ClaimAtRisk;
 pub(crate) use outcome::Plan;
+pub(crate) use recreation::{Recreation, combined, normal, recreation};
 use situation::Situation;
-pub(crate) use text::text;
+pub(crate) use subject::Subject;
+pub(crate) use text::{effects, text};
 use virtual_time::in_virtual_time;
+use world::{Course, Start};
 
 /// Plans a change.
 ///
@@ -44,83 +44,28 @@ pub(crate) async fn plan(
     session: &Session,
     arguments: &PlanArguments,
 ) -> anyhow::Result<Plan> {
-    let file = arguments
-        .file
-        .as_deref()
-        .map(change::read_file)
-        .transpose()?;
-    let name = match (&file, &arguments.name) {
-        (Some(file), _) => change::text(file, "/metadata/name").to_owned(),
-        (None, Some(name)) => name.clone(),
-        (None, None) => return Err(anyhow!("name a set, or a manifest with -f")),
-    };
-    let namespace = match &file {
-        Some(file) if !change::text(file, "/metadata/namespace").is_empty() => {
-            change::text(file, "/metadata/namespace")
-        }
-        _ => session.namespace.as_str(),
-    };
-    let snapshot = snapshot(server, session, namespace, &name, file.as_ref()).await?;
-    if let Some(set) = &snapshot.set
-        && let Some(object) = snapshot.unreadable(&set.object)
-    {
-        return Err(anyhow!(
-            "{object}; the controller waits until it can be decoded"
-        ));
-    }
-    let situation = Situation {
-        namespace,
-        name: &name,
-        owners: owners::existing(server, namespace, &name, &snapshot).await,
-        namespace_ends: is_ending(server, namespace).await,
-        snapshot: &snapshot,
-        now: session.now,
-        arguments,
-        file: file.as_ref(),
-    };
+    let subject = Subject::read(server, session, arguments.clone()).await?;
+    let situation = subject.situation();
     let parts = change::parts(&situation)?;
     if situation.is_ending() {
         return ending::plan(server, &situation).await;
     }
-    run(server, &situation, &parts).await
+    let changed = decision::changed(server, &situation, &parts).await?;
+    let course = run(server, &situation, Start::Changed(&changed)).await?;
+    Ok(course.plan)
 }
 
-/// Reads the set and the objects that concern it; of a new set, the objects with its names.
-async fn snapshot(
+/// Runs the controller from this start, and adds the claims that go.
+async fn run(
     server: &Server,
-    session: &Session,
-    namespace: &str,
-    name: &str,
-    file: Option<&Value>,
-) -> anyhow::Result<Snapshot> {
-    let name = name.to_owned();
-    let sets = read::sets(server, namespace, std::slice::from_ref(&name)).await;
-    let mut unread = Vec::new();
-    let snapshot = match (sets, file) {
-        (Err(_), Some(file)) if is_missing(server, namespace, &name).await => {
-            let planned = vec![read::planned(file, namespace)?];
-            let read = read::namespace(server, planned, session.now, &mut unread).await?;
-            read.into_snapshot_without_set()
-        }
-        (sets, _) => {
-            let read = read::namespace(server, sets?, session.now, &mut unread).await?;
-            read.into_snapshot()
-        }
-    };
-    for text in &unread {
-        server.note_unread(text);
-    }
-    Ok(snapshot)
-}
-
-/// Runs the controller on the changed set, and adds the claims that go.
-async fn run(server: &Server, situation: &Situation<'_>, parts: &[Part]) -> anyhow::Result<Plan> {
-    let changed = decision::changed(server, situation, parts).await?;
-    let mut course = in_virtual_time(|| world::run(situation, &changed, true))?;
+    situation: &Situation<'_>,
+    start: Start<'_>,
+) -> anyhow::Result<Course> {
+    let mut course = in_virtual_time(|| world::run(situation, start, true))?;
     if let Some(rejected) = course.rejected.take() {
         let decided = decision::about_rejected(server, situation, &rejected).await?;
         match decided {
-            None => course = in_virtual_time(|| world::run(situation, &changed, false))?,
+            None => course = in_virtual_time(|| world::run(situation, start, false))?,
             Some(reason) => course.plan.ends_with = Some(reason),
         }
     }
@@ -137,22 +82,5 @@ async fn run(server: &Server, situation: &Situation<'_>, parts: &[Part]) -> anyh
         })
         .collect();
     course.plan.claims_deleted = volumes::ends(server, situation.snapshot, lost).await;
-    Ok(course.plan)
-}
-
-/// Reports whether the set doesn't exist yet.
-async fn is_missing(server: &Server, namespace: &str, name: &str) -> bool {
-    let set = server.get(&STATEFUL_SETS, Some(namespace), name).await;
-    matches!(set, Ok(None))
-}
-
-/// Reports whether the namespace is being deleted. Users may lack the permission to read it.
-async fn is_ending(server: &Server, name: &str) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Namespace {
-        metadata: Metadata,
-    }
-    let text = server.get(&NAMESPACES, None, name).await.ok().flatten();
-    let namespace = text.and_then(|text| serde_json::from_str::<Namespace>(&text).ok());
-    namespace.is_some_and(|it| it.metadata.deletion_timestamp.is_some())
+    Ok(course)
 }

@@ -28,6 +28,20 @@ struct Step {
     text: String,
 }
 
+impl Step {
+    /// The step in one line.
+    fn line(&self, style: Style) -> String {
+        let (outcome, tone) = match self.outcome {
+            Outcome::Ok => ("ok", Tone::Good),
+            Outcome::Done => ("done", Tone::Good),
+            Outcome::Note => ("note", Tone::Bold),
+            Outcome::Fail => ("fail", Tone::Bad),
+        };
+        let outcome = style.paint(tone, &format!("{outcome:<OUTCOME_WIDTH$}"));
+        outcome + &printable(&self.text) + "\n"
+    }
+}
+
 /// The steps so far, each reported when it is made.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -50,6 +64,13 @@ impl Report {
         self.steps.push(Step { outcome, text });
     }
 
+    /// The last step in one line.
+    pub(crate) fn last_line(&self, style: Style) -> String {
+        self.steps
+            .last()
+            .map_or_else(String::new, |step| step.line(style))
+    }
+
     pub(crate) fn conclude(&mut self, conclusion: impl Into<String>) {
         self.conclusion = conclusion.into();
     }
@@ -62,17 +83,12 @@ impl Report {
 
     /// One line for each step, and the conclusion.
     pub(crate) fn text(&self, style: Style) -> String {
-        let line = |step: &Step| {
-            let (outcome, tone) = match step.outcome {
-                Outcome::Ok => ("ok", Tone::Good),
-                Outcome::Done => ("done", Tone::Good),
-                Outcome::Note => ("note", Tone::Bold),
-                Outcome::Fail => ("fail", Tone::Bad),
-            };
-            let outcome = style.paint(tone, &format!("{outcome:<OUTCOME_WIDTH$}"));
-            outcome + &printable(&step.text) + "\n"
-        };
-        let steps: String = self.steps.iter().map(line).collect();
-        steps + &printable(&self.conclusion) + "\n"
+        let steps: String = self.steps.iter().map(|step| step.line(style)).collect();
+        steps + &self.conclusion()
+    }
+
+    /// The conclusion in one line.
+    pub(crate) fn conclusion(&self) -> String {
+        printable(&self.conclusion) + "\n"
     }
 }

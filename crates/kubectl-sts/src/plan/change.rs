@@ -243,7 +243,7 @@ pub(super) fn merge_patch(old: &Value, new: &Value) -> Value {
 }
 
 /// A new set with the content of another state.
-pub(super) fn new_set(name: &str, content: &Value) -> Value {
+pub(crate) fn new_set(name: &str, content: &Value) -> Value {
     let empty = json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
     });

@@ -70,6 +70,11 @@ pub(super) struct Rejected {
 }
 
 impl Plan {
+    /// The number of claims that would be deleted.
+    pub(crate) fn claims_deleted(&self) -> usize {
+        self.claims_deleted.len()
+    }
+
     /// True if data would be lost, or every pod be down at once.
     pub(crate) fn is_dangerous(&self) -> bool {
         self.claims_deleted.iter().any(DeletedClaim::is_dangerous) || self.all_at_once

@@ -19,7 +19,7 @@ pub(super) struct Situation<'a> {
     pub(super) arguments: &'a PlanArguments,
     pub(super) file: Option<&'a Value>,
     /// Existence of the owners that are neither the set nor one of its pods, by uid.
-    pub(super) owners: BTreeMap<String, bool>,
+    pub(super) owners: &'a BTreeMap<String, bool>,
     /// True if the namespace is being deleted.
     pub(super) namespace_ends: bool,
 }

@@ -10,7 +10,17 @@ pub(crate) fn text(plan: &Plan, style: Style) -> String {
     let mut lines = vec![style.paint(Tone::Bold, &format!("{namespace}/{set}"))];
     if plan.steps.is_empty() {
         lines.push("the controller would write nothing".to_owned());
-    } else {
+    }
+    lines.extend(effects(plan, style));
+    let (tone, end) = end(plan);
+    lines.push(style.paint(tone, &end));
+    lines.join("\n") + "\n"
+}
+
+/// The writes of the plan and their effects on claims and budgets, line by line.
+pub(crate) fn effects(plan: &Plan, style: Style) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !plan.steps.is_empty() {
         lines.push(table(&rows(&plan.steps)).trim_end().to_owned());
     }
     for claim in &plan.claims_deleted {
@@ -32,9 +42,7 @@ pub(crate) fn text(plan: &Plan, style: Style) -> String {
         let (tone, line) = budget_line(budget, plan.least_ready);
         lines.push(style.paint(tone, &line));
     }
-    let (tone, end) = end(plan);
-    lines.push(style.paint(tone, &end));
-    lines.join("\n") + "\n"
+    lines
 }
 
 fn at_risk(claim: &ClaimAtRisk) -> String {

@@ -7,6 +7,8 @@ mod observe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::bail;
+use kube::Client;
 use kube_test_control_plane::auth::Identity;
 use kube_test_control_plane::clock::{Clock as _, TokioClock};
 use kube_test_control_plane::{
@@ -28,7 +30,7 @@ use super::steps::Step;
 use crate::Session;
 use crate::model::Set;
 use crate::output::Style;
-use crate::server::{STATEFUL_SETS, Server};
+use crate::server::{JSON, STATEFUL_SETS, Server};
 use actors::{actors, seconds_to_ready};
 use copy::load;
 use observe::{budgets, observe};
@@ -37,6 +39,8 @@ use observe::{budgets, observe};
 const SEED: u64 = 0x706c_616e;
 /// Time in which a pod becomes ready if no existing pod shows it.
 const READY_DEFAULT: Duration = Duration::from_secs(10);
+/// Seconds after which the copy's garbage collector has certainly let go of all dependents.
+const ORPHANING_SECONDS_MAX: usize = 600;
 /// First version with the strategy `Recreate`.
 const RECREATE_SINCE: KubeVersion = KubeVersion::v1(37);
 
@@ -48,6 +52,23 @@ pub(super) struct Course {
     pub(super) ending: Ending,
     /// An object that only the validation here rejects.
     pub(super) rejected: Option<Rejected>,
+}
+
+/// The start of a course.
+#[derive(Clone, Copy)]
+pub(super) enum Start<'a> {
+    /// The set has this state.
+    Changed(&'a Value),
+    /// The set is deleted without its dependents, and this one created.
+    Recreated(&'a Value),
+}
+
+impl<'a> Start<'a> {
+    fn set(self) -> &'a Value {
+        match self {
+            Self::Changed(set) | Self::Recreated(set) => set,
+        }
+    }
 }
 
 /// A control plane of the server's version. The server's gates are unknown, so a strategy that
@@ -97,6 +118,16 @@ pub(super) async fn change(
     change::make(&plane.client(), situation, parts).await
 }
 
+/// Creates a set on an empty control plane, and returns it as stored.
+pub(super) async fn created(situation: &Situation<'_>, set: &Value) -> anyhow::Result<Value> {
+    let clock = TokioClock::starting_at(situation.now);
+    let plane = plane(situation, true);
+    let plane = plane.clock(Arc::new(clock)).start().await;
+    // The default namespace exists on every server, and the stored content doesn't depend on it.
+    let path = "/apis/apps/v1/namespaces/default/statefulsets";
+    change::send(&plane.client(), "POST", path, JSON, set).await
+}
+
 /// Stores the changed set, as the cluster's server would.
 fn store(
     plane: &TestControlPlane,
@@ -115,11 +146,11 @@ fn store(
     copy::put_set(plane, set)
 }
 
-/// Runs the controller on a copy with the changed set. Needs paused time. Without `validates` the
-/// copy stores all pods and claims that the controller creates.
+/// Runs the controller on a copy, from this start. Needs paused time. Without `validates` the copy
+/// stores all pods and claims that the controller creates.
 pub(super) async fn run(
     situation: &Situation<'_>,
-    changed: &Value,
+    start: Start<'_>,
     validates: bool,
 ) -> anyhow::Result<Course> {
     let clock = TokioClock::starting_at(situation.now);
@@ -134,11 +165,17 @@ pub(super) async fn run(
         .await;
     let client = plane.client();
     load(&plane, situation).await?;
-    store(&plane, situation, changed)?;
+    if let Start::Changed(set) = start {
+        store(&plane, situation, set)?;
+    }
     let mark = plane.server().audit().mark();
     let mut controllers = JoinSet::new();
-    let gates = gates(situation, changed);
+    let gates = gates(situation, start.set());
     start_controller(&plane, &clock, gates, &mut controllers);
+    if let Start::Recreated(set) = start {
+        orphan(&client, situation).await?;
+        store(&plane, situation, set)?;
+    }
     let server = Server::new(client.clone()).with_gates(gates);
     let set: Set = server
         .get_existing(&STATEFUL_SETS, situation.namespace, situation.name)
@@ -186,6 +223,25 @@ pub(super) async fn run(
         ending,
         rejected,
     })
+}
+
+/// Deletes the set without its dependents.
+async fn orphan(client: &Client, situation: &Situation<'_>) -> anyhow::Result<()> {
+    let Situation {
+        namespace, name, ..
+    } = situation;
+    let path = format!("/apis/apps/v1/namespaces/{namespace}/statefulsets/{name}");
+    let options = json!({"propagationPolicy": "Orphan"});
+    change::send(client, "DELETE", &path, JSON, &options).await?;
+    let copy = Server::new(client.clone());
+    for _ in 0..ORPHANING_SECONDS_MAX {
+        let set = copy.get(&STATEFUL_SETS, Some(namespace), name).await?;
+        if set.is_none() {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    bail!("the set outlives its deletion in the simulation; report this as a bug")
 }
 
 fn start_controller(

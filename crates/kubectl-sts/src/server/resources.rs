@@ -8,7 +8,7 @@ pub struct Resource {
     /// Name in paths and in RBAC rules.
     plural: &'static str,
     /// Name of one object.
-    pub(super) kind: &'static str,
+    pub(crate) kind: &'static str,
 }
 
 impl Resource {
@@ -16,7 +16,7 @@ impl Resource {
         Self { base, plural, kind }
     }
 
-    pub(super) fn path(&self, namespace: Option<&str>) -> String {
+    pub(crate) fn path(&self, namespace: Option<&str>) -> String {
         let Self { base, plural, .. } = self;
         match namespace {
             Some(namespace) => format!("{base}/namespaces/{namespace}/{plural}"),
@@ -38,6 +38,15 @@ pub const STATEFUL_SETS: Resource = Resource::new("/apis/apps/v1", "statefulsets
 /// ControllerRevisions.
 pub const REVISIONS: Resource =
     Resource::new("/apis/apps/v1", "controllerrevisions", "ControllerRevision");
+/// `DaemonSets`.
+pub const DAEMON_SETS: Resource = Resource::new("/apis/apps/v1", "daemonsets", "DaemonSet");
+/// `ReplicaSets`.
+pub const REPLICA_SETS: Resource = Resource::new("/apis/apps/v1", "replicasets", "ReplicaSet");
+/// `ReplicationControllers`.
+pub const REPLICATION_CONTROLLERS: Resource =
+    Resource::new("/api/v1", "replicationcontrollers", "ReplicationController");
+/// Jobs.
+pub const JOBS: Resource = Resource::new("/apis/batch/v1", "jobs", "Job");
 /// Pods.
 pub const PODS: Resource = Resource::new("/api/v1", "pods", "Pod");
 

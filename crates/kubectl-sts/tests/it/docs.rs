@@ -123,6 +123,14 @@ async fn examples_of_plan_are_true() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn example_of_a_recreation_is_true() {
+    let stage = complete().await;
+    let recreation = "recreate web --set serviceName=db \
+                      --set volumeClaimTemplates[data].spec.resources.requests.storage=2Gi";
+    assert_example(GUIDE, recreation, &stage.sts(recreation).await);
+}
+
+#[tokio::test(start_paused = true)]
 async fn examples_of_revisions_are_true() {
     let stage = halfway().await;
     assert_example(GUIDE, "history web", &stage.sts("history web").await);

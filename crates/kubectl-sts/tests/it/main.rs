@@ -10,6 +10,7 @@ mod opt_ins;
 mod plan;
 mod preflight;
 mod program;
+mod recreate;
 mod shadow_report;
 mod stage;
 mod stuck;

@@ -12,9 +12,9 @@ use kube_test_control_plane::clock::TokioClock;
 use kube_test_control_plane::{
     EmulatedVersion, ServerGates, TestControlPlane, TestControlPlaneBuilder,
 };
-use kubectl_sts::cli::Cli;
+use kubectl_sts::cli::{Cli, Command};
 use kubectl_sts::output::Style;
-use kubectl_sts::{Session, Verdict, run};
+use kubectl_sts::{Session, Verdict, follow};
 use serde_json::{Value, json};
 use statefulset_client::clock::Clock;
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
@@ -167,8 +167,16 @@ impl Stage {
             now: self.clock.now(),
             style: Style::Plain,
         };
-        match run(&cli, &session).await {
+        let is_recreation = matches!(cli.command, Command::Recreate(_));
+        let mut lines = String::new();
+        let mut live = |line: &str| {
+            if is_recreation {
+                lines += line;
+            }
+        };
+        match follow(&cli, &session, &mut live).await {
             Ok(mut reply) => {
+                reply.text.insert_str(0, &lines);
                 for note in reply.notes {
                     reply.text += &[note.as_str(), "\n"].concat();
                 }
@@ -178,7 +186,7 @@ impl Stage {
                 }
                 reply.text
             }
-            Err(error) => format!("error: {error:#}\n"),
+            Err(error) => format!("{lines}error: {error:#}\n"),
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) async fn load(
         let path = "/api/v1/namespaces";
         change::send(&plane.client(), "POST", path, JSON, &namespace).await?;
     }
-    for (uid, exists) in &situation.owners {
+    for (uid, exists) in situation.owners {
         if *exists {
             put(
                 plane,
@@ -42,11 +42,11 @@ pub(super) async fn load(
         if let Some(volume) = volume_of(claim) {
             put(plane, "v1", "PersistentVolume", &volume.to_string())?;
         }
-        let claim = with_stand_ins(claim, &situation.owners)?;
+        let claim = with_stand_ins(claim, situation.owners)?;
         put(plane, "v1", "PersistentVolumeClaim", &claim)?;
     }
     for pod in objects.pods {
-        put(plane, "v1", "Pod", &with_stand_ins(pod, &situation.owners)?)?;
+        put(plane, "v1", "Pod", &with_stand_ins(pod, situation.owners)?)?;
     }
     Ok(())
 }
