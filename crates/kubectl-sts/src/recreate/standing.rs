@@ -75,10 +75,6 @@ pub(super) fn stopped(record: &Record, stop: Stop) -> String {
             "StatefulSet {name} was changed after the plan; end the recreation with: {restore}; then \
              plan it again"
         ),
-        Stop::Restored => format!(
-            "StatefulSet {name} was created again in its old form; end the recreation with: \
-             {restore}; then plan it again"
-        ),
         Stop::Foreign => format!(
             "another client created StatefulSet {name} in a form that is neither the old nor the \
              new one; to keep it, run: kubectl delete configmap {saved} -n {}",

@@ -38,7 +38,7 @@ pub(super) struct Found {
     pub(super) uid: String,
     pub(super) resource_version: String,
     pub(super) is_being_deleted: bool,
-    /// True if it is the set that the recreation began with.
+    /// True if it is the set that the recreation began with, and not a restored one.
     pub(super) is_original: bool,
     /// True if its labels, annotations and spec are those of the old manifest.
     pub(super) is_unchanged: bool,
@@ -84,8 +84,6 @@ pub(super) enum Wait {
 pub(super) enum Stop {
     /// The set was changed after the plan.
     Changed,
-    /// Another client, or a restoration, created the set in its old form.
-    Restored,
     /// Another client created the set in a third form.
     Foreign,
 }
@@ -105,7 +103,6 @@ pub(super) fn next(goal: Form, observed: &Observed) -> Action {
     match (set.form, goal) {
         (Some(Form::Old), Form::Old) | (Some(Form::New), Form::New) => adoption(observed),
         (None, _) => Action::Stop(Stop::Foreign),
-        (Some(Form::Old), Form::New) if !set.is_original => Action::Stop(Stop::Restored),
         (Some(Form::Old), Form::New) if !set.is_unchanged => Action::Stop(Stop::Changed),
         (Some(_), _) if !observed.is_at_rest => Action::Wait(Wait::Rest),
         (Some(_), _) => Action::Delete {
@@ -170,7 +167,7 @@ mod tests {
         for (set, to_new, to_old) in [
             (missing, Action::Create, Action::Create),
             (original, delete(), Action::Finish),
-            (old_again, Action::Stop(Stop::Restored), Action::Finish),
+            (old_again, delete(), Action::Finish),
             (new, Action::Finish, delete()),
             (
                 foreign,

@@ -125,7 +125,7 @@ async fn references_to_a_set_that_lost_its_finalizer_are_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn set_of_another_client_is_left_alone() {
+async fn set_of_another_client_is_left_alone_unless_it_has_the_old_form() {
     let stage = settled(&owning(2)).await;
     let is_denied = deny_sets(&stage, "sets are frozen");
     stage.sts(CHANGE).await;
@@ -151,14 +151,8 @@ async fn set_of_another_client_is_left_alone() {
     stage.pass(10).await;
     stage.create(SETS, &old).await;
     let text = stage.sts(CONTINUE).await;
-    let error = "error: StatefulSet web was created again in its old form; end the recreation with: \
-                 kubectl sts recreate web --restore -n default; then plan it again\n";
-    assert_eq!(text, error);
-    let text = stage.sts(RESTORE).await;
-    assert!(
-        text.ends_with("StatefulSet web has its old form\n"),
-        "{text}"
-    );
+    assert!(text.ends_with("StatefulSet web is recreated\n"), "{text}");
+    assert_eq!(form(&stage).await, (json!("db"), json!("2Gi")));
     assert!(records(&stage).await.is_empty());
 }
 

@@ -90,6 +90,23 @@ async fn killed(kill: Kill, flag: &str) {
         let command = format!("kubectl sts recreate web {flag} -n default");
         assert!(last.contains(&command), "{context}");
     }
+    assert_ended(&stage, &before, flag, &context).await;
+    let writes = stage
+        .plane
+        .server()
+        .audit()
+        .since(mark, AuditEntry::is_change);
+    let writes = writes.expect("a short log");
+    let of_pods = writes.iter().find(|it| {
+        let verb = it.verb.name();
+        it.resource == "pods" && it.subresource.is_empty() && verb != "patch"
+    });
+    assert_eq!(of_pods.map(AuditEntry::summary), None, "{context}");
+}
+
+/// Ends an interrupted recreation with this flag, and checks that nothing was lost.
+async fn assert_ended(stage: &Stage, before: &[Vec<(String, String)>], flag: &str, context: &str) {
+    let has_record = !records(stage).await.is_empty();
     // The other side of an interruption may take its time.
     stage.pass(30).await;
     let ended = stage.sts(&format!("recreate web {flag}")).await;
@@ -105,27 +122,33 @@ async fn killed(kill: Kill, flag: &str) {
     };
     assert!(ended.ends_with(expected), "{context}");
     stage.pass(60).await;
-    assert!(records(&stage).await.is_empty(), "{context}");
-    assert_eq!(all_uids(&stage).await, before, "{context}");
-    assert_owned(&stage, &context).await;
+    assert!(records(stage).await.is_empty(), "{context}");
+    assert_eq!(all_uids(stage).await, before, "{context}");
+    assert_owned(stage, &context).await;
     let (old, new) = ((json!("web"), json!("1Gi")), (json!("db"), json!("2Gi")));
-    let found = form(&stage).await;
+    let found = form(stage).await;
     match (has_record, flag) {
         (true, "--continue") => assert_eq!(found, new, "{context}"),
         (true, _) => assert_eq!(found, old, "{context}"),
         (false, _) => assert!(found == old || found == new, "{context}"),
     }
-    let writes = stage
-        .plane
-        .server()
-        .audit()
-        .since(mark, AuditEntry::is_change);
-    let writes = writes.expect("a short log");
-    let of_pods = writes.iter().find(|it| {
-        let verb = it.verb.name();
-        it.resource == "pods" && it.subresource.is_empty() && verb != "patch"
-    });
-    assert_eq!(of_pods.map(AuditEntry::summary), None, "{context}");
+}
+
+/// Kills a restoration of the new set, ends it with this flag, and checks that nothing was lost.
+async fn killed_again(created: usize, kill: Kill, flag: &str) {
+    let stage = settled(&owning(2)).await;
+    let before = all_uids(&stage).await;
+    let created = Kill {
+        at: created,
+        is_made: true,
+    };
+    stage.sts_as(dying(&stage, created).0, CHANGE).await;
+    let broken = stage
+        .sts_as(dying(&stage, kill).0, "recreate web --restore")
+        .await;
+    let context = format!("{kill:?} {flag}: {broken}");
+    assert!(broken.contains("error: "), "{context}");
+    assert_ended(&stage, &before, flag, &context).await;
 }
 
 /// Kills a recreation at each request from the first write on: before the server receives it, and
@@ -178,4 +201,32 @@ async fn continued_recreation_loses_nothing_wherever_it_was_killed() {
 #[tokio::test(start_paused = true)]
 async fn restored_set_loses_nothing_wherever_the_recreation_was_killed() {
     killed_everywhere("--restore").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_restoration_loses_nothing() {
+    let created = requests().await;
+    let created = created
+        .iter()
+        .rposition(|request| request.starts_with("POST"));
+    let created = created.expect("the set is created");
+    let stage = settled(&owning(2)).await;
+    let kill = |at| Kill { at, is_made: true };
+    stage.sts_as(dying(&stage, kill(created)).0, CHANGE).await;
+    let (client, restoring) = dying(&stage, kill(usize::MAX));
+    stage.sts_as(client, "recreate web --restore").await;
+    let restoring = restoring
+        .lock()
+        .expect("no test panics while it counts")
+        .clone();
+    let writes = restoring.iter().enumerate();
+    let writes: Vec<(usize, &String)> = writes.filter(|(_, it)| !it.starts_with("GET")).collect();
+    assert_eq!(writes.len(), 3, "delete, create, forget: {restoring:#?}");
+    for (at, _) in writes {
+        for is_made in [false, true] {
+            for flag in ["--continue", "--restore"] {
+                killed_again(created, Kill { at, is_made }, flag).await;
+            }
+        }
+    }
 }
