@@ -215,7 +215,8 @@ pub(super) fn judge_syncs(case: &Case<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// Returns the pods of the set that instances created after the sync read its pods.
+/// Returns the pods of the set that instances created after the sync read its pods. Behind a fence those of
+/// the other controller are left out: its writes are unknown to this one.
 fn created_since<'a>(
     case: &'a Case<'_>,
     write: &'a Write<'_>,
@@ -233,6 +234,22 @@ fn created_since<'a>(
         owner.is_some_and(|it| it.uid == set.uid)
             && super::case::belongs(set, pod)
             && known.is_none_or(|it| it.uid != pod.uid)
+            && !is_created_by_the_other(case, write, pod)
+    })
+}
+
+/// Reports whether the controller on the other side of the fence created a pod after the sync read its
+/// pods.
+fn is_created_by_the_other(case: &Case<'_>, write: &Write<'_>, pod: &Pod) -> bool {
+    let side = case.is_built_in(write.sync.process);
+    let mut requests = case.record.requests.iter();
+    requests.any(|it| {
+        let is_creation =
+            it.verb == Some(Verb::Create) && it.resource == "pods" && it.name == pod.name;
+        let processed = it.processed.filter(|it| it.code < 300);
+        is_creation
+            && case.is_built_in(it.process) != side
+            && processed.is_some_and(|it| it.before >= write.seen.pods)
     })
 }
 
