@@ -194,6 +194,8 @@ struct Deletion {
 struct Down {
     /// The set.
     name: String,
+    /// Its uid: another set of the name owes nothing for the pods of this one.
+    set_uid: String,
     /// The ordinals, with the uids of the deleted pods.
     pods: BTreeMap<u32, String>,
     /// The generation for which they are down.
@@ -230,6 +232,10 @@ impl Down {
         let known: Vec<_> = sets.during(key, deletion.seen, at).collect();
         let gate = case.plan.settings.max_unavailable;
         let newest = sets.at(key, deletion.seen)?;
+        if newest.uid != self.set_uid {
+            self.set_uid.clone_from(&newest.uid);
+            self.pods.clear();
+        }
         // Without the gate a parallel set replaces a pod of its new template even if a lower pod
         // is still down for the previous one.
         if newest.parallel && !gate && newest.generation != self.generation {
