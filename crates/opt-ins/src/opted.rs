@@ -51,11 +51,12 @@ pub enum Blocked<'a> {
 }
 
 impl Opted<'_> {
-    /// Returns the pods that may be deleted for an update.
-    pub async fn removable(self, pods: &[Arc<Pod>]) -> Removable<'_, Arc<Pod>> {
+    /// Returns the pods that may be deleted for an update. With `in_order`, those before the first whose
+    /// gate holds.
+    pub async fn removable(self, pods: &[Arc<Pod>], in_order: bool) -> Removable<'_, Arc<Pod>> {
         match self.opt_ins.removal_gate() {
             None => Removable::all(pods),
-            Some(gate) => Box::pin(self.open(gate, pods)).await,
+            Some(gate) => Box::pin(self.open(gate, pods, in_order)).await,
         }
     }
 
@@ -63,12 +64,15 @@ impl Opted<'_> {
         self,
         gate: RemovalGate<'_>,
         pods: &'a [Arc<Pod>],
+        in_order: bool,
     ) -> Removable<'a, Arc<Pod>> {
         let mut removable = Removable::none();
         for pod in pods {
             let closed = self.closed(gate, pod).await;
             if removable.add(closed) {
                 removable.open.to_mut().push(Arc::clone(pod));
+            } else if in_order {
+                break;
             }
         }
         removable
@@ -131,7 +135,7 @@ impl Opted<'_> {
             .filter_map(PodSlot::existing)
             .filter(|pod| pod.revision() != update_revision && !pod.is_terminating());
         let outdated: Vec<Arc<Pod>> = outdated.cloned().collect();
-        self.removable(&outdated).await.held
+        self.removable(&outdated, false).await.held
     }
 
     /// Returns the reason to wait if the pod's gate holds.

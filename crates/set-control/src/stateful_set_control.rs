@@ -338,7 +338,8 @@ impl SetSync<'_> {
             let blocking = self.replace_blocking_pod(rollout, plan.waiting, outcome);
             return Ok(waiting.or(blocking.await?));
         }
-        let removable = self.opted().removable(&plan.delete).await;
+        let removable = self.opted().removable(&plan.delete, self.is_monotonic());
+        let removable = removable.await;
         delete_outdated_pods(&self.pod_control, &removable.open, status).await?;
         let held = removable.held?;
         Ok(waiting.or(held.map(Waiting::from)).or(plan.waiting))

@@ -142,6 +142,25 @@ async fn first_end_of_a_gate_wakes_the_set() {
 }
 
 #[tokio::test]
+async fn ordered_set_updates_no_pod_before_a_held_one() {
+    let gates = FeatureGates {
+        max_unavailable_stateful_set: true,
+        ..FeatureGates::default().with_opt_ins()
+    };
+    let mut world = with_gates(&gated().max_unavailable("100%"), gates);
+    world.settle().await;
+    hold(&world, "labels", "yes");
+    world.change_pod("web-1", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    world.change_image("good");
+    assert_eq!(world.step().await, held("web-2"));
+    assert_eq!(world.requests(Call::DeletePod), 0);
+    assert_eq!(requested(&world, "web-0"), None, "one pod at a time");
+    world.change_pod("web-2", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    assert_eq!(world.step().await, held("web-0"));
+    assert_eq!(world.pod_names(), ["web-0"]);
+}
+
+#[tokio::test]
 async fn pod_that_cannot_be_asked_holds_no_other() {
     let mut world = opted_in(&gated().parallel());
     world.settle().await;
