@@ -96,7 +96,11 @@ fn wrong_defects(choices: &Choices, set: &Set) -> Option<String> {
         let value = value.as_ref().map(|value| format!("{value:?}"));
         !parts.iter().any(|part| {
             let rest = part.strip_prefix(&start);
-            rest.is_some_and(|rest| value.as_ref().is_none_or(|value| rest.starts_with(value)))
+            rest.is_some_and(|rest| match &value {
+                Some(value) => rest.starts_with(value),
+                // Not a value that was corrected since.
+                None => !rest.starts_with('"'),
+            })
         })
     });
     let unnamed = unnamed
