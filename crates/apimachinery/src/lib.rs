@@ -32,6 +32,7 @@ pub mod quantity;
 pub mod resource_version;
 pub mod schema;
 pub mod selector;
+pub mod stateful_set;
 pub mod strategic_merge;
 pub mod time;
 pub mod x509;

@@ -1,7 +1,8 @@
 //! Runs with a fence, next to a built-in controller.
 
-use std::process::Command;
+mod program;
 
+use program::{check_repetition, simulate};
 use simulation::judges::judge;
 use simulation::plan::{
     Action, Fence, FencePart, PartState, Plan, SetSpec, Settings, Span, of_fence_seed,
@@ -84,20 +85,8 @@ fn lost_policy_stops_the_instances() {
 
 #[test]
 fn seeds_break_no_rule_and_repeat() {
-    let seeds = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_simulate"))
-            .args(arguments)
-            .output()
-            .expect("the program starts");
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{printed}");
-        printed
-    };
-    seeds(&["seeds", "--fence", "--count", "4"]);
-    let again = ["run", "--fence-seed", "3", "--print", "requests"];
-    let first = seeds(&again);
-    assert!(first.lines().count() > 100, "the seed does nothing");
-    assert_eq!(first, seeds(&again));
+    simulate(&["seeds", "--fence", "--count", "4"]);
+    check_repetition(&["run", "--fence-seed", "3"]);
 }
 
 #[test]

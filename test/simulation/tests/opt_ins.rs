@@ -1,26 +1,14 @@
 //! Runs whose sets opt in.
 
-use std::process::Command;
+mod program;
 
+use program::{check_repetition, simulate};
 use simulation::plan::{Plan, of_opt_in_seed, of_seed};
-
-fn simulate(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_simulate"))
-        .args(arguments)
-        .output()
-        .expect("the program starts");
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{printed}");
-    printed
-}
 
 #[test]
 fn seeds_break_no_rule_and_repeat() {
     simulate(&["seeds", "--opt-ins", "--count", "6"]);
-    let again = ["run", "--opt-ins-seed", "3", "--print", "requests"];
-    let first = simulate(&again);
-    assert!(first.lines().count() > 100, "the seed does nothing");
-    assert_eq!(first, simulate(&again));
+    check_repetition(&["run", "--opt-ins-seed", "3"]);
 }
 
 #[test]

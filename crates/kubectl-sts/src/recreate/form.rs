@@ -1,22 +1,10 @@
 //! The forms of a set: the values of its immutable fields.
 
+use kube_apimachinery::stateful_set::MUTABLE_SPEC_FIELDS;
 use serde_json::{Map, Value};
 
 use super::step::Form;
 use crate::diff::{Change, changes};
-
-/// Fields of the spec that the API server lets users change.
-///
-/// Upstream: `ValidateStatefulSetUpdate`.
-const MUTABLE: [&str; 7] = [
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
-];
 
 /// Returns the differences in immutable fields.
 pub(super) fn immutable_changes(old: &Value, new: &Value) -> Vec<Change> {
@@ -58,7 +46,7 @@ fn concerns(other: &Change, change: &Change) -> bool {
 fn immutable(set: &Value) -> Value {
     let spec = set.get("spec").and_then(Value::as_object);
     let spec = spec.into_iter().flatten();
-    let fixed = spec.filter(|(field, _)| !MUTABLE.contains(&field.as_str()));
+    let fixed = spec.filter(|(field, _)| !MUTABLE_SPEC_FIELDS.contains(&field.as_str()));
     let fixed: Map<String, Value> = fixed
         .map(|(field, value)| (field.clone(), without_status(value)))
         .collect();

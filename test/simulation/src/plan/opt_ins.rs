@@ -1,4 +1,4 @@
-//! What sets opt in to, and what holds their pods.
+//! Annotations with which sets opt in, and marks that hold their pods.
 
 use serde_json::{Value, json};
 

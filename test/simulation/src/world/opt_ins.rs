@@ -1,4 +1,4 @@
-//! What runs with opt-ins need: the permission to evict, and an end of budgets and gates.
+//! Users in runs with opt-ins: they permit evictions, and end budgets and gates.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

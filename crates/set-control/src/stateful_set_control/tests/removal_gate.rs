@@ -23,6 +23,19 @@ fn hold(world: &World, place: &str, value: &str) {
     }
 }
 
+/// Lifts the gate of one pod, held by a label.
+fn lift(world: &World, pod: &str) {
+    world.change_pod(pod, |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+}
+
+/// Gates with which updates have a budget of several pods.
+fn with_budget() -> FeatureGates {
+    FeatureGates {
+        max_unavailable_stateful_set: true,
+        ..FeatureGates::default().with_opt_ins()
+    }
+}
+
 fn held(pod: &str) -> Option<Waiting> {
     let wait = Wait::RemovalGate {
         pod: pod.into(),
@@ -75,7 +88,7 @@ async fn parallel_set_removes_the_pods_whose_gate_is_lifted() {
     let mut world = opted_in(&gated().parallel());
     world.settle().await;
     hold(&world, "labels", "yes");
-    world.change_pod("web-1", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    lift(&world, "web-1");
     world.scale(0);
     assert_eq!(
         world.step().await,
@@ -143,19 +156,15 @@ async fn first_end_of_a_gate_wakes_the_set() {
 
 #[tokio::test]
 async fn ordered_set_updates_no_pod_before_a_held_one() {
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default().with_opt_ins()
-    };
-    let mut world = with_gates(&gated().max_unavailable("100%"), gates);
+    let mut world = with_gates(&gated().max_unavailable("100%"), with_budget());
     world.settle().await;
     hold(&world, "labels", "yes");
-    world.change_pod("web-1", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    lift(&world, "web-1");
     world.change_image("good");
     assert_eq!(world.step().await, held("web-2"));
     assert_eq!(world.requests(Call::DeletePod), 0);
     assert_eq!(requested(&world, "web-0"), None, "one pod at a time");
-    world.change_pod("web-2", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    lift(&world, "web-2");
     assert_eq!(world.step().await, held("web-0"));
     assert_eq!(world.pod_names(), ["web-0"]);
 }
@@ -165,20 +174,16 @@ async fn pod_that_cannot_be_asked_holds_no_other() {
     let mut world = opted_in(&gated().parallel());
     world.settle().await;
     hold(&world, "labels", "yes");
-    world.change_pod("web-1", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    lift(&world, "web-1");
     world.scale(0);
     world.fail(Call::UpdatePod, 0);
     assert_eq!(world.sync_error().await, INJECTED);
     assert_eq!(world.pod_names(), ["web-0", "web-2"]);
 
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default().with_opt_ins()
-    };
-    let mut world = with_gates(&gated().parallel().max_unavailable("100%"), gates);
+    let mut world = with_gates(&gated().parallel().max_unavailable("100%"), with_budget());
     world.settle().await;
     hold(&world, "labels", "yes");
-    world.change_pod("web-0", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    lift(&world, "web-0");
     world.change_image("good");
     world.fail(Call::UpdatePod, 0);
     assert_eq!(world.sync_error().await, INJECTED);
@@ -285,7 +290,7 @@ async fn failed_withdrawal_stops_no_update() {
     hold(&world, "labels", "yes");
     world.scale(0);
     world.step().await;
-    world.change_pod("web-2", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    lift(&world, "web-2");
     world.scale(3);
     world.change_image("good");
     world.update(|set| {
@@ -322,7 +327,7 @@ async fn recreate_waits_for_every_gate() {
     let mut world = with_gates(&set, gates);
     world.settle().await;
     hold(&world, "labels", "yes");
-    world.change_pod("web-0", |pod| pod["metadata"]["labels"][HOLD] = "no".into());
+    lift(&world, "web-0");
     world.change_image("good");
     assert_eq!(world.step().await, held("web-1"));
     assert_eq!(world.requests(Call::DeletePod), 0);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kube_apimachinery::stateful_set::MUTABLE_SPEC_FIELDS;
 use serde_json::{Map, Value};
 
 use super::engine::{Errors, Place};
@@ -12,16 +13,6 @@ use crate::members::{list, text_at};
 const IMMUTABLE: &str = "updates to statefulset spec for fields other than 'replicas', \
      'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', \
      'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
-
-const MUTABLE: [&str; 7] = [
-    "replicas",
-    "ordinals",
-    "template",
-    "updateStrategy",
-    "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy",
-    "minReadySeconds",
-];
 
 /// Rejects changes of all members except the mutable ones.
 pub(super) fn stateful_set_update(spec: &Place<'_>, errors: &mut Errors) {
@@ -37,7 +28,7 @@ fn immutable_part(spec: &Value) -> Map<String, Value> {
     let mut map = spec.as_object().cloned().unwrap_or_default();
     map.retain(|key, value| {
         let empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        !MUTABLE.contains(&key.as_str()) && !empty
+        !MUTABLE_SPEC_FIELDS.contains(&key.as_str()) && !empty
     });
     map
 }

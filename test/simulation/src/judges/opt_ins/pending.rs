@@ -1,4 +1,4 @@
-//! What is left to do for a set's choices.
+//! Open tasks of a set's choices.
 
 use std::sync::Arc;
 
