@@ -74,7 +74,10 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         }
     }
     let passed_over = |it: u32| outside && it != ordinal && seemed_unhealthy(it);
-    let next = next_outdated(case, write, |it| earlier.contains(&it) || passed_over(it));
+    // The sync asks for the pod of this deletion as well.
+    let is_held = |it: u32| it != ordinal && opt_ins::may_be_held(case, write, it);
+    let is_done = |it: u32| earlier.contains(&it) || passed_over(it) || is_held(it);
+    let next = next_outdated(case, write, is_done);
     if let Some(next) = next.filter(|next| *next != ordinal) {
         broken(rule, format!("pod {next} is to be updated first"));
     }

@@ -1,4 +1,4 @@
-//! What sets opt in to: repairs, gates before removals, limits of rollouts, conditions.
+//! Opt-ins of sets: repairs, gates before removals, limits of rollouts, conditions.
 //!
 //! The annotations are read here, not by the code under test.
 
@@ -17,7 +17,10 @@ pub(super) use limit::partition;
 pub(super) use pending::pending;
 pub(super) use repair::is_repair;
 
+use kube_test_control_plane::route::Verb;
+
 use super::{Case, Verdict, Write};
+use crate::views::Pod;
 
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let Some(choices) = choices(case, write.sync.process, write.view.set) else {
@@ -27,6 +30,24 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     gate::judge(case, write, &choices, verdict);
     labels::judge(case, write, &choices, verdict);
     conditions::judge(case, write, &choices, verdict);
+}
+
+/// Reports whether a parallel set goes on past a pod because its gate may hold: the sync asked the API
+/// server for it, or its cache shows the request and the label that holds.
+pub(super) fn may_be_held(case: &Case<'_>, write: &Write<'_>, ordinal: u32) -> bool {
+    let set = write.view.set;
+    let choices = choices(case, write.sync.process, set);
+    let Some(gate) = choices.and_then(|it| it.gate).filter(|_| set.parallel) else {
+        return false;
+    };
+    let shows_hold = |pod: &Pod| gate::requested(pod).is_some() && gate.holds(pod);
+    let mut earlier = write.earlier.iter();
+    let is_asked = earlier.any(|it| {
+        let is_read = it.verb == Some(Verb::Get) && it.resource == "pods";
+        is_read && super::write::ordinal(&it.name, &set.name) == Some(ordinal)
+    });
+    let pod = write.view.members.get(&ordinal);
+    is_asked || pod.is_some_and(|pod| shows_hold(pod))
 }
 
 /// Rules about repairs as a whole.
