@@ -191,7 +191,11 @@ async fn planned(
             pods: snapshot.pods_of(&set.object).count()
                 - recreation.restarts.len()
                 - recreation.removals.len(),
-            claims: snapshot.claims().count() - recreation.plan.claims_deleted(),
+            // The plan may also delete a claim that it made.
+            claims: snapshot
+                .claims()
+                .count()
+                .saturating_sub(recreation.plan.claims_deleted()),
             revisions: snapshot.revisions_of(&set.object).len(),
         },
         recreation,
