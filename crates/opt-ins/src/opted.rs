@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
 use statefulset_pod_control::stateful_set_utils::ordinal;
 use statefulset_pod_control::{Error, PodSlot, SetPodControl};
 
 use crate::due::time_left;
 use crate::opt_ins::OptIns;
-use crate::removal_gate::{Passage, RemovalGate, no_longer_due, requested_at, withdraw};
+use crate::removal_gate::{RemovalGate, no_longer_due, requested_at, withdraw};
 use crate::repair::{Decision, Repair};
 use crate::rollout::Rollout;
 use crate::values::RepairMethod;
@@ -141,14 +142,7 @@ impl Opted<'_> {
     /// Returns the reason to wait if the pod's gate holds.
     async fn closed(self, gate: RemovalGate<'_>, pod: &Pod) -> Result<Option<Wait>, Error> {
         let passage = gate.passage(self.control, pod, self.now).await?;
-        Ok(match passage {
-            Passage::Open => None,
-            Passage::Closed { opens_at } => Some(Wait::RemovalGate {
-                pod: (&pod.name).into(),
-                gate: gate.key.to_string().into(),
-                opens_at,
-            }),
-        })
+        Ok(gate.wait(pod, passage))
     }
 
     /// Returns the delay until the first gate of a pod whose removal is requested no longer holds.
@@ -201,13 +195,16 @@ impl Opted<'_> {
         let Some(pod) = due.next() else {
             return Ok(None);
         };
-        let Some(pod) = self.still_due(repair, rollout, &pod).await? else {
+        let Some(live) = self.still_due(repair, rollout, &pod).await? else {
             return Ok(None);
         };
-        if let Some(gate) = self.opt_ins.removal_gate()
-            && let Some(closed) = self.closed(gate, &pod).await?
-        {
-            return Ok(Some(closed));
+        let pod = Arc::new(live.object.clone());
+        // A second look could show a pod that is ready by then.
+        if let Some(gate) = self.opt_ins.removal_gate() {
+            let passage = gate.passage_of(self.control, live, self.now).await?;
+            if let Some(closed) = gate.wait(&pod, passage) {
+                return Ok(Some(closed));
+            }
         }
         let refused = match repair.method {
             RepairMethod::Evict => self.control.evict_pod_keeping_claims(&pod).await?,
@@ -239,16 +236,14 @@ impl Opted<'_> {
         repair: Repair,
         rollout: Rollout<'_>,
         pod: &Pod,
-    ) -> Result<Option<Arc<Pod>>, Error> {
+    ) -> Result<Option<Live<Pod>>, Error> {
         let live = self.control.read_live(pod).await?;
-        let slot = live.and_then(|live| {
-            let ordinal = ordinal(&live.object.name)?;
-            Some(PodSlot::Existing(ordinal, Arc::new(live.object)))
-        });
-        Ok(match slot.map(|slot| repair.decide(rollout, &slot)) {
-            Some(Decision::Now(pod)) => Some(pod),
-            Some(Decision::Later(_) | Decision::Never) | None => None,
-        })
+        Ok(live.filter(|live| {
+            let slot = ordinal(&live.object.name)
+                .map(|ordinal| PodSlot::Existing(ordinal, Arc::new(live.object.clone())));
+            let decision = slot.map(|slot| repair.decide(rollout, &slot));
+            matches!(decision, Some(Decision::Now(_)))
+        }))
     }
 
     /// Returns the delay until a pod that blocks a rollout is due for its replacement.

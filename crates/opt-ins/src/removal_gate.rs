@@ -15,6 +15,7 @@ use statefulset_pod_control::{Error, SetPodControl};
 use crate::due::{after, time_left};
 use crate::rollout::Rollout;
 use crate::values::GateKey;
+use crate::wait::Wait;
 
 /// Label of a pod whose removal is requested. Its value is the time, in seconds since 1970.
 pub const REQUESTED_LABEL: &str = "statefulset-controller-manager/removal-requested";
@@ -62,9 +63,23 @@ impl RemovalGate<'_> {
                 return Ok(passage);
             }
         }
-        let Some(mut live) = control.read_live(pod).await? else {
-            return Ok(Passage::Open);
-        };
+        match control.read_live(pod).await? {
+            None => Ok(Passage::Open),
+            Some(live) => self.passage_of(control, live, now).await,
+        }
+    }
+
+    /// Requests the removal of a pod that was just read, if the gate holds and that wasn't done.
+    ///
+    /// # Errors
+    ///
+    /// The pod's label can't be written.
+    pub(crate) async fn passage_of(
+        &self,
+        control: &SetPodControl<'_>,
+        mut live: Live<Pod>,
+        now: Timestamp,
+    ) -> Result<Passage, Error> {
         if !self.holds(&live) {
             return Ok(Passage::Open);
         }
@@ -75,6 +90,18 @@ impl RemovalGate<'_> {
             control.write_live(live).await?;
         }
         Ok(passage)
+    }
+
+    /// Returns the reason to wait for the pod, if the gate holds.
+    pub(crate) fn wait(&self, pod: &Pod, passage: Passage) -> Option<Wait> {
+        match passage {
+            Passage::Open => None,
+            Passage::Closed { opens_at } => Some(Wait::RemovalGate {
+                pod: (&pod.name).into(),
+                gate: self.key.to_string().into(),
+                opens_at,
+            }),
+        }
     }
 
     fn passage_at(&self, requested: Timestamp, now: Timestamp) -> Passage {
