@@ -64,7 +64,7 @@ pub fn report(
         return report;
     }
     let since = last_progress(set, status, situation.cause, now);
-    let mut cause = situation.cause;
+    let mut cause = lasting_cause(set, status, situation.cause);
     if let Some(deadline) = opt_ins.progress_deadline
         && cause.state() == State::Working
     {
@@ -201,6 +201,20 @@ fn condition(
         status: value.into(),
         last_transition_time: time,
         ..Condition::default()
+    }
+}
+
+/// Returns the cause; without progress that of the recorded stall, if a pod seems to start: between two
+/// crashes its container runs.
+fn lasting_cause(set: &StatefulSet, status: &StatefulSetStatus, cause: Cause) -> Cause {
+    let stored = set.status.conditions.as_ref();
+    let stalled = stored.and_then(|conditions| conditions.get(STALLED));
+    let stalled = stalled.filter(|it| *it.status == *"True");
+    let earlier = stalled.and_then(|it| Cause::of_reason(&it.reason));
+    // The deadline is counted anew.
+    match earlier.filter(|earlier| *earlier != Cause::ProgressDeadlineExceeded) {
+        Some(earlier) if cause == Cause::PodStarting && !has_progressed(set, status) => earlier,
+        _ => cause,
     }
 }
 

@@ -220,6 +220,35 @@ fn conditions_keep_their_times_while_their_status_stays() {
 }
 
 #[test]
+fn crash_loop_stays_stalled_while_its_container_runs() {
+    let mut set = web().build();
+    let crash = status(&set, 1, 2);
+    let report_cause = |set: &StatefulSet, counted: &StatefulSetStatus, cause| {
+        let mut status = counted.clone();
+        status.conditions.clone_from(&set.status.conditions);
+        reported(set, &mut status, cause, at("2026-03-01T12:00:00Z"));
+        status
+    };
+    let stalled = |status: &StatefulSetStatus| {
+        let stalled = status.conditions.as_ref().unwrap().get(STALLED).unwrap();
+        format!("{} {}", stalled.status, stalled.reason)
+    };
+    let first = report_cause(&set, &crash, Cause::CrashLoop);
+    assert_eq!(stalled(&first), "True CrashLoop");
+    set.status = Arc::new(first.clone());
+    let running = report_cause(&set, &crash, Cause::PodStarting);
+    assert_eq!(running, first, "no write");
+    for (counted, cause, expected) in [
+        (crash.clone(), Cause::Terminating, "False Terminating"),
+        (status(&set, 2, 2), Cause::PodStarting, "False PodStarting"),
+        (status(&set, 1, 3), Cause::PodStarting, "False PodStarting"),
+    ] {
+        let later = report_cause(&set, &counted, cause);
+        assert_eq!(stalled(&later), expected, "{counted:?}");
+    }
+}
+
+#[test]
 fn own_conditions_are_told_from_others() {
     let condition = |kind: &str, reason: &str| Condition {
         condition_type: kind.into(),
