@@ -204,13 +204,17 @@ impl Conditions {
             let is_same = |(_, other): &(String, Condition)| other.is_of_type_of(it);
             after.iter().any(is_same)
         };
-        let removed: Vec<&str> = before
-            .iter()
-            .filter(|entry| !is_kept(entry))
-            .map(|(text, _)| text.as_str())
-            .collect();
-        // A condition that another writer changed since then is theirs.
-        items.retain(|(text, _)| !removed.contains(&text.as_str()));
+        let removed: Vec<&(String, Condition)> =
+            before.iter().filter(|entry| !is_kept(entry)).collect();
+        let has_changed = |(text, condition): &(String, Condition)| {
+            let mut found = items.iter().filter(|(_, it)| it.is_of_type_of(condition));
+            found.any(|(other, _)| other != text)
+        };
+        // A condition that another writer changed since then may be theirs, and the next sync decides
+        // anew. It recognizes those that belong together by each other, so all stay.
+        if !removed.iter().any(|entry| has_changed(entry)) {
+            items.retain(|entry| !removed.contains(&entry));
+        }
         for (text, condition) in &after {
             if !before.iter().any(|(earlier, _)| earlier == text) {
                 set(&mut items, text.clone(), condition);
@@ -362,6 +366,23 @@ mod tests {
         let changed = conditions(&[&own("True", "04", "TheirReason", "x")]);
         assert_eq!(remove(&changed), Some(changed.clone()));
         assert_eq!(carry(Some(&before), None), None);
+    }
+
+    #[test]
+    fn retry_removes_conditions_together_or_not_at_all() {
+        let one = own("True", "03", "R", "m");
+        let other = r#"{"type":"Other","status":"True","reason":"R"}"#;
+        let before = conditions(&[THEIRS, &one, other]);
+        let after = conditions(&[THEIRS]);
+        let remove = |fresh: &[&str]| {
+            let fresh = conditions(fresh);
+            Conditions::carried_over(Some(&before), Some(&after), Some(&fresh))
+        };
+        assert_eq!(remove(&[THEIRS, &one, other]), Some(after.clone()));
+        assert_eq!(remove(&[THEIRS, other]), Some(after.clone()));
+        let changed = r#"{"type":"Other","status":"False","reason":"S"}"#;
+        let fresh = [THEIRS, &*one, changed];
+        assert_eq!(remove(&fresh), Some(conditions(&fresh)));
     }
 
     #[test]
