@@ -6,7 +6,7 @@ use kube_test_control_plane::route::Verb;
 
 use super::case::NEWEST;
 use super::{Case, Verdict, Write, opt_ins};
-use crate::record::SetKey;
+use crate::record::{Seen, SetKey};
 
 /// B-1 and B-2: what one sync deletes for an update.
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
@@ -130,21 +130,22 @@ pub(super) fn judge_disruptions(case: &Case<'_>, verdict: &mut Verdict) {
     for commit in &case.record.commits {
         let at = commit.entry.revision;
         let key = &commit.entry.object.key;
-        if &*key.storage == "pods" {
-            let pod = (key.namespace.to_string(), key.name.to_string());
-            let set = pod.1.rsplit_once('-').map(|(set, _)| set.to_owned());
-            let set = set.map(|set| (pod.0.clone(), set));
-            if let Some(down) = set.and_then(|set| down.get_mut(&set)) {
-                // Its last version may have become available meanwhile.
-                let before = at.saturating_sub(1);
-                down.forget_available(case, &pod.0, (before, before), commit.at);
-            }
+        let set = match &*key.storage {
+            "pods" => key.name.rsplit_once('-').map(|(set, _)| set),
+            "statefulsets" => Some(&*key.name),
+            _ => None,
+        };
+        let set = set.map(|set| (key.namespace.to_string(), set.to_owned()));
+        if let Some(down) = set.as_ref().and_then(|set| down.get_mut(set)) {
+            // Until then, pods may have become available by the spec.
+            let before = at.saturating_sub(1);
+            down.forget_available(case, &key.namespace, (before, before), commit.at);
         }
         if let Some(deletion) = deletions.get(&at) {
             let (namespace, name) = &deletion.set;
             let down = down.entry(deletion.set.clone()).or_default();
             down.name.clone_from(name);
-            let known = (deletion.seen, at.saturating_sub(1));
+            let known = (deletion.seen.sets, at.saturating_sub(1));
             down.forget_available(case, namespace, known, commit.at);
             if let Some(max) = down.add(case, deletion, at) {
                 let pods: Vec<&u32> = down.pods.keys().collect();
@@ -175,7 +176,7 @@ fn deletions(case: &Case<'_>) -> BTreeMap<u64, Deletion> {
                 set: write.sync.set.clone(),
                 ordinal,
                 uid: pod.uid.clone(),
-                seen: write.seen.sets,
+                seen: write.seen,
             };
             deletions.insert(processed.before + 1, deletion);
         }
@@ -188,8 +189,15 @@ struct Deletion {
     set: SetKey,
     ordinal: u32,
     uid: String,
-    /// The version of the set that the sync knew.
-    seen: u64,
+    /// The versions that the sync knew.
+    seen: Seen,
+}
+
+/// A pod that is down.
+struct DownPod {
+    uid: String,
+    /// Revision of its deletion.
+    since: u64,
 }
 
 /// The pods of a set that are down for an update.
@@ -199,8 +207,8 @@ struct Down {
     name: String,
     /// Its uid: another set of the name owes nothing for the pods of this one.
     set_uid: String,
-    /// The ordinals, with the uids of the deleted pods.
-    pods: BTreeMap<u32, String>,
+    /// The ordinals, with the deleted pods.
+    pods: BTreeMap<u32, DownPod>,
     /// The generation for which they are down.
     generation: i64,
 }
@@ -222,19 +230,19 @@ impl Down {
         let seconds = seconds.unwrap_or_default();
         // The instance's clock may be ahead.
         let now = case.clock_at(at + case.skew_max);
-        self.pods.retain(|ordinal, uid| {
+        self.pods.retain(|ordinal, down| {
             let pod = (namespace.to_owned(), format!("{name}-{ordinal}"));
             let pod = case.history.pods.at(&pod, revision);
-            !pod.is_some_and(|pod| pod.uid != *uid && pod.is_healthy(seconds, now))
+            !pod.is_some_and(|pod| pod.uid != down.uid && pod.is_healthy(seconds, now))
         });
     }
 
     /// Adds a pod. Returns the limit if there are more now.
     fn add(&mut self, case: &Case<'_>, deletion: &Deletion, at: u64) -> Option<usize> {
         let (sets, key) = (&case.history.sets, &deletion.set);
-        let known: Vec<_> = sets.during(key, deletion.seen, at).collect();
+        let known: Vec<_> = sets.during(key, deletion.seen.sets, at).collect();
         let gate = case.plan.settings.max_unavailable;
-        let newest = sets.at(key, deletion.seen)?;
+        let newest = sets.at(key, deletion.seen.sets)?;
         if newest.uid != self.set_uid {
             self.set_uid.clone_from(&newest.uid);
             self.pods.clear();
@@ -247,7 +255,15 @@ impl Down {
         self.generation = newest.generation;
         // A user may want a pod again that the sync knew as condemned.
         self.pods.retain(|it, _| newest.range().contains(it));
-        self.pods.insert(deletion.ordinal, deletion.uid.clone());
+        // Syncs that don't wait for their process's own writes may not know them, as upstream's.
+        if !case.plan.settings.consistency {
+            self.pods.retain(|_, down| down.since <= deletion.seen.pods);
+        }
+        let down = DownPod {
+            uid: deletion.uid.clone(),
+            since: at,
+        };
+        self.pods.insert(deletion.ordinal, down);
         let max = known.iter().map(|set| set.max_unavailable(gate)).max()?;
         (self.pods.len() > max).then_some(max)
     }

@@ -176,12 +176,18 @@ impl<'a> Case<'a> {
                     earlier: before(request, &requests[..nth]),
                     view: self.view(number)?,
                     now: self.clock_at(request.sent + self.skew_max),
-                    early: self.clock_at(sync.at.saturating_sub(self.skew_max)),
+                    early: self.early(sync.at),
                     newest: self.revision_at(request.sent),
                 })
             });
             writes.collect::<Vec<_>>()
         })
+    }
+
+    /// Returns the earliest time that a clock can have shown, perhaps before the run.
+    pub(super) fn early(&self, at: Duration) -> Timestamp {
+        let shown = self.clock_at(at);
+        shown.checked_sub(self.skew_max).unwrap_or(shown)
     }
 
     /// Returns the writes that no sync of a known set explains.

@@ -93,7 +93,7 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
         let Some(write) = case.requests_of(number).find(|it| it.is_write()) else {
             continue;
         };
-        let now = case.clock_at(sync.at.saturating_sub(case.skew_max));
+        let now = case.early(sync.at);
         let Some(scene) = Scene::of(case, &sync.set, sync.seen, now, sync.process) else {
             continue;
         };

@@ -125,7 +125,7 @@ impl Expected {
             count(&|pod| pod.is_ready() && pod.is_available(set.min_ready_seconds, now))
         };
         let (now, skew) = (case.clock_at(sync.at), case.skew_max);
-        let early = now.checked_sub(skew).unwrap_or(now);
+        let early = case.early(sync.at);
         let late = now.checked_add(skew).unwrap_or(now);
         let mut expected = Self {
             generation: set.generation,

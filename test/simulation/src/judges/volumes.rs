@@ -176,6 +176,10 @@ fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict:
     let (Some(processed), Some((_, pod))) = (request.processed, write.deleted_pod()) else {
         return;
     };
+    // The cache may show a pod that is gone.
+    if processed.code == 404 {
+        return;
+    }
     for name in set.claims_of(ordinal) {
         let Some(claim) = case.claim(&request.namespace, &name, write.seen.claims) else {
             continue;

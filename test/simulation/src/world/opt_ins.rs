@@ -1,13 +1,15 @@
 //! Users in runs with opt-ins: they permit evictions, and end budgets and gates.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube_test_control_plane::ApiServer;
 use serde_json::{Value, json};
 
+use super::pods::is_dead;
 use super::user::{NAMESPACE, User};
 use crate::plan::opt_ins::{HOLD_KEY, annotation, choose, hold};
+use crate::views::Set;
 
 /// Name of the role that may evict pods.
 const EVICTOR: &str = "evictor";
@@ -37,15 +39,17 @@ pub(super) async fn permit_evictions(user: &User) {
 }
 
 /// Ends what may hold pods back indefinitely: users lift all gates, correct a gate that no pod can lift,
-/// delete the disruption budgets and the pods that wait for the end of their own claims, and the
-/// instances may evict.
+/// delete the disruption budgets, the pods that wait for the end of their own claims and the broken
+/// ones that a scale-down waits for, and the instances may evict.
 pub(super) async fn calm(user: &User, server: &ApiServer) {
     permit_evictions(user).await;
     let listed = |resource: &str| server.store().list(resource, NAMESPACE).1;
     for budget in listed("poddisruptionbudgets") {
         user.delete("poddisruptionbudgets", &budget.key.name).await;
     }
+    let mut sets = BTreeMap::new();
     for set in listed("statefulsets") {
+        sets.insert(Arc::clone(&set.key.name), Set::read(&set.value()));
         let set = set.value();
         let gate = text(&set, "annotations", &annotation("removal-gate"));
         let name = set.pointer("/metadata/name").and_then(Value::as_str);
@@ -64,7 +68,8 @@ pub(super) async fn calm(user: &User, server: &ApiServer) {
         // As upstream, the sync of its set fails before anything could be repaired.
         let value = pod.value();
         let is_pending = value.pointer("/status/phase") == Some(&json!("Pending"));
-        if is_pending && claim_names(&value).any(|claim| going.contains(claim)) {
+        let waits = is_pending && claim_names(&value).any(|claim| going.contains(claim));
+        if waits || is_condemned(&sets, &pod.key.name) && is_broken(&value) {
             user.delete_pod(&pod.key.name).await;
             continue;
         }
@@ -74,6 +79,23 @@ pub(super) async fn calm(user: &User, server: &ApiServer) {
             }
         }
     }
+}
+
+/// Reports whether a set doesn't want a pod. The scale-down of an ordered set with two broken pods never
+/// ends, as upstream.
+fn is_condemned(sets: &BTreeMap<Arc<str>, Set>, pod: &str) -> bool {
+    let Some((set, ordinal)) = pod.rsplit_once('-') else {
+        return false;
+    };
+    let wanted = sets.get(set).map(Set::range);
+    let ordinal = ordinal.parse();
+    wanted.is_some_and(|wanted| ordinal.is_ok_and(|ordinal| !wanted.contains(&ordinal)))
+}
+
+/// Reports whether a pod has ended or never becomes ready.
+fn is_broken(pod: &Value) -> bool {
+    let phase = pod.pointer("/status/phase").and_then(Value::as_str);
+    is_dead(pod) || matches!(phase, Some("Failed" | "Succeeded"))
 }
 
 /// Returns the names of the claims in a pod's volumes.

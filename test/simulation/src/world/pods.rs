@@ -10,10 +10,19 @@ use kube_test_control_plane::actors::{
     PodBehaviour,
 };
 
+use serde_json::Value;
+
 use crate::plan::{Settings, Span};
 
 /// Time from the start of a container that crashes to its crash.
 const CRASHES_AFTER: Span = Span(100, 3_000);
+
+/// Reports whether a pod has an image that never becomes ready.
+pub(super) fn is_dead(pod: &Value) -> bool {
+    let image = pod.pointer("/spec/containers/0/image");
+    let image = image.and_then(Value::as_str);
+    image.is_some_and(|image| image.starts_with("dead"))
+}
 
 /// Returns the actors. Images that begin with `bad` never become ready while `bad_images` is true.
 pub(super) fn actors(settings: &Settings, bad_images: &Arc<AtomicBool>) -> ActorsConfig {
@@ -26,10 +35,10 @@ pub(super) fn actors(settings: &Settings, bad_images: &Arc<AtomicBool>) -> Actor
     let bad_images = Arc::clone(bad_images);
     let rule = {
         let good = good.clone();
-        move |pod: &serde_json::Value| {
+        move |pod: &Value| {
             let image = pod.pointer("/spec/containers/0/image")?.as_str()?;
             let is_bad = image.starts_with("bad") && bad_images.load(Ordering::Relaxed);
-            (is_bad || image.starts_with("dead")).then(|| broken(&good, image))
+            (is_bad || is_dead(pod)).then(|| broken(&good, image))
         }
     };
     ActorsConfig {

@@ -139,7 +139,7 @@ fn wrong_times(
     written: &Set,
 ) -> Option<String> {
     let known = write.view.set;
-    let early = early(case, write);
+    let early = case.early(write.sync.at);
     let is_now = |it: &Condition| {
         let clock = early.as_second()..=write.now.as_second();
         it.time
@@ -164,12 +164,6 @@ fn wrong_times(
         }
     }
     wrong_deadline(early, write, choices, written)
-}
-
-/// Returns the earliest time that the sync's clock can have shown.
-fn early(case: &Case<'_>, write: &Write<'_>) -> Timestamp {
-    let began = case.clock_at(write.sync.at);
-    began.checked_sub(case.skew_max).unwrap_or(began)
 }
 
 /// Returns what is wrong with the deadline.
