@@ -1,5 +1,6 @@
 //! Recreation of sets in place.
 
+mod deletion;
 mod interruptions;
 mod kills;
 mod refusals;
