@@ -244,6 +244,33 @@ impl RestClient {
         body: String,
     ) -> Result<String, Error> {
         let target = object_target(resource, namespace, name, "")?;
+        self.patch_target(resource, name, target, patch_type, body)
+            .await
+    }
+
+    /// Patches a subresource of an object, such as `resize`, and returns the object as stored.
+    pub async fn patch_subresource(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+        subresource: &str,
+        patch_type: PatchType,
+        body: String,
+    ) -> Result<String, Error> {
+        let target = object_target(resource, namespace, name, &format!("/{subresource}"))?;
+        self.patch_target(resource, name, target, patch_type, body)
+            .await
+    }
+
+    async fn patch_target(
+        &self,
+        resource: &Resource,
+        name: &str,
+        target: String,
+        patch_type: PatchType,
+        body: String,
+    ) -> Result<String, Error> {
         let content_type = patch_type.content_type();
         let call = Call::new(Method::PATCH, resource, name, target);
         self.text(Call {

@@ -145,6 +145,20 @@ impl TrackedClient {
         Ok(self.wrote(set, resource, patched.await?))
     }
 
+    /// Changes the resources of a pod's containers by a strategic merge patch of `pods/resize`.
+    pub async fn resize_pod(
+        &self,
+        set: &StatefulSet,
+        name: &str,
+        patch: String,
+    ) -> Result<(), Error> {
+        let (kind, patch_type) = (TrackedResource::Pods.resource(), PatchType::Strategic);
+        let (namespace, client) = (set.namespace(), &self.client);
+        let resized = client.patch_subresource(kind, namespace, name, "resize", patch_type, patch);
+        self.wrote(set, TrackedResource::Pods, resized.await?);
+        Ok(())
+    }
+
     /// Writes the status of a set, with the whole set as body.
     pub async fn replace_status(
         &self,

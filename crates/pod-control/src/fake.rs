@@ -11,6 +11,8 @@ use async_trait::async_trait;
 use kube_apimachinery::json::parse;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
+use kube_apimachinery::strategic_merge;
+use serde_json::{Value, json};
 use statefulset_client::cache::indexer::Indexer;
 use statefulset_client::error::Error;
 use statefulset_controller_util::claim::Claim;
@@ -100,6 +102,19 @@ impl ObjectManager for FakeObjectManager {
     async fn update_pod(&self, _set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error> {
         let _request = self.tracker.begin(Call::UpdatePod)?;
         self.pods.update(pod)
+    }
+
+    async fn resize_pod(&self, _: &StatefulSet, pod: &Live<Pod>, spec: Value) -> Result<(), Error> {
+        let _request = self.tracker.begin(Call::ResizePod)?;
+        let (namespace, name) = (&pod.object.namespace, &pod.object.name);
+        let mut live = self.pods.read(namespace, name)?;
+        if live.object.resource_version != pod.object.resource_version {
+            let message = format!("the version of pod {name} has changed");
+            return Err(Error::api(409, "Conflict", message));
+        }
+        let resized = strategic_merge::apply("Pod", &live.json, &json!({"spec": spec}));
+        live.json = resized.expect("a resize merges");
+        self.pods.update(live)
     }
 
     async fn delete_pod(&self, _: &StatefulSet, pod: &Pod, _: Timing) -> Result<(), Error> {

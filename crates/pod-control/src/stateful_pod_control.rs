@@ -4,10 +4,12 @@
 
 mod events;
 mod object_manager;
+mod progress;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde_json::Value;
 use statefulset_client::backoff::{DEFAULT_BACKOFF, Jitter, wait};
 use statefulset_client::error::Error as ApiError;
 use statefulset_client::feature_gates::FeatureGates;
@@ -33,6 +35,7 @@ use crate::stateful_set_utils::{
 pub use events::SetEvents;
 use events::{CREATE, DELETE, UPDATE};
 pub use object_manager::{ObjectManager, RealObjectManager};
+use progress::Progress;
 
 #[cfg(test)]
 mod tests;
@@ -263,6 +266,16 @@ impl SetPodControl<'_> {
     /// The API server rejects the request or can't be reached.
     pub async fn write_live(&self, pod: Live<Pod>) -> Result<(), Error> {
         Ok(self.control.objects.update_pod(self.set, pod).await?)
+    }
+
+    /// Changes the resources of the containers of a pod that was read live, unless it has changed
+    /// since. `spec` is a strategic merge patch of its spec.
+    ///
+    /// # Errors
+    ///
+    /// The API server rejects the request or can't be reached.
+    pub async fn resize_live(&self, pod: &Live<Pod>, spec: Value) -> Result<(), Error> {
+        Ok(self.control.objects.resize_pod(self.set, pod, spec).await?)
     }
 
     /// Deletes the pod if its uid is unchanged. A missing pod counts as deleted.
@@ -581,13 +594,4 @@ impl SetPodControl<'_> {
         self.events().record_pod_event(verb, pod, Some(&error));
         error
     }
-}
-
-/// Steps that earlier attempts to repair a pod have completed.
-#[derive(Default)]
-struct Progress {
-    /// A write of the pod was attempted.
-    wrote: bool,
-    /// The pod's claims were created after its last write, though the cache may not show them yet.
-    claims_created: bool,
 }

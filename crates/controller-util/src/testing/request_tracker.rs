@@ -14,6 +14,8 @@ pub enum Call {
     UpdatePod,
     /// Deletes a pod.
     DeletePod,
+    /// Resizes the containers of a pod.
+    ResizePod,
     /// Evicts a pod.
     EvictPod,
     /// Creates a claim.

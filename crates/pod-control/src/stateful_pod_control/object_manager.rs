@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kube_apimachinery::object_key::ObjectKey;
+use serde_json::{Value, json};
 use statefulset_client::cache::indexer::{CachedObject, Indexer};
 use statefulset_client::error::Error;
 use statefulset_controller_util::claim::Claim;
@@ -47,6 +48,19 @@ pub trait ObjectManager: SetReader {
     ///
     /// Upstream: `UpdatePod`.
     async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error>;
+
+    /// Changes the resources of a live pod's containers, unless the pod has changed since. `spec` is a
+    /// strategic merge patch of the pod's spec.
+    ///
+    /// # Errors
+    ///
+    /// An error from the API server or the transport.
+    async fn resize_pod(
+        &self,
+        set: &StatefulSet,
+        pod: &Live<Pod>,
+        spec: Value,
+    ) -> Result<(), Error>;
 
     /// Deletes a pod if its uid is unchanged.
     ///
@@ -143,6 +157,18 @@ impl ObjectManager for RealObjectManager {
 
     async fn update_pod(&self, set: &StatefulSet, pod: Live<Pod>) -> Result<(), Error> {
         self.client.replace_live(set, Pods, &pod).await
+    }
+
+    async fn resize_pod(
+        &self,
+        set: &StatefulSet,
+        pod: &Live<Pod>,
+        spec: Value,
+    ) -> Result<(), Error> {
+        let Pod { name, uid, .. } = &pod.object;
+        let unchanged = json!({"uid": uid, "resourceVersion": pod.object.resource_version});
+        let patch = json!({"metadata": unchanged, "spec": spec}).to_string();
+        self.client.resize_pod(set, name, patch).await
     }
 
     async fn delete_pod(&self, set: &StatefulSet, pod: &Pod, timing: Timing) -> Result<(), Error> {

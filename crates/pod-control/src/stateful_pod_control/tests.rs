@@ -27,11 +27,11 @@ fn new_pod(set: &StatefulSet, ordinal: i32) -> NewPod {
     NewPod::new(set, "web-1", Ordinal::from(ordinal))
 }
 
-fn set_owner() -> serde_json::Value {
+fn set_owner() -> Value {
     owner_reference(("apps/v1", "StatefulSet"), "web", "web-uid", Some(true))
 }
 
-fn foreign_owner() -> serde_json::Value {
+fn foreign_owner() -> Value {
     owner_reference(("example.com/v1", "Backup"), "b", "b-uid", Some(true))
 }
 
@@ -44,8 +44,8 @@ fn already_exists() -> ApiError {
 }
 
 /// Names of a claim's owners.
-fn owners(json: &serde_json::Value) -> Vec<String> {
+fn owners(json: &Value) -> Vec<String> {
     let references = json["metadata"]["ownerReferences"].as_array();
-    let name = |reference: &serde_json::Value| reference["name"].as_str().unwrap().to_owned();
+    let name = |reference: &Value| reference["name"].as_str().unwrap().to_owned();
     references.into_iter().flatten().map(name).collect()
 }
