@@ -36,7 +36,7 @@ use serde_json::{Value, json};
 pub(super) use answering::NodeKubelets;
 pub use behaviour::{
     BackOff, Cause, Crash, Flap, ImagePullFailure, Outcome, ParsePodRulesError, PodBehaviour,
-    PodRule, PodRuleId, ReadinessStep, Stop,
+    PodRule, PodRuleId, ReadinessStep, Resize, Stop,
 };
 pub use config::{BehaviourRule, KubeletConfig};
 pub use invariants::{Invariants, Violation};

@@ -39,7 +39,7 @@ pub use kubelet::{
     BackOff, BehaviourRule, Cause, CommandHandler, ContainerName, Crash, Flap,
     Handlers as ContainerHandlers, ImagePullFailure, Invariants, KubeletConfig, LogLine, Outcome,
     ParsePodRulesError, PodBehaviour, PodRule, PodRuleId, PortHandler, PortServer, Program,
-    ReadinessStep, RunningPod, ScriptedCommand, ScriptedPort, Stop, Violation, port_server,
+    ReadinessStep, Resize, RunningPod, ScriptedCommand, ScriptedPort, Stop, Violation, port_server,
     program,
 };
 pub use matcher::{Pattern, PodMatcher};

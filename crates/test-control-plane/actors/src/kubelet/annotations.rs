@@ -33,6 +33,8 @@ pub(super) fn overridden(mut behaviour: PodBehaviour, pod: &Value) -> (PodBehavi
     note.set("stop-delay", &mut behaviour.stop_delay);
     note.set("stop", &mut behaviour.stop);
     note.set("stop-exit-code", &mut behaviour.stop_exit_code);
+    note.set("resize", &mut behaviour.resize);
+    note.set("resize-delay", &mut behaviour.resize_delay);
     (behaviour, note.complaints)
 }
 

@@ -99,6 +99,19 @@ pub enum Stop {
     Hangs,
 }
 
+/// Reaction of a node to a resize of a pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Resize {
+    /// It carries the resize out after the resize delay.
+    #[default]
+    Applies,
+    /// It has no room yet.
+    Deferred,
+    /// It can't ever carry the resize out.
+    Infeasible,
+}
+
 /// A container's crashes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -207,6 +220,10 @@ pub struct PodBehaviour {
     pub files: BTreeMap<String, String>,
     /// Exit code of containers that obey SIGTERM.
     pub stop_exit_code: i32,
+    /// Reaction to a resize.
+    pub resize: Resize,
+    /// Time that a resize takes.
+    pub resize_delay: Delay,
 }
 
 impl PodBehaviour {

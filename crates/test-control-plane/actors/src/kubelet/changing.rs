@@ -10,7 +10,7 @@ use super::readiness::change_script;
 use super::run::{Ending, Now, PodRun, Stage, Timer};
 use super::starting::{plan_crash, plan_readiness};
 use super::status::report;
-use super::updating::{pull_now, update};
+use super::updating::{pull_now, settle_resize, update};
 use crate::delay::Delay;
 
 /// Processes a change of the pod. Returns true if the run has changed.
@@ -31,6 +31,7 @@ pub(super) fn change(run: &mut PodRun, pod: &Value, behaviour: PodBehaviour, now
         return changed;
     }
     behave(run, behaviour, now);
+    settle_resize(run, now);
     true
 }
 

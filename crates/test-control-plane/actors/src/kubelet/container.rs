@@ -63,8 +63,10 @@ pub(super) struct Container {
     pub(super) image: String,
     /// True if the image differs from the one at the pod's creation.
     pub(super) has_other_image: bool,
-    /// The requested resources.
+    /// The resources with which it runs.
     pub(super) resources: Value,
+    /// Those of its spec, while its node hasn't carried out their change.
+    pub(super) desired_resources: Option<Value>,
     pub(super) role: Role,
     pub(super) state: State,
     /// Exit of the previous run.
@@ -98,6 +100,7 @@ impl Container {
             image: text(spec, "image").to_owned(),
             has_other_image: false,
             resources: spec.get("resources").cloned().unwrap_or_default(),
+            desired_resources: None,
             role,
             state: State::Waiting {
                 reason: waits_for,

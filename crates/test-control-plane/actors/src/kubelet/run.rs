@@ -41,6 +41,8 @@ pub(super) enum Timer {
     Deadline,
     /// The containers of the terminating pod have stopped.
     Stop,
+    /// A resize is carried out.
+    Resize,
 }
 
 /// Stage of a pod's life.

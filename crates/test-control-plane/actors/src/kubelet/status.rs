@@ -3,9 +3,11 @@
 use kube_test_control_plane_api::members::list_at;
 use serde_json::{Value, json};
 
+use super::behaviour::Resize;
 use super::container::{Role, State};
 use super::ending::phase;
 use super::run::{PodRun, Stage};
+use super::updating::is_resized;
 
 /// The order in which a kubelet lists the conditions of a pod.
 pub(super) const CONDITIONS: [&str; 5] = [
@@ -15,6 +17,9 @@ pub(super) const CONDITIONS: [&str; 5] = [
     "ContainersReady",
     "PodScheduled",
 ];
+
+/// The conditions of a resize that waits, and of one that is carried out.
+const RESIZES: [&str; 2] = ["PodResizePending", "PodResizeInProgress"];
 
 /// Reason and message of a condition that is not true.
 type Complaint = Option<(&'static str, String)>;
@@ -97,17 +102,56 @@ fn conditions(
         disrupted["message"] = json!(explained.map(|(_, message)| message));
         conditions.push(disrupted);
     }
+    let resize = resize_condition(run, observed, time);
+    let resizing = resize.as_ref().and_then(|it| it["type"].as_str());
+    let is_over = |name: &str| RESIZES.contains(&name) && resizing != Some(name);
+    for name in RESIZES.iter().filter(|name| is_over(name)) {
+        run.transitions.remove(name);
+        if has_condition(pod, name) {
+            conditions.push(json!({"type": name, "$patch": "delete"}));
+        }
+    }
     let mut order: Vec<Value> = CONDITIONS
         .iter()
         .map(|name| json!({"type": name}))
         .collect();
-    let others = names(pod).chain(is_disrupted(run).then_some("DisruptionTarget"));
-    for name in others.filter(|name| !CONDITIONS.contains(name)) {
+    let others = names(pod).filter(|name| !is_over(name));
+    let others = others.chain(is_disrupted(run).then_some("DisruptionTarget"));
+    for name in others
+        .chain(resizing)
+        .filter(|name| !CONDITIONS.contains(name))
+    {
         if order.iter().all(|entry| entry["type"] != name) {
             order.push(json!({"type": name}));
         }
     }
+    conditions.extend(resize);
     (conditions, order)
+}
+
+/// Returns the condition of a resize that isn't carried out.
+fn resize_condition(run: &mut PodRun, observed: &Value, time: &str) -> Option<Value> {
+    if !is_resized(run) {
+        return None;
+    }
+    let [pending, in_progress] = RESIZES;
+    let (name, reason, message) = match run.behaviour.resize {
+        Resize::Applies => (in_progress, None, None),
+        Resize::Deferred => (
+            pending,
+            Some("Deferred"),
+            Some("Node didn't have enough resource: cpu"),
+        ),
+        Resize::Infeasible => (
+            pending,
+            Some("Infeasible"),
+            Some("Node didn't have enough capacity: cpu"),
+        ),
+    };
+    let mut condition = condition(run, name, None, observed, time);
+    condition["reason"] = json!(reason);
+    condition["message"] = json!(message);
+    Some(condition)
 }
 
 fn is_disrupted(run: &PodRun) -> bool {

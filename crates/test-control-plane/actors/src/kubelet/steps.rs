@@ -7,6 +7,7 @@ use super::failing::{crash, finish, pull_again, restart};
 use super::readiness::{become_ready, next_step};
 use super::run::{Now, PodRun, Stage, Timer};
 use super::starting::start_next;
+use super::updating::carry_out;
 
 /// Runs all due steps except the start.
 pub(super) fn run_due_but_start(run: &mut PodRun, now: Now<'_>) {
@@ -51,5 +52,6 @@ fn fire(run: &mut PodRun, timer: Timer, now: Now<'_>) {
         Timer::End => end(run, now),
         Timer::Deadline => exceed_deadline(run, now),
         Timer::Stop => stop(run, now),
+        Timer::Resize => carry_out(run, now),
     }
 }

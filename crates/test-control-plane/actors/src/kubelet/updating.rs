@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kube_test_control_plane_api::members::{list, list_at};
 use serde_json::Value;
 
+use super::behaviour::Resize;
 use super::container::{Container, Role, State};
 use super::ending::terminate;
 use super::own_command::begin_log;
@@ -22,8 +23,11 @@ pub(super) fn update(run: &mut PodRun, pod: &Value, now: Now<'_>) -> bool {
         let Some(spec) = spec_of(pod, &run.containers[i]) else {
             continue;
         };
-        changed |= resize(run, i, spec, now);
+        changed |= resize(run, i, spec);
         changed |= change_image(run, i, spec, now);
+    }
+    if changed {
+        settle_resize(run, now);
     }
     changed
 }
@@ -78,26 +82,56 @@ pub(super) fn pull_now(run: &mut PodRun, i: usize, now: Now<'_>) {
     run.timers.insert(Timer::Pull(i), now.at);
 }
 
-/// Changes the resources of a container. Returns true if its requests differ.
-fn resize(run: &mut PodRun, i: usize, spec: &Value, now: Now<'_>) -> bool {
+/// Notes the desired resources of a container. Returns true if they are others than before.
+fn resize(run: &mut PodRun, i: usize, spec: &Value) -> bool {
     let resources = spec.get("resources").cloned().unwrap_or_default();
     let container = &mut run.containers[i];
-    if container.resources == resources {
-        return false;
+    let desired = Some(resources).filter(|desired| *desired != container.resources);
+    let is_other = container.desired_resources != desired;
+    container.desired_resources = desired;
+    is_other
+}
+
+/// Begins, carries out or puts off the resize of a pod, as its behaviour says.
+pub(super) fn settle_resize(run: &mut PodRun, now: Now<'_>) {
+    let is_desired = is_resized(run);
+    if !is_desired || run.behaviour.resize != Resize::Applies {
+        run.timers.remove(&Timer::Resize);
+    } else if run.behaviour.resize_delay.is_zero() {
+        carry_out(run, now);
+    } else if !run.timers.contains_key(&Timer::Resize) {
+        let time = run.draw(run.behaviour.resize_delay, "resize", 0, now);
+        run.plan(Timer::Resize, time, now);
     }
-    let old = std::mem::replace(&mut container.resources, resources);
-    let restarts = list(spec, "resizePolicy").any(|policy| {
-        let name = policy["resourceName"].as_str().unwrap_or_default();
-        let is_other = ["requests", "limits"].iter().any(|kind| {
-            let amount = |resources: &Value| resources.get(kind)?.get(name).cloned();
-            amount(&old) != amount(&run.containers[i].resources)
+}
+
+/// Reports whether a container is to run with other resources.
+pub(super) fn is_resized(run: &PodRun) -> bool {
+    let mut containers = run.containers.iter();
+    containers.any(|container| container.desired_resources.is_some())
+}
+
+/// Gives the containers their desired resources.
+pub(super) fn carry_out(run: &mut PodRun, now: Now<'_>) {
+    run.timers.remove(&Timer::Resize);
+    for i in 0..run.containers.len() {
+        let container = &mut run.containers[i];
+        let Some(desired) = container.desired_resources.take() else {
+            continue;
+        };
+        let old = std::mem::replace(&mut container.resources, desired);
+        let restarts = list(&container.spec, "resizePolicy").any(|policy| {
+            let name = policy["resourceName"].as_str().unwrap_or_default();
+            let is_other = ["requests", "limits"].iter().any(|kind| {
+                let amount = |resources: &Value| resources.get(kind)?.get(name).cloned();
+                amount(&old) != amount(&container.resources)
+            });
+            policy["restartPolicy"] == "RestartContainer" && is_other
         });
-        policy["restartPolicy"] == "RestartContainer" && is_other
-    });
-    if restarts && run.containers[i].is_running() {
-        restart_changed(run, i, now);
+        if restarts && container.is_running() {
+            restart_changed(run, i, now);
+        }
     }
-    true
 }
 
 /// Starts new ephemeral containers. Returns true if there are any.
