@@ -54,6 +54,9 @@ pub struct FeatureGates {
     /// `StatefulSetRolloutControl` (alpha, this project's name): a rollout may be paused and made in
     /// steps.
     pub stateful_set_rollout_control: bool,
+    /// `StatefulSetInPlaceUpdate` (alpha, this project's name): sets may opt in to updates of running
+    /// pods.
+    pub stateful_set_in_place_update: bool,
     /// `ControllerManagerReleaseLeaderElectionLockOnExit` (alpha): the lease is released at exit.
     pub controller_manager_release_leader_election_lock_on_exit: bool,
     /// `AtomicFIFO` (beta): required by `StaleControllerConsistencyStatefulSet`. This project's
@@ -147,6 +150,7 @@ impl FeatureGates {
             stateful_set_conditions: false,
             stateful_set_removal_gate: false,
             stateful_set_rollout_control: false,
+            stateful_set_in_place_update: false,
             stateful_set_semantic_revision_comparison: false,
             stale_controller_consistency_stateful_set: false,
             controller_manager_release_leader_election_lock_on_exit: false,
@@ -288,6 +292,7 @@ impl FeatureGates {
             || self.stateful_set_conditions
             || self.stateful_set_removal_gate
             || self.stateful_set_rollout_control
+            || self.stateful_set_in_place_update
     }
 
     /// Returns the gates with all those of opt-ins.
@@ -298,6 +303,7 @@ impl FeatureGates {
             stateful_set_conditions: true,
             stateful_set_removal_gate: true,
             stateful_set_rollout_control: true,
+            stateful_set_in_place_update: true,
             ..self
         }
     }
@@ -315,6 +321,7 @@ impl FeatureGates {
             "PreviewParallelScaleDownFirst" => &mut self.preview_parallel_scale_down_first,
             STALE_CONSISTENCY => &mut self.stale_controller_consistency_stateful_set,
             "StatefulSetConditions" => &mut self.stateful_set_conditions,
+            "StatefulSetInPlaceUpdate" => &mut self.stateful_set_in_place_update,
             "StatefulSetRecreateStrategy" => &mut self.stateful_set_recreate_strategy,
             "StatefulSetRemovalGate" => &mut self.stateful_set_removal_gate,
             "StatefulSetRepair" => &mut self.stateful_set_repair,

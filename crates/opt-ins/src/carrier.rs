@@ -30,11 +30,15 @@ pub enum Carrier {
     Paused,
     /// The pods that are updated: a number of pods, or `ordinal=N` for those from N on.
     RolloutTo,
+    /// Updates of running pods: `none`, `metadata` or `resources`.
+    InPlace,
+    /// Duration after which a resize that isn't completed is given up.
+    InPlaceTimeout,
 }
 
 impl Carrier {
     /// All carriers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Repair,
         Self::RepairAfter,
         Self::Conditions,
@@ -44,6 +48,8 @@ impl Carrier {
         Self::RemovalGateTimeout,
         Self::Paused,
         Self::RolloutTo,
+        Self::InPlace,
+        Self::InPlaceTimeout,
     ];
 
     /// Returns the annotation's key.
@@ -58,6 +64,8 @@ impl Carrier {
             Self::RemovalGateTimeout => "statefulset-controller-manager/removal-gate-timeout",
             Self::Paused => "statefulset-controller-manager/paused",
             Self::RolloutTo => "statefulset-controller-manager/rollout-to",
+            Self::InPlace => "statefulset-controller-manager/in-place",
+            Self::InPlaceTimeout => "statefulset-controller-manager/in-place-timeout",
         }
     }
 
@@ -79,6 +87,7 @@ impl Carrier {
             Self::Conditions | Self::ProgressDeadline | Self::OnDeadline => "StatefulSetConditions",
             Self::RemovalGate | Self::RemovalGateTimeout => "StatefulSetRemovalGate",
             Self::Paused | Self::RolloutTo => "StatefulSetRolloutControl",
+            Self::InPlace | Self::InPlaceTimeout => "StatefulSetInPlaceUpdate",
         }
     }
 
@@ -91,6 +100,7 @@ impl Carrier {
             }
             Self::RemovalGate | Self::RemovalGateTimeout => gates.stateful_set_removal_gate,
             Self::Paused | Self::RolloutTo => gates.stateful_set_rollout_control,
+            Self::InPlace | Self::InPlaceTimeout => gates.stateful_set_in_place_update,
         }
     }
 }

@@ -39,6 +39,8 @@ pub enum Cause {
     EvictionRefused,
     /// A pod's removal waits for its gate.
     RemovalGate,
+    /// A running pod gets other resources.
+    InPlaceUpdate,
     /// The image of a container can't be pulled.
     ImagePull,
     /// A container can't be created or started as configured.
@@ -63,7 +65,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Settled,
         Self::InProgress,
         Self::Terminating,
@@ -74,6 +76,7 @@ impl Cause {
         Self::Repair,
         Self::EvictionRefused,
         Self::RemovalGate,
+        Self::InPlaceUpdate,
         Self::ImagePull,
         Self::ContainerConfig,
         Self::CrashLoop,
@@ -99,6 +102,7 @@ impl Cause {
             Self::Repair => "repair",
             Self::EvictionRefused => "eviction-refused",
             Self::RemovalGate => "removal-gate",
+            Self::InPlaceUpdate => "in-place-update",
             Self::ImagePull => "image-pull",
             Self::ContainerConfig => "container-config",
             Self::CrashLoop => "crash-loop",
@@ -139,7 +143,8 @@ impl Cause {
             | Self::RetryBackOff
             | Self::Repair
             | Self::EvictionRefused
-            | Self::RemovalGate => State::Working,
+            | Self::RemovalGate
+            | Self::InPlaceUpdate => State::Working,
             Self::ImagePull
             | Self::ContainerConfig
             | Self::CrashLoop

@@ -18,9 +18,10 @@ pub enum Defect {
     /// The key begins with the prefix of the carriers, and no carrier has it.
     #[error("{PREFIX}{0}: unknown annotation")]
     Unknown(String),
-    /// The set's update strategy has no rollout to pause or limit.
+    /// The set's update strategy has no rollout to pause, limit or carry out in place.
     #[error(
-        "{annotation}: only the update strategy RollingUpdate can be paused or limited",
+        "{annotation}: only the update strategy RollingUpdate can be paused, limited or carried \
+         out in place",
         annotation = .0.annotation()
     )]
     NoRollout(Carrier),

@@ -4,15 +4,20 @@ use std::time::Duration;
 
 use crate::carrier::Carrier;
 use crate::defect::Defect;
+use crate::in_place::InPlace;
 use crate::removal_gate::RemovalGate;
 use crate::repair::Repair;
 use crate::values::{
-    DeadlineReaction, GateKey, Problem, RepairMethod, RolloutTo, boolean, deadline_reaction,
-    duration, gate_key, positive_duration, repair_method, rollout_to, unless_none,
+    DeadlineReaction, GateKey, InPlaceScope, Problem, RepairMethod, RolloutTo, boolean,
+    deadline_reaction, duration, gate_key, in_place_scope, positive_duration, repair_method,
+    rollout_to, unless_none,
 };
 
 /// Time for which a pod may be unready before it is repaired, unless the set says otherwise.
 const REPAIR_AFTER_DEFAULT: Duration = Duration::from_secs(5 * 60);
+
+/// Time for which a resize may be deferred or in progress, unless the set says otherwise.
+const IN_PLACE_TIMEOUT_DEFAULT: Duration = Duration::from_secs(5 * 60);
 
 /// The choices of one set. The default is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +35,8 @@ pub struct OptIns {
     pub paused: bool,
     /// The end of the rollout, if it is limited.
     pub rollout_to: Option<RolloutTo>,
+    in_place: Option<InPlaceScope>,
+    in_place_timeout: Option<Duration>,
     /// Annotations that can't be used, by key.
     pub defects: Vec<Defect>,
 }
@@ -55,6 +62,8 @@ impl OptIns {
             }
             Carrier::Paused => self.paused = boolean(value)?,
             Carrier::RolloutTo => self.rollout_to = unless_none(value, rollout_to)?,
+            Carrier::InPlace => self.in_place = unless_none(value, in_place_scope)?,
+            Carrier::InPlaceTimeout => self.in_place_timeout = Some(positive_duration(value)?),
         }
         Ok(())
     }
@@ -62,7 +71,9 @@ impl OptIns {
     /// Does less because of a carrier with an unreadable value, where the default would be unsafe.
     pub(crate) fn hold(&mut self, carrier: Carrier) {
         match carrier {
-            Carrier::Paused | Carrier::RolloutTo => self.paused = true,
+            // Without the choice, pods would restart.
+            Carrier::Paused | Carrier::RolloutTo | Carrier::InPlace => self.paused = true,
+            Carrier::InPlaceTimeout => self.in_place_timeout = Some(Duration::MAX),
             Carrier::RepairAfter => self.repair_method = None,
             Carrier::OnDeadline => self.on_deadline = DeadlineReaction::Pause,
             Carrier::RemovalGate => self.removal_gate = Some(GateKey::Unreadable),
@@ -75,6 +86,7 @@ impl OptIns {
         match carrier {
             Carrier::Paused => self.paused,
             Carrier::RolloutTo => self.rollout_to.is_some(),
+            Carrier::InPlace => self.in_place.is_some(),
             _ => false,
         }
     }
@@ -96,6 +108,14 @@ impl OptIns {
             timeout: self
                 .removal_gate_timeout
                 .filter(|_| *key != GateKey::Unreadable),
+        })
+    }
+
+    /// Returns the updates of running pods, if the set has them.
+    pub fn in_place(&self) -> Option<InPlace> {
+        Some(InPlace {
+            scope: self.in_place?,
+            timeout: self.in_place_timeout.unwrap_or(IN_PLACE_TIMEOUT_DEFAULT),
         })
     }
 

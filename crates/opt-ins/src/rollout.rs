@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use statefulset_controller_util::stateful_set::{StatefulSet, UpdateStrategyType};
 use statefulset_pod_control::PodSlot;
 
+use crate::in_place::mark::is_marked;
+
 /// A set with its desired pods, and what an update gives them.
 #[derive(Clone, Copy)]
 pub struct Rollout<'a> {
@@ -35,20 +37,31 @@ impl Rollout<'_> {
             && slot.existing().is_some_and(|pod| !pod.is_terminating())
     }
 
-    /// Returns true if as many pods are being replaced as may be unavailable: terminating ones, and
-    /// unavailable ones of the update's revision. A missing pod counts in a `Parallel` set alone: in an
-    /// ordered one it may wait for the very pod that is to be replaced.
+    /// Returns true if as many pods are being updated as may be unavailable.
     pub fn is_full(self) -> bool {
+        // A pod in flight that isn't ready may be the very pod that is to be replaced.
+        let is_in_flight = |slot: &PodSlot| {
+            let pod = slot.existing().filter(|pod| pod.is_running_and_ready());
+            pod.is_some_and(|pod| is_marked(pod))
+        };
+        let slots = self.desired.iter();
+        let updating = slots.filter(|slot| self.is_down(slot) || is_in_flight(slot));
+        updating.count() >= self.max_unavailable
+    }
+
+    /// Returns true if this pod is down for the update: a terminating one, or an unavailable one of the
+    /// update's revision. A missing pod counts in a `Parallel` set alone: in an ordered one it may wait
+    /// for the very pod that is to be replaced.
+    pub fn is_down(self, slot: &PodSlot) -> bool {
         let seconds = self.set.spec.min_ready_seconds;
-        let is_in_flight = |slot: &&PodSlot| match slot.existing() {
+        match slot.existing() {
             None => self.set.spec.allows_burst(),
             Some(pod) => {
                 pod.is_terminating()
                     || (slot.revision() == self.update_revision
                         && slot.is_unavailable(seconds, self.now))
             }
-        };
-        self.desired.iter().filter(is_in_flight).count() >= self.max_unavailable
+        }
     }
 }
 

@@ -39,6 +39,7 @@ impl<'a> From<&'a Wait> for Awaited<'a> {
             Wait::BlockingPodReplaced(_) => Cause::Repair,
             Wait::EvictionRefused { .. } => Cause::EvictionRefused,
             Wait::RemovalGate { .. } => Cause::RemovalGate,
+            Wait::InPlaceUpdate(_) => Cause::InPlaceUpdate,
         })
     }
 }

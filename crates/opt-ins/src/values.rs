@@ -25,6 +25,15 @@ pub enum DeadlineReaction {
     Pause,
 }
 
+/// The changes of a template that are applied to running pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InPlaceScope {
+    /// Labels and annotations.
+    Metadata,
+    /// These, and the cores and memory of containers.
+    Resources,
+}
+
 /// The label or annotation of a pod that keeps it from being removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GateKey {
@@ -128,6 +137,15 @@ pub(crate) fn repair_method(text: &str) -> Result<RepairMethod, Problem> {
         "evict" => Ok(RepairMethod::Evict),
         "delete" => Ok(RepairMethod::Delete),
         _ => Err("expected none, evict or delete"),
+    }
+}
+
+/// Reads the changes that are applied to running pods.
+pub(crate) fn in_place_scope(text: &str) -> Result<InPlaceScope, Problem> {
+    match text {
+        "metadata" => Ok(InPlaceScope::Metadata),
+        "resources" => Ok(InPlaceScope::Resources),
+        _ => Err("expected none, metadata or resources"),
     }
 }
 

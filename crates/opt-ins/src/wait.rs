@@ -31,6 +31,9 @@ pub enum Wait {
         /// Time at which the gate no longer holds, if that is limited.
         opens_at: Option<Timestamp>,
     },
+    /// A running pod is being updated.
+    #[error("pod {0} is updated in place")]
+    InPlaceUpdate(Box<str>),
 }
 
 impl Wait {
@@ -38,7 +41,9 @@ impl Wait {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::EvictionRefused { .. } => Some(EVICTION_RETRY),
-            Self::BlockingPodReplaced(_) | Self::RemovalGate { .. } => None,
+            Self::BlockingPodReplaced(_) | Self::RemovalGate { .. } | Self::InPlaceUpdate(_) => {
+                None
+            }
         }
     }
 
@@ -46,6 +51,7 @@ impl Wait {
     pub fn pod(&self) -> &str {
         match self {
             Self::BlockingPodReplaced(pod)
+            | Self::InPlaceUpdate(pod)
             | Self::EvictionRefused { pod, .. }
             | Self::RemovalGate { pod, .. } => pod,
         }

@@ -15,7 +15,8 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{RecreateProgress, StatefulSet, StatefulSetStatus};
 use statefulset_history::{History, sort_controller_revisions};
 use statefulset_opt_ins::{
-    OptIns, Opted, Removable, Rollout, SyncRules, Synced, Wait, chosen, conditions, rollout_limit,
+    Begun, Flight, InPlaceUpdate, OptIns, Opted, Removable, Rollout, SyncRules, Synced, Wait,
+    chosen, conditions, rollout_limit,
 };
 use statefulset_pod_control::stateful_set_utils::{identity_matches, storage_matches};
 use statefulset_pod_control::{PodSlot, SetPodControl, StatefulPodControl};
@@ -32,54 +33,16 @@ use crate::stateful_set_status_updater::StatusUpdater;
 use crate::status::{complete_update, inconsistent_status, initial_status, update_status};
 use crate::waiting::Waiting;
 
+#[cfg(any(test, feature = "testing"))]
+pub use interface::MockStatefulSetControl;
+pub use interface::StatefulSetControl;
+
+mod interface;
 #[cfg(test)]
 mod tests;
 
 /// Reason of the event about annotations that can't be used.
 const INVALID_ANNOTATION: &str = "InvalidAnnotation";
-
-/// Brings sets to their desired state, step by step.
-///
-/// Upstream: `StatefulSetControlInterface`.
-#[cfg_attr(any(test, feature = "testing"), mockall::automock)]
-#[async_trait]
-pub trait StatefulSetControl: Send + Sync {
-    /// Takes one step for a set. `revisions` come from [`Self::list_revisions`], `pods` are those
-    /// that the set controls; `now` decides availability.
-    ///
-    /// Upstream: `UpdateStatefulSet`.
-    async fn update_stateful_set(
-        &self,
-        set: &StatefulSet,
-        revisions: Vec<Arc<ControllerRevision>>,
-        pods: &[Arc<Pod>],
-        now: Timestamp,
-    ) -> SyncOutcome;
-
-    /// Returns the revisions that the set's selector selects and that the set or no object
-    /// controls, in no particular order.
-    ///
-    /// # Errors
-    ///
-    /// The set's selector can't be compiled.
-    ///
-    /// Upstream: `ListRevisions`.
-    fn list_revisions(&self, set: &StatefulSet) -> Result<Vec<Arc<ControllerRevision>>, Error>;
-
-    /// Makes the set the controller of orphaned revisions, from the oldest to the newest, and
-    /// replaces them with the adopted revisions. Stops at the first failure.
-    ///
-    /// # Errors
-    ///
-    /// A revision can't be written.
-    ///
-    /// Upstream: `AdoptOrphanRevisions`.
-    async fn adopt_orphan_revisions(
-        &self,
-        set: &StatefulSet,
-        revisions: &mut [Arc<ControllerRevision>],
-    ) -> Result<(), Error>;
-}
 
 /// The default implementation.
 ///
@@ -103,7 +66,10 @@ impl StatefulSetControl for DefaultStatefulSetControl {
         sort_controller_revisions(&mut revisions);
         let used = get_stateful_set_revisions(&*self.history, self.rules.gates, set, &revisions);
         let (mut outcome, used) = match used.await {
-            Ok(used) => (self.perform_update(set, &used, pods, now).await, Some(used)),
+            Ok(used) => {
+                let updated = self.perform_update(set, &used, &revisions, pods, now);
+                (updated.await, Some(used))
+            }
             Err(error) => (error.into(), None),
         };
         let truncated = truncate_history(&*self.history, set, pods, &revisions, used.as_ref());
@@ -158,6 +124,7 @@ impl DefaultStatefulSetControl {
         &self,
         set: &StatefulSet,
         revisions: &CurrentAndUpdate,
+        recorded: &[Arc<ControllerRevision>],
         pods: &[Arc<Pod>],
         now: Timestamp,
     ) -> SyncOutcome {
@@ -168,6 +135,7 @@ impl DefaultStatefulSetControl {
             pod_control: self.pod_control.for_sync(set),
             gates: self.rules.gates,
             opt_ins: &opt_ins,
+            recorded,
             now,
         };
         let (mut status, mut outcome) = match sync.update_stateful_set(revisions, pods).await {
@@ -241,6 +209,8 @@ struct SetSync<'a> {
     gates: FeatureGates,
     /// The set's choices beyond upstream; by default none.
     opt_ins: &'a OptIns,
+    /// The set's revisions at the start of the sync.
+    recorded: &'a [Arc<ControllerRevision>],
     now: Timestamp,
 }
 
@@ -277,9 +247,20 @@ impl SetSync<'_> {
         // Pods without an ordinal don't count. Pods that this sync creates or deletes count in the
         // next sync, whose caches show the change.
         update_status(&mut status, set, replicas.pods(), now);
-        let phases = self.run_phases(&replicas, &mut status, &mut outcome).await;
+        let in_place = InPlaceUpdate {
+            opted: self.opted(),
+            rollout: self.rollout(&replicas, &revisions.update.name),
+            update: &revisions.update,
+            recorded: self.recorded,
+            is_enabled: gates.stateful_set_in_place_update,
+        };
+        let mut flight = in_place.advance().await;
+        outcome.requeue_within(flight.sync_after);
+        let advanced = flight.failure().map_err(Error::from);
+        let phases = self.run_phases(&replicas, in_place, flight, &mut status, &mut outcome);
+        let phases = phases.await;
         let withdrawn = self.withdraw_requests(&replicas, &status.update_revision);
-        match (phases, withdrawn.await) {
+        match (phases, withdrawn.await.and(advanced)) {
             (Ok(waiting), Ok(())) => outcome.waiting = waiting,
             (Err(error), _) | (Ok(_), Err(error)) => outcome.error = Some(error),
         }
@@ -302,6 +283,8 @@ impl SetSync<'_> {
     async fn run_phases(
         &self,
         replicas: &Replicas,
+        in_place: InPlaceUpdate<'_>,
+        flight: Flight,
         status: &mut StatefulSetStatus,
         outcome: &mut SyncOutcome,
     ) -> Step {
@@ -316,9 +299,13 @@ impl SetSync<'_> {
                 return Ok(waiting);
             }
         }
-        let rollout = self.rollout(replicas, &status.update_revision);
+        let rollout = in_place.rollout;
         let waiting = self.process(replicas).await?;
         if waiting.is_some() && self.is_monotonic() {
+            let begun = flight.given_up_at(waiting.as_ref().and_then(Waiting::blocked));
+            if !begun.delete.is_empty() {
+                return self.replace_outdated(begun, waiting, status).await;
+            }
             return self.replace_blocking_pod(rollout, waiting, outcome).await;
         }
         // The next sync creates the other pods; updates follow after that.
@@ -327,22 +314,38 @@ impl SetSync<'_> {
         }
         // An available pod of the update revision needs no update. The gate counts them for a metric.
         let is_updated = status.updated_replicas == status.replicas;
-        let is_settled = is_updated && replicas.first_unavailable.is_none();
+        let is_settled = is_updated && replicas.first_unavailable.is_none() && flight.is_empty();
         if is_settled && !self.gates.max_unavailable_stateful_set {
             return Ok(waiting);
         }
         let revision = &*status.update_revision;
         let plan = plan(self.set, &replicas.desired, revision, self.gates, self.now)?;
         outcome.unavailable_replicas = plan.unavailable;
-        if plan.delete.is_empty() {
+        let begun = in_place.begin(flight, plan.delete).await?;
+        if begun.delete.is_empty() {
+            if let Some(wait) = begun.wait {
+                return Ok(waiting.or(Some(wait.into())));
+            }
             let blocking = self.replace_blocking_pod(rollout, plan.waiting, outcome);
             return Ok(waiting.or(blocking.await?));
         }
-        let removable = self.opted().removable(&plan.delete, self.is_monotonic());
+        let replaced = self.replace_outdated(begun, plan.waiting, status).await?;
+        Ok(waiting.or(replaced))
+    }
+
+    /// Deletes outdated pods once their gates permit. Returns the reason to wait, else the given one.
+    async fn replace_outdated(
+        &self,
+        begun: Begun,
+        waiting: Option<Waiting>,
+        status: &mut StatefulSetStatus,
+    ) -> Step {
+        let removable = self.opted().removable(&begun.delete, self.is_monotonic());
         let removable = removable.await;
+        begun.tell(&self.pod_control, &removable.open);
         delete_outdated_pods(&self.pod_control, &removable.open, status).await?;
-        let held = removable.held?;
-        Ok(waiting.or(held.map(Waiting::from)).or(plan.waiting))
+        let held = removable.held?.or(begun.wait);
+        Ok(held.map(Waiting::from).or(waiting))
     }
 
     /// Replaces the pod that the rollout waits for, if the set opted in to that. Returns the reason to

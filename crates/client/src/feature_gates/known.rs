@@ -98,7 +98,7 @@ pub(super) const STALE_CONSISTENCY: &str = "StaleControllerConsistencyStatefulSe
 pub(super) const ATOMIC_FIFO: &str = "AtomicFIFO";
 
 /// All gates, sorted by name.
-pub(super) const GATES: [Gate; 17] = [
+pub(super) const GATES: [Gate; 18] = [
     Gate {
         name: ATOMIC_FIFO,
         specs: &[Spec::new(36, Stage::Beta, true)],
@@ -156,6 +156,10 @@ pub(super) const GATES: [Gate; 17] = [
     },
     Gate {
         name: "StatefulSetConditions",
+        specs: &[Spec::opt_in()],
+    },
+    Gate {
+        name: "StatefulSetInPlaceUpdate",
         specs: &[Spec::opt_in()],
     },
     Gate {

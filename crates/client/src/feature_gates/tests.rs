@@ -161,6 +161,7 @@ fn help_lists_gates_of_version() {
         "kube:ComponentStatusz=true|false (ALPHA - default=false)",
         "kube:MaxUnavailableStatefulSet=true|false (BETA - default=false)",
         "kube:StatefulSetConditions=true|false (ALPHA - default=false)",
+        "kube:StatefulSetInPlaceUpdate=true|false (ALPHA - default=false)",
         "kube:StatefulSetRemovalGate=true|false (ALPHA - default=false)",
         "kube:StatefulSetRepair=true|false (ALPHA - default=false)",
         "kube:StatefulSetRolloutControl=true|false (ALPHA - default=false)",
@@ -170,7 +171,7 @@ fn help_lists_gates_of_version() {
     assert_eq!(known_gates(V1_35), expected);
     let newest = known_gates(V1_36);
     assert!(newest.is_sorted(), "{newest:?}");
-    assert_eq!(newest.len(), 14);
+    assert_eq!(newest.len(), 15);
     let added = known_gates(V1_37);
     let added: Vec<_> = added.iter().filter(|it| !newest.contains(it)).collect();
     let expected = [

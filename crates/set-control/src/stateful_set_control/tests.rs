@@ -21,6 +21,7 @@ mod creation;
 mod ended_pods;
 mod failures;
 mod hypotheses;
+mod in_place;
 mod recreate;
 mod removal_gate;
 mod repair;

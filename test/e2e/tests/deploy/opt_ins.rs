@@ -36,7 +36,7 @@ fn installed_gates_are_those_of_all_opt_ins() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn account_may_evict_pods() {
+async fn account_may_evict_and_resize_pods() {
     for objects in installations() {
         let is_role = |it: &&Value| {
             let name = it["metadata"]["name"].as_str().unwrap();
@@ -45,6 +45,7 @@ async fn account_may_evict_pods() {
         let role = objects.iter().find(is_role).unwrap();
         let rules = json!([
             {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
+            {"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]},
         ]);
         assert_eq!(role["rules"], rules);
         let name = &role["metadata"]["name"];

@@ -49,6 +49,7 @@ pub(in crate::why) fn waiting(wait: &Wait) -> Finding {
     match wait {
         Wait::BlockingPodReplaced(_) => Finding::waiting(Cause::Repair.name(), text),
         Wait::EvictionRefused { .. } => Finding::stuck(Cause::EvictionRefused.name(), text),
+        Wait::InPlaceUpdate(_) => Finding::waiting(Cause::InPlaceUpdate.name(), text),
         Wait::RemovalGate { opens_at, .. } => {
             let finding = Finding::waiting(Cause::RemovalGate.name(), text);
             match opens_at {

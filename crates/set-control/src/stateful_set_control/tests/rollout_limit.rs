@@ -133,7 +133,7 @@ async fn pause_has_no_effect_under_other_strategies() {
         warnings,
         [
             "Warning InvalidAnnotation statefulset-controller-manager/paused: only the update \
-          strategy RollingUpdate can be paused or limited"
+          strategy RollingUpdate can be paused, limited or carried out in place"
         ]
     );
 }
