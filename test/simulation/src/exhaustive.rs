@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::OptIns;
-use crate::plan::opt_ins::{HOLDS, annotation, hold};
+use crate::plan::opt_ins::{HOLDS, annotation, hold, size};
 use crate::plan::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, MaxUnavailable, Plan, SetSpec, Settings,
     UpdateMode, WatchFault,
@@ -157,7 +157,8 @@ fn skewed() -> [Workload; 2] {
     ]
 }
 
-/// Workloads of sets that opt in: repairs in both ways, and a scale-down behind a gate.
+/// Workloads of sets that opt in: updates of running pods, repairs in both ways, and a scale-down behind
+/// a gate.
 fn opted_in() -> Vec<Workload> {
     let with = |name: &str, value: &str| BTreeMap::from([(annotation(name), value.to_owned())]);
     let of = |name, spec: &SetSpec, steps: Vec<(u64, Action)>| {
@@ -187,7 +188,18 @@ fn opted_in() -> Vec<Workload> {
         (200, hold("web-1", "labels", None)),
         (300, Action::scale(3)),
     ];
+    let sized = SetSpec {
+        annotations: with("in-place", "resources"),
+        ..SetSpec::default()
+    };
+    let sizes = vec![
+        (0, size("web", "100m", "a")),
+        (120, size("web", "200m", "b")),
+        (124, size("web", "1", "c")),
+        (240, size("web", "1", "d")),
+    ];
     vec![
+        of("in-place", &sized, sizes),
         repaired("repair-by-deletion", "delete"),
         repaired("repair-by-eviction", "evict"),
         of("gated-scale", &gated, steps),

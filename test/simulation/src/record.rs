@@ -159,6 +159,11 @@ impl Request {
         self.subresource == "eviction"
     }
 
+    /// Reports whether the request resizes a pod.
+    pub fn resizes(&self) -> bool {
+        self.subresource == "resize"
+    }
+
     /// Returns its verb, resource, subresource and name.
     pub fn target(&self) -> (&'static str, &str, &str, &str) {
         let verb = self.verb.map_or("", Verb::name);

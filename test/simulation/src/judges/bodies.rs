@@ -36,7 +36,9 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         .plan
         .settings
         .allows_opt_ins(write.sync.process.instance);
-    let is_request = |changed: &str| allows_requests && opt_ins::is_request(changed);
+    let is_request = |changed: &str| {
+        allows_requests && (opt_ins::is_request(changed) || opt_ins::is_in_place(changed))
+    };
     let changed = changes(&base, &body);
     let is_repair_of_pod = !changed.iter().any(|it| is_request(it));
     for changed in changed {

@@ -18,6 +18,10 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     if !set.range().contains(&ordinal) || pod.has_ended() || is_repair {
         return;
     }
+    // A pod in flight that is given up goes first, and counts already.
+    if opt_ins::is_marked(pod) {
+        return;
+    }
     let is_healthy = |it: u32| {
         members
             .get(&it)
@@ -76,7 +80,9 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let passed_over = |it: u32| outside && it != ordinal && seemed_unhealthy(it);
     // The sync asks for the pod of this deletion as well.
     let is_held = |it: u32| it != ordinal && opt_ins::may_be_held(case, write, it);
-    let is_done = |it: u32| earlier.contains(&it) || passed_over(it) || is_held(it);
+    let is_in_place = |it: u32| it != ordinal && opt_ins::is_updated_in_place(write, it);
+    let is_done =
+        |it: u32| earlier.contains(&it) || passed_over(it) || is_held(it) || is_in_place(it);
     let next = next_outdated(case, write, is_done);
     if let Some(next) = next.filter(|next| *next != ordinal) {
         broken(rule, format!("pod {next} is to be updated first"));

@@ -228,7 +228,8 @@ impl<'a> Case<'a> {
         // An orphan that is gone when the set adopts it is none of its pods.
         let gone = |pod: &Pod| {
             self.requests_of(number).any(|it| {
-                let patches = it.verb == Some(Verb::Patch) && it.resource == "pods";
+                let patches =
+                    it.verb == Some(Verb::Patch) && it.resource == "pods" && !it.resizes();
                 patches && it.name == pod.name && it.status == Some(404)
             })
         };

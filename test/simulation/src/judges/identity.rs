@@ -84,7 +84,7 @@ fn judge_target(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let request = write.request;
     let is_main = request.subresource.is_empty();
     let is_allowed = match request.resource.as_str() {
-        "pods" if request.evicts() => owns_pod(case, write),
+        "pods" if request.evicts() || request.resizes() => owns_pod(case, write),
         "pods" => is_main && (adopts(write) || owns_pod(case, write)),
         "controllerrevisions" => is_main && (adopts(write) || owns_revision(case, write)),
         "persistentvolumeclaims" => is_main && names_claim(case, write),

@@ -5,6 +5,7 @@
 mod choices;
 mod conditions;
 mod gate;
+mod in_place;
 mod labels;
 mod limit;
 mod pending;
@@ -12,6 +13,7 @@ mod repair;
 
 pub(super) use choices::choices;
 pub(super) use conditions::same;
+pub(super) use in_place::{is_change as is_in_place, is_marked, is_updated_in_place};
 pub(super) use labels::is_request;
 pub(super) use limit::partition;
 pub(super) use pending::pending;
@@ -30,6 +32,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     gate::judge(case, write, &choices, verdict);
     labels::judge(case, write, &choices, verdict);
     conditions::judge(case, write, &choices, verdict);
+    in_place::judge(case, write, &choices, verdict);
 }
 
 /// Reports whether a parallel set goes on past a pod because its gate may hold: the sync asked the API
@@ -53,4 +56,5 @@ pub(super) fn may_be_held(case: &Case<'_>, write: &Write<'_>, ordinal: u32) -> b
 /// Rules about repairs as a whole.
 pub(super) fn judge_run(case: &Case<'_>, verdict: &mut Verdict) {
     repair::judge_repetitions(case, verdict);
+    in_place::judge_commits(case, verdict);
 }

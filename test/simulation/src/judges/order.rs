@@ -109,8 +109,10 @@ fn judge_wanted(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut 
         let message = format!("{}: below the partition", write.named());
         verdict.broken("B-3", at, message);
     }
+    // A pod in flight may have come from this revision and can't return to it.
+    let is_marked = opt_ins::is_marked(pod);
     let is_current = write.view.update.is_some_and(|it| it.name == pod.revision);
-    if is_current {
+    if is_current && !is_marked {
         let message = format!("{}: it has the update revision", write.named());
         verdict.broken("O-5", at, message);
     }
@@ -121,7 +123,7 @@ fn judge_wanted(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut 
             .members
             .keys()
             .any(|it| !set.range().contains(it));
-    if !set.parallel && is_scaling && !opt_ins::is_repair(case, write) {
+    if !set.parallel && is_scaling && !is_marked && !opt_ins::is_repair(case, write) {
         let message = format!("{}: the set is still scaling", write.named());
         verdict.broken("B-5", at, message);
     }

@@ -17,7 +17,7 @@ const ORPHANS: &str = "orphan";
 
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let request = write.request;
-    if request.verb == Some(Verb::Patch) {
+    if request.verb == Some(Verb::Patch) && !request.resizes() {
         judge_patch(case, write, verdict);
     }
     let is_of_pods = ["pods", "persistentvolumeclaims"].contains(&request.resource.as_str());

@@ -34,7 +34,9 @@ pub(super) fn update_after<'a>(
 /// Reports whether a sync got as far as its status, and its caches of pods and revisions didn't
 /// move on meanwhile: it claimed nothing, and its revisions were written.
 pub(super) fn comes_to_status(case: &Case<'_>, sync: &Sync, requests: &[&Request]) -> bool {
-    let claims = requests.iter().any(|it| it.verb == Some(Verb::Patch));
+    let claims = requests
+        .iter()
+        .any(|it| it.verb == Some(Verb::Patch) && !it.resizes());
     let looks = requests
         .first()
         .is_some_and(|it| it.verb == Some(Verb::Get) && it.resource == "statefulsets");

@@ -302,7 +302,7 @@ fn decided(case: &Case<'_>, write: &Write<'_>) -> Duration {
         .earlier
         .iter()
         .filter(|it| match it.resource.as_str() {
-            "pods" => it.verb == Some(Verb::Patch),
+            "pods" => it.verb == Some(Verb::Patch) && !it.resizes(),
             // Behind a fence also the watch for other writers reads revisions.
             "controllerrevisions" => it.verb != Some(Verb::Get) || is_alone,
             "persistentvolumeclaims" => claims.contains(&it.name),

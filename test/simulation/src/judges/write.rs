@@ -54,7 +54,8 @@ impl<'a> Write<'a> {
 
     fn is(&self, verb: Verb, resource: &str) -> bool {
         let request = self.request;
-        request.verb == Some(verb) && request.resource == resource && !request.evicts()
+        let is_other = request.evicts() || request.resizes();
+        request.verb == Some(verb) && request.resource == resource && !is_other
     }
 
     /// Returns the ordinal of the written pod; none if the name has none.
@@ -83,6 +84,7 @@ impl<'a> Write<'a> {
     pub fn follows(&self, verb: Verb) -> bool {
         let Request { resource, name, .. } = self.request;
         let mut earlier = self.earlier.iter();
+        let mut earlier = earlier.by_ref().filter(|it| !it.resizes());
         earlier.any(|it| it.verb == Some(verb) && it.resource == *resource && it.name == *name)
     }
 

@@ -82,6 +82,13 @@ pub enum Action {
         /// The image.
         image: String,
     },
+    /// A user changes the pod template.
+    Template {
+        /// The set.
+        set: String,
+        /// The change: a strategic merge patch.
+        change: Value,
+    },
     /// A user moves the partition of the rolling update.
     Partition {
         /// The set.

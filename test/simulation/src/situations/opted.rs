@@ -13,10 +13,11 @@ use crate::views::{Pod, Set};
 type Reached = BTreeSet<&'static str>;
 
 /// Situations by the reason that a condition tells.
-const REASONS: [(&str, &str); 19] = [
+const REASONS: [(&str, &str); 20] = [
     ("CrashLoop", "a condition tells: CrashLoop"),
     ("EvictionRefused", "a condition tells: EvictionRefused"),
     ("ImagePull", "a condition tells: ImagePull"),
+    ("InPlaceUpdate", "a condition tells: InPlaceUpdate"),
     ("InProgress", "a condition tells: InProgress"),
     ("MinReadySeconds", "a condition tells: MinReadySeconds"),
     ("OldRevisionBlocks", "a condition tells: OldRevisionBlocks"),

@@ -211,6 +211,9 @@ fn write(case: &Case<'_>, write: &Write<'_>, counts: &mut Counts, reached: &mut 
             created(write, reached);
         }
         ("pods", Some(Verb::Delete)) => deleted(write, counts, reached),
+        ("pods", Some(Verb::Patch)) if request.resizes() => {
+            reached.insert("a pod is resized");
+        }
         ("pods", Some(Verb::Patch)) => {
             let releases = request.json().to_string().contains("$patch");
             reached.insert(if releases {

@@ -35,6 +35,12 @@ pub struct Pod {
     pub hostname: String,
     /// Image of the first container.
     pub image: String,
+    /// Cores that its first container requests.
+    pub cpu: String,
+    /// Those with which it runs.
+    pub actual_cpu: String,
+    /// Reason of the condition about its resize; none if no resize is pending or in progress.
+    pub resize: Option<String>,
     /// Names of its claims.
     pub claims: Vec<String>,
     /// Labels.
@@ -86,6 +92,13 @@ impl Pod {
             terminating: super::is_terminating(value),
             hostname: text(value, "/spec/hostname"),
             image: text(value, "/spec/containers/0/image"),
+            cpu: text(value, "/spec/containers/0/resources/requests/cpu"),
+            actual_cpu: text(value, "/status/containerStatuses/0/resources/requests/cpu"),
+            resize: list("/status/conditions")
+                .find(|it| {
+                    text(it, "/type").starts_with("PodResize") && text(it, "/status") == "True"
+                })
+                .map(|it| text(it, "/reason")),
             claims: list("/spec/volumes")
                 .map(|it| text(it, "/persistentVolumeClaim/claimName"))
                 .filter(|name| !name.is_empty())

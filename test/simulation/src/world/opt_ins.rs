@@ -8,19 +8,22 @@ use serde_json::{Value, json};
 
 use super::pods::is_dead;
 use super::user::{NAMESPACE, User};
-use crate::plan::opt_ins::{HOLD_KEY, annotation, choose, hold};
+use crate::plan::opt_ins::{HOLD_KEY, RESIZE, RESIZE_DELAY, annotation, choose, hold, resize_as};
 use crate::views::Set;
 
 /// Name of the role that may evict pods.
 const EVICTOR: &str = "evictor";
 
-/// Lets the instances evict pods.
+/// Lets the instances evict and resize pods.
 pub(super) async fn permit_evictions(user: &User) {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "Role",
         "metadata": {"name": EVICTOR},
-        "rules": [{"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}],
+        "rules": [
+            {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
+            {"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]},
+        ],
     });
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -72,6 +75,11 @@ pub(super) async fn calm(user: &User, server: &ApiServer) {
         if waits || is_condemned(&sets, &pod.key.name) && is_broken(&value) {
             user.delete_pod(&pod.key.name).await;
             continue;
+        }
+        for name in [RESIZE, RESIZE_DELAY] {
+            if text(&pod.value(), "annotations", name).is_some() {
+                user.act(&resize_as(&pod.key.name, name, None)).await;
+            }
         }
         for place in ["labels", "annotations"] {
             if text(&pod.value(), place, HOLD_KEY).is_some() {

@@ -17,6 +17,9 @@ use crate::plan::{Settings, Span};
 /// Time from the start of a container that crashes to its crash.
 const CRASHES_AFTER: Span = Span(100, 3_000);
 
+/// Time that a resize takes.
+const RESIZE: Span = Span(100, 3_000);
+
 /// Reports whether a pod has an image that never becomes ready.
 pub(super) fn is_dead(pod: &Value) -> bool {
     let image = pod.pointer("/spec/containers/0/image");
@@ -30,6 +33,7 @@ pub(super) fn actors(settings: &Settings, bad_images: &Arc<AtomicBool>) -> Actor
         start_delay: delay(settings.pod_start),
         ready_delay: delay(settings.pod_ready),
         stop_delay: delay(settings.pod_stop),
+        resize_delay: delay(RESIZE),
         ..PodBehaviour::default()
     };
     let bad_images = Arc::clone(bad_images);

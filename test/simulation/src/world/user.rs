@@ -178,6 +178,7 @@ fn spec_change(action: &Action) -> Option<(&str, Value)> {
                 json!({"template": {"spec": {"containers": containers}}}),
             )
         }
+        Action::Template { set, change } => (set, json!({"template": change})),
         Action::Partition { set, partition } => (
             set,
             json!({"updateStrategy": {"rollingUpdate": {"partition": partition}}}),

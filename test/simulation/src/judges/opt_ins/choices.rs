@@ -16,6 +16,9 @@ const NONE: &str = "none";
 /// The time after which an unready pod is repaired, unless the set says otherwise.
 const REPAIR_AFTER: SignedDuration = SignedDuration::from_mins(5);
 
+/// The time that a resize may take, unless the set says otherwise.
+const IN_PLACE_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
+
 /// The choices of a set.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Choices {
@@ -35,6 +38,10 @@ pub(in super::super) struct Choices {
     pub(super) paused: bool,
     /// The end of the rollout.
     pub(super) rollout_to: Option<RolloutTo>,
+    /// The updates of running pods.
+    pub(super) in_place: Option<InPlace>,
+    /// The time that a resize may take.
+    pub(super) in_place_timeout: SignedDuration,
     /// Annotations that can't be used: the names, and the values without a meaning.
     pub(super) defects: Vec<(String, Option<String>)>,
 }
@@ -70,6 +77,15 @@ impl Gate {
     }
 }
 
+/// The changes that are applied to running pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InPlace {
+    /// Labels and annotations.
+    Metadata,
+    /// These, cores and memory.
+    Resources,
+}
+
 /// The end of a rollout.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RolloutTo {
@@ -97,6 +113,8 @@ impl Choices {
             timeout: None,
             paused: false,
             rollout_to: None,
+            in_place: None,
+            in_place_timeout: IN_PLACE_TIMEOUT,
             defects: Vec::new(),
         };
         let (mut evicts, mut after) = (None, Some(REPAIR_AFTER));
@@ -153,11 +171,21 @@ impl Choices {
                     it.paused |= it.rollout_to.is_none();
                     it.rollout_to.map(drop)
                 }
+                "in-place" => {
+                    it.in_place = in_place(value);
+                    it.paused |= it.in_place.is_none() && value != NONE;
+                    (value == NONE || it.in_place.is_some()).then_some(())
+                }
+                "in-place-timeout" => {
+                    let read = duration(value).filter(|it| !it.is_zero());
+                    it.in_place_timeout = read.unwrap_or(SignedDuration::MAX);
+                    read.map(drop)
+                }
                 _ => None,
             };
             let is_known = name != UNKNOWN;
-            let limits =
-                name == "paused" && value == "true" || name == "rollout-to" && value != NONE;
+            let limits = name == "paused" && value == "true"
+                || ["rollout-to", "in-place"].contains(&name) && value != NONE;
             if read.is_none() {
                 defects.push((name.to_owned(), is_known.then(|| value.to_owned())));
             } else if set.is_on_delete() && limits {
@@ -174,6 +202,14 @@ impl Choices {
     /// Reports whether the status has conditions about the rollout.
     pub(super) fn has_conditions(&self) -> bool {
         self.conditions || self.deadline.is_some()
+    }
+}
+
+fn in_place(text: &str) -> Option<InPlace> {
+    match text {
+        "metadata" => Some(InPlace::Metadata),
+        "resources" => Some(InPlace::Resources),
+        _ => None,
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) const KINDS: [&str; 4] = ["Available", "Progressing", "Reconciling", 
 pub(super) const VALID: &str = "OptInsValid";
 
 /// Reasons with which a set works, or would without a stall.
-const AT_WORK: [&str; 15] = [
+const AT_WORK: [&str; 16] = [
     "InProgress",
     "Terminating",
     "PodStarting",
@@ -25,6 +25,7 @@ const AT_WORK: [&str; 15] = [
     "Repair",
     "EvictionRefused",
     "RemovalGate",
+    "InPlaceUpdate",
     "ImagePull",
     "ContainerConfig",
     "CrashLoop",

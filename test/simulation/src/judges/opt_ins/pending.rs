@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::conditions::{of, wrong_kinds};
 use super::gate::requested;
-use super::{Case, choices, limit};
+use super::{Case, choices, in_place, limit};
 use crate::agent::Process;
 use crate::views::{Pod, Set};
 
@@ -38,6 +38,7 @@ pub(in super::super) fn pending(
         .iter()
         .filter(|pod| requested(pod).is_some() && !is_replaced(pod));
     tasks.extend(asked.map(|pod| ("X-6", format!("pod {} stays and is asked to go", pod.name))));
+    tasks.extend(in_place::pending(case, set, members));
     if let Some(why) = wrong_kinds(&choices, set) {
         tasks.push(("X-8", why));
     }

@@ -1,5 +1,7 @@
 //! Plans whose sets opt in: those of the seeds, with annotations, gates, budgets and broken images.
 
+mod in_place;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rand::RngExt as _;
@@ -109,6 +111,7 @@ pub fn of_opt_in_seed(seed: u64) -> Plan {
             plan = plan.at(at + later, action);
         }
     }
+    plan = in_place::with_updates(plan, seed, &names);
     if is_dead {
         let end = outages_end(&plan);
         for name in &names {
@@ -326,7 +329,13 @@ fn unknown(set: &str, random: &mut StdRng) -> Actions {
 
 /// A correction after which a set with dead pods reaches its spec.
 fn correct(set: &str, random: &mut StdRng) -> Vec<Action> {
-    let names = ["paused", "rollout-to", "progress-deadline", "on-deadline"];
+    let names = [
+        "paused",
+        "rollout-to",
+        "progress-deadline",
+        "on-deadline",
+        "in-place",
+    ];
     let mut actions: Vec<Action> = names
         .into_iter()
         .map(|name| choose(set, name, None))
