@@ -1,12 +1,17 @@
-//! PersistentVolumeClaims as cached: owners and deletion time.
+//! PersistentVolumeClaims as cached: owners, deletion time and storage.
 
 use jiff::Timestamp;
 use kube_apimachinery::object_key::ObjectKey;
 use kube_apimachinery::owner_reference::OwnerReference;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use statefulset_client::cache::indexer::{CachedObject, IndexKey};
 
 use crate::decode::{RawMeta, null_managed_fields};
+
+mod storage;
+
+pub use storage::{ClaimPhase, ClaimStorage};
 
 /// A stored claim, reduced to the fields that decisions need.
 ///
@@ -25,6 +30,8 @@ pub struct Claim {
     pub owner_references: Box<[OwnerReference]>,
     /// Time of the deletion request, for a terminating claim.
     pub deletion_timestamp: Option<Timestamp>,
+    /// Requested and actual size, and the state of an expansion.
+    pub storage: ClaimStorage,
 }
 
 impl Claim {
@@ -35,8 +42,12 @@ impl Claim {
 }
 
 #[derive(Deserialize)]
-struct RawClaim {
+struct RawClaim<'a> {
     metadata: RawMeta,
+    #[serde(borrow, default)]
+    spec: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    status: Option<&'a RawValue>,
 }
 
 impl CachedObject for Claim {
@@ -57,7 +68,12 @@ impl CachedObject for Claim {
     }
 
     fn decode(json: &str) -> Result<Self, serde_json::Error> {
-        let RawClaim { metadata } = serde_json::from_str(&null_managed_fields(json))?;
+        let json = null_managed_fields(json);
+        let RawClaim {
+            metadata,
+            spec,
+            status,
+        } = serde_json::from_str(&json)?;
         Ok(Self {
             name: metadata.name,
             namespace: metadata.namespace,
@@ -65,6 +81,7 @@ impl CachedObject for Claim {
             resource_version: metadata.resource_version,
             owner_references: metadata.owner_references,
             deletion_timestamp: metadata.deletion_timestamp,
+            storage: ClaimStorage::of(spec, status),
         })
     }
 
