@@ -28,6 +28,6 @@ mod tests;
 
 pub use error::Error;
 pub use stateful_pod_control::{
-    ObjectManager, RealObjectManager, SetEvents, SetPodControl, StatefulPodControl,
+    ObjectManager, RealObjectManager, SetClaims, SetEvents, SetPodControl, StatefulPodControl,
 };
-pub use stateful_set_utils::{NewClaim, NewPod, Ordinal, PodSlot};
+pub use stateful_set_utils::{ClaimSizes, NewClaim, NewPod, Ordinal, PodSlot};

@@ -2,6 +2,7 @@
 //!
 //! Upstream: `stateful_pod_control.go`.
 
+mod claims;
 mod events;
 mod object_manager;
 mod progress;
@@ -16,7 +17,7 @@ use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::recorder::EventRecorder;
 use statefulset_client::rest::retry::Resends;
 use statefulset_controller_util::claim::Claim;
-use statefulset_controller_util::consistency::TrackedResource::{PersistentVolumeClaims, Pods};
+use statefulset_controller_util::consistency::TrackedResource::Pods;
 use statefulset_controller_util::error::Aggregate;
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::live_set_check::LiveSetCheck;
@@ -27,11 +28,13 @@ use tokio::sync::Semaphore;
 
 use crate::error::Error;
 use crate::stateful_set_utils::{
-    NewClaim, NewPod, Owner, PodSlot, claim_name, has_unexpected_controller, identity_matches,
-    is_policy_unknown, may_keep_owners, ordinal, persistent_volume_claims, remove_pod_refs,
-    storage_matches, update_claim_owner_ref_for_set_and_pod, update_identity, update_storage,
+    ClaimSizes, NewClaim, NewPod, Owner, PodSlot, claim_name, has_unexpected_controller,
+    identity_matches, is_policy_unknown, may_keep_owners, ordinal, persistent_volume_claims,
+    remove_pod_refs, storage_matches, update_claim_owner_ref_for_set_and_pod, update_identity,
+    update_storage,
 };
 
+pub use claims::SetClaims;
 pub use events::SetEvents;
 use events::{CREATE, DELETE, UPDATE};
 pub use object_manager::{ObjectManager, RealObjectManager};
@@ -79,6 +82,7 @@ impl StatefulPodControl {
         SetPodControl {
             control: self,
             set,
+            sizes: None,
             live_set: LiveSetCheck::default(),
             large_pods: Semaphore::new(LARGE_PODS_MAX),
         }
@@ -94,6 +98,8 @@ impl StatefulPodControl {
 pub struct SetPodControl<'a> {
     control: &'a StatefulPodControl,
     set: &'a StatefulSet,
+    /// Sizes that new claims have where those of the templates are smaller.
+    pub sizes: Option<&'a ClaimSizes>,
     live_set: LiveSetCheck,
     /// Turns for pods with large templates.
     large_pods: Semaphore,
@@ -375,6 +381,7 @@ impl SetPodControl<'_> {
     async fn create_persistent_volume_claims(&self, slot: &PodSlot) -> Result<(), Error> {
         let mut errors = Vec::new();
         for claim in persistent_volume_claims(self.set, slot.ordinal()) {
+            let claim = claim.sized(self.sizes);
             errors.extend(self.create_claim(slot, &claim).await.err());
         }
         Aggregate::join(errors)
@@ -474,12 +481,12 @@ impl SetPodControl<'_> {
             return Ok(());
         }
 
-        let mut live = self.read_same_claim(claim).await?;
+        let mut live = self.claims().read_same(claim).await?;
         if may_keep_owners(&live.object, set, slot) {
             return Ok(());
         }
         if !update_claim_owner_ref_for_set_and_pod(&mut live, set, slot) {
-            return self.write_claim(live).await;
+            return self.claims().write_owners(live).await;
         }
         let action = || format!("add an owner that would cause the deletion of claim {name}");
         let write = || {
@@ -535,26 +542,9 @@ impl SetPodControl<'_> {
         };
         if Owner::pod(slot).has_owner_ref(&live.object) {
             remove_pod_refs(&mut live, self.set, slot);
-            self.write_claim(live).await?;
+            self.claims().write_owners(live).await?;
         }
         Ok(())
-    }
-
-    /// Reads a claim live, for an update of its owners.
-    async fn read_same_claim(&self, claim: &Claim) -> Result<Live<Claim>, Error> {
-        let (name, objects) = (&claim.name, &self.control.objects);
-        let live = objects.read_claim(&claim.namespace, name).await;
-        live.and_then(|live| live.with_uid(&claim.uid, PersistentVolumeClaims, "claim"))
-            .map_err(|error| Error::claim_update_failed(name, error))
-    }
-
-    async fn write_claim(&self, claim: Live<Claim>) -> Result<(), Error> {
-        let name = claim.object.name.clone();
-        let objects = &self.control.objects;
-        let written = objects.update_claim(self.set, claim, Timing::Queued);
-        written
-            .await
-            .map_err(|error| Error::claim_update_failed(&name, error))
     }
 
     /// Returns the first of the pod's claims that an earlier pod of this name owns and that the
@@ -578,6 +568,14 @@ impl SetPodControl<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Returns the access to the set's claims.
+    pub fn claims(&self) -> SetClaims<'_> {
+        SetClaims {
+            objects: &*self.control.objects,
+            set: self.set,
+        }
     }
 
     /// Returns the events about the set.

@@ -2,12 +2,14 @@
 //!
 //! Upstream: `stateful_set_utils.go`.
 
+mod claim_sizes;
 mod identity;
 mod new_pod;
 mod retention;
 mod slot;
 mod storage;
 
+pub use claim_sizes::{ClaimSizes, raise_request};
 pub(crate) use identity::update_identity;
 pub use identity::{
     Ordinal, identity_matches, membership, ordinal, persistent_volume_claim_name, pod_name,

@@ -11,9 +11,9 @@ pub const PAGE: &str = "docs/architecture.md";
 pub const MARKER: &str = "<!-- code lines: written by `make fmt`, checked by hack/tidy -->";
 /// Code lines of upstream's two packages without their controller and its metrics.
 const UPSTREAM: usize = 1_967;
-/// Code lines that the crates may have together: a rise needs a reason. The last one was where a sync
-/// asks the crate of the opt-ins.
-const LINES_MAX: usize = 2_999;
+/// Code lines that the crates may have together: a rise needs a reason. The last ones were where a sync
+/// asks the crate of the opt-ins, and the sizes of claims that it reads and writes for it.
+const LINES_MAX: usize = 3_120;
 
 /// Returns the line of the page that states the figures.
 pub fn line(files: &[SourceFile]) -> String {

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube_apimachinery::json::{edit_list, object_member, to_go_string};
+use kube_apimachinery::quantity::Quantity;
 use serde_json::{Value, json};
 use statefulset_client::error::Error as ApiError;
 use statefulset_controller_util::controller_ref_manager::Membership;
 use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{ClaimTemplate, StatefulSet};
 
+use super::claim_sizes::{ClaimSizes, raise_request};
 use super::identity::{Ordinal, membership, persistent_volume_claim_name};
 
 #[cfg(test)]
@@ -23,11 +25,20 @@ const FEW: usize = 8;
 pub struct NewClaim<'a> {
     /// Its name.
     pub name: String,
+    /// The size that the set wants, if it asks for one: counts if it is larger than the template's.
+    pub(crate) size: Option<&'a Quantity>,
     set: &'a StatefulSet,
     template: &'a ClaimTemplate,
 }
 
-impl NewClaim<'_> {
+impl<'a> NewClaim<'a> {
+    /// Returns the claim with the size that the set wants for this template.
+    #[must_use]
+    pub(crate) fn sized(mut self, sizes: Option<&'a ClaimSizes>) -> Self {
+        self.size = sizes.and_then(|sizes| sizes.get(&self.template.name));
+        self
+    }
+
     /// Returns the object to POST, with the template's unknown fields.
     ///
     /// # Errors
@@ -48,6 +59,9 @@ impl NewClaim<'_> {
             for (key, value) in selector_labels {
                 labels[key] = Value::from(value.as_str());
             }
+        }
+        if let Some(size) = self.size {
+            raise_request(&mut json, size);
         }
         if let Value::Object(claim) = &mut json {
             for (member, value) in [("apiVersion", "v1"), ("kind", "PersistentVolumeClaim")] {
@@ -77,6 +91,7 @@ pub fn persistent_volume_claims(
     let templates = set.spec.claim_templates.iter();
     templates.map(move |template| NewClaim {
         name: persistent_volume_claim_name(set, &template.name, ordinal),
+        size: None,
         set,
         template,
     })
