@@ -45,6 +45,8 @@ pub struct FeatureGates {
     /// `StatefulSetRepair` (alpha, this project's name): sets may opt in to the repair of a blocked
     /// rollout.
     pub stateful_set_repair: bool,
+    /// `StatefulSetClaimGrowth` (alpha, this project's name): sets may opt in to larger claims.
+    pub stateful_set_claim_growth: bool,
     /// `StatefulSetConditions` (alpha, this project's name): sets may opt in to conditions and a
     /// progress deadline.
     pub stateful_set_conditions: bool,
@@ -147,6 +149,7 @@ impl FeatureGates {
             stateful_set_recreate_strategy: false,
             preview_parallel_scale_down_first: false,
             stateful_set_repair: false,
+            stateful_set_claim_growth: false,
             stateful_set_conditions: false,
             stateful_set_removal_gate: false,
             stateful_set_rollout_control: false,
@@ -289,6 +292,7 @@ impl FeatureGates {
     /// Returns true if sets may opt in to something that upstream doesn't do.
     pub fn allows_opt_ins(self) -> bool {
         self.stateful_set_repair
+            || self.stateful_set_claim_growth
             || self.stateful_set_conditions
             || self.stateful_set_removal_gate
             || self.stateful_set_rollout_control
@@ -300,6 +304,7 @@ impl FeatureGates {
     pub fn with_opt_ins(self) -> Self {
         Self {
             stateful_set_repair: true,
+            stateful_set_claim_growth: true,
             stateful_set_conditions: true,
             stateful_set_removal_gate: true,
             stateful_set_rollout_control: true,
@@ -320,6 +325,7 @@ impl FeatureGates {
             "MaxUnavailableStatefulSet" => &mut self.max_unavailable_stateful_set,
             "PreviewParallelScaleDownFirst" => &mut self.preview_parallel_scale_down_first,
             STALE_CONSISTENCY => &mut self.stale_controller_consistency_stateful_set,
+            "StatefulSetClaimGrowth" => &mut self.stateful_set_claim_growth,
             "StatefulSetConditions" => &mut self.stateful_set_conditions,
             "StatefulSetInPlaceUpdate" => &mut self.stateful_set_in_place_update,
             "StatefulSetRecreateStrategy" => &mut self.stateful_set_recreate_strategy,

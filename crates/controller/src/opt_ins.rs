@@ -1,6 +1,7 @@
 //! Names of `statefulset-opt-ins` that embedders use.
 
-pub use statefulset_opt_ins::conditions::is_own as is_own_condition;
+pub use statefulset_opt_ins::claim_growth::ClaimState;
+pub use statefulset_opt_ins::conditions::{CLAIMS_RESIZED, is_own as is_own_condition};
 pub use statefulset_opt_ins::removal_gate::REQUESTED_LABEL;
 pub use statefulset_opt_ins::{
     Carrier, Cause, DefaultsError, OptInDefaults, PREFIX, Situation, State, SyncRules, Wait,

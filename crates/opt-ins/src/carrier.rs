@@ -34,11 +34,15 @@ pub enum Carrier {
     InPlace,
     /// Duration after which a resize that isn't completed is given up.
     InPlaceTimeout,
+    /// Sizes of claims by claim template: `data=20Gi,wal=5Gi`.
+    ClaimSize,
+    /// Restarts of pods whose volumes need one to grow: `online` (none) or `with-pod`.
+    ClaimResize,
 }
 
 impl Carrier {
     /// All carriers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Repair,
         Self::RepairAfter,
         Self::Conditions,
@@ -50,6 +54,8 @@ impl Carrier {
         Self::RolloutTo,
         Self::InPlace,
         Self::InPlaceTimeout,
+        Self::ClaimSize,
+        Self::ClaimResize,
     ];
 
     /// Returns the annotation's key.
@@ -66,6 +72,8 @@ impl Carrier {
             Self::RolloutTo => "statefulset-controller-manager/rollout-to",
             Self::InPlace => "statefulset-controller-manager/in-place",
             Self::InPlaceTimeout => "statefulset-controller-manager/in-place-timeout",
+            Self::ClaimSize => "statefulset-controller-manager/claim-size",
+            Self::ClaimResize => "statefulset-controller-manager/claim-resize",
         }
     }
 
@@ -80,6 +88,11 @@ impl Carrier {
         Self::ALL.into_iter().find(|it| it.annotation() == key)
     }
 
+    /// Returns true if all sets may share a choice. Sizes name the claim templates of one set.
+    pub const fn may_have_default(self) -> bool {
+        !matches!(self, Self::ClaimSize)
+    }
+
     /// Returns the name of the carrier's feature gate.
     pub const fn gate(self) -> &'static str {
         match self {
@@ -88,6 +101,7 @@ impl Carrier {
             Self::RemovalGate | Self::RemovalGateTimeout => "StatefulSetRemovalGate",
             Self::Paused | Self::RolloutTo => "StatefulSetRolloutControl",
             Self::InPlace | Self::InPlaceTimeout => "StatefulSetInPlaceUpdate",
+            Self::ClaimSize | Self::ClaimResize => "StatefulSetClaimGrowth",
         }
     }
 
@@ -101,6 +115,7 @@ impl Carrier {
             Self::RemovalGate | Self::RemovalGateTimeout => gates.stateful_set_removal_gate,
             Self::Paused | Self::RolloutTo => gates.stateful_set_rollout_control,
             Self::InPlace | Self::InPlaceTimeout => gates.stateful_set_in_place_update,
+            Self::ClaimSize | Self::ClaimResize => gates.stateful_set_claim_growth,
         }
     }
 }

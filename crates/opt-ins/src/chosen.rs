@@ -45,6 +45,11 @@ pub fn chosen(set: &StatefulSet, rules: &SyncRules) -> OptIns {
             });
         } else if given.is_some() && !is_rolling(set) && opt_ins.limits(carrier) {
             opt_ins.defects.push(Defect::NoRollout(carrier));
+        } else if carrier == Carrier::ClaimSize
+            && let Some(template) = unknown_template(set, &opt_ins)
+        {
+            opt_ins.hold(carrier);
+            opt_ins.defects.push(Defect::NoTemplate(template));
         }
     }
     let with_prefix = annotations.range(PREFIX.to_owned()..);
@@ -56,4 +61,12 @@ pub fn chosen(set: &StatefulSet, rules: &SyncRules) -> OptIns {
     let unknown = unknown.map(|name| Defect::Unknown(name.to_owned()));
     opt_ins.defects.extend(unknown);
     opt_ins
+}
+
+/// Returns the first name with a size that is no claim template of the set.
+fn unknown_template(set: &StatefulSet, opt_ins: &OptIns) -> Option<String> {
+    let templates = &set.spec.claim_templates;
+    let mut named = opt_ins.claim_sizes.iter().map(|(name, _)| name);
+    let unknown = named.find(|name| !templates.iter().any(|it| *it.name == **name));
+    unknown.map(str::to_owned)
 }

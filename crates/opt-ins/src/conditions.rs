@@ -28,6 +28,8 @@ const PROGRESSING: &str = "Progressing";
 const RECONCILING: &str = "Reconciling";
 /// Waiting doesn't help.
 const STALLED: &str = "Stalled";
+/// All claims have the sizes that the set asks for.
+pub const CLAIMS_RESIZED: &str = "ClaimsResized";
 /// False while an annotation can't be used.
 const OPT_INS_VALID: &str = "OptInsValid";
 
@@ -130,7 +132,8 @@ fn remove_own(status: &mut StatefulSetStatus) {
     let conditions = status.conditions.as_ref();
     let available = conditions.and_then(|conditions| conditions.get(AVAILABLE));
     if available.is_some_and(|available| is_own(&available)) {
-        let is_left_out = |it: &Condition| is_own(it) && *it.condition_type != *OPT_INS_VALID;
+        let others = [OPT_INS_VALID, CLAIMS_RESIZED];
+        let is_left_out = |it: &Condition| is_own(it) && !others.contains(&&*it.condition_type);
         status.conditions = Conditions::without(conditions, is_left_out);
     }
 }
@@ -138,7 +141,7 @@ fn remove_own(status: &mut StatefulSetStatus) {
 /// Returns true if this program wrote the condition for an opt-in.
 pub fn is_own(condition: &Condition) -> bool {
     match &*condition.condition_type {
-        OPT_INS_VALID => true,
+        OPT_INS_VALID | CLAIMS_RESIZED => true,
         AVAILABLE => matches!(&*condition.reason, ALL_AVAILABLE | SOME_UNAVAILABLE),
         PROGRESSING | RECONCILING | STALLED => Cause::of_reason(&condition.reason).is_some(),
         _ => false,
@@ -183,7 +186,7 @@ fn report_defects(
 }
 
 /// Returns a condition with its time: the given one, else the stored one while the status stays.
-fn condition(
+pub(crate) fn condition(
     conditions: Option<&Conditions>,
     kind: &str,
     value: &str,

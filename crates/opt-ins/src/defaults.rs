@@ -23,6 +23,9 @@ pub enum DefaultsError {
     /// An entry whose name is not a carrier's.
     #[error("unknown name {0:?}; known are {names}", names = names())]
     UnknownName(String),
+    /// A carrier whose values are about single sets.
+    #[error("{0} has no default: its value names the claim templates of a set")]
+    NoDefault(&'static str),
     /// A value without a meaning.
     #[error("invalid value {value:?} of {name}: {problem}")]
     InvalidValue {
@@ -36,7 +39,9 @@ pub enum DefaultsError {
 }
 
 fn names() -> String {
-    Carrier::ALL.map(Carrier::name).join(", ")
+    let carriers = Carrier::ALL.into_iter();
+    let names = carriers.filter(|it| it.may_have_default());
+    names.map(Carrier::name).collect::<Vec<_>>().join(", ")
 }
 
 impl OptInDefaults {
@@ -68,6 +73,9 @@ impl FromStr for OptInDefaults {
             let Some(carrier) = carriers.find(|carrier| carrier.name() == name) else {
                 return Err(DefaultsError::UnknownName(name.to_owned()));
             };
+            if !carrier.may_have_default() {
+                return Err(DefaultsError::NoDefault(carrier.name()));
+            }
             let read = OptIns::default().read(carrier, value);
             read.map_err(|problem| DefaultsError::InvalidValue {
                 name: carrier.name(),
@@ -106,6 +114,10 @@ mod tests {
             (
                 "repair=sometimes",
                 "invalid value \"sometimes\" of repair: expected none, evict or delete",
+            ),
+            (
+                "claim-size=data=20Gi",
+                "claim-size has no default: its value names the claim templates of a set",
             ),
         ] {
             let error = text.parse::<OptInDefaults>().unwrap_err();

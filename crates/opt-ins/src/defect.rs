@@ -25,4 +25,10 @@ pub enum Defect {
         annotation = .0.annotation()
     )]
     NoRollout(Carrier),
+    /// The set has no such claim template.
+    #[error(
+        "{annotation}: {0:?} is not a claim template of the set",
+        annotation = Carrier::ClaimSize.annotation()
+    )]
+    NoTemplate(String),
 }

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use statefulset_pod_control::ClaimSizes;
+
 use crate::carrier::Carrier;
 use crate::defect::Defect;
 use crate::in_place::InPlace;
 use crate::removal_gate::RemovalGate;
 use crate::repair::Repair;
 use crate::values::{
-    DeadlineReaction, GateKey, InPlaceScope, Problem, RepairMethod, RolloutTo, boolean,
-    deadline_reaction, duration, gate_key, in_place_scope, positive_duration, repair_method,
-    rollout_to, unless_none,
+    ClaimResize, DeadlineReaction, GateKey, InPlaceScope, Problem, RepairMethod, RolloutTo,
+    boolean, claim_resize, claim_sizes, deadline_reaction, duration, gate_key, in_place_scope,
+    positive_duration, repair_method, rollout_to, unless_none,
 };
 
 /// Time for which a pod may be unready before it is repaired, unless the set says otherwise.
@@ -37,6 +39,10 @@ pub struct OptIns {
     pub rollout_to: Option<RolloutTo>,
     in_place: Option<InPlaceScope>,
     in_place_timeout: Option<Duration>,
+    /// The sizes of claims that the set asks for.
+    pub claim_sizes: ClaimSizes,
+    /// The restart of pods whose volumes need one to grow.
+    pub claim_resize: ClaimResize,
     /// Annotations that can't be used, by key.
     pub defects: Vec<Defect>,
 }
@@ -64,6 +70,10 @@ impl OptIns {
             Carrier::RolloutTo => self.rollout_to = unless_none(value, rollout_to)?,
             Carrier::InPlace => self.in_place = unless_none(value, in_place_scope)?,
             Carrier::InPlaceTimeout => self.in_place_timeout = Some(positive_duration(value)?),
+            Carrier::ClaimSize => {
+                self.claim_sizes = unless_none(value, claim_sizes)?.unwrap_or_default();
+            }
+            Carrier::ClaimResize => self.claim_resize = claim_resize(value)?,
         }
         Ok(())
     }
@@ -77,6 +87,7 @@ impl OptIns {
             Carrier::RepairAfter => self.repair_method = None,
             Carrier::OnDeadline => self.on_deadline = DeadlineReaction::Pause,
             Carrier::RemovalGate => self.removal_gate = Some(GateKey::Unreadable),
+            Carrier::ClaimSize | Carrier::ClaimResize => self.claim_sizes = ClaimSizes::default(),
             _ => {}
         }
     }

@@ -11,6 +11,7 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_pod_control::stateful_set_utils::ordinal;
 use statefulset_pod_control::{Error, PodSlot, SetPodControl};
 
+use crate::claim_growth::{self, ClaimRefusals, Context, Growth};
 use crate::due::time_left;
 use crate::opt_ins::OptIns;
 use crate::removal_gate::{RemovalGate, no_longer_due, requested_at, withdraw};
@@ -21,6 +22,9 @@ use crate::wait::Wait;
 
 /// Reason of the event about a pod that blocked a rollout.
 const REPLACED: &str = "ReplacedBlockingPod";
+
+/// Reason of the event about a pod that was restarted for a claim.
+const RESTARTED: &str = "RestartedForClaim";
 
 /// The pods that may be removed.
 pub struct Removable<'a, T: Clone> {
@@ -38,6 +42,8 @@ pub struct Opted<'a> {
     pub opt_ins: &'a OptIns,
     /// The control of the set's pods.
     pub control: &'a SetPodControl<'a>,
+    /// The refused requests of this process.
+    pub refusals: &'a ClaimRefusals,
     /// Current time.
     pub now: Timestamp,
 }
@@ -165,8 +171,8 @@ impl Opted<'_> {
         withdrawn
     }
 
-    /// Replaces a pod that blocks a rollout, if the set asks for that and it is due. Returns the
-    /// reason to wait that follows, if any.
+    /// Replaces a pod that blocks a rollout, else restarts the next pods whose volumes wait for that, if
+    /// the set asks for it and they are due. Returns the reason to wait that follows, if any.
     ///
     /// # Errors
     ///
@@ -174,12 +180,18 @@ impl Opted<'_> {
     pub async fn replace_blocking_pod(
         self,
         rollout: Rollout<'_>,
-        blocked: Blocked<'_>,
+        blocked: Option<Blocked<'_>>,
     ) -> Result<Option<Wait>, Error> {
-        match self.opt_ins.repair().filter(|_| !rollout.is_full()) {
-            None => Ok(None),
-            Some(repair) => Box::pin(self.replace_with(repair, rollout, blocked)).await,
+        let repair = self.opt_ins.repair().filter(|_| !rollout.is_full());
+        if let (Some(repair), Some(blocked)) = (repair, blocked)
+            && let Some(wait) = Box::pin(self.replace_with(repair, rollout, blocked)).await?
+        {
+            return Ok(Some(wait));
         }
+        if self.opt_ins.claim_sizes.is_empty() {
+            return Ok(None);
+        }
+        Box::pin(self.restart_for_claims(rollout)).await
     }
 
     async fn replace_with(
@@ -229,6 +241,50 @@ impl Opted<'_> {
         Ok(Some(Wait::BlockingPodReplaced(name)))
     }
 
+    /// Lets claims grow that are smaller than the set asks, within the budget of a rollout. Each sync does,
+    /// whatever the pods wait for: their volumes may be full. `None` if the set asks for no sizes.
+    ///
+    /// # Errors
+    ///
+    /// A claim can't be looked up, read or written, for a cause that may pass.
+    pub async fn grow_claims(self, rollout: Rollout<'_>) -> Result<Option<Growth>, Error> {
+        if self.opt_ins.claim_sizes.is_empty() {
+            return Ok(None);
+        }
+        Box::pin(claim_growth::grow(self.claims(rollout)))
+            .await
+            .map(Some)
+    }
+
+    /// Restarts the next pods whose volumes wait for that, within the budget and behind the gate.
+    async fn restart_for_claims(self, rollout: Rollout<'_>) -> Result<Option<Wait>, Error> {
+        let context = self.claims(rollout);
+        let due = claim_growth::due(context).await?;
+        let pods: Vec<Arc<Pod>> = due.iter().map(|it| Arc::clone(&it.pod)).collect();
+        let removable = self.removable(&pods, true).await;
+        let open = removable.open.len();
+        let mut wait = removable.held?;
+        for restart in due.iter().take(open) {
+            self.control.delete_pod_keeping_claims(&restart.pod).await?;
+            restart.note(context);
+            let (pod, claim) = (&restart.pod.name, &restart.claim.name);
+            let message = format!("Pod {pod} was restarted so that claim {claim} grows");
+            self.control.events().note(RESTARTED, &message);
+            wait = Some(Wait::RestartedForClaim(pod.into()));
+        }
+        Ok(wait)
+    }
+
+    fn claims<'a>(&'a self, rollout: Rollout<'a>) -> Context<'a> {
+        Context {
+            opt_ins: self.opt_ins,
+            control: self.control,
+            refusals: self.refusals,
+            rollout,
+            now: self.now,
+        }
+    }
+
     /// Reads a pod live that is due for its replacement. Returns it if it still is: the cache may be old,
     /// and a pod that is ready by now must not go down.
     async fn still_due(
@@ -247,8 +303,12 @@ impl Opted<'_> {
     }
 
     /// Returns the delay until a pod that blocks a rollout is due for its replacement.
-    pub fn replaces_after(self, rollout: Rollout<'_>, blocked: Blocked<'_>) -> Option<Duration> {
-        let decisions = decisions(self.opt_ins.repair()?, rollout, blocked);
+    pub fn replaces_after(
+        self,
+        rollout: Rollout<'_>,
+        blocked: Option<Blocked<'_>>,
+    ) -> Option<Duration> {
+        let decisions = decisions(self.opt_ins.repair()?, rollout, blocked?);
         let delays = decisions.filter_map(|it| match it {
             Decision::Later(delay) => Some(delay),
             Decision::Now(_) | Decision::Never => None,

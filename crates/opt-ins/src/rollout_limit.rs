@@ -36,11 +36,7 @@ pub fn limit(
     if !is_rolling(set) {
         return None;
     }
-    let is_late = opt_ins.on_deadline == DeadlineReaction::Pause
-        && opt_ins.progress_deadline.is_some()
-        && conditions::shows_exceeded_deadline(set);
-    let is_paused = opt_ins.paused || is_late;
-    let held = is_paused.then(|| reached(set, pods, update_revision));
+    let held = is_paused(set, opt_ins).then(|| reached(set, pods, update_revision));
     let cause = if opt_ins.paused {
         Cause::Paused
     } else {
@@ -70,6 +66,14 @@ pub fn limit(
         max_unavailable,
     });
     Some(RolloutLimit { set, cause })
+}
+
+/// Returns true if no pod may be replaced: the set is paused, or its deadline has passed and pauses it.
+pub(crate) fn is_paused(set: &StatefulSet, opt_ins: &OptIns) -> bool {
+    let is_late = opt_ins.on_deadline == DeadlineReaction::Pause
+        && opt_ins.progress_deadline.is_some()
+        && conditions::shows_exceeded_deadline(set);
+    opt_ins.paused || is_late
 }
 
 /// Returns the index above the highest desired pod that isn't updated: the rollout got there.

@@ -37,6 +37,7 @@ impl<'a> From<&'a Wait> for Awaited<'a> {
     fn from(wait: &'a Wait) -> Self {
         Self::Other(match wait {
             Wait::BlockingPodReplaced(_) => Cause::Repair,
+            Wait::RestartedForClaim(_) => Cause::InProgress,
             Wait::EvictionRefused { .. } => Cause::EvictionRefused,
             Wait::RemovalGate { .. } => Cause::RemovalGate,
             Wait::InPlaceUpdate(_) => Cause::InPlaceUpdate,

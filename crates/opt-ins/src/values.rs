@@ -4,7 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use kube_apimachinery::go_duration;
+use kube_apimachinery::quantity::Quantity;
 use kube_apimachinery::selector::validate_label_key;
+use statefulset_pod_control::ClaimSizes;
 
 /// The way in which a pod that blocks a rollout is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +95,16 @@ impl fmt::Display for RolloutTo {
     }
 }
 
+/// The restart of pods whose volumes need one to grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClaimResize {
+    /// No pod is restarted.
+    #[default]
+    Online,
+    /// A pod is restarted once its volume waits for that.
+    WithPod,
+}
+
 /// The reason that a value can't be used.
 pub(crate) type Problem = &'static str;
 
@@ -167,6 +179,47 @@ pub(crate) fn gate_key(text: &str) -> Result<GateKey, Problem> {
     }
     let key = key.to_owned();
     Ok(GateKey::Key { key, value })
+}
+
+/// Reads sizes of claims, such as `data=20Gi,wal=5Gi`.
+pub(crate) fn claim_sizes(text: &str) -> Result<ClaimSizes, Problem> {
+    const EXPECTED: &str = "expected sizes of claim templates such as data=20Gi,wal=5Gi";
+    let mut sizes = Vec::new();
+    for entry in text.split(',').map(str::trim) {
+        let (template, size) = entry.split_once('=').ok_or(EXPECTED)?;
+        let size = storage_size(size).ok_or(EXPECTED)?;
+        if template.is_empty() {
+            return Err(EXPECTED);
+        }
+        if sizes
+            .iter()
+            .any(|(named, _): &(Box<str>, _)| **named == *template)
+        {
+            return Err("expected one size for each claim template");
+        }
+        sizes.push((template.into(), size));
+    }
+    Ok(sizes.into_iter().collect())
+}
+
+/// Reads a positive number of whole bytes.
+fn storage_size(text: &str) -> Option<Quantity> {
+    let size: Quantity = text.parse().ok()?;
+    let bytes = size.value();
+    // Parts of bytes are rounded up, and numbers past the largest saturate.
+    let is_whole = bytes
+        .to_string()
+        .parse()
+        .is_ok_and(|whole: Quantity| whole == size);
+    (bytes > 0 && is_whole).then_some(size)
+}
+
+pub(crate) fn claim_resize(text: &str) -> Result<ClaimResize, Problem> {
+    match text {
+        "online" => Ok(ClaimResize::Online),
+        "with-pod" => Ok(ClaimResize::WithPod),
+        _ => Err("expected online or with-pod"),
+    }
 }
 
 pub(crate) fn rollout_to(text: &str) -> Result<RolloutTo, Problem> {

@@ -13,6 +13,9 @@ pub enum Wait {
     /// A broken outdated pod blocked the rollout and was replaced.
     #[error("pod {0} blocked the rollout and was replaced")]
     BlockingPodReplaced(Box<str>),
+    /// A pod was restarted so that the file system of its volume grows.
+    #[error("pod {0} was restarted so that its volume grows")]
+    RestartedForClaim(Box<str>),
     /// The eviction of an outdated pod that blocks the rollout was refused.
     #[error("pod {pod} blocks the rollout, and its eviction was refused: {reason}")]
     EvictionRefused {
@@ -41,9 +44,10 @@ impl Wait {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::EvictionRefused { .. } => Some(EVICTION_RETRY),
-            Self::BlockingPodReplaced(_) | Self::RemovalGate { .. } | Self::InPlaceUpdate(_) => {
-                None
-            }
+            Self::BlockingPodReplaced(_)
+            | Self::RestartedForClaim(_)
+            | Self::RemovalGate { .. }
+            | Self::InPlaceUpdate(_) => None,
         }
     }
 
@@ -52,6 +56,7 @@ impl Wait {
         match self {
             Self::BlockingPodReplaced(pod)
             | Self::InPlaceUpdate(pod)
+            | Self::RestartedForClaim(pod)
             | Self::EvictionRefused { pod, .. }
             | Self::RemovalGate { pod, .. } => pod,
         }

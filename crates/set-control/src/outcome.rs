@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use statefulset_controller_util::stateful_set::StatefulSetStatus;
-use statefulset_opt_ins::{Awaited, Situation};
+use statefulset_opt_ins::{Awaited, Growth, Situation, claim_growth};
+use statefulset_pod_control::Error as PodError;
 
 use crate::error::Error;
 use crate::waiting::Waiting;
@@ -29,6 +31,8 @@ pub struct SyncOutcome {
     /// The cause of waiting as conditions name it. Known with a gate of an opt-in, unless the set is
     /// being deleted.
     pub situation: Option<Situation>,
+    /// The claims with a size for which the set asks, if it asks for any.
+    pub growth: Option<Growth>,
 }
 
 impl SyncOutcome {
@@ -39,6 +43,25 @@ impl SyncOutcome {
             (None, Some(waiting)) => waiting.awaited(),
             (None, None) => Awaited::Nothing,
         }
+    }
+
+    /// Takes over the growth of the set's claims, and reports it in the status. After a failure the
+    /// recorded condition stays.
+    ///
+    /// # Errors
+    ///
+    /// The growth failed.
+    pub(crate) fn note_growth(
+        &mut self,
+        growth: Result<Option<Growth>, PodError>,
+        status: &mut StatefulSetStatus,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        self.growth = growth?;
+        let growth = self.growth.as_ref();
+        claim_growth::condition::report(status, growth, now);
+        self.requeue_within(growth.and_then(|growth| growth.retry_after));
+        Ok(())
     }
 
     /// Makes the next sync follow after at most this delay.

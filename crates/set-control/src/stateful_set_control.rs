@@ -15,8 +15,8 @@ use statefulset_controller_util::pod::Pod;
 use statefulset_controller_util::stateful_set::{RecreateProgress, StatefulSet, StatefulSetStatus};
 use statefulset_history::{History, sort_controller_revisions};
 use statefulset_opt_ins::{
-    Begun, Flight, InPlaceUpdate, OptIns, Opted, Removable, Rollout, SyncRules, Synced, Wait,
-    chosen, conditions, rollout_limit,
+    Begun, ClaimRefusals, Flight, InPlaceUpdate, OptIns, Opted, Removable, Rollout, SyncRules,
+    Synced, Wait, chosen, conditions, rollout_limit,
 };
 use statefulset_pod_control::stateful_set_utils::{identity_matches, storage_matches};
 use statefulset_pod_control::{PodSlot, SetPodControl, StatefulPodControl};
@@ -52,6 +52,7 @@ pub struct DefaultStatefulSetControl {
     status_updater: Arc<dyn StatusUpdater>,
     history: Arc<dyn History>,
     rules: SyncRules,
+    refusals: ClaimRefusals,
 }
 
 #[async_trait]
@@ -114,6 +115,7 @@ impl DefaultStatefulSetControl {
             status_updater,
             history,
             rules: rules.into(),
+            refusals: ClaimRefusals::default(),
         }
     }
 
@@ -130,9 +132,12 @@ impl DefaultStatefulSetControl {
     ) -> SyncOutcome {
         let opt_ins = chosen(set, &self.rules);
         let limit = rollout_limit::limit(set, &opt_ins, pods, &revisions.update.name);
+        let mut pod_control = self.pod_control.for_sync(set);
+        pod_control.sizes = Some(&opt_ins.claim_sizes);
         let sync = SetSync {
             set: limit.as_ref().map_or(set, |limit| &limit.set),
-            pod_control: self.pod_control.for_sync(set),
+            pod_control,
+            refusals: &self.refusals,
             gates: self.rules.gates,
             opt_ins: &opt_ins,
             recorded,
@@ -206,6 +211,7 @@ struct SetSync<'a> {
     /// The set, with the partition that follows from a limit of its rollout.
     set: &'a StatefulSet,
     pod_control: SetPodControl<'a>,
+    refusals: &'a ClaimRefusals,
     gates: FeatureGates,
     /// The set's choices beyond upstream; by default none.
     opt_ins: &'a OptIns,
@@ -260,7 +266,10 @@ impl SetSync<'_> {
         let phases = self.run_phases(&replicas, in_place, flight, &mut status, &mut outcome);
         let phases = phases.await;
         let withdrawn = self.withdraw_requests(&replicas, &status.update_revision);
-        match (phases, withdrawn.await.and(advanced)) {
+        let withdrawn = withdrawn.await;
+        let growth = self.opted().grow_claims(in_place.rollout).await;
+        let grown = outcome.note_growth(growth, &mut status, now);
+        match (phases, withdrawn.and(advanced).and(grown)) {
             (Ok(waiting), Ok(())) => outcome.waiting = waiting,
             (Err(error), _) | (Ok(_), Err(error)) => outcome.error = Some(error),
         }
@@ -316,7 +325,7 @@ impl SetSync<'_> {
         let is_updated = status.updated_replicas == status.replicas;
         let is_settled = is_updated && replicas.first_unavailable.is_none() && flight.is_empty();
         if is_settled && !self.gates.max_unavailable_stateful_set {
-            return Ok(waiting);
+            return self.replace_blocking_pod(rollout, waiting, outcome).await;
         }
         let revision = &*status.update_revision;
         let plan = plan(self.set, &replicas.desired, revision, self.gates, self.now)?;
@@ -348,18 +357,16 @@ impl SetSync<'_> {
         Ok(held.map(Waiting::from).or(waiting))
     }
 
-    /// Replaces the pod that the rollout waits for, if the set opted in to that. Returns the reason to
-    /// wait, else the given one.
+    /// Replaces the pod that the rollout waits for, or restarts others, if the set opted in to that.
+    /// Returns the reason to wait, else the given one.
     async fn replace_blocking_pod(
         &self,
         rollout: Rollout<'_>,
         waiting: Option<Waiting>,
         outcome: &mut SyncOutcome,
     ) -> Step {
-        let Some(blocked) = waiting.as_ref().and_then(Waiting::blocked) else {
-            return Ok(waiting);
-        };
         let opted = self.opted();
+        let blocked = waiting.as_ref().and_then(Waiting::blocked);
         outcome.requeue_within(opted.replaces_after(rollout, blocked));
         let wait = opted.replace_blocking_pod(rollout, blocked).await?;
         outcome.requeue_within(wait.as_ref().and_then(Wait::retry_after));
@@ -380,6 +387,7 @@ impl SetSync<'_> {
         Opted {
             opt_ins: self.opt_ins,
             control: &self.pod_control,
+            refusals: self.refusals,
             now: self.now,
         }
     }

@@ -98,7 +98,7 @@ pub(super) const STALE_CONSISTENCY: &str = "StaleControllerConsistencyStatefulSe
 pub(super) const ATOMIC_FIFO: &str = "AtomicFIFO";
 
 /// All gates, sorted by name.
-pub(super) const GATES: [Gate; 18] = [
+pub(super) const GATES: [Gate; 19] = [
     Gate {
         name: ATOMIC_FIFO,
         specs: &[Spec::new(36, Stage::Beta, true)],
@@ -153,6 +153,10 @@ pub(super) const GATES: [Gate; 18] = [
     Gate {
         name: STALE_CONSISTENCY,
         specs: &[Spec::new(36, Stage::Beta, true)],
+    },
+    Gate {
+        name: "StatefulSetClaimGrowth",
+        specs: &[Spec::opt_in()],
     },
     Gate {
         name: "StatefulSetConditions",

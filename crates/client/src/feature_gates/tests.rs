@@ -160,6 +160,7 @@ fn help_lists_gates_of_version() {
         "kube:ComponentFlagz=true|false (ALPHA - default=false)",
         "kube:ComponentStatusz=true|false (ALPHA - default=false)",
         "kube:MaxUnavailableStatefulSet=true|false (BETA - default=false)",
+        "kube:StatefulSetClaimGrowth=true|false (ALPHA - default=false)",
         "kube:StatefulSetConditions=true|false (ALPHA - default=false)",
         "kube:StatefulSetInPlaceUpdate=true|false (ALPHA - default=false)",
         "kube:StatefulSetRemovalGate=true|false (ALPHA - default=false)",

@@ -2,10 +2,12 @@
 
 use kube_apimachinery::time::format_seconds;
 use serde_json::{Map, Value, json};
-use statefulset_controller_util::claim::Claim;
+use statefulset_client::cache::indexer::IndexKey;
+use statefulset_controller_util::claim::{Claim, ClaimStorage};
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use statefulset_controller_util::controller_revision::ControllerRevision;
 use statefulset_controller_util::pod::{ContainerTrouble, Pod};
+use statefulset_controller_util::stateful_set::StatefulSet;
 
 /// The text of a cached object, as a live read returns it; `None` if the cache lacks the object.
 pub(super) fn text(
@@ -20,9 +22,10 @@ pub(super) fn text(
             set.with_status(&set.status).ok()
         }
         TrackedResource::Pods => caches.pods.get(namespace, name).map(|it| pod(&it)),
-        TrackedResource::PersistentVolumeClaims => {
-            caches.claims.get(namespace, name).map(|it| claim(&it))
-        }
+        TrackedResource::PersistentVolumeClaims => caches
+            .claims
+            .get(namespace, name)
+            .map(|it| claim(caches, &it)),
         TrackedResource::ControllerRevisions => caches
             .revisions
             .get(namespace, name)
@@ -38,7 +41,7 @@ pub(crate) fn texts(caches: &Caches) -> Vec<String> {
     let claims = caches.claims.list().into_iter();
     let pods = caches.pods.list().into_iter();
     sets.chain(revisions.map(|it| revision(&it)))
-        .chain(claims.map(|it| claim(&it)))
+        .chain(claims.map(|it| claim(caches, &it)))
         .chain(pods.map(|it| pod(&it)))
         .collect()
 }
@@ -94,7 +97,8 @@ fn reason(trouble: ContainerTrouble) -> &'static str {
     }
 }
 
-fn claim(claim: &Claim) -> String {
+/// A cached claim has no labels: it is taken for a claim of the set with its template.
+fn claim(caches: &Caches, claim: &Claim) -> String {
     let mut metadata = metadata(
         [
             &claim.namespace,
@@ -105,10 +109,48 @@ fn claim(claim: &Claim) -> String {
         claim.deletion_timestamp,
     );
     metadata.insert("ownerReferences".to_owned(), json!(claim.owner_references));
+    let sets = caches.sets.by_index(&IndexKey::namespace(&claim.namespace));
+    if let Some(set) = sets.iter().find(|set| has_claim(set, &claim.name)) {
+        let labels = set.spec.selector.match_labels();
+        metadata.insert("labels".to_owned(), json!(labels));
+    }
+    let ClaimStorage {
+        request,
+        capacity,
+        phase,
+        awaits_node,
+        failed,
+        infeasible,
+    } = claim.storage;
+    let conditions = [
+        ("FileSystemResizePending", awaits_node),
+        ("ControllerResizeError", failed),
+    ];
+    let conditions = conditions.into_iter().filter(|(_, holds)| *holds);
+    let conditions = conditions.map(|(kind, _)| json!({"type": kind, "status": "True"}));
+    let infeasible = infeasible.then(|| json!({"storage": "ControllerResizeInfeasible"}));
     let object = json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata,
+        "spec": {"resources": {"requests": {"storage": request.to_string()}}},
+        "status": {
+            "phase": phase.as_str(),
+            "capacity": {"storage": capacity.to_string()},
+            "conditions": conditions.collect::<Vec<Value>>(),
+            "allocatedResourceStatuses": infeasible,
+        },
     });
     object.to_string()
+}
+
+/// True if a set has a claim template and a pod for a claim of this name.
+fn has_claim(set: &StatefulSet, claim: &str) -> bool {
+    set.spec.claim_templates.iter().any(|template| {
+        let pod = claim.strip_prefix(&*template.name);
+        let pod = pod.and_then(|pod| pod.strip_prefix('-'));
+        pod.and_then(|pod| pod.strip_prefix(set.name()))
+            .and_then(|pod| pod.strip_prefix('-'))
+            .is_some_and(|ordinal| ordinal.parse::<u32>().is_ok())
+    })
 }
 
 /// The data keeps its bytes.

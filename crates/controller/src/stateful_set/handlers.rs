@@ -1,5 +1,5 @@
 //! Event handlers, from watch events to queue keys. Revisions have no handler: their changes never
-//! enqueue a set. A claim enqueues a set only if the set waits for its removal.
+//! enqueue a set. A claim enqueues a set only if the set waits for its removal or its growth.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl EventHandler<StatefulSet> for SetHandler {
     }
 }
 
-/// Enqueues the set that waits for a removed claim. Upstream has no such handler: there the set
+/// Enqueues the set that waits for a removed or a growing claim. Upstream has no such handler: there the set
 /// waits until its next event or resync.
 pub(crate) struct ClaimHandler {
     pub(crate) queue: WorkQueue<ObjectKey>,
@@ -52,11 +52,17 @@ impl EventHandler<Claim> for ClaimHandler {
         // A list may show only the claim's successor.
         if old.uid != new.uid {
             self.on_delete(old, true);
+        } else if old.resource_version != new.resource_version
+            && let Some(set) = self.waits.take_changed(&new.key())
+        {
+            self.queue.add(set);
         }
     }
 
     fn on_delete(&self, claim: &Arc<Claim>, _final_state_unknown: bool) {
-        if let Some(set) = self.waits.take(&claim.key()) {
+        let key = claim.key();
+        let sets = [self.waits.take(&key), self.waits.take_changed(&key)];
+        for set in sets.into_iter().flatten() {
             self.queue.add(set);
         }
     }

@@ -9,7 +9,7 @@ use statefulset_set_control::SyncOutcome;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::claim_waits::{ClaimsBeingDeleted, awaited_claims};
+use super::claim_waits::{ClaimsBeingDeleted, awaited_claims, growing_claims};
 use super::sync::SetSyncer;
 use crate::error::Error;
 
@@ -77,6 +77,10 @@ pub(super) fn requeue(
             }
             queue.forget(key);
             syncer.claim_waits().record(key, claims);
+            let (waits, cache) = (syncer.claim_waits(), &syncer.caches().claims);
+            if !waits.record_changes(key, growing_claims(&outcome), cache) {
+                queue.add(key.clone());
+            }
         }
         Err(error @ Error::StaleCache(_)) => {
             // Expected after each write; the cache catches up by itself. Without a cap, every event

@@ -8,7 +8,7 @@ use statefulset_controller_util::testing::builders;
 use super::*;
 use crate::defaults::OptInDefaults;
 use crate::repair::Repair;
-use crate::values::{DeadlineReaction, GateKey, RepairMethod, RolloutTo};
+use crate::values::{ClaimResize, DeadlineReaction, GateKey, RepairMethod, RolloutTo};
 
 fn with(set: &StatefulSet, defaults: &str, gates: FeatureGates) -> OptIns {
     let opt_in_defaults: OptInDefaults = defaults.parse().unwrap();
@@ -168,4 +168,86 @@ fn pause_needs_a_rolling_update() {
     let defaults = "paused=true";
     let set = builders::set("web").on_delete().build();
     assert_eq!(with(&set, defaults, gates).defects, []);
+}
+
+#[test]
+fn claim_sizes_name_templates_of_the_set() {
+    let gates = FeatureGates::default().with_opt_ins();
+    let read = |size: &str, resize: Option<&str>| {
+        let set = builders::set("web")
+            .claim_template("data")
+            .claim_template("wal")
+            .annotation(Carrier::ClaimSize.annotation(), size);
+        let set = match resize {
+            Some(resize) => set.annotation(Carrier::ClaimResize.annotation(), resize),
+            None => set,
+        };
+        with(&set.build(), "", gates)
+    };
+    let sizes = |opt_ins: &OptIns| -> Vec<String> {
+        let sizes = opt_ins.claim_sizes.iter();
+        sizes.map(|(name, size)| format!("{name}={size}")).collect()
+    };
+    let opt_ins = read("wal=5Gi, data=20480Mi", Some("with-pod"));
+    assert_eq!(sizes(&opt_ins), ["data=20Gi", "wal=5Gi"]);
+    assert_eq!(opt_ins.claim_resize, ClaimResize::WithPod);
+    assert_eq!(opt_ins.defects, []);
+    let opt_ins = read("data=1", None);
+    assert_eq!(opt_ins.claim_resize, ClaimResize::Online);
+    assert_eq!(read("none", None), OptIns::default());
+    for (size, resize, expected) in [
+        (
+            "data",
+            None,
+            "expected sizes of claim templates such as data=20Gi,wal=5Gi",
+        ),
+        (
+            "data=20Gi,",
+            None,
+            "expected sizes of claim templates such as data=20Gi,wal=5Gi",
+        ),
+        (
+            "data=0",
+            None,
+            "expected sizes of claim templates such as data=20Gi,wal=5Gi",
+        ),
+        (
+            "data=-1Gi",
+            None,
+            "expected sizes of claim templates such as data=20Gi,wal=5Gi",
+        ),
+        (
+            "data=1500m",
+            None,
+            "expected sizes of claim templates such as data=20Gi,wal=5Gi",
+        ),
+        (
+            "data=100E",
+            None,
+            "expected sizes of claim templates such as data=20Gi,wal=5Gi",
+        ),
+        (
+            "=1Gi",
+            None,
+            "expected sizes of claim templates such as data=20Gi,wal=5Gi",
+        ),
+        (
+            "data=1Gi,data=2Gi",
+            None,
+            "expected one size for each claim template",
+        ),
+        (
+            "data=1Gi,x=2Gi",
+            None,
+            "claim-size: \"x\" is not a claim template of the set",
+        ),
+        ("data=1Gi", Some("always"), "expected online or with-pod"),
+    ] {
+        let opt_ins = read(size, resize);
+        assert!(opt_ins.claim_sizes.is_empty(), "{size}: nothing grows");
+        let [defect] = &opt_ins.defects[..] else {
+            panic!("{size}: {:?}", opt_ins.defects);
+        };
+        assert!(defect.to_string().ends_with(expected), "{defect}");
+    }
 }

@@ -16,6 +16,7 @@ use super::*;
 use crate::testing::{Counts, INJECTED, World};
 use crate::waiting::Waiting;
 
+mod claim_growth;
 mod conditions;
 mod creation;
 mod ended_pods;

@@ -48,6 +48,7 @@ pub(in crate::why) fn waiting(wait: &Wait) -> Finding {
     let text = wait.to_string();
     match wait {
         Wait::BlockingPodReplaced(_) => Finding::waiting(Cause::Repair.name(), text),
+        Wait::RestartedForClaim(_) => Finding::waiting(Cause::InProgress.name(), text),
         Wait::EvictionRefused { .. } => Finding::stuck(Cause::EvictionRefused.name(), text),
         Wait::InPlaceUpdate(_) => Finding::waiting(Cause::InPlaceUpdate.name(), text),
         Wait::RemovalGate { opens_at, .. } => {

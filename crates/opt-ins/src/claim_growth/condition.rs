@@ -1,0 +1,60 @@
+//! The condition about the sizes of claims.
+
+use jiff::Timestamp;
+use statefulset_controller_util::stateful_set::{Condition, Conditions, StatefulSetStatus};
+
+use super::grow::{Growth, Unfinished};
+use crate::conditions::{CLAIMS_RESIZED, condition};
+
+/// Claims that the message names at most.
+const NAMED_MAX: usize = 3;
+
+const ALL_RESIZED: &str = "AllClaimsResized";
+
+/// Sets the condition of a computed status; `None` removes it.
+pub fn report(status: &mut StatefulSetStatus, growth: Option<&Growth>, now: Timestamp) {
+    let conditions = status.conditions.as_ref();
+    status.conditions = match growth {
+        None => Conditions::without(conditions, |it| *it.condition_type == *CLAIMS_RESIZED),
+        Some(growth) => {
+            let value = if growth.unfinished.is_empty() {
+                "True"
+            } else {
+                "False"
+            };
+            let resized = Condition {
+                reason: reason(growth).into(),
+                message: message(growth).into(),
+                ..condition(conditions, CLAIMS_RESIZED, value, None, now)
+            };
+            Some(Conditions::with(conditions, &resized))
+        }
+    };
+}
+
+/// Returns the reason: the gravest state of a claim.
+fn reason(growth: &Growth) -> &'static str {
+    let gravest = growth.unfinished.iter().map(|it| it.state).min();
+    gravest.map_or(ALL_RESIZED, |state| state.reason())
+}
+
+/// Returns the message: the counts, and the claims with the gravest states. It changes only with them.
+fn message(growth: &Growth) -> String {
+    let done = growth.total - growth.unfinished.len();
+    let total = growth.total;
+    let mut text = format!("{done} of {total} claims have the size that the set asks for");
+    let mut gravest: Vec<&Unfinished> = growth.unfinished.iter().collect();
+    // Stable, so the claims of a state keep their order.
+    gravest.sort_by_key(|it| it.state);
+    for it in gravest.iter().take(NAMED_MAX) {
+        let (claim, state) = (&it.claim, it.state.description());
+        text.push_str(&format!("; {claim}: {state}"));
+        if !it.message.is_empty() {
+            text.push_str(&format!(" ({})", it.message));
+        }
+    }
+    match gravest.len().saturating_sub(NAMED_MAX) {
+        0 => text,
+        left => format!("{text}; and {left} more"),
+    }
+}

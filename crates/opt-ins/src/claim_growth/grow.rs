@@ -1,0 +1,306 @@
+//! The growth of a set's claims in one sync.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube_apimachinery::quantity::Quantity;
+use statefulset_controller_util::claim::Claim;
+use statefulset_pod_control::stateful_set_utils::persistent_volume_claim_name;
+use statefulset_pod_control::{Error, PodSlot};
+use tokio::task::coop::consume_budget;
+
+use super::attempt::{Attempt, Candidate};
+use super::context::Context;
+use super::refusals::Refusal;
+use super::state::{ClaimState, is_in_flight};
+
+/// Reason of the event about a claim that grows.
+const GROWING: &str = "ClaimGrowing";
+/// Reason of the event about a claim whose growth was refused.
+const REFUSED: &str = "ClaimGrowthRefused";
+
+/// The size of refusals that concern all claims of a set.
+const ANY_SIZE: i64 = 0;
+
+/// Delay before the next pods' claims after refusals, and after a conflict.
+const NEXT: Duration = Duration::from_secs(1);
+
+/// The claims of a set that asks for sizes, after a sync.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Growth {
+    /// Number of existing claims with a wanted size.
+    pub total: usize,
+    /// Claims that don't have it, from the largest ordinal down.
+    pub unfinished: Vec<Unfinished>,
+    /// Claims whose next event may bring them on.
+    pub awaited: Vec<AwaitedClaim>,
+    /// Time until the next attempt after a refusal.
+    pub retry_after: Option<Duration>,
+}
+
+/// A claim that doesn't have the wanted size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Its name.
+    pub claim: Box<str>,
+    /// Its state.
+    pub state: ClaimState,
+    /// The server's reason for a refusal; empty if the state says it all.
+    pub message: Box<str>,
+}
+
+/// A claim whose next event may bring it on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AwaitedClaim {
+    /// Its name.
+    pub name: Box<str>,
+    /// Resource version of the claim on which the sync decided.
+    pub resource_version: Box<str>,
+}
+
+/// A claim with its state.
+struct Item<'a> {
+    claim: Arc<Claim>,
+    size: &'a Quantity,
+    state: ClaimState,
+    /// The server's reason for a refusal.
+    message: Box<str>,
+    /// Time until the next attempt after a refusal.
+    retry_after: Option<Duration>,
+    in_flight: bool,
+}
+
+/// The claims of one pod.
+struct PodClaims<'a> {
+    slot: &'a PodSlot,
+    items: Vec<Item<'a>>,
+}
+
+/// The result of one pod's turn.
+#[derive(Default)]
+struct Turn {
+    /// True if a request was refused.
+    is_refused: bool,
+    /// True if another client wrote a claim at the same time.
+    conflicted: bool,
+    /// The server's reason if the controller has no right to write claims.
+    missing_permission: Option<Box<str>>,
+}
+
+impl PodClaims<'_> {
+    fn is_in_flight(&self) -> bool {
+        self.items.iter().any(|item| item.in_flight)
+    }
+
+    fn is_due(&self) -> bool {
+        let mut states = self.items.iter().map(|item| item.state);
+        states.any(|state| state == ClaimState::Queued)
+    }
+
+    /// Holds all due claims, because the controller has no right to write them.
+    fn forbid(&mut self, message: &str, retry_after: Option<Duration>) {
+        let due = self.items.iter_mut();
+        for item in due.filter(|item| item.state == ClaimState::Queued) {
+            item.state = ClaimState::MissingPermission;
+            item.message = message.into();
+            item.retry_after = retry_after;
+        }
+    }
+}
+
+impl Item<'_> {
+    /// Takes over a refusal, unless its next attempt is due.
+    fn remember(&mut self, refusal: Option<&Refusal>, now: Timestamp) {
+        let Some((refusal, delay)) = refusal.and_then(|it| Some((it, it.retry_after(now)?))) else {
+            return;
+        };
+        // A restart is remembered as well: it is the next attempt that counts.
+        let is_restart = refusal.state == ClaimState::PodRestart;
+        if self.state == ClaimState::Queued && !is_restart {
+            self.state = refusal.state;
+            self.message = refusal.message.clone();
+        }
+        if self.state == refusal.state {
+            self.retry_after = Some(delay);
+        }
+    }
+}
+
+impl Growth {
+    fn of(pods: Vec<PodClaims<'_>>, retry_after: Option<Duration>) -> Self {
+        let mut growth = Self {
+            retry_after,
+            ..Self::default()
+        };
+        for item in pods.into_iter().flat_map(|pod| pod.items) {
+            growth.total += 1;
+            let delays = growth.retry_after.into_iter().chain(item.retry_after);
+            growth.retry_after = delays.min();
+            if item.state.awaits_event() {
+                growth.awaited.push(AwaitedClaim {
+                    name: item.claim.name.clone(),
+                    resource_version: item.claim.resource_version.clone(),
+                });
+            }
+            if item.state != ClaimState::Resized {
+                growth.unfinished.push(Unfinished {
+                    claim: item.claim.name.clone(),
+                    state: item.state,
+                    message: item.message,
+                });
+            }
+        }
+        growth
+    }
+}
+
+/// Lets claims grow that are smaller than the set asks: those of the pod with the largest ordinal first,
+/// of as many pods at a time as may be unavailable. A pod's turn ends when its volumes have the size,
+/// were refused it, or wait for a restart that the controller doesn't make.
+///
+/// # Errors
+///
+/// A claim can't be looked up, read or written, for a cause that may pass.
+pub(crate) async fn grow(context: Context<'_>) -> Result<Growth, Error> {
+    let mut pods = pod_claims(context).await?;
+    let budget = context.rollout.max_unavailable;
+    let mut in_flight = pods.iter().filter(|pod| pod.is_in_flight()).count();
+    let mut refused = 0;
+    let mut retry_after = None;
+    let mut next = 0;
+    while let Some(pod) = pods.get_mut(next) {
+        next += 1;
+        let was_in_flight = pod.is_in_flight();
+        if !pod.is_due() || (!was_in_flight && in_flight >= budget) {
+            continue;
+        }
+        // Refusals cost two requests each, so a sync meets few of them.
+        if refused >= budget {
+            retry_after = Some(NEXT);
+            break;
+        }
+        let turn = grow_pod(context, pod).await?;
+        in_flight += usize::from(!was_in_flight && pod.is_in_flight());
+        refused += usize::from(turn.is_refused);
+        retry_after = retry_after.or(turn.conflicted.then_some(NEXT));
+        if let Some(message) = turn.missing_permission {
+            let refusal = context.refusals.get(context.rollout.set.uid(), ANY_SIZE);
+            let delay = refusal.and_then(|it| it.retry_after(context.now));
+            pods.iter_mut().for_each(|pod| pod.forbid(&message, delay));
+            break;
+        }
+    }
+    Ok(Growth::of(pods, retry_after))
+}
+
+/// Returns the existing claims with a wanted size, from the largest ordinal down, as the cache shows
+/// them.
+async fn pod_claims(context: Context<'_>) -> Result<Vec<PodClaims<'_>>, Error> {
+    let rollout = context.rollout;
+    let restarts = context.restarts_pods();
+    let forbidden = context.refusals.get(rollout.set.uid(), ANY_SIZE);
+    let forbidden = forbidden.as_ref();
+    let mut pods = Vec::new();
+    for slot in rollout.desired.iter().rev() {
+        consume_budget().await;
+        let mut items = Vec::new();
+        for (template, size) in context.opt_ins.claim_sizes.iter() {
+            let name = persistent_volume_claim_name(rollout.set, template, slot.ordinal());
+            let Some(claim) = context.control.claims().cached(&name)? else {
+                continue;
+            };
+            let wanted = size.value();
+            let mut item = Item {
+                state: ClaimState::of(&claim, wanted, restarts),
+                in_flight: is_in_flight(&claim, restarts),
+                claim,
+                size,
+                message: Box::default(),
+                retry_after: None,
+            };
+            item.remember(forbidden, context.now);
+            item.remember(
+                context.refusals.get(&item.claim.uid, wanted).as_ref(),
+                context.now,
+            );
+            items.push(item);
+        }
+        pods.push(PodClaims { slot, items });
+    }
+    Ok(pods)
+}
+
+/// Attempts to let the due claims of a pod grow.
+async fn grow_pod(context: Context<'_>, pod: &mut PodClaims<'_>) -> Result<Turn, Error> {
+    let mut turn = Turn::default();
+    let (set, events) = (context.rollout.set, context.control.events());
+    let restarts = context.restarts_pods();
+    let due = pod.items.iter_mut();
+    for item in due.filter(|item| item.state == ClaimState::Queued) {
+        let name = &item.claim.name;
+        let candidate = Candidate {
+            set,
+            slot: pod.slot,
+            claim: &item.claim,
+            size: item.size,
+            restarts,
+        };
+        let attempt = candidate.attempt(context.control.claims()).await;
+        let attempt = attempt.map_err(|source| Error::Claim {
+            action: format!("could not let claim {name} grow to {}", item.size),
+            source,
+        })?;
+        match attempt {
+            Attempt::Written => {
+                context.refusals.forget(&item.claim.uid);
+                let message = format!("Claim {name} grows to {}", item.size);
+                events.note(GROWING, &message);
+                (item.state, item.in_flight) = (ClaimState::Growing, true);
+            }
+            Attempt::NotNeeded(state, in_flight) => {
+                (item.state, item.in_flight) = (state, in_flight);
+            }
+            Attempt::Gone => (item.state, item.in_flight) = (ClaimState::Terminating, false),
+            Attempt::Conflict => {
+                turn.conflicted = true;
+                item.in_flight = true;
+            }
+            Attempt::Refused(ClaimState::MissingPermission, message) => {
+                let state = ClaimState::MissingPermission;
+                record(context, item, (set.uid(), ANY_SIZE), state, &message);
+                turn.missing_permission = Some(message);
+                return Ok(turn);
+            }
+            Attempt::Refused(state, message) => {
+                turn.is_refused = true;
+                let (uid, wanted) = (item.claim.uid.clone(), item.size.value());
+                record(context, item, (&uid, wanted), state, &message);
+                let refusal = context.refusals.get(&uid, wanted);
+                item.remember(refusal.as_ref(), context.now);
+            }
+        }
+    }
+    Ok(turn)
+}
+
+/// Records a refusal by uid and size, and tells it once.
+fn record(
+    context: Context<'_>,
+    item: &Item<'_>,
+    (uid, wanted): (&str, i64),
+    state: ClaimState,
+    message: &str,
+) {
+    let refusals = context.refusals;
+    if !refusals.record(uid, wanted, state, message, context.now) {
+        return;
+    }
+    let (claim, size) = (&item.claim.name, item.size);
+    let reason = match message {
+        "" => state.description(),
+        message => message,
+    };
+    let text = format!("Claim {claim} doesn't grow to {size}: {reason}");
+    context.control.events().warn(REFUSED, &text);
+}
