@@ -1,9 +1,10 @@
-//! The volume binder: binds claims to existing or new volumes, and releases volumes without a
-//! claim.
+//! The volume binder: binds claims to existing or new volumes, expands volumes whose claims request
+//! more, and releases volumes without a claim.
 
 mod binding;
 mod classes;
 pub(crate) mod ephemeral;
+mod expansion;
 mod free;
 pub(crate) mod protection;
 mod volume;
@@ -27,8 +28,10 @@ use kube_test_control_plane_store::store::{Change, LogEntry};
 
 use super::client::ActorClient;
 use super::delay::SeededRng;
+use super::pods::{claim_key, claims_of};
 use super::runner::{Actor, Agenda, Incarnations, Work, identity};
 use binding::Binding;
+use expansion::{Expansion, awaits_pod, expand, is_due};
 use free::FreeVolumes;
 use volume::{Reserved, annotation, reserved};
 
@@ -50,6 +53,10 @@ pub(super) struct VolumeBinder {
     unbound: BTreeMap<String, BTreeSet<Key>>,
     /// Completion time and failed attempts of each volume being provisioned, by the claim's uid.
     making: BTreeMap<Box<str>, (Instant, u32)>,
+    /// Completion time of each expansion, by the claim's uid and the requested size.
+    growing: BTreeMap<(Box<str>, String), Instant>,
+    /// Claims with which a pod started since their file system waits for that.
+    remounted: BTreeSet<Key>,
 }
 
 impl VolumeBinder {
@@ -62,6 +69,57 @@ impl VolumeBinder {
             free: FreeVolumes::default(),
             unbound: BTreeMap::new(),
             making: BTreeMap::new(),
+            growing: BTreeMap::new(),
+            remounted: BTreeSet::new(),
+        }
+    }
+
+    /// Expands the volume of a claim that requests more.
+    fn expand(
+        &mut self,
+        object: Arc<Object>,
+        claim: &Value,
+        agenda: &mut Agenda,
+    ) -> Option<Work<()>> {
+        let request = text_at(claim, "/spec/resources/requests/storage").to_owned();
+        let way = Expansion::of(&self.client, claim);
+        let remounted = self.remounted.contains(&object.key);
+        let waits = match way {
+            Expansion::Online => false,
+            Expansion::WithPod => awaits_pod(claim) && !remounted,
+            // Told once.
+            Expansion::Fails => claim.pointer("/status/conditions/0").is_some(),
+            Expansion::Infeasible => claim.pointer("/status/allocatedResourceStatuses").is_some(),
+        };
+        if waits {
+            return None;
+        }
+        let (rng, key) = (self.rng, &object.key);
+        let nth = self.incarnations.count(&object, &self.client);
+        let delay = self.config.expansion_delay;
+        let whose = (object.uid.clone(), request);
+        let due = *self.growing.entry(whose.clone()).or_insert_with(|| {
+            let time = rng.draw(delay, &identity(key, nth), "expand", 0);
+            later(Instant::now(), time)
+        });
+        if due > Instant::now() {
+            agenda.at(key, due);
+            return None;
+        }
+        self.growing.remove(&whose);
+        self.remounted.remove(key);
+        Some(expand(self.client.clone(), object, way, remounted).boxed())
+    }
+
+    /// Notes that a pod starts with claims whose file systems wait for that.
+    fn note_pod(&mut self, pod: &Object, agenda: &mut Agenda) {
+        for name in claims_of(&pod.value()) {
+            let key = claim_key(&pod.key.namespace, &name);
+            let claim = self.client.get(&key);
+            if claim.is_some_and(|claim| awaits_pod(&claim.value())) {
+                self.remounted.insert(key.clone());
+                agenda.now(&key);
+            }
         }
     }
 
@@ -80,6 +138,9 @@ impl VolumeBinder {
             if text_at(&claim, "/status/phase") == "Bound" {
                 self.making.remove(&object.uid);
                 self.no_longer_unbound(&claim, &object.key);
+                if is_due(&claim) {
+                    return self.expand(object, &claim, agenda);
+                }
             }
             let volume = volume_key(wanted);
             return Some(bind_to(volume, claim, object).carry_out().boxed());
@@ -210,6 +271,8 @@ impl VolumeBinder {
 
     fn forget_claim(&mut self, claim: &Object, agenda: &mut Agenda) {
         self.making.remove(&claim.uid);
+        self.growing.retain(|(uid, _), _| *uid != claim.uid);
+        self.remounted.remove(&claim.key);
         let value = claim.value();
         self.no_longer_unbound(&value, &claim.key);
         let volume = text_at(&value, "/spec/volumeName");
@@ -236,6 +299,7 @@ impl Actor for VolumeBinder {
             CLAIMS if entry.change == Change::Deleted => self.forget_claim(object, agenda),
             CLAIMS => agenda.now(&object.key),
             VOLUMES => self.note_volume(entry, agenda),
+            "pods" if entry.change == Change::Added => self.note_pod(object, agenda),
             _ => {}
         }
     }
@@ -252,6 +316,7 @@ impl Actor for VolumeBinder {
     fn reset(&mut self) {
         self.free.clear();
         self.unbound.clear();
+        self.remounted.clear();
     }
 
     fn replayed(&mut self, agenda: &mut Agenda) {

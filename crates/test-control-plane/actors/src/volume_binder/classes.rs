@@ -92,6 +92,8 @@ impl ClaimRule {
 pub struct VolumeBinderConfig {
     /// Time to provision a volume.
     pub provision_delay: Delay,
+    /// Time to expand a volume.
+    pub expansion_delay: Delay,
     /// The class of claims without a class or with an unknown one.
     pub default_class: VolumeClass,
     /// Classes by name. A stored class of the API server takes precedence.
