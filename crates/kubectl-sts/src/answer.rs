@@ -108,6 +108,11 @@ pub async fn follow(
             let step = Rollout::Step(*by);
             change(&server, cli, session, set, step, &mut verdict).await
         }
+        Command::Resize(arguments) => {
+            let resized = opt_ins::resize(&server, session, arguments, report).await?;
+            verdict = resized.verdict();
+            render(cli.output, &resized, opt_ins::Resized::text)
+        }
         Command::Clean { names, annotations } => {
             let report = opt_ins::clean(session, names, *annotations).await?;
             render(cli.output, &report, |report| report.text(session.style))

@@ -143,6 +143,11 @@ pub enum Command {
         #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(i32).range(1..))]
         by: i32,
     },
+    /// Lets the claims of a set grow, with an opt-in of this controller
+    ///
+    /// It shows the claims, writes the annotations, and follows the claims. The exit code is 2 if a claim
+    /// can't grow, and 3 at the time limit.
+    Resize(ResizeArguments),
     /// Removes what opt-ins left on sets and pods, before the built-in controller takes over
     ///
     /// These are conditions in the status, and labels of pods whose removal was requested. Without
@@ -177,6 +182,27 @@ pub struct RolloutArguments {
     /// Shows what would happen, and writes nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// New sizes of a set's claims.
+#[derive(Args, Clone, Debug)]
+pub struct ResizeArguments {
+    /// The set
+    #[arg(value_parser = set_name)]
+    pub name: String,
+    /// A claim template and the size of its claims, such as data=20Gi
+    #[arg(value_name = "TEMPLATE=SIZE", required = true)]
+    pub sizes: Vec<String>,
+    /// Lets the controller restart pods whose volumes need that to grow
+    #[arg(long)]
+    pub with_pod: bool,
+    /// Shows the claims, and writes nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The time limit, such as 10m; a negative one means a week
+    #[arg(long, default_value = "10m", value_name = "DURATION", value_parser = time_limit)]
+    #[arg(allow_hyphen_values = true)]
+    pub timeout: Duration,
 }
 
 /// A recreation, or the end of an interrupted one.

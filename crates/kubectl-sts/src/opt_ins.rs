@@ -1,9 +1,10 @@
-//! Control of opt-ins: rollouts pause, continue or make a step, and leftovers are removed. These
-//! commands write.
+//! Control of opt-ins: rollouts pause, continue or make a step, claims grow, and leftovers are removed.
+//! These commands write.
 
 mod change;
 mod clean;
 mod progress;
+mod resize;
 
 use serde_json::{Value, json};
 use statefulset_controller::opt_ins::Carrier;
@@ -16,6 +17,7 @@ use crate::server::{STATEFUL_SETS, Server};
 pub(crate) use change::{Change, Rollout};
 pub(crate) use clean::clean;
 use progress::Progress;
+pub(crate) use resize::{Resized, resize};
 
 /// Changes the rollout of a set: shows what the controller would do, then writes the annotations.
 ///

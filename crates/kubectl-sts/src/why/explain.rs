@@ -38,6 +38,7 @@ pub(crate) async fn explain(server: &Server, snapshot: &Snapshot) -> Option<Answ
         Ok(decision) => {
             let finding = find(case, &decision);
             let finding = lookups::settle(server, case, &decision, finding).await;
+            let finding = opted::with_growth(case, finding);
             let finding = with_risks(case, with_budgets(case, finding));
             let waiting = decision.waiting.as_ref();
             Answer::new(snapshot, &set.object, waiting, finding)

@@ -11,6 +11,7 @@ mod plan;
 mod preflight;
 mod program;
 mod recreate;
+mod resize;
 mod shadow_report;
 mod stage;
 mod stuck;

@@ -167,10 +167,10 @@ impl Stage {
             now: self.clock.now(),
             style: Style::Plain,
         };
-        let is_recreation = matches!(cli.command, Command::Recreate(_));
+        let is_live = matches!(cli.command, Command::Recreate(_) | Command::Resize(_));
         let mut lines = String::new();
         let mut live = |line: &str| {
-            if is_recreation {
+            if is_live {
                 lines += line;
             }
         };

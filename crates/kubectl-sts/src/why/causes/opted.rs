@@ -2,12 +2,15 @@
 
 use serde_json::Value;
 use statefulset_controller::Waiting;
-use statefulset_controller::opt_ins::{Carrier, Cause, Wait};
+use statefulset_controller::opt_ins::{CLAIMS_RESIZED, Carrier, Cause, ClaimState, Wait};
 
 use crate::decide::Decision;
 use crate::model::Budget;
 use crate::why::case::Case;
-use crate::why::finding::Finding;
+use crate::why::finding::{Finding, State};
+
+/// The cause if claims don't have the sizes for which the set asks.
+const GROWTH: &str = "claim-growth";
 
 /// The cause if a pod that blocks the rollout is about to be replaced. A budget without room refuses
 /// its eviction.
@@ -59,6 +62,35 @@ pub(in crate::why) fn waiting(wait: &Wait) -> Finding {
             }
         }
     }
+}
+
+/// Adds claims that don't have the sizes for which the set asks, as its condition names them. It is the
+/// cause if nothing else is left to do.
+pub(in crate::why) fn with_growth(case: Case<'_>, finding: Finding) -> Finding {
+    let Some((reason, message)) = growth(case) else {
+        return finding;
+    };
+    if finding.state != State::Settled {
+        return finding.shown_by([format!("condition {CLAIMS_RESIZED}: {message}")]);
+    }
+    let state = ClaimState::of_reason(&reason);
+    let text = format!("claims don't have their size: {message}");
+    match state {
+        Some(state) if state.passes() => Finding::waiting(GROWTH, text),
+        Some(ClaimState::AwaitsPodRestart) => Finding::stuck(GROWTH, text)
+            .but("restart the pods of these claims, or let the controller do it: kubectl sts resize --with-pod"),
+        _ => Finding::stuck(GROWTH, text),
+    }
+}
+
+/// Returns the reason and the message of the condition about claims, unless all have their size.
+fn growth(case: Case<'_>) -> Option<(String, String)> {
+    let set = case.snapshot.set.as_ref()?;
+    let set: Value = serde_json::from_str(&set.text).ok()?;
+    let conditions = set.pointer("/status/conditions")?.as_array()?;
+    let found = conditions.iter().find(|it| it["type"] == CLAIMS_RESIZED)?;
+    let text = |member: &str| found[member].as_str().unwrap_or_default().to_owned();
+    (text("status") == "False").then(|| (text("reason"), text("message")))
 }
 
 /// The cause if a choice of the user holds the rest of the rollout back.

@@ -1,0 +1,114 @@
+//! Growth of claims.
+
+use serde_json::{Value, json};
+
+use crate::stage::{SET, SETS, Stage, web, why};
+
+const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
+
+/// A cluster with a complete set whose claims have the class `growing`, which allows expansion, or
+/// `fixed`, which doesn't.
+async fn with_class(class: &str) -> Stage {
+    let stage = Stage::with_opt_ins().await;
+    for (name, allows) in [("growing", true), ("fixed", false)] {
+        let class = json!({
+            "metadata": {"name": name}, "provisioner": "example.com/p",
+            "allowVolumeExpansion": allows,
+        });
+        stage
+            .create("/apis/storage.k8s.io/v1/storageclasses", &class)
+            .await;
+    }
+    let mut set = web(2);
+    set["spec"]["volumeClaimTemplates"][0]["spec"]["storageClassName"] = class.into();
+    stage.create(SETS, &set).await;
+    stage.pass(60).await;
+    stage
+}
+
+async fn sizes(stage: &Stage) -> Vec<Value> {
+    let list = stage.get(CLAIMS).await;
+    let claims = list["items"].as_array().expect("a list").iter();
+    let size = |claim: &Value| claim["spec"]["resources"]["requests"]["storage"].clone();
+    claims.map(size).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn claims_grow_one_after_the_other() {
+    let stage = with_class("growing").await;
+    let text = stage.sts("resize web data=2Gi --dry-run").await;
+    let plan = "CLAIM       REQUEST  CAPACITY  WANTED  CLASS    STATE\n\
+                data-web-1  1Gi      1Gi       2Gi     growing  it is to grow\n\
+                data-web-0  1Gi      1Gi       2Gi     growing  it is to grow\n";
+    assert_eq!(text, format!("{plan}nothing was written\n"));
+    assert_eq!(sizes(&stage).await, ["1Gi", "1Gi"]);
+
+    let text = stage.sts("resize web data=2Gi").await;
+    assert!(text.starts_with(plan), "{text}");
+    assert!(
+        text.contains("wrote statefulset-controller-manager/claim-size=data=2Gi\n"),
+        "{text}"
+    );
+    assert!(text.ends_with("2 claims have the size\n"), "{text}");
+    assert_eq!(sizes(&stage).await, ["2Gi", "2Gi"]);
+    stage.pass(5).await;
+    assert_eq!(why(&stage).await["state"], "settled");
+    let set = stage.get(SET).await;
+    let condition = &set["status"]["conditions"][0];
+    assert_eq!(condition["type"], "ClaimsResized");
+    assert_eq!(condition["status"], "True");
+}
+
+#[tokio::test(start_paused = true)]
+async fn class_that_forbids_growth_is_named() {
+    let stage = with_class("fixed").await;
+    let text = stage.sts("resize web data=2Gi").await;
+    assert!(
+        text.contains("fixed  the storage class forbids expansion\n"),
+        "{text}"
+    );
+    assert!(text.contains("\nClassForbids: 0 of 2 claims"), "{text}");
+    assert_eq!(sizes(&stage).await, ["1Gi", "1Gi"]);
+    let answer = why(&stage).await;
+    assert_eq!(answer["cause"], "claim-growth", "{answer:#}");
+    assert_eq!(answer["state"], "stuck");
+}
+
+#[tokio::test(start_paused = true)]
+async fn unusable_sizes_write_nothing() {
+    let stage = with_class("growing").await;
+    for (sizes, expected) in [
+        (
+            "logs=2Gi",
+            "StatefulSet web has no claim template logs; it has data",
+        ),
+        (
+            "data=1Mi",
+            "the claim template data of StatefulSet web has 1Gi, more than 1Mi",
+        ),
+    ] {
+        let text = stage.sts(&format!("resize web {sizes}")).await;
+        assert!(text.contains(&format!("error: {expected}")), "{text}");
+    }
+    stage.sts("resize web data=3Gi").await;
+    let text = stage.sts("resize web data=2Gi").await;
+    let expected = "error: claim data-web-1 requests 3Gi, more than 2Gi, and claims never shrink\n";
+    assert!(text.ends_with(expected), "{text}");
+    let set = stage.get(SET).await;
+    let size = &set["metadata"]["annotations"]["statefulset-controller-manager/claim-size"];
+    assert_eq!(size, "data=3Gi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_of_the_controller_is_told() {
+    let mut stage = with_class("growing").await;
+    stage.stop_controller();
+    let text = stage.sts("resize web data=2Gi --timeout 30s").await;
+    let question = "the controller reports nothing: does it run with the feature gate \
+                    StatefulSetClaimGrowth?\n";
+    assert!(text.contains(question), "{text}");
+    assert!(
+        text.ends_with("0 of 2 claims have the size at the time limit\nexit code 3\n"),
+        "{text}"
+    );
+}
