@@ -214,7 +214,7 @@ fn lasting_cause(set: &StatefulSet, status: &StatefulSetStatus, cause: Cause) ->
     let stalled = stored.and_then(|conditions| conditions.get(STALLED));
     let stalled = stalled.filter(|it| *it.status == *"True");
     let earlier = stalled.and_then(|it| Cause::of_reason(&it.reason));
-    // The deadline is counted anew.
+    // The deadline is counted again.
     match earlier.filter(|earlier| *earlier != Cause::ProgressDeadlineExceeded) {
         Some(earlier) if cause == Cause::PodStarting && !has_progressed(set, status) => earlier,
         _ => cause,

@@ -172,7 +172,7 @@ fn help_lists_gates_of_version() {
     assert_eq!(known_gates(V1_35), expected);
     let newest = known_gates(V1_36);
     assert!(newest.is_sorted(), "{newest:?}");
-    assert_eq!(newest.len(), 15);
+    assert_eq!(newest.len(), 16);
     let added = known_gates(V1_37);
     let added: Vec<_> = added.iter().filter(|it| !newest.contains(it)).collect();
     let expected = [

@@ -211,7 +211,7 @@ impl Conditions {
             found.any(|(other, _)| other != text)
         };
         // A condition that another writer changed since then may be theirs, and the next sync decides
-        // anew. It recognizes those that belong together by each other, so all stay.
+        // again. It recognizes those that belong together by each other, so all stay.
         if !removed.iter().any(|entry| has_changed(entry)) {
             items.retain(|entry| !removed.contains(&entry));
         }

@@ -1,6 +1,7 @@
 //! Users in runs with opt-ins: they permit evictions, and end budgets and gates.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use kube_test_control_plane::ApiServer;
@@ -9,7 +10,6 @@ use serde_json::{Value, json};
 use super::pods::is_dead;
 use super::user::{NAMESPACE, User};
 use crate::plan::opt_ins::{HOLD_KEY, RESIZE, RESIZE_DELAY, annotation, choose, hold, resize_as};
-use crate::views::Set;
 
 /// Name of the role that may evict pods.
 const EVICTOR: &str = "evictor";
@@ -50,9 +50,9 @@ pub(super) async fn calm(user: &User, server: &ApiServer) {
     for budget in listed("poddisruptionbudgets") {
         user.delete("poddisruptionbudgets", &budget.key.name).await;
     }
-    let mut sets = BTreeMap::new();
+    let mut wanted = BTreeMap::new();
     for set in listed("statefulsets") {
-        sets.insert(Arc::clone(&set.key.name), Set::read(&set.value()));
+        wanted.insert(Arc::clone(&set.key.name), ordinals(&set.value()));
         let set = set.value();
         let gate = text(&set, "annotations", &annotation("removal-gate"));
         let name = set.pointer("/metadata/name").and_then(Value::as_str);
@@ -72,7 +72,7 @@ pub(super) async fn calm(user: &User, server: &ApiServer) {
         let value = pod.value();
         let is_pending = value.pointer("/status/phase") == Some(&json!("Pending"));
         let waits = is_pending && claim_names(&value).any(|claim| going.contains(claim));
-        if waits || is_condemned(&sets, &pod.key.name) && is_broken(&value) {
+        if waits || is_condemned(&wanted, &pod.key.name) && is_broken(&value) {
             user.delete_pod(&pod.key.name).await;
             continue;
         }
@@ -89,15 +89,21 @@ pub(super) async fn calm(user: &User, server: &ApiServer) {
     }
 }
 
+/// Returns the ordinals of the pods that a set wants.
+fn ordinals(set: &Value) -> Range<i64> {
+    let number = |pointer: &str| set.pointer(pointer).and_then(Value::as_i64);
+    let start = number("/spec/ordinals/start").unwrap_or(0);
+    start..start + number("/spec/replicas").unwrap_or(1)
+}
+
 /// Reports whether a set doesn't want a pod. The scale-down of an ordered set with two broken pods never
 /// ends, as upstream.
-fn is_condemned(sets: &BTreeMap<Arc<str>, Set>, pod: &str) -> bool {
-    let Some((set, ordinal)) = pod.rsplit_once('-') else {
-        return false;
-    };
-    let wanted = sets.get(set).map(Set::range);
-    let ordinal = ordinal.parse();
-    wanted.is_some_and(|wanted| ordinal.is_ok_and(|ordinal| !wanted.contains(&ordinal)))
+fn is_condemned(wanted: &BTreeMap<Arc<str>, Range<i64>>, pod: &str) -> bool {
+    let found = pod.rsplit_once('-').and_then(|(set, ordinal)| {
+        let ordinal: i64 = ordinal.parse().ok()?;
+        Some(!wanted.get(set)?.contains(&ordinal))
+    });
+    found.unwrap_or(false)
 }
 
 /// Reports whether a pod has ended or never becomes ready.
