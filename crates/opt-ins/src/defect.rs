@@ -27,7 +27,7 @@ pub enum Defect {
     NoRollout(Carrier),
     /// The set has no such claim template.
     #[error(
-        "{annotation}: {0:?} is not a claim template of the set",
+        "{annotation}: the set has no claim template {0:?}",
         annotation = Carrier::ClaimSize.annotation()
     )]
     NoTemplate(String),

@@ -239,7 +239,7 @@ fn claim_sizes_name_templates_of_the_set() {
         (
             "data=1Gi,x=2Gi",
             None,
-            "claim-size: \"x\" is not a claim template of the set",
+            "claim-size: the set has no claim template \"x\"",
         ),
         ("data=1Gi", Some("always"), "expected online or with-pod"),
     ] {
