@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::OptIns;
-use crate::plan::opt_ins::{HOLDS, annotation, hold, size};
+use crate::plan::opt_ins::{GROWING, HOLDS, annotation, choose, hold, size};
 use crate::plan::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, MaxUnavailable, Plan, SetSpec, Settings,
     UpdateMode, WatchFault,
@@ -157,8 +157,8 @@ fn skewed() -> [Workload; 2] {
     ]
 }
 
-/// Workloads of sets that opt in: updates of running pods, repairs in both ways, and a scale-down behind
-/// a gate.
+/// Workloads of sets that opt in: updates of running pods, growth of claims, repairs in both ways, and a
+/// scale-down behind a gate.
 fn opted_in() -> Vec<Workload> {
     let with = |name: &str, value: &str| BTreeMap::from([(annotation(name), value.to_owned())]);
     let of = |name, spec: &SetSpec, steps: Vec<(u64, Action)>| {
@@ -198,8 +198,20 @@ fn opted_in() -> Vec<Workload> {
         (124, size("web", "1", "c")),
         (240, size("web", "1", "d")),
     ];
+    let grown = SetSpec {
+        claims: 1,
+        class: Some(GROWING.to_owned()),
+        ..SetSpec::default()
+    };
+    let growth = vec![
+        (120, choose("web", "claim-size", Some("data0=2Gi"))),
+        (150, Action::scale(4)),
+        (240, choose("web", "claim-size", Some("data0=3Gi"))),
+        (360, choose("web", "claim-size", None)),
+    ];
     vec![
         of("in-place", &sized, sizes),
+        of("grow", &grown, growth),
         repaired("repair-by-deletion", "delete"),
         repaired("repair-by-eviction", "evict"),
         of("gated-scale", &gated, steps),

@@ -132,10 +132,11 @@ impl World {
         if let Some(fence) = &world.fence {
             fence.install(&world.user).await;
         }
-        if let Some(opt_ins) = &world.cluster.settings.opt_ins
-            && opt_ins.may_evict
-        {
-            opt_ins::permit_evictions(&world.user).await;
+        if let Some(opt_ins) = &world.cluster.settings.opt_ins {
+            opt_ins::create_classes(&world.user).await;
+            if opt_ins.may_evict {
+                opt_ins::permit_evictions(&world.user).await;
+            }
         }
         for number in 0..world.cluster.settings.processes() {
             faults::add_lag(&world.cluster, number);

@@ -16,7 +16,7 @@ const IDENTITY: [&str; 2] = [
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let request = write.request;
     if write.creates("persistentvolumeclaims") {
-        judge_new_claim(write, verdict);
+        judge_new_claim(case, write, verdict);
     }
     if request.verb != Some(Verb::Update) || !request.subresource.is_empty() {
         return;
@@ -44,6 +44,9 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     for changed in changed {
         let is_allowed = match request.resource.as_str() {
             "pods" => is_repair(&changed) || is_request(&changed),
+            "persistentvolumeclaims" if changed == "/spec/resources" => {
+                allows_requests && opt_ins::is_growth(case, write, &base)
+            }
             "persistentvolumeclaims" => changed == "/metadata/ownerReferences",
             "controllerrevisions" => changed == "/revision",
             _ => false,
@@ -120,7 +123,7 @@ fn judge_repair(write: &Write<'_>, body: &Value, verdict: &mut Verdict) {
 }
 
 /// V-1: a new claim equals its template, and has no owner yet.
-fn judge_new_claim(write: &Write<'_>, verdict: &mut Verdict) {
+fn judge_new_claim(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let (set, name) = (write.view.set, &write.request.name);
     let body = write.request.json();
     let mut templates = set.claim_templates.iter().zip(&set.claims);
@@ -128,8 +131,8 @@ fn judge_new_claim(write: &Write<'_>, verdict: &mut Verdict) {
         let rest = name.strip_prefix(template.as_str());
         rest.is_some_and(|rest| rest.starts_with(&format!("-{}-", set.name)))
     });
-    let is_right = template.is_some_and(|(template, _)| {
-        template["spec"] == body["spec"]
+    let is_right = template.is_some_and(|(template, name)| {
+        opt_ins::new_spec(case, write, name, &template["spec"]) == body["spec"]
             && body["metadata"]["labels"]["app"] == json!(set.app)
             && body["metadata"].get("ownerReferences").is_none()
     });

@@ -1,10 +1,11 @@
-//! Opt-ins of sets: repairs, gates before removals, limits of rollouts, conditions.
+//! Opt-ins of sets: repairs, gates before removals, limits of rollouts, conditions, growth of claims.
 //!
 //! The annotations are read here, not by the code under test.
 
 mod choices;
 mod conditions;
 mod gate;
+mod growth;
 mod in_place;
 mod labels;
 mod limit;
@@ -13,6 +14,7 @@ mod repair;
 
 pub(super) use choices::choices;
 pub(super) use conditions::same;
+pub(super) use growth::{is_growth, new_spec, pending as pending_growth};
 pub(super) use in_place::{is_change as is_in_place, is_marked, is_updated_in_place};
 pub(super) use labels::is_request;
 pub(super) use limit::partition;
@@ -30,6 +32,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     };
     repair::judge(case, write, verdict);
     gate::judge(case, write, &choices, verdict);
+    growth::judge(case, write, verdict);
     labels::judge(case, write, &choices, verdict);
     conditions::judge(case, write, &choices, verdict);
     in_place::judge(case, write, &choices, verdict);

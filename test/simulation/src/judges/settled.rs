@@ -141,6 +141,13 @@ impl<'a> Scene<'a> {
             &self.members,
             &update.name,
         ));
+        let claims = (self.namespace, self.seen.claims);
+        tasks.extend(opt_ins::pending_growth(
+            self.case,
+            self.process,
+            set,
+            claims,
+        ));
         let highest = owned.iter().map(|it| it.number).max();
         if Some(update.number) != highest {
             let why = format!("update revision {} has not the highest number", update.name);

@@ -28,6 +28,12 @@ pub const HOLD_KEY: &str = "example.com/drained";
 /// Value that holds.
 pub const HOLDS: &str = "no";
 
+/// Storage class whose volumes grow.
+pub const GROWING: &str = "growing";
+
+/// Storage class whose volumes have a fixed size.
+pub const FIXED: &str = "fixed";
+
 /// Returns the key of the annotation with this name.
 pub fn annotation(name: &str) -> String {
     format!("{PREFIX}{name}")

@@ -89,6 +89,9 @@ pub struct SetSpec {
     pub min_ready_seconds: u32,
     /// Number of claim templates.
     pub claims: u32,
+    /// Storage class of the claims; none for that of the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class: Option<String>,
     /// Retention of claims.
     pub retention: ClaimRetention,
     /// The first ordinal.
@@ -114,6 +117,7 @@ impl Default for SetSpec {
             max_unavailable: None,
             min_ready_seconds: 0,
             claims: 0,
+            class: None,
             retention: ClaimRetention::default(),
             start: 0,
             history: None,
@@ -132,13 +136,14 @@ impl SetSpec {
             .collect();
         let claims: Vec<Value> = (0..self.claims)
             .map(|nth| {
-                json!({
-                    "metadata": {"name": format!("data{nth}")},
-                    "spec": {
-                        "accessModes": ["ReadWriteOnce"],
-                        "resources": {"requests": {"storage": "1Gi"}},
-                    },
-                })
+                let mut spec = json!({
+                    "accessModes": ["ReadWriteOnce"],
+                    "resources": {"requests": {"storage": "1Gi"}},
+                });
+                if let Some(class) = &self.class {
+                    spec["storageClassName"] = json!(class);
+                }
+                json!({"metadata": {"name": format!("data{nth}")}, "spec": spec})
             })
             .collect();
         let mut strategy = json!({"type": self.update});

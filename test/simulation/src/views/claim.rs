@@ -1,5 +1,6 @@
 //! Claims.
 
+use kube_apimachinery::quantity::Quantity;
 use serde_json::Value;
 
 use super::{Owner, Pod, Set};
@@ -15,6 +16,16 @@ pub struct Claim {
     pub owners: Vec<Owner>,
     /// True if it is being deleted.
     pub terminating: bool,
+    /// Label that the selectors of sets match.
+    pub app: String,
+    /// Storage class.
+    pub class: String,
+    /// Requested bytes.
+    pub request: i64,
+    /// Bytes of the volume.
+    pub capacity: i64,
+    /// True if it has a volume.
+    pub bound: bool,
 }
 
 impl Claim {
@@ -25,8 +36,24 @@ impl Claim {
             uid: super::text(value, "/metadata/uid"),
             owners: super::owners(value),
             terminating: super::is_terminating(value),
+            app: super::text(value, "/metadata/labels/app"),
+            class: super::text(value, "/spec/storageClassName"),
+            request: bytes(value, "/spec/resources/requests/storage"),
+            capacity: bytes(value, "/status/capacity/storage"),
+            bound: super::text(value, "/status/phase") == "Bound",
         }
     }
+
+    /// Reports whether its volume is smaller than requested.
+    pub fn is_growing(&self) -> bool {
+        self.bound && self.capacity < self.request
+    }
+}
+
+/// Returns an amount in bytes.
+fn bytes(value: &Value, pointer: &str) -> i64 {
+    let quantity: Option<Quantity> = super::text(value, pointer).parse().ok();
+    quantity.map_or(0, |it| it.value())
 }
 
 /// Reports whether an owner is the set, the pod, or an earlier one of the same name.

@@ -1,15 +1,18 @@
-//! Users in runs with opt-ins: they permit evictions, and end budgets and gates.
+//! Users in runs with opt-ins: they create storage classes, permit evictions, and end budgets and gates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use http::Method;
 use kube_test_control_plane::ApiServer;
 use serde_json::{Value, json};
 
 use super::pods::is_dead;
 use super::user::{NAMESPACE, User};
-use crate::plan::opt_ins::{HOLD_KEY, RESIZE, RESIZE_DELAY, annotation, choose, hold, resize_as};
+use crate::plan::opt_ins::{
+    FIXED, GROWING, HOLD_KEY, RESIZE, RESIZE_DELAY, annotation, choose, hold, resize_as,
+};
 
 /// Name of the role that may evict pods.
 const EVICTOR: &str = "evictor";
@@ -38,6 +41,23 @@ pub(super) async fn permit_evictions(user: &User) {
     });
     for (resource, object) in [("roles", role), ("rolebindings", binding)] {
         user.create(resource, &object).await;
+    }
+}
+
+/// Creates the storage classes of plans.
+pub(super) async fn create_classes(user: &User) {
+    for (name, allows) in [(GROWING, true), (FIXED, false)] {
+        let class = json!({
+            "metadata": {"name": name},
+            "provisioner": "example.com/provisioner",
+            "allowVolumeExpansion": allows,
+        });
+        user.request(
+            Method::POST,
+            "/apis/storage.k8s.io/v1/storageclasses",
+            &class,
+        )
+        .await;
     }
 }
 

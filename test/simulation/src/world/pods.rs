@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kube_test_control_plane::actors::{
     ActorsConfig, Crash, Delay, GarbageCollectorConfig, ImagePullFailure, KubeletConfig, Outcome,
-    PodBehaviour,
+    PodBehaviour, VolumeBinderConfig,
 };
 
 use serde_json::Value;
@@ -16,6 +16,9 @@ use crate::plan::{Settings, Span};
 
 /// Time from the start of a container that crashes to its crash.
 const CRASHES_AFTER: Span = Span(100, 3_000);
+
+/// Time to expand a volume.
+const EXPANSION: Span = Span(500, 20_000);
 
 /// Time that a resize takes.
 const RESIZE: Span = Span(100, 3_000);
@@ -49,6 +52,10 @@ pub(super) fn actors(settings: &Settings, bad_images: &Arc<AtomicBool>) -> Actor
         kubelet: Some(KubeletConfig::new(good).rule(rule)),
         garbage_collector: Some(GarbageCollectorConfig {
             delay: settings.collector_delay.into(),
+        }),
+        volume_binder: Some(VolumeBinderConfig {
+            expansion_delay: delay(EXPANSION),
+            ..VolumeBinderConfig::default()
         }),
         // The sets need none of them, and the histories of the seeds stay.
         controllers: BTreeSet::new(),

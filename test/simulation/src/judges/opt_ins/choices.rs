@@ -1,5 +1,7 @@
 //! The choices of a set.
 
+use std::collections::BTreeMap;
+
 use jiff::SignedDuration;
 
 use super::Case;
@@ -42,6 +44,8 @@ pub(in super::super) struct Choices {
     pub(super) in_place: Option<InPlace>,
     /// The time that a resize may take.
     pub(super) in_place_timeout: SignedDuration,
+    /// Sizes of claims in bytes, by claim template.
+    pub(super) sizes: BTreeMap<String, i64>,
     /// Annotations that can't be used: the names, and the values without a meaning.
     pub(super) defects: Vec<(String, Option<String>)>,
 }
@@ -115,16 +119,22 @@ impl Choices {
             rollout_to: None,
             in_place: None,
             in_place_timeout: IN_PLACE_TIMEOUT,
+            sizes: BTreeMap::new(),
             defects: Vec::new(),
         };
         let (mut evicts, mut after) = (None, Some(REPAIR_AFTER));
+        let (mut may_grow, mut unknown_template) = (true, false);
         for (key, value) in &set.annotations {
             let Some(name) = key.strip_prefix(PREFIX) else {
                 continue;
             };
             let value = value.as_str();
             let read = match name {
-                "progress-deadline" | "removal-gate" | "removal-gate-timeout" | "rollout-to"
+                "progress-deadline"
+                | "removal-gate"
+                | "removal-gate-timeout"
+                | "rollout-to"
+                | "claim-size"
                     if value == NONE =>
                 {
                     Some(())
@@ -181,6 +191,22 @@ impl Choices {
                     it.in_place_timeout = read.unwrap_or(SignedDuration::MAX);
                     read.map(drop)
                 }
+                "claim-size" => {
+                    let read = sizes(value);
+                    let has = |sizes: &BTreeMap<String, i64>| {
+                        sizes.keys().all(|name| set.claims.contains(name))
+                    };
+                    let usable = read.as_ref().is_some_and(has);
+                    // A size for another template is a defect without a value.
+                    unknown_template |= read.is_some() && !usable;
+                    it.sizes = read.filter(|_| usable).unwrap_or_default();
+                    (usable || unknown_template).then_some(())
+                }
+                // While it can't be read, no claim grows.
+                "claim-resize" => {
+                    may_grow = ["online", "with-pod"].contains(&value);
+                    may_grow.then_some(())
+                }
                 _ => None,
             };
             let is_known = name != UNKNOWN;
@@ -188,11 +214,16 @@ impl Choices {
                 || ["rollout-to", "in-place"].contains(&name) && value != NONE;
             if read.is_none() {
                 defects.push((name.to_owned(), is_known.then(|| value.to_owned())));
+            } else if name == "claim-size" && unknown_template {
+                defects.push((name.to_owned(), None));
             } else if set.is_on_delete() && limits {
                 defects.push((name.to_owned(), None));
             }
         }
         it.defects = defects;
+        if !may_grow {
+            it.sizes.clear();
+        }
         it.repair = evicts
             .zip(after)
             .map(|(evicts, after)| Repair { evicts, after });
@@ -211,6 +242,16 @@ fn in_place(text: &str) -> Option<InPlace> {
         "resources" => Some(InPlace::Resources),
         _ => None,
     }
+}
+
+/// Reads sizes of plans, such as `data0=2Gi,data1=3Gi`.
+fn sizes(text: &str) -> Option<BTreeMap<String, i64>> {
+    let entries = text.split(',').map(|entry| {
+        let (template, size) = entry.split_once('=')?;
+        let bytes = super::growth::bytes(size);
+        (bytes > 0).then(|| (template.to_owned(), bytes))
+    });
+    entries.collect()
 }
 
 fn boolean(text: &str) -> Option<bool> {

@@ -101,6 +101,7 @@ pub(super) fn set(name: &str, random: &mut StdRng) -> SetSpec {
         max_unavailable: random.random_bool(0.5).then(|| max_unavailable(random)),
         min_ready_seconds: *[0, 0, 5, 30].choose(random).unwrap_or(&0),
         claims: random.random_range(0..=2),
+        class: None,
         retention: retention(random),
         start: *[0, 0, 0, 2].choose(random).unwrap_or(&0),
         history: Some(random.random_range(0..=3)),

@@ -1,5 +1,6 @@
 //! Plans whose sets opt in: those of the seeds, with annotations, gates, budgets and broken images.
 
+mod growth;
 mod in_place;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,6 +100,7 @@ pub fn of_opt_in_seed(seed: u64) -> Plan {
     }
     let names: Vec<String> = names.into_iter().collect();
     let end = plan.end();
+    plan = growth::add(plan, seed, &names, end);
     for _ in 0..random.random_range(3..40) {
         let (Some(kind), Some(set)) = (KINDS.choose(&mut random), names.choose(&mut random)) else {
             continue;

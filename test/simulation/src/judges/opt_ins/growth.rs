@@ -1,0 +1,180 @@
+//! Growth of claims: none shrinks, none of others is touched, and few grow at once.
+
+use kube_apimachinery::quantity::Quantity;
+use kube_test_control_plane::route::Verb;
+use serde_json::Value;
+
+use super::choices::{Choices, choices};
+use super::{Case, Verdict, Write};
+use crate::agent::Process;
+use crate::plan::opt_ins::GROWING;
+use crate::record::SetKey;
+use crate::views::{Claim, Set};
+
+/// Pointer to the requested size of a claim.
+const REQUEST: &str = "/spec/resources/requests/storage";
+
+/// Returns the spec of a new claim: that of its template, at the wanted size if that is larger.
+pub(in super::super) fn new_spec(
+    case: &Case<'_>,
+    write: &Write<'_>,
+    template: &str,
+    spec: &Value,
+) -> Value {
+    let mut spec = spec.clone();
+    let choices = choices(case, write.sync.process, write.view.set);
+    let wanted = choices.and_then(|it| it.sizes.get(template).copied());
+    let stored = spec.pointer("/resources/requests/storage");
+    let stored = stored.and_then(Value::as_str).map_or(0, bytes);
+    if let Some(wanted) = wanted.filter(|wanted| *wanted > stored) {
+        let text = Value::from(gibibytes(wanted));
+        spec["resources"]["requests"]["storage"] = text;
+    }
+    spec
+}
+
+/// Reports whether a change of a claim's resources is nothing but growth for which its set asks.
+pub(in super::super) fn is_growth(case: &Case<'_>, write: &Write<'_>, base: &Value) -> bool {
+    let body = write.request.json();
+    let mut grown = base.clone();
+    let Some(request) = body.pointer(REQUEST) else {
+        return false;
+    };
+    grown["spec"]["resources"]["requests"]["storage"] = request.clone();
+    let set = write.view.set;
+    let wanted = wanted(case, write.sync.process, set, &write.request.name);
+    grown["spec"] == body["spec"]
+        && wanted == Some(bytes(request.as_str().unwrap_or_default()))
+        && set.ordinal_of_claim(&write.request.name).is_some()
+}
+
+/// a claim's request never falls, and rises only for a bound claim of a desired pod of the set, which
+/// isn't being deleted. X-10: volumes of no more pods grow at once than may be unavailable.
+pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
+    let request = write.request;
+    let is_update = request.verb == Some(Verb::Update) && request.subresource.is_empty();
+    if request.resource != "persistentvolumeclaims" || !is_update {
+        return;
+    }
+    let version = write.text("/metadata/resourceVersion");
+    let version = version.and_then(|version| version.parse().ok());
+    let base = version.and_then(|it| case.claim(&request.namespace, &request.name, it));
+    let Some(base) = base else { return };
+    let set = write.view.set;
+    let written = Claim::read(&request.json());
+    if written.request == base.request {
+        return;
+    }
+    let ordinal = set.ordinal_of_claim(&request.name);
+    let why = if written.request < base.request {
+        Some("it shrinks")
+    } else if !ordinal.is_some_and(|it| set.range().contains(&it)) || base.app != set.app {
+        Some("it is not a claim of the set")
+    } else if base.terminating || !base.bound {
+        Some("it is being deleted, or not bound")
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        let message = format!("{}: {why}", write.named());
+        verdict.broken("X-9", request.sent, message);
+    }
+    let others = set.range().filter(|it| Some(*it) != ordinal);
+    let mut others: Vec<u32> = others.collect();
+    others.retain(|it| {
+        let mut claims = set.claims_of(*it);
+        claims.any(|claim| grows(case, write, &claim))
+    });
+    let budget = set.max_unavailable(case.plan.settings.max_unavailable);
+    let is_late = ordinal.is_some_and(|it| {
+        let mut claims = set.claims_of(it);
+        claims.any(|claim| grows(case, write, &claim))
+    });
+    if others.len() >= budget && !is_late {
+        let message = format!("{}: the claims of {others:?} grow", write.named());
+        verdict.broken("X-10", request.sent, message);
+    }
+}
+
+/// Reports whether the sync saw a claim of a template with a wanted size whose volume grows, in all
+/// versions that it can have known.
+fn grows(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
+    let set = write.view.set;
+    if wanted(case, write.sync.process, set, claim).is_none() {
+        return false;
+    }
+    let key: SetKey = (write.request.namespace.clone(), claim.to_owned());
+    let seen = write.seen.claims;
+    let mut known = case
+        .history
+        .claims
+        .during(&key, seen, write.newest)
+        .peekable();
+    known.peek().is_some() && known.all(|it| it.is_growing())
+}
+
+/// Returns the wanted size of a claim.
+fn wanted(case: &Case<'_>, process: Process, set: &Set, claim: &str) -> Option<i64> {
+    let choices = choices(case, process, set)?;
+    let mut sizes = choices.sizes.iter();
+    let found = sizes.find(|(template, _)| {
+        let rest = claim.strip_prefix(template.as_str());
+        rest.is_some_and(|rest| rest.starts_with(&format!("-{}-", set.name)))
+    });
+    found.map(|(_, size)| *size)
+}
+
+/// at the end, the claims of desired pods have the wanted size where their class allows it; the
+/// condition says whether all have it.
+pub(in super::super) fn pending(
+    case: &Case<'_>,
+    process: Process,
+    set: &Set,
+    (namespace, seen): (&str, u64),
+) -> Vec<(&'static str, String)> {
+    let mut tasks = Vec::new();
+    let Some(Choices { sizes, .. }) = choices(case, process, set) else {
+        return tasks;
+    };
+    let mut all = true;
+    for ordinal in set.range() {
+        for (template, size) in &sizes {
+            let name = format!("{template}-{}-{ordinal}", set.name);
+            let Some(claim) = case.claim(namespace, &name, seen) else {
+                continue;
+            };
+            all &= claim.request == *size && !claim.is_growing() && !claim.terminating;
+            let pod = format!("{}-{ordinal}", set.name);
+            let is_foreign = claim.owners.iter().any(|it| {
+                let is_ours = it.uid == set.uid || it.kind == "Pod" && it.name == pod;
+                it.controller && !is_ours
+            });
+            let is_ours = claim.app == set.app && !is_foreign;
+            let may_grow = claim.class == GROWING && is_ours && !claim.terminating;
+            if may_grow && claim.bound && (claim.request < *size || claim.is_growing()) {
+                tasks.push(("X-11", format!("claim {name} is smaller than {size} bytes")));
+            }
+        }
+    }
+    let condition = set.conditions.iter().find(|it| it.kind == "ClaimsResized");
+    let status = condition.map(|it| it.status.as_str());
+    let expected = (!sizes.is_empty()).then_some(if all { "True" } else { "False" });
+    if status != expected {
+        tasks.push((
+            "X-11",
+            format!("ClaimsResized is {status:?}, not {expected:?}"),
+        ));
+    }
+    tasks
+}
+
+/// Returns the bytes of a quantity; 0 if it is none.
+pub(in super::super) fn bytes(text: &str) -> i64 {
+    let quantity: Option<Quantity> = text.parse().ok();
+    quantity.map_or(0, |it| it.value())
+}
+
+/// Writes a number of bytes as plans do.
+fn gibibytes(bytes: i64) -> String {
+    format!("{}Gi", bytes >> 30)
+}
