@@ -250,6 +250,8 @@ impl Flight {
         let name = Box::<str>::from(&pod.name);
         self.wait
             .get_or_insert_with(|| Wait::InPlaceUpdate(name.clone()));
+        // Without a limit, only the pod's next event matters.
+        let until = until.filter(|until| *until < Timestamp::MAX);
         let left = until.and_then(|until| time_left(until, now));
         self.sync_after = self.sync_after.into_iter().chain(left).min();
         self.going.insert(name);

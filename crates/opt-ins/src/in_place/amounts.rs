@@ -94,7 +94,7 @@ fn names() -> impl Iterator<Item = AmountName> {
         .flat_map(|list| RESOURCES.map(|resource| [list, resource]))
 }
 
-fn amount<'a>(container: &'a Value, [list, resource]: AmountName) -> Option<&'a Value> {
+fn amount(container: &Value, [list, resource]: AmountName) -> Option<&Value> {
     container.get("resources")?.get(list)?.get(resource)
 }
 

@@ -235,12 +235,10 @@ fn first_difference(old: &Value, new: &Value) -> Option<String> {
             })
         }
         (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
-            let pairs = old.iter().zip(new).enumerate();
-            pairs
-                .filter_map(|(index, (old, new))| {
-                    first_difference(old, new).map(|rest| join(&format!("[{index}]"), rest))
-                })
-                .next()
+            let mut pairs = old.iter().zip(new).enumerate();
+            pairs.find_map(|(index, (old, new))| {
+                first_difference(old, new).map(|rest| join(&format!("[{index}]"), rest))
+            })
         }
         _ => (old != new).then(String::new),
     }

@@ -42,7 +42,7 @@ pub enum Reason {
     /// The pod lacks a container of the template.
     #[error("the pod has no container {0}")]
     NoContainer(Box<str>),
-    /// The pod would get another QoS class.
+    /// The pod would get another class of service.
     #[error("its QoS class would change from {from} to {to}")]
     QosClass {
         /// The present class.

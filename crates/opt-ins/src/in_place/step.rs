@@ -51,6 +51,10 @@ impl PodUpdate<'_> {
         if mark.is_none() && !self.change.resizes {
             return Ok(Step::Finish);
         }
+        // A dry sync reads reduced pods: nothing can be said about the rest.
+        if containers(&live.json).next().is_none() {
+            return Ok(Step::Wait(Timestamp::MAX));
+        }
         let mark = mark.filter(|mark| mark.revision == self.revision);
         let since = mark.and_then(|mark| mark.since);
         if let Some(spec) = self.resize(&live.json)? {

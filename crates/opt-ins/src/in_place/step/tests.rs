@@ -247,6 +247,13 @@ fn pod_must_have_the_containers_of_the_template() {
 }
 
 #[test]
+fn reduced_pod_of_a_dry_sync_is_in_flight() {
+    let mut reduced = marked(pod("1", "1"), 0);
+    reduced["spec"] = json!({});
+    assert_eq!(next(&reduced), Ok(Step::Wait(Timestamp::MAX)));
+}
+
+#[test]
 fn finished_pod_keeps_what_is_its_own() {
     let change = change();
     let update = PodUpdate {

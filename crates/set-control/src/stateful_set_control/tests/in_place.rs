@@ -354,7 +354,7 @@ async fn unready_pod_in_flight_is_replaced_when_given_up() {
     world.step().await;
     pend(&world, 2, "Infeasible");
     world.change_pod(2, |pod| {
-        pod["status"]["conditions"][0]["status"] = "False".into()
+        pod["status"]["conditions"][0]["status"] = "False".into();
     });
     world.step().await;
     assert_eq!(world.pod_names(), ["web-0", "web-1"]);
