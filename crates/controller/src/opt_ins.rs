@@ -4,5 +4,6 @@ pub use statefulset_opt_ins::claim_growth::ClaimState;
 pub use statefulset_opt_ins::conditions::{CLAIMS_RESIZED, is_own as is_own_condition};
 pub use statefulset_opt_ins::removal_gate::REQUESTED_LABEL;
 pub use statefulset_opt_ins::{
-    Carrier, Cause, DefaultsError, OptInDefaults, PREFIX, Situation, State, SyncRules, Wait,
+    Carrier, Cause, DefaultsError, IN_PLACE_LABEL, OptInDefaults, PREFIX, Situation, State,
+    SyncRules, Wait,
 };

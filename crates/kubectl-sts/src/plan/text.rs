@@ -82,10 +82,11 @@ fn rows(steps: &[Step]) -> Vec<Vec<String>> {
             && before.resource == "pods"
             && step.after > before.after
         {
-            let state = if before.verb == "create" {
-                "ready"
-            } else {
-                "gone"
+            let state = match &*before.verb {
+                "create" => "ready",
+                "resize" => "resized",
+                "delete" => "gone",
+                _ => "updated",
             };
             rows.push(vec![
                 String::new(),
@@ -135,5 +136,9 @@ fn step_text(step: &Step) -> String {
         revision if step.resource == "pods" => format!(" (revision {revision})"),
         _ => String::new(),
     };
-    format!("{} {kind} {}{revision}", step.verb, step.name)
+    let reason = match &*step.reason {
+        "" => String::new(),
+        reason => format!(", not updated in place: {reason}"),
+    };
+    format!("{} {kind} {}{revision}{reason}", step.verb, step.name)
 }

@@ -25,7 +25,7 @@ use super::change::{self, Part, text};
 use super::loss::Ending;
 use super::outcome::{Plan, Rejected, is_complete};
 use super::situation::Situation;
-use super::steps::Step;
+use super::steps::{Step, reasons};
 
 use crate::Session;
 use crate::model::Set;
@@ -168,9 +168,12 @@ pub(super) async fn run(
     if let Start::Changed(set) = start {
         store(&plane, situation, set)?;
     }
+    let gates = gates(situation, start.set());
+    if gates.stateful_set_in_place_update {
+        permit_resizes(&client).await?;
+    }
     let mark = plane.server().audit().mark();
     let mut controllers = JoinSet::new();
-    let gates = gates(situation, start.set());
     start_controller(&plane, &clock, gates, &mut controllers);
     if let Start::Recreated(set) = start {
         orphan(&client, situation).await?;
@@ -196,10 +199,9 @@ pub(super) async fn run(
     let names = [situation.name.to_owned()];
     let why = crate::why::why(&server, &session, &names, false).await?;
     let begin = situation.now;
-    let steps = observed
-        .entries
-        .iter()
-        .filter_map(|entry| Step::of(entry, begin));
+    let reasons = reasons(&observed.entries);
+    let steps = observed.entries.iter();
+    let steps = steps.filter_map(|entry| Step::of(entry, begin, &reasons));
     let ending = observe::ending(&plane, situation.namespace);
     let rejected = observe::rejected(&plane, situation.namespace);
     let plan = Plan {
@@ -223,6 +225,29 @@ pub(super) async fn run(
         ending,
         rejected,
     })
+}
+
+/// Lets the controller resize pods, which its default role doesn't: the rights in the cluster are
+/// unknown.
+async fn permit_resizes(client: &Client) -> anyhow::Result<()> {
+    let group = "rbac.authorization.k8s.io";
+    let metadata = json!({"name": "statefulset-controller:resizes"});
+    let role = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": metadata,
+        "rules": [{"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]}],
+    });
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": metadata["name"]},
+        "subjects": [{
+            "kind": "ServiceAccount", "namespace": "kube-system", "name": "statefulset-controller",
+        }],
+    });
+    for (plural, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
+        let path = format!("/apis/{group}/v1/{plural}");
+        change::send(client, "POST", &path, JSON, &object).await?;
+    }
+    Ok(())
 }
 
 /// Deletes the set without its dependents.
