@@ -12,7 +12,7 @@ pub const MARKER: &str = "<!-- code lines: written by `make fmt`, checked by hac
 /// Code lines of upstream's two packages without their controller and its metrics.
 const UPSTREAM: usize = 1_967;
 /// Code lines that the crates may have together: a rise needs a reason. The last ones were where a sync
-/// asks the crate of the opt-ins, and the sizes of claims that it reads and writes for it.
+/// asks the crate of the opt-ins, the sizes of claims and the resizes of pods that it writes for it.
 const LINES_MAX: usize = 3_120;
 
 /// Returns the line of the page that states the figures.
@@ -144,7 +144,7 @@ mod inner {
         ];
         assert_eq!(
             line(&files),
-            "They have 2935 lines of code (history 1000, pod-control 1881, set-control 54), 1.5 \
+            "They have 3006 lines of code (history 1000, pod-control 1881, set-control 125), 1.5 \
              times upstream's 1967."
         );
         assert_eq!(check(&files), Findings::new());
@@ -153,7 +153,7 @@ mod inner {
         assert_eq!(
             found,
             [
-                "history, pod-control, set-control have 2936 code lines, more than 2935; simplify them"
+                "history, pod-control, set-control have 3007 code lines, more than 3006; simplify them"
             ]
         );
     }

@@ -51,7 +51,7 @@ pub(in super::super) fn is_updated_in_place(write: &Write<'_>, ordinal: u32) -> 
     writes || pod.is_some_and(|pod| is_marked(pod))
 }
 
-/// no pod is replaced for an update that a running pod can follow, unless its node or the API
+/// no pod is replaced for an update that a running pod can follow, unless its node or the API
 /// server refuse that.
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, choices: &Choices, verdict: &mut Verdict) {
     let (Some((ordinal, pod)), Some(in_place)) = (write.deleted_pod(), choices.in_place) else {
@@ -80,7 +80,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, choices: &Choices, verdi
     };
     if own.name != update.name && follows(&own.recorded, &update.recorded, in_place) {
         let message = format!("{}: it could be updated in place", write.named());
-        verdict.broken("X-11", write.request.sent, message);
+        verdict.broken("X-14", write.request.sent, message);
     }
 }
 
@@ -119,7 +119,7 @@ fn cores(template: &Value) -> Option<&str> {
     cores.as_str()
 }
 
-/// at most as many pods are in flight as may be unavailable. X-12: a pod gets the name of a
+/// at most as many pods are in flight as may be unavailable. X-15: a pod gets the name of a
 /// revision only with its labels and annotations, and once it runs with its cores.
 pub(super) fn judge_commits(case: &Case<'_>, verdict: &mut Verdict) {
     let mut in_flight: BTreeMap<SetKey, BTreeSet<String>> = BTreeMap::new();
@@ -150,7 +150,7 @@ pub(super) fn judge_commits(case: &Case<'_>, verdict: &mut Verdict) {
             let budget = budget(case, commit.request, &set, at);
             if let Some(max) = budget.filter(|max| flight.len() > *max) {
                 let message = format!("pods {flight:?} are in flight, limit {max}");
-                verdict.broken("X-9", commit.at, message);
+                verdict.broken("X-12", commit.at, message);
             }
         }
         let before = case.history.pods.at(&name, at.saturating_sub(1));
@@ -163,7 +163,7 @@ pub(super) fn judge_commits(case: &Case<'_>, verdict: &mut Verdict) {
             && let Some(why) = differs(case, &set.0, now, at)
         {
             let message = format!("{} gets revision {}: {why}", now.name, now.revision);
-            verdict.broken("X-12", commit.at, message);
+            verdict.broken("X-15", commit.at, message);
         }
     }
 }
@@ -217,7 +217,7 @@ fn differs(case: &Case<'_>, namespace: &str, pod: &Pod, at: u64) -> Option<Strin
     resize.map(|reason| format!("its resize is not completed: {reason:?}"))
 }
 
-/// at the end no pod is in flight, and all are what their revisions say.
+/// at the end no pod is in flight, and all are what their revisions say.
 pub(super) fn pending(
     case: &Case<'_>,
     set: &Set,
@@ -231,9 +231,9 @@ pub(super) fn pending(
     let mut tasks = Vec::new();
     for pod in members {
         if is_marked(pod) {
-            tasks.push(("X-10", format!("pod {} is still in flight", pod.name)));
+            tasks.push(("X-13", format!("pod {} is still in flight", pod.name)));
         } else if let Some(why) = differs(case, namespace, pod, newest) {
-            tasks.push(("X-10", format!("pod {}: {why}", pod.name)));
+            tasks.push(("X-13", format!("pod {}: {why}", pod.name)));
         }
     }
     tasks
