@@ -28,7 +28,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 
 PACKAGE_FLAGS ?=
 
-.PHONY: help run build dist package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-helm soak test-stand-ins lint check-crates \
+.PHONY: help run build dist release package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-helm soak test-stand-ins lint check-crates \
 	check-embedding check-other-kube deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-fence simulate-opt-ins simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
@@ -50,6 +50,11 @@ dist: ## Build the static program in target/dist, optimized under load; DIST_FLA
 	@CARGO='$(CARGO)' hack/dist.sh $(DIST_FLAGS)
 
 # The end-to-end tests start the programs, which are built with the tests that need them.
+# SOURCE, DOWNLOADS, IMAGES, RUSTC: see hack/release.sh.
+release: ## Build every artefact of VERSION for publication in target/release-VERSION (docs/releasing.md)
+	@[ -n '$(VERSION)' ] || { echo 'make release: pass VERSION=0.1.0' >&2; exit 2; }
+	@CARGO='$(CARGO)' hack/release.sh '$(VERSION)'
+
 test: export TEST_PROGRAMS := $(abspath $(BINARIES))
 test: ## Run all tests, with cargo-nextest if installed
 	@if $(CARGO) nextest --version >/dev/null 2>&1; then \
@@ -161,17 +166,25 @@ deny: ## Check licences, sources and advisories of all dependencies with cargo-d
 		echo 'make deny: advisories skipped: cannot download their database'; \
 	fi
 
-# One file with every crate built into the program.
-sbom: ## Write the program's software bill of materials (CycloneDX) to target/sbom
+# One file with every crate built into a program. The component's address would contain the path of this
+# folder, and a release has the same bytes in every folder.
+PROGRAM ?= statefulset-controller-manager
+SBOM ?= $(TARGET_DIR)/sbom/$(PROGRAM).cdx.json
+SBOM_TARGET ?= all
+FOLDER_OF_statefulset-controller-manager := crates/controller-manager
+FOLDER_OF_kubectl-sts := crates/kubectl-sts
+FOLDER_OF_kube-test-control-plane := crates/test-control-plane
+sbom: ## Write a program's software bill of materials (CycloneDX) to target/sbom; PROGRAM=name
 	@$(CARGO) cyclonedx --version >/dev/null 2>&1 || \
 		$(CARGO) install --quiet --locked cargo-cyclonedx@$(CYCLONEDX_VERSION) --root $(TOOLS)
-	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(CARGO) cyclonedx --format json \
-		--manifest-path crates/controller-manager/Cargo.toml --override-filename sbom \
-		--spec-version 1.5 --target all
-	@mkdir -p $(TARGET_DIR)/sbom
-	@mv crates/controller-manager/sbom.json $(TARGET_DIR)/sbom/statefulset-controller-manager.cdx.json
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(CARGO) cyclonedx --quiet --format json \
+		--manifest-path $(FOLDER_OF_$(PROGRAM))/Cargo.toml --override-filename sbom \
+		--spec-version 1.5 --target $(SBOM_TARGET) \
+		$(if $(filter kube-test-control-plane,$(PROGRAM)),--features cli)
+	@mkdir -p $(dir $(SBOM))
+	@sed 's|path+file://$(CURDIR)|path+file:///source|g' $(FOLDER_OF_$(PROGRAM))/sbom.json >$(SBOM)
 	@find crates hack test -name sbom.json -delete
-	@echo $(TARGET_DIR)/sbom/statefulset-controller-manager.cdx.json
+	@echo $(SBOM)
 
 bench: ## Run the benchmarks
 	@$(CARGO) build --release --locked -p kube-test-control-plane \
