@@ -2,7 +2,8 @@
 //!
 //! Everything here is a function of its inputs: the same programs, commit and version give the same
 //! bytes on any machine. [`pack`] writes the artefacts, [`seal`] what describes all of them. The
-//! formats are [`archive`] and [`layout`]; every other module holds one kind of artefact.
+//! formats are [`archive`] and [`layout`], which [`opened`] reads; every other module holds one kind of
+//! artefact.
 
 #![expect(
     clippy::missing_errors_doc,
@@ -17,6 +18,7 @@ pub mod formula;
 pub mod image;
 pub mod krew;
 pub mod layout;
+pub mod opened;
 pub mod pack;
 pub mod platform;
 pub mod provenance;

@@ -1,11 +1,10 @@
 //! A release of stand-ins for the programs.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use flate2::read::GzDecoder;
 use release::archive::Entry;
+use release::opened::{gunzip, untar};
 use release::pack::{Inputs, pack};
 use release::release::Release;
 use release::seal::{Build, seal};
@@ -118,29 +117,7 @@ impl Packed {
     }
 }
 
-/// The files of a tar archive, by path; fails if one occurs twice.
+/// The files of a compressed archive, by path.
 pub(crate) fn unpack(bytes: &[u8]) -> BTreeMap<String, Entry> {
-    let mut archive = tar::Archive::new(bytes);
-    let mut files = BTreeMap::new();
-    for file in archive.entries().unwrap() {
-        let mut file = file.unwrap();
-        let path = file.path().unwrap().to_string_lossy().into_owned();
-        let executable = file.header().mode().unwrap() & 0o111 != 0;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).unwrap();
-        let entry = Entry {
-            path: path.clone(),
-            executable,
-            bytes,
-        };
-        assert!(files.insert(path.clone(), entry).is_none(), "{path}");
-    }
-    files
-}
-
-/// The content without gzip's compression.
-pub(crate) fn decompress(bytes: &[u8]) -> Vec<u8> {
-    let mut content = Vec::new();
-    GzDecoder::new(bytes).read_to_end(&mut content).unwrap();
-    content
+    untar(&gunzip(bytes).unwrap()).unwrap()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use release::digest::Digest;
 use serde_json::Value;
 
-use crate::fixture::{DOWNLOADS, Packed, VERSION, decompress, root, unpack};
+use crate::fixture::{DOWNLOADS, Packed, VERSION, root, unpack};
 
 #[test]
 fn second_build_has_the_same_bytes() {
@@ -23,7 +23,7 @@ fn second_build_has_the_same_bytes() {
 fn archive_holds_program_licence_bill_and_texts() {
     let packed = Packed::new();
     let name = format!("kubectl-sts-{VERSION}-windows-amd64");
-    let files = unpack(&decompress(&packed.read(&format!("{name}.tar.gz"))));
+    let files = unpack(&packed.read(&format!("{name}.tar.gz")));
     let paths: Vec<_> = files.keys().map(String::as_str).collect();
     let expected = [
         "LICENSE",
@@ -66,7 +66,7 @@ fn plugin_manifest_names_the_archives_that_were_built() {
     for platform in manifest["spec"]["platforms"].as_array().unwrap() {
         let text = |name: &str| platform[name].as_str().unwrap().to_owned();
         let file = text("uri").rsplit('/').next().unwrap().to_owned();
-        let files = unpack(&decompress(&packed.read(&file)));
+        let files = unpack(&packed.read(&file));
         let copied = platform["files"].as_array().unwrap();
         let copied: Vec<_> = copied
             .iter()
@@ -116,7 +116,7 @@ fn formulas_name_the_archives_that_were_built() {
 fn chart_names_the_published_image_and_has_a_schema() {
     let packed = Packed::new();
     let package = packed.read(&format!("statefulset-controller-manager-{VERSION}.tgz"));
-    let files = unpack(&decompress(&package));
+    let files = unpack(&package);
     let name = "statefulset-controller-manager";
     let values = String::from_utf8(files[&format!("{name}/values.yaml")].bytes.clone()).unwrap();
     assert!(values.contains(&format!("repository: registry.invalid/team/{name}\n")));
@@ -129,7 +129,7 @@ fn chart_names_the_published_image_and_has_a_schema() {
 fn kustomization_archive_is_the_shipped_folder() {
     let packed = Packed::new();
     let name = format!("statefulset-controller-manager-kustomize-{VERSION}");
-    let files = unpack(&decompress(&packed.read(&format!("{name}.tar.gz"))));
+    let files = unpack(&packed.read(&format!("{name}.tar.gz")));
     let folder = root().join("crates/controller-manager/deploy/kustomize");
     for path in [
         "base/deployment.yaml",
