@@ -11,6 +11,7 @@ use super::{documents, folder};
 #[derive(Debug)]
 pub struct Chart {
     folder: PathBuf,
+    metadata: Value,
     values: Value,
 }
 
@@ -22,8 +23,13 @@ impl Chart {
     /// Loads the shipped chart with its default values.
     pub fn shipped() -> Self {
         let folder = folder().join("helm/statefulset-controller-manager");
+        let metadata = one(&folder.join("Chart.yaml"));
         let values = one(&folder.join("values.yaml"));
-        Self { folder, values }
+        Self {
+            folder,
+            metadata,
+            values,
+        }
     }
 
     /// The values.
@@ -45,13 +51,21 @@ impl Chart {
         self
     }
 
+    /// The chart of another release, whose templates are the same.
+    #[must_use]
+    pub fn with_version(mut self, version: &str) -> Self {
+        for member in ["version", "appVersion"] {
+            self.metadata[member] = json!(version);
+        }
+        self
+    }
+
     /// Objects of an installation into a namespace, in the order of the files.
     pub fn render(&self, namespace: &str) -> Vec<Value> {
-        let chart = one(&self.folder.join("Chart.yaml"));
         let context = json!({
             "Values": self.values,
             "Release": {"Name": "statefulset", "Namespace": namespace},
-            "Chart": {"Name": chart["name"], "AppVersion": chart["appVersion"]},
+            "Chart": {"Name": self.metadata["name"], "AppVersion": self.metadata["appVersion"]},
         });
         let mut files: Vec<PathBuf> = std::fs::read_dir(self.folder.join("templates"))
             .expect("the chart has templates")

@@ -22,6 +22,7 @@ mod kubectl;
 mod monitoring;
 mod opt_ins;
 mod shadow;
+mod upgrade;
 
 const NAME: &str = "statefulset-controller-manager";
 const OVERLAYS: [&str; 2] = ["overlays/self-managed", "overlays/managed"];
