@@ -47,11 +47,13 @@ step 'write man pages and completions'
 hack/release/texts.sh "$programs" "$build/texts"
 
 step 'build the packer'
-$cargo build --locked --quiet -p release --target-dir "$target"
+# Compression takes minutes without optimization.
+CARGO_PROFILE_RELEASE_LTO=off $cargo build --release --locked --quiet -p release --target-dir "$target"
+packer=$target/release/release
 rm -rf "$packed"
 mkdir -p "$packed"
 step 'pack archives, images, chart and manifests'
-"$target/debug/release" pack --version "$version" --commit "$commit" --source "$source" \
+"$packer" pack --version "$version" --commit "$commit" --source "$source" \
 	--downloads "$downloads" ${IMAGES:+--images "$IMAGES"} --programs "$programs" \
 	--sboms "$build/sboms" --texts "$build/texts" "$packed"
 # The packages of the control plane for Python and Node.
@@ -62,7 +64,7 @@ for kind in wheel npm; do
 	fi
 done
 step 'write the provenance, checksums and the manifest'
-"$target/debug/release" seal --version "$version" --commit "$commit" --source "$source" \
+"$packer" seal --version "$version" --commit "$commit" --source "$source" \
 	--compiler "$($rustc --version)" --not-built "$programs/not-built" "$packed"
 
 rm -rf "$out"

@@ -30,6 +30,3 @@ targets_of() {
 }
 # shellcheck disable=SC2034
 all_programs='statefulset-controller-manager kubectl-sts kube-test-control-plane'
-
-# The program of this machine's platform: it prints man pages and completions for all platforms.
-host_program() { echo "$1/$($rustc --print host-tuple)/$2"; }

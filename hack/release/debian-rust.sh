@@ -71,7 +71,8 @@ if ! [ -e "$folder/complete" ]; then
 		) >&2
 		cp "$folder/std/target/$windows/release/deps/"*.rlib "$library/$windows/lib/"
 		for object in rsbegin rsend; do
-			"$compiler" --target $windows --edition=2024 --emit=obj -C panic=abort \
+			"$compiler" --target $windows --edition=2024 --emit=obj -A warnings \
+				-C panic=abort \
 				-o "$library/$windows/lib/$object.o" "$library/src/rust/library/rtstartup/$object.rs"
 		done
 		rm -rf "$folder/std"

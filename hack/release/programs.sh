@@ -17,7 +17,7 @@ mkdir -p "$folder"
 : >"$folder/not-built"
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 
-# The C compiler for a platform; empty for this machine's.
+# The C compiler for a platform.
 c_compiler() {
 	case $1 in
 	"$($rustc --print host-tuple)") echo cc ;;
