@@ -28,7 +28,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 
 PACKAGE_FLAGS ?=
 
-.PHONY: help run build dist release package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-helm soak test-stand-ins lint check-crates \
+.PHONY: help run build dist release package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-helm test-chart test-release soak test-stand-ins lint check-crates \
 	check-embedding check-other-kube deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-fence simulate-opt-ins simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
@@ -85,6 +85,15 @@ test-clients: build ## Run the tests of Python clients and of the Node client ag
 test-helm: ## Compare Helm's rendering of the chart with the tests' (HELM=path, else helm)
 	@$(CARGO) test --locked -p e2e --features helm --test deploy helm_
 
+test-chart: build ## Install, upgrade and roll back the chart with Helm, which it downloads
+	@BINARIES='$(BINARIES)' hack/test-chart.py
+
+# The image runs as root in a folder of its own, under the user of the Deployment. Programs for arm64
+# need $$QEMU_AARCH64, else qemu-aarch64-static.
+test-release: export RELEASE := $(abspath $(RELEASE))
+test-release: build ## Install and start every program of the folder RELEASE
+	@$(CARGO) test --locked -p e2e --features release --test binaries -- --nocapture release::
+
 test-stand-ins: build ## Run test-integration against stand-ins for a real API server
 	@CARGO='$(CARGO)' BINARIES='$(BINARIES)' hack/stand-ins.sh
 
@@ -95,7 +104,7 @@ soak: build ## Kill, pause and restart the leader of two instances during rollou
 
 lint: ## Check formatting, clippy, documentation, each crate alone, the embedding example
 	@$(CARGO) fmt --all --check
-	@$(CARGO) clippy --workspace --all-targets --features kube-test-control-plane/cli,e2e/helm,e2e/kubectl,e2e/python,e2e/soak --locked -- -D warnings
+	@$(CARGO) clippy --workspace --all-targets --features kube-test-control-plane/cli,e2e/helm,e2e/kubectl,e2e/python,e2e/release,e2e/soak --locked -- -D warnings
 	@RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory check-crates check-embedding CHECKED=--all-targets
 

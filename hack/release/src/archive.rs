@@ -65,9 +65,10 @@ pub fn tar(entries: &[Entry], seconds: u64) -> anyhow::Result<Vec<u8>> {
     archive.into_inner().context("end the archive")
 }
 
-/// Compresses with gzip, without a time or a name.
+/// Compresses with gzip, without a time or a name. A higher level takes twice as long, and saves one
+/// percent.
 pub fn gzip(bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
-    let mut encoder = GzBuilder::new().write(Vec::new(), Compression::best());
+    let mut encoder = GzBuilder::new().write(Vec::new(), Compression::default());
     encoder.write_all(bytes).context("compress")?;
     encoder.finish().context("compress")
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Api, History, Kind, Plane, Process, Signal, programs, set_with_claims};
 
-fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
+pub(crate) fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     let found = objects.iter().find(|object| object["kind"] == kind);
     found.unwrap_or_else(|| panic!("there is no {kind}"))
 }
@@ -36,20 +36,20 @@ fn refused(audit: &Path, user: &str) -> Vec<String> {
     refused.map(ToString::to_string).collect()
 }
 
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap().port()
 }
 
 /// The controller's own port.
-struct Port {
-    number: u16,
+pub(crate) struct Port {
+    pub(crate) number: u16,
     /// Authority and expected name of its certificate; `None` for a self-signed certificate.
-    trust: Option<(PathBuf, String)>,
+    pub(crate) trust: Option<(PathBuf, String)>,
 }
 
 /// Client of the controller's own port, with these credentials.
-fn port_client(folder: &Path, port: &Port, user: &Value) -> Api {
+pub(crate) fn port_client(folder: &Path, port: &Port, user: &Value) -> Api {
     let server = format!("https://127.0.0.1:{}", port.number);
     let cluster = match &port.trust {
         Some((ca, name)) => {

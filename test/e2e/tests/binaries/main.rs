@@ -6,6 +6,7 @@ mod account_credentials;
 mod crashes;
 mod deploy;
 mod harness;
+mod image;
 mod leader_election;
 mod logs;
 mod make_run;
@@ -14,6 +15,8 @@ mod outages;
 #[cfg(feature = "python")]
 mod python;
 mod refusals;
+#[cfg(feature = "release")]
+mod release;
 mod shards;
 mod shutdown;
 mod takeover;

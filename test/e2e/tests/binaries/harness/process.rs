@@ -84,6 +84,15 @@ impl Process {
         self.stdout.incoming.recv_timeout(patience).ok()
     }
 
+    /// User of the process, from the kernel.
+    pub(crate) fn user(&self) -> u32 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let status = std::fs::read_to_string(path).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+        let user = line.unwrap().split_whitespace().next();
+        user.unwrap().parse().unwrap()
+    }
+
     /// Returns true if the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
