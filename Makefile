@@ -28,7 +28,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 
 PACKAGE_FLAGS ?=
 
-.PHONY: help run build dist release package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-helm test-chart test-release soak test-stand-ins lint check-crates \
+.PHONY: help run build dist release package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-packages test-helm test-chart test-release soak test-stand-ins lint check-crates \
 	check-embedding check-other-kube deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-fence simulate-opt-ins simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
@@ -81,6 +81,10 @@ test-kube-rs: build ## Run kube-rs's own tests that need a cluster against the c
 # repositories. CLIENTS="kr8s kopf" selects clients.
 test-clients: build ## Run the tests of Python clients and of the Node client against the control plane
 	@BINARIES='$(BINARIES)' hack/test-clients.py $(CLIENTS)
+
+# With PACKAGE_TESTS=--offline, without the quick starts, whose clients it downloads.
+test-packages: build ## Install the Python and npm packages, and run their quick starts
+	@BINARIES='$(BINARIES)' hack/test-packages.py $(PACKAGE_TESTS)
 
 test-helm: ## Compare Helm's rendering of the chart with the tests' (HELM=path, else helm)
 	@$(CARGO) test --locked -p e2e --features helm --test deploy helm_

@@ -65,8 +65,8 @@ pub const CRATES: [(&str, &str); 18] = [
 /// The folder of the test control plane: a facade, and the crates beneath it.
 const CONTROL_PLANE: &str = "crates/test-control-plane/";
 
-/// Files and folders of the facade itself.
-const FACADE: [&str; 9] = [
+/// Files and folders of the facade itself; `node` and `python` are the packages of these languages.
+const FACADE: [&str; 11] = [
     "CHANGELOG.md",
     "Cargo.toml",
     "GUIDE.md",
@@ -74,6 +74,8 @@ const FACADE: [&str; 9] = [
     "README.md",
     "REFERENCE.md",
     "examples",
+    "node",
+    "python",
     "src",
     "tests",
 ];
