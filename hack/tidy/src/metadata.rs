@@ -23,6 +23,9 @@ pub struct Package {
     pub id: String,
     /// Name on the registry or in the workspace.
     pub name: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: String,
     /// Source; `None` for the workspace's packages.
     #[serde(default)]
     pub source: Option<String>,

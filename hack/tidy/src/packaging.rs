@@ -30,6 +30,13 @@ pub fn check(metadata: &Metadata, repository: &Repository) -> Findings {
                 "{folder}: LICENSE is missing, link to that of the repository"
             ));
         }
+        let changelog = repository.file(&format!("{folder}/CHANGELOG.md"));
+        if !changelog.is_some_and(|file| lists_changes(&file.text, &package.version)) {
+            findings.push(format!(
+                "{folder}/CHANGELOG.md: describe the version {} under `## [Unreleased]` or its own heading",
+                package.version
+            ));
+        }
         let manifest = repository.file(&format!("{folder}/Cargo.toml"));
         if !manifest.is_some_and(|file| file.text.lines().any(|line| line == EXCLUDE)) {
             findings.push(format!(
@@ -67,6 +74,15 @@ fn loose_pins(manifest: &str) -> impl Iterator<Item = String> + '_ {
     loose.map(|line| format!("Cargo.toml: {line:?}: pin the exact version, `version = \"=…\"`"))
 }
 
+/// Returns true if a changelog has entries for the version, or for the next one.
+fn lists_changes(changelog: &str, version: &str) -> bool {
+    let sections = changelog.split("\n## ").skip(1);
+    let headings = ["[Unreleased]".to_owned(), format!("[{version}]")];
+    sections
+        .filter(|section| headings.iter().any(|heading| section.starts_with(heading)))
+        .any(|section| section.lines().any(|line| line.starts_with("- ")))
+}
+
 /// Returns true for a page at the top of the package's folder.
 fn is_packaged(folder: &str, page: &str) -> bool {
     Path::new(page).parent() == Some(Path::new(folder))
@@ -99,6 +115,7 @@ mod tests {
         Package {
             id: "a".to_owned(),
             name: "a".to_owned(),
+            version: "0.2.0".to_owned(),
             license: some("Apache-2.0"),
             manifest_path: "/r/crates/a/Cargo.toml".to_owned(),
             description: some("An a."),
@@ -132,6 +149,10 @@ mod tests {
         let files = vec![
             SourceFile::new("crates/a/README.md", readme),
             SourceFile::new("crates/a/LICENSE", ""),
+            SourceFile::new(
+                "crates/a/CHANGELOG.md",
+                "# Changelog\n\n## [0.2.0]\n\n- An a.\n",
+            ),
             SourceFile::new("crates/a/Cargo.toml", &format!("{EXCLUDE}\n{DOCS_RS}")),
         ];
         let repository = Repository {
@@ -149,6 +170,24 @@ mod tests {
     }
 
     #[test]
+    fn empty_and_earlier_sections_list_no_changes() {
+        for (changelog, lists) in [
+            ("# Changelog\n\n## [Unreleased]\n\n- An a.\n", true),
+            (
+                "# Changelog\n\n## [0.2.0] - 2027-01-01\n\n### Added\n\n- An a.\n",
+                true,
+            ),
+            (
+                "# Changelog\n\n## [Unreleased]\n\n## [0.1.0]\n\n- An a.\n",
+                false,
+            ),
+            ("# Changelog\n", false),
+        ] {
+            assert_eq!(lists_changes(changelog, "0.2.0"), lists, "{changelog}");
+        }
+    }
+
+    #[test]
     fn missing_members_tests_and_outward_links_are_found() {
         let package = Package {
             readme: None,
@@ -162,6 +201,7 @@ mod tests {
                 "crates/b/Cargo.toml: readme is missing",
                 "crates/b/Cargo.toml: keywords is missing",
                 "crates/b: LICENSE is missing, link to that of the repository",
+                "crates/b/CHANGELOG.md: describe the version 0.2.0 under `## [Unreleased]` or its own heading",
                 "crates/b/Cargo.toml: add `exclude.workspace = true`: packages contain no tests",
                 "crates/b/Cargo.toml: add the lines `[package.metadata.docs.rs]` of the other packages",
             ]
