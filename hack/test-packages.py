@@ -10,12 +10,15 @@ with one line that gives the reason.
 Environment: BINARIES, folder with the built program (target/debug); GO, NPM (go, npm).
 """
 
+import errno
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,6 +60,12 @@ versions = [subprocess.run(it, check=True, capture_output=True).stdout for it in
 assert versions[0] == versions[1] and versions[0].startswith(b"kube-test-control-plane "), versions
 """
 
+PYTHON_LEFT_RUNNING = """
+import os, signal, kube_test_control_plane
+print(kube_test_control_plane.start("--actors", "").url, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
 NODE_TEST = """
 const assert = require('node:assert');
 const { spawnSync } = require('node:child_process');
@@ -82,10 +91,19 @@ const ask = (url, ca) => new Promise((resolve, reject) => {
   await assert.rejects(start({ flags: ['--actors', 'nobody'] }), /nobody/);
   const run = spawnSync('npx', ['--offline', 'kube-test-control-plane', '--version']);
   assert.match(String(run.stdout), /^kube-test-control-plane /, String(run.stderr));
-  // Ends with this process.
-  await start({ flags: ['--actors', ''] });
 })();
 """
+
+NODE_LEFT_RUNNING = """
+const { writeSync } = require('node:fs');
+require('kube-test-control-plane').start({ flags: ['--actors', ''] }).then((plane) => {
+  writeSync(1, plane.url);
+  process.kill(process.pid, 'SIGKILL');
+});
+"""
+
+# Time until a control plane has ended after the process that started it, in seconds.
+ORPHAN_MAX = 30
 
 
 class Unavailable(Exception):
@@ -102,6 +120,19 @@ def run(words, limit=COMMAND_MAX, **options):
     if ended.returncode:
         sys.exit(f"{' '.join(words)}: code {ended.returncode}\n{ended.stdout}{ended.stderr}")
     return ended.stdout
+
+
+def expect_end(words, folder):
+    """Runs a program that starts a control plane and kills itself; the control plane must end."""
+    url = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, text=True, timeout=COMMAND_MAX).stdout
+    port = int(url.rsplit(":", 1)[1])
+    end = time.monotonic() + ORPHAN_MAX
+    while time.monotonic() < end:
+        with socket.socket() as connection:
+            if connection.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED:
+                return
+        time.sleep(0.1)
+    sys.exit(f"{url} still runs {ORPHAN_MAX} s after the process that started it was killed")
 
 
 def built(builder, folder):
@@ -138,6 +169,7 @@ def python(folder):
     interpreter = venv / "bin" / "python"
     run([interpreter, "-m", "pip", "install", "--quiet", "--no-index", wheel])
     run([interpreter, "-c", PYTHON_TEST], cwd=folder)
+    expect_end([interpreter, "-c", PYTHON_LEFT_RUNNING], folder)
     return interpreter
 
 
@@ -161,6 +193,7 @@ def node(folder):
     run([NPM, "install", "--offline", "--no-audit", "--no-fund", *packages], cwd=project)
     (project / "test.js").write_text(NODE_TEST)
     run(["node", "test.js"], cwd=project)
+    expect_end(["node", "-e", NODE_LEFT_RUNNING], project)
     return project
 
 

@@ -35,7 +35,7 @@ def tags(built):
     machine = built.python_machine
     if not built.is_static:
         return [f"linux_{machine}"]
-    return [f"manylinux_2_17_{machine}", f"manylinux2014_{machine}", f"musllinux_1_1_{machine}"]
+    return [f"{it}_{machine}" for it in ("manylinux2014", "manylinux_2_17", "musllinux_1_1")]
 
 
 def metadata():

@@ -27,9 +27,8 @@ async function start({ flags = [], timeout = START_MAX_MS } = {}) {
   const path = program();
   const folder = mkdtempSync(join(tmpdir(), 'kube-test-control-plane-'));
   const kubeconfig = join(folder, 'kubeconfig');
-  const child = spawn(path, ['--kubeconfig-out', kubeconfig, ...flags], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  // Its input ends with this process, however that ends.
+  const child = spawn(path, ['--exit-with-stdin', '--kubeconfig-out', kubeconfig, ...flags]);
   const ended = new Promise((resolve) => child.once('close', resolve).once('error', resolve));
   const atExit = () => {
     child.kill('SIGKILL');
@@ -47,7 +46,7 @@ async function start({ flags = [], timeout = START_MAX_MS } = {}) {
   try {
     const url = await ready(child, timeout);
     // A forgotten control plane doesn't keep the process alive.
-    for (const handle of [child, child.stdout, child.stderr]) handle.unref();
+    for (const handle of [child, ...child.stdio]) handle.unref();
     return { kubeconfig, url, stop };
   } catch (error) {
     await stop();

@@ -78,10 +78,14 @@ def start(*flags, timeout=START_MAX):
 
 
 def _spawn(folder, flags):
-    command = [PROGRAM, "--kubeconfig-out", _kubeconfig(folder), *map(str, flags)]
+    # Its input ends with this process, however that ends.
+    own = ["--exit-with-stdin", "--kubeconfig-out", _kubeconfig(folder)]
     with open(_output(folder), "wb") as output, open(_errors(folder), "wb") as errors:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors
+            [PROGRAM, *own, *map(str, flags)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=errors,
         )
 
 
@@ -109,6 +113,7 @@ def _end(process):
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    process.stdin.close()
 
 
 def _read(path):

@@ -1,5 +1,8 @@
 //! Effects of the flags.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{
@@ -9,7 +12,7 @@ use rcgen::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::running::{Running, client, get};
+use crate::running::{Running, client, get, program};
 
 #[test]
 fn program_reports_readiness_and_stops_on_a_signal() {
@@ -22,6 +25,21 @@ fn program_reports_readiness_and_stops_on_a_signal() {
         assert!(std::fs::read_to_string(&path).unwrap().contains(&url));
         running.end(signal);
     }
+}
+
+#[test]
+fn program_ends_with_its_input_if_asked_to() {
+    let mut command = program();
+    command.args(["--actors", "", "--exit-with-stdin"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
+    assert!(line.starts_with("ready "), "{line}");
+    assert!(child.try_wait().unwrap().is_none(), "its input is open");
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
 }
 
 #[tokio::test]

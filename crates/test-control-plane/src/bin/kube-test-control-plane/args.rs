@@ -42,6 +42,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     pub(crate) kubelet_port: Option<u16>,
 
+    /// Exit when the standard input ends: the program that holds its other end has ended too.
+    #[arg(long)]
+    pub(crate) exit_with_stdin: bool,
+
     /// File for the administrator's kubeconfig.
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig_out: Option<PathBuf>,

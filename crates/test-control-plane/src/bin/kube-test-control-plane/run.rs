@@ -1,6 +1,6 @@
 //! Starts the control plane, reports readiness, and waits for a signal.
 
-use std::io::{Write, stdout};
+use std::io::{Write, copy, sink, stdin, stdout};
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
@@ -10,6 +10,7 @@ use kube_test_control_plane::{ServerConfig, ServerGates, TestControlPlane};
 use rand::TryRng;
 use rand::rngs::SysRng;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 use crate::args::{Args, WebhookService};
 use crate::audit_file::AuditFile;
@@ -26,10 +27,26 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            () = input_end(args.exit_with_stdin) => {}
         }
     }
     plane.stop().await;
     begun
+}
+
+/// Waits for the end of the standard input if it `counts`; otherwise, indefinitely.
+async fn input_end(counts: bool) {
+    if !counts {
+        return std::future::pending().await;
+    }
+    let (sender, end) = oneshot::channel();
+    // The runtime would wait for a blocking task, and the input may never end.
+    std::thread::spawn(move || {
+        // An unreadable input has ended, and after a signal no receiver is left.
+        let _ = copy(&mut stdin().lock(), &mut sink());
+        let _ = sender.send(());
+    });
+    let _ = end.await;
 }
 
 async fn start(args: &Args, inputs: Inputs) -> anyhow::Result<TestControlPlane> {
