@@ -9,7 +9,7 @@ use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 pub(crate) const OLDEST: u32 = 33;
 /// The newest minor version whose behaviour is known.
 pub(crate) const NEWEST: u32 = 37;
-/// The minor version of which one change is known.
+/// The minor version of which only announced changes are known.
 pub(crate) const NEXT: u32 = 38;
 
 /// A release of Kubernetes 1.
@@ -64,6 +64,7 @@ impl Release {
             max_unavailable_stateful_set: gates.max_unavailable_stateful_set
                 || self.minor == 35 && self.is_before(4),
             preview_parallel_scale_down_first: self.minor >= NEXT,
+            stateful_set_recreate_strategy: self.minor >= NEXT,
             ..gates
         }
     }
@@ -117,6 +118,8 @@ mod tests {
         assert!(!gates("1.35.4").max_unavailable_stateful_set);
         assert!(!gates("1.36").max_unavailable_stateful_set);
         assert!(gates("1.37").max_unavailable_stateful_set);
+        assert!(!gates("1.37").stateful_set_recreate_strategy);
         assert!(gates("1.38").preview_parallel_scale_down_first);
+        assert!(gates("1.38").stateful_set_recreate_strategy);
     }
 }

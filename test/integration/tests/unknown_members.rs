@@ -201,6 +201,72 @@ async fn changed_recorded_unknown_member_creates_a_revision() {
     assert_eq!(cluster.list(&CONTROLLER_REVISIONS).await.len(), 2);
 }
 
+/// Stores the set as a server that knows the field would after a user's change of it:
+/// kubernetes/enhancements#6277 plans it for 1.38. This server would reject the change.
+async fn store_scheduling(cluster: &NodeCluster, min_count: Option<u32>) -> Value {
+    let mut set = cluster
+        .get(&STATEFUL_SETS, "web")
+        .await
+        .expect("the set exists");
+    let generation = set["metadata"]["generation"].as_i64().expect("a number");
+    set["metadata"]["generation"] = json!(generation + 1);
+    let spec = set["spec"].as_object_mut().expect("the set has a spec");
+    spec.remove("scheduling");
+    if let Some(count) = min_count {
+        let gang = json!({"schedulingPolicy": {"gang": {"minCount": count}}});
+        spec.insert("scheduling".to_owned(), gang);
+    }
+    cluster.plane().store_raw(&set).expect("the set is valid");
+    set
+}
+
+#[tokio::test(start_paused = true)]
+async fn scheduling_of_a_set_survives_and_restarts_nothing() {
+    integration::embedded_only!("needs a server that keeps unknown members");
+    let cluster = NodeCluster::start_newer(PodBehaviour::default()).await;
+    cluster.create(&STATEFUL_SETS, &manifests::web(2)).await;
+    cluster.settle().await;
+    let (pods, revisions) = (cluster.pod_uids().await, cluster.revisions().await);
+    for min_count in [Some(2), Some(1), None, Some(2)] {
+        let stored = store_scheduling(&cluster, min_count).await;
+        assert_eq!(controller_writes(&cluster).await, Vec::<String>::new());
+        let set = cluster.get(&STATEFUL_SETS, "web").await.unwrap();
+        assert_eq!(set["spec"], stored["spec"]);
+        let generation = &stored["metadata"]["generation"];
+        assert_eq!(&set["status"]["observedGeneration"], generation);
+        assert_eq!(cluster.pod_uids().await, pods);
+        assert_eq!(cluster.revisions().await, revisions);
+    }
+
+    // The writes of a rollout keep it in the set, and no revision or pod gets it.
+    cluster.plane().server().audit().clear();
+    edit_template(&cluster, |template| {
+        template["containers"][0]["image"] = json!("registry.example/web:2");
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    let kept = json!({"schedulingPolicy": {"gang": {"minCount": 2}}});
+    let set = cluster.get(&STATEFUL_SETS, "web").await.unwrap();
+    assert_eq!(set["spec"]["scheduling"], kept);
+    let is_status =
+        |entry: &AuditEntry| entry.resource == "statefulsets" && entry.subresource == "status";
+    let writes = cluster.writes();
+    let statuses: Vec<&AuditEntry> = writes.iter().filter(|entry| is_status(entry)).collect();
+    assert!(!statuses.is_empty(), "the rollout changes the status");
+    for status in statuses {
+        let body: Value = serde_json::from_slice(&status.body).unwrap();
+        assert_eq!(body["spec"]["scheduling"], kept);
+    }
+    let revisions = cluster.revisions().await;
+    assert_eq!(revisions.len(), 2);
+    for object in [revisions, cluster.list(&PODS).await].concat() {
+        for member in ["spec", "data"] {
+            let text = object[member].to_string();
+            assert!(!text.contains(r#""scheduling""#), "{object}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn server_rollback_and_upgrade_cause_no_write() {
     integration::embedded_only!("needs a server that keeps unknown members");

@@ -66,6 +66,29 @@ fn differences_in_form_match() {
     assert!(matches(&set, &zeros));
 }
 
+/// kubernetes/kubernetes#140459 changes the text of such quantities.
+#[test]
+fn another_spelling_of_a_quantity_matches() {
+    let spelled = |memory: &str| {
+        set(|set| set.with("spec.template.spec.overhead", json!({"memory": memory})))
+    };
+    for (recorded_text, text) in [
+        ("1024Mi", "1Gi"),
+        ("2000000000000000000", "2E"),
+        ("2E", "2000000000000000000"),
+    ] {
+        let set = spelled(text);
+        let other = edited(&set, |template| {
+            template["spec"]["overhead"]["memory"] = recorded_text.into();
+        });
+        assert!(matches(&set, &other), "{recorded_text} and {text}");
+    }
+    let other = edited(&spelled("2E"), |template| {
+        template["spec"]["overhead"]["memory"] = "3E".into();
+    });
+    assert!(!matches(&spelled("2E"), &other));
+}
+
 #[test]
 fn differences_in_content_dont_match() {
     let set = plain();

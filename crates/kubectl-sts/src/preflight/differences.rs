@@ -16,6 +16,7 @@ pub(super) fn of(set: &Set, from: FeatureGates, to: FeatureGates) -> Vec<String>
         on_delete(set, from, to),
         conditions(set, from, to),
         scale_down(set, from, to),
+        recreate(set, from, to),
         workload_ref(set, from, to),
     ];
     rules.into_iter().flatten().collect()
@@ -98,6 +99,15 @@ fn scale_down(set: &Set, from: FeatureGates, to: FeatureGates) -> Option<String>
     })
 }
 
+fn recreate(set: &Set, from: FeatureGates, to: FeatureGates) -> Option<String> {
+    let takes_effect = from.rejects_recreate() && to.stateful_set_recreate_strategy;
+    (set.is_recreate() && takes_effect).then(|| {
+        "the strategy Recreate takes effect by default, as planned for v1.38 \
+         (kubernetes/enhancements#6360): the set is no longer frozen"
+            .to_owned()
+    })
+}
+
 /// A field of 1.35 alone.
 fn workload_ref(set: &Set, from: FeatureGates, to: FeatureGates) -> Option<String> {
     let minor = |gates: FeatureGates| gates.emulation_version.minor;
@@ -151,6 +161,9 @@ mod tests {
         assert!(found(&parallel, "1.34", "1.35.1")[0].contains("use up the budget"));
         assert!(found(&parallel, "1.37", "1.38")[0].contains("#141057"));
         assert_eq!(found(&parallel, "1.35", "1.36"), [""; 0]);
+        let recreate = json!({"updateStrategy": {"type": "Recreate"}});
+        assert!(found(&recreate, "1.37", "1.38")[0].contains("no longer frozen"));
+        assert_eq!(found(&recreate, "1.36", "1.37"), [""; 0]);
         let on_delete = json!({"updateStrategy": {"type": "OnDelete"}});
         assert!(found(&on_delete, "1.36", "1.37")[0].contains("currentRevision follows"));
         assert_eq!(found(&on_delete, "1.33", "1.36"), [""; 0]);

@@ -210,7 +210,7 @@ fn judge_versions(path: &Path) -> Check {
         return check(Verdict::Todo, text);
     }
     if to.minor > NEWEST {
-        let text = format!("{from} to {to}: only one change of v1.{NEXT} is known so far");
+        let text = format!("{from} to {to}: only changes announced for v1.{NEXT} are known so far");
         return check(Verdict::Todo, text);
     }
     if to.minor > from.minor + 1 {

@@ -285,7 +285,7 @@ async fn unknown_and_older_versions_are_rejected() {
     );
     let partly = stage.sts("preflight --to 1.38").await;
     assert!(
-        partly.contains("only one change of v1.38 is known so far"),
+        partly.contains("only changes announced for v1.38 are known so far"),
         "{partly}"
     );
 }
