@@ -7,6 +7,7 @@
 
 pub mod budgets;
 pub mod code_lines;
+pub mod commands;
 pub mod dependencies;
 pub mod docs;
 pub mod doubles;

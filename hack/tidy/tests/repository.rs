@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use tidy::{
-    Findings, budgets, code_lines, dependencies, docs, doubles, features, generated, layout,
-    left_out,
+    Findings, budgets, code_lines, commands, dependencies, docs, doubles, features, generated,
+    layout, left_out,
     metadata::{self, Metadata},
     module_cycles, mutants, packaging, panics, paths, reachable,
     repository::{Repository, SourceFile},
@@ -51,6 +51,23 @@ fn assert_clean(findings: &Findings) {
 #[test]
 fn folders_match_the_fixed_layout() {
     assert_clean(&layout::check(&repository().paths));
+}
+
+#[test]
+fn commands_of_pages_exist() {
+    let repository = repository();
+    let metadata = metadata(&repository);
+    let members = metadata.members().into_values();
+    let makefile = repository.file("Makefile").expect("there is a Makefile");
+    let provided = commands::Provided {
+        makefile: &makefile.text,
+        paths: &repository.paths,
+        packages: &members.map(|package| package.name.clone()).collect(),
+    };
+    assert_clean(&commands::check(
+        &repository.with_extension("md"),
+        &provided,
+    ));
 }
 
 #[test]
