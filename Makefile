@@ -28,7 +28,7 @@ CRATES := $(patsubst %/Cargo.toml,%,$(wildcard crates/*/Cargo.toml crates/*/*/Ca
 
 PACKAGE_FLAGS ?=
 
-.PHONY: help run build dist release package docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-packages test-helm test-chart test-release soak test-stand-ins lint check-crates \
+.PHONY: help run build dist release package publish-dry-run docs-rs semver-checks test test-integration test-e2e test-kube-rs test-clients test-packages test-helm test-chart test-release soak test-stand-ins lint check-crates \
 	check-embedding check-other-kube deny shear sbom bench bench-load bench-instructions compile-cost simulate simulate-fence simulate-opt-ins simulate-all simulate-slice generated-syncs fuzz fuzz-controller repeat mutants fmt
 
 help: ## List the targets
@@ -137,6 +137,14 @@ package: ## Package the libraries and build the packages; PACKAGE_FLAGS=--no-ver
 	@$(CARGO) package --locked --quiet --target-dir $(TARGET_DIR)/packages $(PACKAGE_FLAGS) \
 		$(addprefix -p ,$(PACKAGES))
 	@ls $(TARGET_DIR)/packages/package/*.crate
+
+# Cargo 1.90 or later sorts the packages by their dependencies, and verifies each against the others.
+# The versions must not be on crates.io yet.
+publish-dry-run: export K8S_OPENAPI_ENABLED_VERSION := 1.36
+publish-dry-run: PUBLISH_FLAGS ?= --dry-run
+publish-dry-run: ## Publish the libraries to crates.io, except for the upload
+	@$(CARGO) publish --locked --quiet --target-dir $(TARGET_DIR)/packages $(PUBLISH_FLAGS) \
+		$(addprefix -p ,$(PACKAGES))
 
 # The arguments of `[package.metadata.docs.rs]`, which hack/tidy compares with every manifest.
 docs-rs: ## Document every library as docs.rs does, each one alone
