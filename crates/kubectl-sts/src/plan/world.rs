@@ -231,14 +231,15 @@ pub(super) async fn run(
 /// unknown.
 async fn permit_resizes(client: &Client) -> anyhow::Result<()> {
     let group = "rbac.authorization.k8s.io";
-    let metadata = json!({"name": "statefulset-controller:resizes"});
+    let name = "statefulset-controller:resizes";
+    let metadata = json!({"name": name});
     let role = json!({
         "apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": metadata,
         "rules": [{"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]}],
     });
     let binding = json!({
         "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": metadata,
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": metadata["name"]},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
         "subjects": [{
             "kind": "ServiceAccount", "namespace": "kube-system", "name": "statefulset-controller",
         }],
