@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
+use kube_apimachinery::quantity::Quantity;
 
 use super::Case;
 use crate::agent::Process;
@@ -244,11 +245,17 @@ fn in_place(text: &str) -> Option<InPlace> {
     }
 }
 
+/// Returns the bytes of a quantity; 0 if it is none.
+pub(super) fn bytes(text: &str) -> i64 {
+    let quantity: Option<Quantity> = text.parse().ok();
+    quantity.map_or(0, |it| it.value())
+}
+
 /// Reads sizes of plans, such as `data0=2Gi,data1=3Gi`.
 fn sizes(text: &str) -> Option<BTreeMap<String, i64>> {
     let entries = text.split(',').map(|entry| {
         let (template, size) = entry.split_once('=')?;
-        let bytes = super::growth::bytes(size);
+        let bytes = bytes(size);
         (bytes > 0).then(|| (template.to_owned(), bytes))
     });
     entries.collect()

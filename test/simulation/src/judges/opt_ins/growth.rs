@@ -1,10 +1,9 @@
 //! Growth of claims: none shrinks, none of others is touched, and few grow at once.
 
-use kube_apimachinery::quantity::Quantity;
 use kube_test_control_plane::route::Verb;
 use serde_json::Value;
 
-use super::choices::{Choices, choices};
+use super::choices::{Choices, bytes, choices};
 use super::{Case, Verdict, Write};
 use crate::agent::Process;
 use crate::plan::opt_ins::GROWING;
@@ -166,12 +165,6 @@ pub(in super::super) fn pending(
         ));
     }
     tasks
-}
-
-/// Returns the bytes of a quantity; 0 if it is none.
-pub(in super::super) fn bytes(text: &str) -> i64 {
-    let quantity: Option<Quantity> = text.parse().ok();
-    quantity.map_or(0, |it| it.value())
 }
 
 /// Writes a number of bytes as plans do.
