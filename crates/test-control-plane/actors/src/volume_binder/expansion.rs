@@ -9,7 +9,6 @@ use kube_test_control_plane_api::object::{Key, Object};
 use serde_json::{Value, json};
 
 use super::volume::size;
-use super::volume_key;
 use crate::client::ActorClient;
 
 /// The parameter of a class that names the way in which its volumes grow.
@@ -91,7 +90,7 @@ pub(super) async fn expand(
         }),
     };
     if matches!(way, Expansion::Online | Expansion::WithPod) {
-        let volume = volume_key(text_at(&claim, "/spec/volumeName"));
+        let volume = Key::of("persistentvolumes", "", text_at(&claim, "/spec/volumeName"));
         let found = client.get(&volume)?;
         let patch = json!({"spec": {"capacity": capacity}});
         if !client.patch(&volume, &found.uid, patch).await {
