@@ -8,12 +8,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::header::USER_AGENT;
-use http::{HeaderValue, Request};
+use http::{HeaderValue, Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use kube::client::Body;
 use kube_test_control_plane::auth::ServiceAs;
 use kube_test_control_plane::faults::RequestFacts;
 use kube_test_control_plane::reply::{BoxError, Reply};
+use kube_test_control_plane::route::Verb;
 use statefulset_client::error::NotProcessed;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
@@ -138,6 +139,9 @@ impl Network {
                 }
                 None => server.call(request).await.map_err(Into::into),
             };
+            if denial.is_none() && reply.as_ref().is_ok_and(|it| refuses_growth(&facts, it)) {
+                recorder.refused_growth(id);
+            }
             // A dropped receiver is a sender that is gone.
             let _ = sender.send(reply);
         });
@@ -190,4 +194,12 @@ impl Service<Request<Body>> for Network {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         Box::pin(self.clone().carry(request))
     }
+}
+
+/// Reports whether a storage class forbids a claim to grow: no other rule of the API server refuses the
+/// update of a claim.
+fn refuses_growth(facts: &RequestFacts, reply: &Reply) -> bool {
+    facts.resource == "persistentvolumeclaims"
+        && facts.verb == Some(Verb::Update)
+        && reply.status() == StatusCode::FORBIDDEN
 }

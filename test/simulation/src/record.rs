@@ -133,6 +133,8 @@ pub struct Request {
     pub is_unprocessed: bool,
     /// The policy of the fence that denied it.
     pub denied: Option<Policy>,
+    /// True if the storage class of a claim forbade it to grow.
+    pub is_refused_growth: bool,
 }
 
 /// The fate of a request in the API server.
@@ -273,7 +275,7 @@ struct Inner {
     /// The caches of each process.
     caches: BTreeMap<Process, Caches>,
     writes: u64,
-    /// Number of those that the fence denied to the built-in controller.
+    /// Number of those that the fence denied to the built-in controller, or a storage class to all.
     futile: u64,
     postponed: usize,
     suspensions: Vec<(Process, Duration, Duration)>,
@@ -365,6 +367,7 @@ impl Recorder {
             processed: None,
             is_unprocessed: false,
             denied: None,
+            is_refused_growth: false,
         };
         let nth = request.is_write().then(|| {
             inner.writes += 1;
@@ -404,6 +407,15 @@ impl Recorder {
         }
     }
 
+    /// Records that the storage class of a claim forbade it to grow.
+    pub fn refused_growth(&self, request: usize) {
+        let mut inner = self.lock();
+        if let Some(request) = inner.requests.get_mut(request) {
+            request.is_refused_growth = true;
+            inner.futile += 1;
+        }
+    }
+
     /// Records a line of the run's log.
     pub fn note(&self, line: impl Into<String>) {
         let mut inner = self.lock();
@@ -417,7 +429,8 @@ impl Recorder {
     }
 
     /// Returns the number of writes so far, without those that the fence denied to the built-in
-    /// controller: that one may retry indefinitely what the instances have no reason to do.
+    /// controller: that one may retry indefinitely what the instances have no reason to do. Claims whose
+    /// class forbids them to grow are tried again every ten minutes as well.
     pub fn effective_writes(&self) -> u64 {
         let inner = self.lock();
         inner.writes - inner.futile

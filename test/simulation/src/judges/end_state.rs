@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::settled::Scene;
-use super::{Case, Verdict};
+use super::{Case, Verdict, opt_ins};
 use crate::record::Seen;
 use crate::run::{QUIET, QUIET_WITHIN};
 use crate::views::Owner;
@@ -90,7 +90,9 @@ fn judge_owners(case: &Case<'_>, verdict: &mut Verdict) {
 /// P-1: a sync of a set for which nothing is left to do writes nothing, under any leader.
 pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
     for (number, sync) in case.record.syncs.iter().enumerate() {
-        let Some(write) = case.requests_of(number).find(|it| it.is_write()) else {
+        // The class may allow growth by now.
+        let mut writes = case.requests_of(number);
+        let Some(write) = writes.find(|it| it.is_write() && !it.is_refused_growth) else {
             continue;
         };
         let now = case.early(sync.at);
@@ -102,6 +104,7 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
         if !scene.set.terminating
             && is_current(case, sync.seen, until)
             && scene.pending_tasks().is_empty()
+            && !opt_ins::tells_of_claims(write, scene.set)
         {
             let message = format!("{}: nothing was left to do", write.named());
             verdict.broken("P-1", write.sent, message);

@@ -14,7 +14,7 @@ mod repair;
 
 pub(super) use choices::choices;
 pub(super) use conditions::same;
-pub(super) use growth::{is_growth, new_spec, pending as pending_growth};
+pub(super) use growth::{is_growth, new_spec, pending as pending_growth, tells_of_claims};
 pub(super) use in_place::{is_change as is_in_place, is_marked, is_updated_in_place};
 pub(super) use labels::is_request;
 pub(super) use limit::partition;

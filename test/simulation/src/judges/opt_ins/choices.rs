@@ -107,9 +107,8 @@ pub(in super::super) fn choices(case: &Case<'_>, process: Process, set: &Set) ->
 }
 
 impl Choices {
-    fn read(set: &Set) -> Self {
-        let mut defects = Vec::new();
-        let mut it = Self {
+    fn none() -> Self {
+        Self {
             repair: None,
             conditions: false,
             deadline: None,
@@ -122,7 +121,12 @@ impl Choices {
             in_place_timeout: IN_PLACE_TIMEOUT,
             sizes: BTreeMap::new(),
             defects: Vec::new(),
-        };
+        }
+    }
+
+    fn read(set: &Set) -> Self {
+        let mut defects = Vec::new();
+        let mut it = Self::none();
         let (mut evicts, mut after) = (None, Some(REPAIR_AFTER));
         let (mut may_grow, mut unknown_template) = (true, false);
         for (key, value) in &set.annotations {
@@ -193,15 +197,8 @@ impl Choices {
                     read.map(drop)
                 }
                 "claim-size" => {
-                    let read = sizes(value);
-                    let has = |sizes: &BTreeMap<String, i64>| {
-                        sizes.keys().all(|name| set.claims.contains(name))
-                    };
-                    let usable = read.as_ref().is_some_and(has);
-                    // A size for another template is a defect without a value.
-                    unknown_template |= read.is_some() && !usable;
-                    it.sizes = read.filter(|_| usable).unwrap_or_default();
-                    (usable || unknown_template).then_some(())
+                    let read = it.read_sizes(set, value);
+                    read.map(|fits| unknown_template = !fits)
                 }
                 // While it can't be read, no claim grows.
                 "claim-resize" => {
@@ -215,9 +212,7 @@ impl Choices {
                 || ["rollout-to", "in-place"].contains(&name) && value != NONE;
             if read.is_none() {
                 defects.push((name.to_owned(), is_known.then(|| value.to_owned())));
-            } else if name == "claim-size" && unknown_template {
-                defects.push((name.to_owned(), None));
-            } else if set.is_on_delete() && limits {
+            } else if name == "claim-size" && unknown_template || set.is_on_delete() && limits {
                 defects.push((name.to_owned(), None));
             }
         }
@@ -229,6 +224,16 @@ impl Choices {
             .zip(after)
             .map(|(evicts, after)| Repair { evicts, after });
         it
+    }
+
+    /// Reads sizes. Returns none if they can't be read, and false if one is for another claim template.
+    fn read_sizes(&mut self, set: &Set, value: &str) -> Option<bool> {
+        let read = sizes(value)?;
+        let fits = read.keys().all(|name| set.claims.contains(name));
+        if fits {
+            self.sizes = read;
+        }
+        Some(fits)
     }
 
     /// Reports whether the status has conditions about the rollout.

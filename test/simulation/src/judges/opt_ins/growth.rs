@@ -7,8 +7,11 @@ use super::choices::{Choices, bytes, choices};
 use super::{Case, Verdict, Write};
 use crate::agent::Process;
 use crate::plan::opt_ins::GROWING;
-use crate::record::SetKey;
+use crate::record::{Request, SetKey};
 use crate::views::{Claim, Set};
+
+/// The condition about sizes.
+const RESIZED: &str = "ClaimsResized";
 
 /// Pointer to the requested size of a claim.
 const REQUEST: &str = "/spec/resources/requests/storage";
@@ -155,7 +158,7 @@ pub(in super::super) fn pending(
             }
         }
     }
-    let condition = set.conditions.iter().find(|it| it.kind == "ClaimsResized");
+    let condition = set.conditions.iter().find(|it| it.kind == RESIZED);
     let status = condition.map(|it| it.status.as_str());
     let expected = (!sizes.is_empty()).then_some(if all { "True" } else { "False" });
     if status != expected {
@@ -165,6 +168,16 @@ pub(in super::super) fn pending(
         ));
     }
     tasks
+}
+
+/// Reports whether the write of a status changes what the set's condition says about its claims.
+pub(in super::super) fn tells_of_claims(write: &Request, known: &Set) -> bool {
+    let said = |set: &Set| {
+        let mut conditions = set.conditions.iter();
+        let resized = conditions.find(|it| it.kind == RESIZED);
+        resized.map(|it| (it.reason.clone(), it.message.clone()))
+    };
+    write.subresource == "status" && said(&Set::read(&write.json())) != said(known)
 }
 
 /// Writes a number of bytes as plans do.
