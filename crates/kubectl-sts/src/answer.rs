@@ -71,11 +71,7 @@ pub async fn follow(
             goal,
             timeout,
         } => {
-            let question = wait::Question {
-                name,
-                goal: *goal,
-                timeout: *timeout,
-            };
+            let question = wait::Question::new(name, *goal, *timeout);
             let wait = wait::wait(&server, session, &question, report).await?;
             verdict = wait.verdict();
             render(cli.output, &wait, |wait| wait.text(session.style))

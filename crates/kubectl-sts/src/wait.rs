@@ -60,6 +60,17 @@ pub(crate) struct Question<'a> {
     pub(crate) timeout: Duration,
 }
 
+impl<'a> Question<'a> {
+    /// Asks for a goal of a set.
+    pub(crate) const fn new(name: &'a str, goal: Goal, timeout: Duration) -> Self {
+        Self {
+            name,
+            goal,
+            timeout,
+        }
+    }
+}
+
 /// The end of a wait.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -39,7 +39,7 @@ struct Cluster {
 impl Cluster {
     /// Starts a cluster whose class has these fields.
     async fn start(class: Value) -> Self {
-        let clock = TokioClock::starting_at("2026-03-01T12:00:00Z".parse().unwrap());
+        let clock = TokioClock::starting_at("2026-03-01T12:00:00Z".parse().expect("a time"));
         let pods = PodBehaviour::with_delays(Duration::from_secs(1));
         let actors = ActorsConfig {
             kubelet: Some(KubeletConfig::new(pods)),
@@ -62,9 +62,14 @@ impl Cluster {
             .resync_period(None)
             .seed(7)
             .build()
-            .unwrap();
+            .expect("the settings can be honoured");
         let mut tasks = JoinSet::new();
-        tasks.spawn(async move { controller.run(std::future::pending()).await.unwrap() });
+        tasks.spawn(async move {
+            controller
+                .run(std::future::pending())
+                .await
+                .expect("the controller runs");
+        });
         let cluster = Self {
             admin: RestClient::new(plane.client()),
             plane,
@@ -75,13 +80,13 @@ impl Cluster {
             object[member] = value.clone();
         }
         let created = cluster.admin.create(&CLASSES, "", object.to_string());
-        created.await.unwrap();
+        created.await.expect("the object is created");
         let mut set = manifests::web(3);
         set["spec"]["volumeClaimTemplates"][0]["spec"]["storageClassName"] = json!("disk");
         let created = cluster
             .admin
             .create(&STATEFUL_SETS, "default", set.to_string());
-        created.await.unwrap();
+        created.await.expect("the object is created");
         cluster.pass(60).await;
         cluster
     }
@@ -101,12 +106,16 @@ impl Cluster {
         let replaced = self
             .admin
             .replace(&STATEFUL_SETS, "default", "web", set.to_string());
-        replaced.await.unwrap();
+        replaced.await.expect("the object is replaced");
     }
 
     async fn object(&self, resource: &Resource, name: &str) -> Value {
-        let text = self.admin.get(resource, "default", name).await.unwrap();
-        serde_json::from_str(&text).unwrap()
+        let text = self
+            .admin
+            .get(resource, "default", name)
+            .await
+            .expect("the object exists");
+        serde_json::from_str(&text).expect("the server sends JSON")
     }
 
     /// Returns the request and the capacity of each claim, by ordinal.
@@ -115,7 +124,12 @@ impl Cluster {
         for ordinal in 0..3 {
             let name = format!("data-web-{ordinal}");
             let claim = self.object(&PERSISTENT_VOLUME_CLAIMS, &name).await;
-            let size = |pointer: &str| claim.pointer(pointer).and_then(Value::as_str).unwrap();
+            let size = |pointer: &str| {
+                claim
+                    .pointer(pointer)
+                    .and_then(Value::as_str)
+                    .expect("a size")
+            };
             let request = size("/spec/resources/requests/storage");
             sizes.push(format!("{request}/{}", size("/status/capacity/storage")));
         }

@@ -212,7 +212,7 @@ impl Follow<'_> {
                 let text = format!("{done} of {count} claims have the size at the time limit");
                 return Ok((Verdict::Late, text));
             }
-            sleep(LOOK.min(limit - waited)).await;
+            sleep(LOOK.min(limit.saturating_sub(waited))).await;
         }
     }
 }

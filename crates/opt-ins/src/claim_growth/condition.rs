@@ -42,19 +42,19 @@ fn reason(growth: &Growth) -> &'static str {
 fn message(growth: &Growth) -> String {
     let done = growth.total - growth.unfinished.len();
     let total = growth.total;
-    let mut text = format!("{done} of {total} claims have the size that the set asks for");
     let mut gravest: Vec<&Unfinished> = growth.unfinished.iter().collect();
     // Stable, so the claims of a state keep their order.
     gravest.sort_by_key(|it| it.state);
-    for it in gravest.iter().take(NAMED_MAX) {
+    let counts = format!("{done} of {total} claims have the size that the set asks for");
+    let named = gravest.iter().take(NAMED_MAX).map(|it| {
         let (claim, state) = (&it.claim, it.state.description());
-        text.push_str(&format!("; {claim}: {state}"));
-        if !it.message.is_empty() {
-            text.push_str(&format!(" ({})", it.message));
+        match &*it.message {
+            "" => format!("{claim}: {state}"),
+            message => format!("{claim}: {state} ({message})"),
         }
-    }
-    match gravest.len().saturating_sub(NAMED_MAX) {
-        0 => text,
-        left => format!("{text}; and {left} more"),
-    }
+    });
+    let left = gravest.len().saturating_sub(NAMED_MAX);
+    let rest = (left > 0).then(|| format!("and {left} more"));
+    let parts: Vec<String> = [counts].into_iter().chain(named).chain(rest).collect();
+    parts.join("; ")
 }

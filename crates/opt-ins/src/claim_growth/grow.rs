@@ -187,7 +187,9 @@ pub(crate) async fn grow(context: Context<'_>) -> Result<Growth, Error> {
         if let Some(message) = turn.missing_permission {
             let refusal = context.refusals.get(context.rollout.set.uid(), ANY_SIZE);
             let delay = refusal.and_then(|it| it.retry_after(context.now));
-            pods.iter_mut().for_each(|pod| pod.forbid(&message, delay));
+            for pod in &mut pods {
+                pod.forbid(&message, delay);
+            }
             break;
         }
     }

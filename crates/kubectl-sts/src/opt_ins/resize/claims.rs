@@ -103,5 +103,6 @@ async fn allows_expansion(cluster: &Cluster, class: &str) -> Option<bool> {
     }
     let path = format!("/apis/storage.k8s.io/v1/storageclasses/{class}");
     let class = cluster.get(&path).await.ok()?;
-    Some(class.is_some_and(|class| class["allowVolumeExpansion"] == true))
+    let allows = class.and_then(|class| class.get("allowVolumeExpansion")?.as_bool());
+    Some(allows.unwrap_or(false))
 }

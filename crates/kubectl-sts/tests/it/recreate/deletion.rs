@@ -56,8 +56,8 @@ async fn set_that_changes_right_before_its_deletion_stays() {
         text.contains("error: StatefulSet web was changed after the plan"),
         "{text}"
     );
-    let deletions = deletions.lock().expect("no test panics here");
-    assert_eq!(deletions.len(), 1, "{text}");
+    let tried = deletions.lock().expect("no test panics here").len();
+    assert_eq!(tried, 1, "{text}");
     let after = stage.get(SET).await;
     assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
     assert!(after["metadata"]["deletionTimestamp"].is_null(), "{after}");

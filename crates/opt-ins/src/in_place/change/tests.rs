@@ -78,10 +78,10 @@ fn amounts_change_in_every_kind_of_container() {
             (|it| db(it)["resources"]["requests"]["cpu"] = "1".into()) as fn(&mut Value),
         ),
         ("limit", |it| {
-            db(it)["resources"]["limits"]["memory"] = "3Gi".into()
+            db(it)["resources"]["limits"]["memory"] = "3Gi".into();
         }),
         ("init", |it| {
-            it["spec"]["initContainers"][0]["resources"]["requests"]["cpu"] = "1".into()
+            it["spec"]["initContainers"][0]["resources"]["requests"]["cpu"] = "1".into();
         }),
         ("sidecar", |it| {
             it["spec"]["initContainers"][1]["resources"]["requests"]["memory"] = "1Mi".into();
@@ -136,7 +136,7 @@ fn request_follows_the_limit_that_alone_is_given() {
         |memory: &str| changed(|it| db(it)["resources"] = json!({"limits": {"memory": memory}}));
     let change = Change::between(&limited("1Gi"), &limited("2Gi"), Resources).unwrap();
     let name = ("containers", "db".into());
-    let amounts = change.amounts.get(&name).unwrap();
+    let amounts = &change.amounts[&name];
     let names = [["requests", "memory"], ["limits", "memory"]];
     assert_eq!(
         amounts.resources(&names),
@@ -172,7 +172,7 @@ fn other_changes_are_named() {
             },
         ),
         ("metadata.finalizers differs", |it| {
-            it["metadata"]["finalizers"] = json!(["a/b"])
+            it["metadata"]["finalizers"] = json!(["a/b"]);
         }),
         ("only one revision has limits.cpu of container db", |it| {
             db(it)["resources"]["limits"]["cpu"] = "1".into();

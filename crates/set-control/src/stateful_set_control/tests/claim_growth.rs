@@ -7,6 +7,11 @@ use statefulset_opt_ins::{Carrier, ClaimState, Wait};
 
 use super::*;
 
+/// A change of a claim.
+type ClaimChange = fn(&mut Value);
+/// A change of a set.
+type SetChange = fn(Builder<StatefulSet>) -> Builder<StatefulSet>;
+
 /// A set whose claims of one gibibyte are to have this size.
 fn grown(size: &str) -> Builder<StatefulSet> {
     let set = web().claim_template("data");
@@ -340,23 +345,23 @@ async fn states_of_claims_decide_about_the_next_ones() {
     };
     let unbound = |claim: &mut Value| claim["status"] = json!({"phase": "Pending"});
     let lost = |claim: &mut Value| claim["status"]["phase"] = "Lost".into();
-    type Change = fn(&mut Value);
-    let growing: Change = |claim| {
+    let growing: ClaimChange = |claim| {
         claim["spec"]["resources"]["requests"]["storage"] = "3Gi".into();
     };
-    let failing: Change = |claim| {
+    let failing: ClaimChange = |claim| {
         claim["spec"]["resources"]["requests"]["storage"] = "3Gi".into();
         let error = json!({"type": "ControllerResizeError", "status": "True"});
         claim["status"]["conditions"] = json!([error]);
     };
-    let infeasible: Change = |claim| {
+    let infeasible: ClaimChange = |claim| {
         claim["spec"]["resources"]["requests"]["storage"] = "3Gi".into();
         let status = json!({"storage": "NodeResizeInfeasible"});
         claim["status"]["allocatedResourceStatuses"] = status;
     };
-    let larger: Change = |claim| claim["spec"]["resources"]["requests"]["storage"] = "5Gi".into();
+    let larger: ClaimChange =
+        |claim| claim["spec"]["resources"]["requests"]["storage"] = "5Gi".into();
     for (change, state, goes_on) in [
-        (terminating as Change, ClaimState::Terminating, true),
+        (terminating as ClaimChange, ClaimState::Terminating, true),
         (unbound, ClaimState::Unbound, true),
         (lost, ClaimState::ClaimLost, true),
         (growing, ClaimState::Growing, false),
@@ -469,9 +474,8 @@ async fn restart_keeps_to_pause_budget_strategy_and_gate() {
     let gated =
         |set: Builder<StatefulSet>| set.annotation(Carrier::RemovalGate.annotation(), "app=web");
     let plain = |set: Builder<StatefulSet>| set;
-    type Change = fn(Builder<StatefulSet>) -> Builder<StatefulSet>;
     for (change, unready, restarts) in [
-        (plain as Change, None, true),
+        (plain as SetChange, None, true),
         (paused, None, false),
         (gated, None, false),
         (|set| set.on_delete(), None, false),
