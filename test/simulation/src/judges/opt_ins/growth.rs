@@ -112,7 +112,7 @@ fn grows(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
         .claims
         .during(&key, seen, write.newest)
         .peekable();
-    known.peek().is_some() && known.all(|it| it.is_growing())
+    known.peek().is_some() && known.all(|it| it.is_growing() && !it.terminating)
 }
 
 /// Returns the wanted size of a claim.
