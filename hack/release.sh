@@ -58,10 +58,8 @@ step 'pack archives, images, chart and manifests'
 	--sboms "$build/sboms" --texts "$build/texts" "$packed"
 # The packages of the control plane for Python and Node.
 for kind in wheel npm; do
-	if [ -e "hack/release/$kind.py" ]; then
-		step "pack for $kind"
-		"hack/release/$kind.py" "$packed" "$programs"/*-linux-gnu/kube-test-control-plane >/dev/null
-	fi
+	step "pack for $kind"
+	"hack/release/$kind.py" "$packed" "$programs"/*-linux-gnu/kube-test-control-plane >/dev/null
 done
 step 'write the provenance, checksums and the manifest'
 "$packer" seal --version "$version" --commit "$commit" --source "$source" \
