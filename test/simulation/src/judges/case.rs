@@ -306,20 +306,24 @@ pub(super) fn update_revision<'a>(
     revisions: &[&'a Arc<Revision>],
     minor: u32,
 ) -> Option<&'a Arc<Revision>> {
+    let revisions = || revisions.iter().copied();
     let forms = set.recorded_by(minor);
-    let exact = revisions.iter().filter(|it| forms.contains(&it.recorded));
-    if let Some(exact) = exact.max_by_key(|it| it.number) {
+    let exact = revisions().filter(|it| forms.contains(&it.recorded));
+    if let Some(exact) = newest(exact) {
         return Some(exact);
     }
-    let latest = revisions.iter().max_by_key(|it| it.number);
-    if let Some(latest) = latest.filter(|it| it.template == set.template) {
+    if let Some(latest) = newest(revisions()).filter(|it| it.template == set.template) {
         return Some(latest);
     }
     let forms: Vec<Value> = forms.into_iter().map(without_new_member).collect();
-    let older = revisions
-        .iter()
-        .filter(|it| forms.contains(&without_new_member(it.recorded.clone())));
-    older.max_by_key(|it| it.number).copied()
+    newest(revisions().filter(|it| forms.contains(&without_new_member(it.recorded.clone()))))
+}
+
+/// Returns the newest of these revisions.
+pub(super) fn newest<'a>(
+    revisions: impl Iterator<Item = &'a Arc<Revision>>,
+) -> Option<&'a Arc<Revision>> {
+    revisions.max_by(|one, other| one.order().cmp(&other.order()))
 }
 
 /// Returns a template without the field that only a newer API server knows.

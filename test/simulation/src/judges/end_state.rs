@@ -95,6 +95,14 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
         let Some(write) = writes.find(|it| it.is_write() && !it.is_refused_growth) else {
             continue;
         };
+        // A sync that fails at a claim's growth says so in the conditions.
+        let fails = case.requests_of(number).any(|it| {
+            let fails = it.status.is_none_or(|status| status >= 500);
+            it.resource == "persistentvolumeclaims" && it.sent < write.sent && fails
+        });
+        if fails && write.subresource == "status" {
+            continue;
+        }
         let now = case.early(sync.at);
         let Some(scene) = Scene::of(case, &sync.set, sync.seen, now, sync.process) else {
             continue;

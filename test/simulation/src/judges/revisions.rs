@@ -7,7 +7,7 @@ use kube_test_control_plane::route::Verb;
 use serde_json::Value;
 
 use super::Verdict;
-use super::case::without_new_member;
+use super::case::{newest, without_new_member};
 use super::progress::{comes_to_status, update_after, update_of};
 use super::{Case, Write, opt_ins};
 use crate::record::Request;
@@ -80,7 +80,7 @@ fn judge_new(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let stored = case.history.revisions.all_at(&key.0, processed.after);
     let mut owned = stored.filter(|it| it.controller.as_ref().is_some_and(|it| it.uid == *uid));
     let recorded = |it: &Revision| without_new_member(it.recorded.clone());
-    let latest = write.view.revisions.iter().max_by_key(|it| it.number);
+    let latest = newest(write.view.revisions.iter().copied());
     let equal = owned.find(|it| {
         let is_latest = latest.is_some_and(|latest| latest.name == it.name);
         let is_equal = if unanswered(case, write, it) {

@@ -148,9 +148,8 @@ impl<'a> Scene<'a> {
             set,
             claims,
         ));
-        let highest = owned.iter().map(|it| it.number).max();
-        if Some(update.number) != highest {
-            let why = format!("update revision {} has not the highest number", update.name);
+        if owned.iter().any(|it| it.order() > update.order()) {
+            let why = format!("update revision {} is not the newest", update.name);
             tasks.push(("R-2", why));
         }
         for pod in &self.members {

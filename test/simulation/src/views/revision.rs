@@ -17,6 +17,8 @@ pub struct Revision {
     pub app: String,
     /// Number.
     pub number: i64,
+    /// When it was created, as stored.
+    pub created: String,
     /// The recorded data.
     pub data: Value,
     /// The recorded template, without what restarts nothing.
@@ -34,15 +36,23 @@ impl Revision {
             controller: super::controller(value),
             app: super::text(value, "/metadata/labels/app"),
             number: super::number(value, "/revision"),
+            created: super::text(value, "/metadata/creationTimestamp"),
             template: super::known_template(template(value)),
             recorded: template(value),
             data: value.get("data").cloned().unwrap_or_default(),
         }
     }
+
     /// Reports whether this set controls it.
     pub fn is_of(&self, set: &str) -> bool {
         let owner = self.controller.as_ref();
         owner.is_some_and(|owner| owner.uid == set)
+    }
+
+    /// The order of revisions, the newest last: equal numbers come from a sync that didn't know of the
+    /// other revision.
+    pub fn order(&self) -> (i64, &str, &str) {
+        (self.number, &self.created, &self.name)
     }
 }
 

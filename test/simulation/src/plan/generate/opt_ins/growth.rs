@@ -1,5 +1,7 @@
 //! Claims that grow: storage classes, sizes, and users who raise, lower and remove them.
 
+use std::collections::BTreeMap;
+
 use rand::RngExt as _;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
@@ -40,6 +42,9 @@ pub(super) fn add(mut plan: Plan, seed: u64, names: &[String], end: Millis) -> P
     if random.random_bool(0.5) {
         return plan;
     }
+    // A pod keeps its volumes, so a further template would never fit the pods that the next set of a
+    // name adopts.
+    let mut claims: BTreeMap<String, u32> = BTreeMap::new();
     for step in &mut plan.steps {
         if let Action::Create(spec) = &mut step.action {
             spec.class = CLASSES
@@ -50,6 +55,8 @@ pub(super) fn add(mut plan: Plan, seed: u64, names: &[String], end: Millis) -> P
             if random.random_bool(0.5) {
                 spec.claims = spec.claims.max(1);
             }
+            let known = claims.entry(spec.name.clone()).or_insert(spec.claims);
+            spec.claims = *known;
             if random.random_bool(0.3) {
                 let size = some(&SIZES, &mut random);
                 spec.annotations
