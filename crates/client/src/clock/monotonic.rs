@@ -12,11 +12,12 @@ pub trait MonotonicClock: Send + Sync {
 }
 
 /// The time since boot, including suspend: other machines keep running while this one sleeps.
-/// Systems without such a clock exclude suspend.
+/// Systems without such a clock exclude suspend, and those that aren't Unix count from the first call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BootClock;
 
 impl MonotonicClock for BootClock {
+    #[cfg(unix)]
     fn elapsed(&self) -> Duration {
         #[cfg(target_os = "linux")]
         let clock = rustix::time::ClockId::Boottime;
@@ -24,6 +25,14 @@ impl MonotonicClock for BootClock {
         let clock = rustix::time::ClockId::Monotonic;
         // Neither part is negative.
         Duration::try_from(rustix::time::clock_gettime(clock)).unwrap_or_default()
+    }
+
+    #[cfg(not(unix))]
+    fn elapsed(&self) -> Duration {
+        use std::sync::LazyLock;
+        /// The first call.
+        static START: LazyLock<std::time::Instant> = LazyLock::new(std::time::Instant::now);
+        START.elapsed()
     }
 }
 

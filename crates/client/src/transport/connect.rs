@@ -29,6 +29,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval of the kernel's probes on a silent connection.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(30);
 /// Minimum time that the kernel may take to deliver bytes; 0 would select its own limit.
+#[cfg(target_os = "linux")]
 const TRANSIT_MIN: Duration = Duration::from_millis(1);
 /// Silence on a connection after which a ping is sent.
 /// Upstream: `HTTP2_READ_IDLE_TIMEOUT_SECONDS`.

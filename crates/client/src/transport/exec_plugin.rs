@@ -348,8 +348,9 @@ fn command(exec: &ExecConfig) -> Result<Command, PluginError> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
         .kill_on_drop(true);
+    #[cfg(unix)]
+    command.process_group(0);
     Ok(command)
 }
 

@@ -1,16 +1,17 @@
 //! A plugin's process group, which is killed as a whole.
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 
 /// A child's process group. Dropping it before the child exits kills every process in it.
-pub(super) struct ProcessGroup(Option<Pid>);
+#[cfg(unix)]
+pub(super) struct ProcessGroup(Option<rustix::process::Pid>);
 
+#[cfg(unix)]
 impl ProcessGroup {
     /// Returns the group of a child that was started as a group leader.
     pub(super) fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
+        Self(id.and_then(rustix::process::Pid::from_raw))
     }
 
     /// Leaves remaining processes running. Call it as soon as the child has been waited for: then
@@ -20,11 +21,26 @@ impl ProcessGroup {
     }
 }
 
+#[cfg(unix)]
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
+        use rustix::process::{Signal, kill_process_group};
         if let Some(leader) = self.0 {
             // The group may already be gone.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
+}
+
+/// Other systems have no process groups: only the child itself is killed, with its handle.
+#[cfg(not(unix))]
+pub(super) struct ProcessGroup;
+
+#[cfg(not(unix))]
+impl ProcessGroup {
+    pub(super) fn of(_: &Child) -> Self {
+        Self
+    }
+
+    pub(super) fn leave(&mut self) {}
 }
