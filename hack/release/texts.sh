@@ -10,24 +10,26 @@ cd "$(dirname "$0")/../.."
 [ $# -eq 2 ] || fail 'pass the folder of the programs and the one for the texts'
 rm -rf "$2"
 
-# Prints a text of a program: a man page, or the completions for a shell.
-text() {
-	local program
-	program=$1/$($rustc --print host-tuple)/$2
-	[ -x "$program" ] || fail "$program is missing, and no other one runs here: build it first"
-	case $2 in
-	kubectl-sts) "$program" "${@:3}" ;;
-	*) "$program" "--generate=$(IFS=- && echo "${*:3}")" ;;
+for program in ${PROGRAMS:-$all_programs}; do
+	path=$1/$($rustc --print host-tuple)/$program
+	[ -x "$path" ] || fail "$path is missing, and no other one runs here: build it first"
+	texts=$2/$program
+	mkdir -p "$texts/completions" "$texts/man"
+	for shell in bash zsh fish powershell; do
+		case $shell in
+		bash) file=$program.bash ;;
+		zsh) file=_$program ;;
+		fish) file=$program.fish ;;
+		powershell) file=$program.ps1 ;;
+		esac
+		case $program in
+		kubectl-sts) "$path" completion "$shell" ;;
+		*) "$path" "--generate=completion-$shell" ;;
+		esac >"$texts/completions/$file"
+	done
+	case $program in
+	kubectl-sts) "$path" man "$texts/man" ;;
+	statefulset-controller-manager) "$path" --generate=man >"$texts/man/$program.8" ;;
+	*) "$path" --generate=man >"$texts/man/$program.1" ;;
 	esac
-}
-
-for program in statefulset-controller-manager kubectl-sts; do
-	folder=$2/$program
-	mkdir -p "$folder/completions" "$folder/man"
-	text "$1" $program completion bash >"$folder/completions/$program.bash"
-	text "$1" $program completion zsh >"$folder/completions/_$program"
-	text "$1" $program completion fish >"$folder/completions/$program.fish"
-	text "$1" $program completion powershell >"$folder/completions/$program.ps1"
 done
-text "$1" statefulset-controller-manager man >"$2/statefulset-controller-manager/man/statefulset-controller-manager.8"
-rmdir --ignore-fail-on-non-empty "$2"/*/man

@@ -119,6 +119,7 @@ pub async fn follow(
             render(cli.output, &recreated, recreate::Recreated::text)
         }
         Command::Completion { shell } => Ok(cli::completion(*shell)),
+        Command::Man { folder } => cli::man(folder).map(|()| String::new()),
     }?;
     Ok(Reply {
         text,

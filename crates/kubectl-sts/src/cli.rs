@@ -1,8 +1,9 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kube_apimachinery::go_duration;
@@ -11,7 +12,7 @@ use statefulset_fence::NamespaceSelector;
 use crate::release::Release;
 
 /// Explains StatefulSets, recreates them, and controls what they opt in to. Only `fence`, `pause`,
-/// `resume`, `step`, `clean` and `recreate` write to the cluster.
+/// `resume`, `step`, `resize`, `clean` and `recreate` write to the cluster.
 #[derive(Debug, Parser)]
 #[command(name = "kubectl-sts", bin_name = "kubectl sts", version)]
 pub struct Cli {
@@ -170,6 +171,11 @@ pub enum Command {
     Completion {
         /// The shell
         shell: Shell,
+    },
+    /// Writes the man pages of all commands
+    Man {
+        /// The folder for the pages
+        folder: PathBuf,
     },
 }
 
@@ -400,6 +406,16 @@ pub fn completion(shell: Shell) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// Writes the man pages of all commands into an existing folder.
+///
+/// # Errors
+///
+/// A page can't be written.
+pub fn man(folder: &Path) -> anyhow::Result<()> {
+    clap_mangen::generate_to(Cli::command(), folder)
+        .with_context(|| format!("write the man pages to the folder {}", folder.display()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -432,6 +448,21 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             assert!(text.contains(command.get_name()), "{}", command.get_name());
         }
+    }
+
+    #[test]
+    fn every_command_has_a_man_page() {
+        let folder = tempfile::tempdir().unwrap();
+        man(folder.path()).unwrap();
+        for command in Cli::command().get_subcommands() {
+            let page = folder
+                .path()
+                .join(format!("kubectl-sts-{}.1", command.get_name()));
+            let page = std::fs::read_to_string(&page).unwrap();
+            assert!(page.contains(command.get_name()), "{page}");
+        }
+        let missing = man(&folder.path().join("missing")).unwrap_err();
+        assert!(missing.to_string().contains("missing"), "{missing}");
     }
 
     #[test]

@@ -48,9 +48,16 @@ fn main() -> ExitCode {
 }
 
 fn start(cli: &Cli) -> anyhow::Result<ExitCode> {
-    if let Command::Completion { shell } = cli.command {
-        print(&kubectl_sts::cli::completion(shell))?;
-        return Ok(ExitCode::SUCCESS);
+    match &cli.command {
+        Command::Completion { shell } => {
+            print(&kubectl_sts::cli::completion(*shell))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Man { folder } => {
+            kubectl_sts::cli::man(folder)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        _ => {}
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

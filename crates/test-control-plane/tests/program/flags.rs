@@ -42,6 +42,23 @@ fn program_ends_with_its_input_if_asked_to() {
     assert!(child.wait().unwrap().success());
 }
 
+#[test]
+fn generated_texts_name_the_flags() {
+    for text in ["man", "completion-bash", "completion-zsh"] {
+        let output = program().args(["--generate", text]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let printed = printed.replace("\\-", "-");
+        assert!(printed.contains("--kubeconfig-out"), "{text}: {printed}");
+    }
+    let refused = program().args(["--generate", "prose"]).output().unwrap();
+    let line = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        !refused.status.success() && line.lines().count() == 1,
+        "{line}"
+    );
+}
+
 #[tokio::test]
 async fn token_has_the_permissions_of_its_roles() {
     let folder = tempfile::tempdir().unwrap();

@@ -10,6 +10,8 @@ use kube_test_control_plane::actors::parse_duration;
 use kube_test_control_plane::auth::Authorization;
 use kube_test_control_plane::{EmulatedVersion, ServerConfig, ServiceRange, UnknownFields};
 
+use crate::generate::Text;
+
 /// The actors by name, in the order in which they are listed.
 pub(crate) const ACTORS: &str = "kubelet,scheduler,node-controller,pod-garbage-collector,\
                                  disruption-controller,deployment-controller,\
@@ -141,6 +143,10 @@ pub(crate) struct Args {
     /// Number of changes kept for watches from an older version.
     #[arg(long, value_name = "N", default_value_t = ServerConfig::default().log_window)]
     pub(crate) log_window: usize,
+
+    /// Print a text for packagers, and exit: man, or the completions for a shell.
+    #[arg(long, value_enum, value_name = "TEXT")]
+    pub(crate) generate: Option<Text>,
 
     /// Increase log verbosity; may be repeated.
     #[arg(short, long, action = ArgAction::Count)]

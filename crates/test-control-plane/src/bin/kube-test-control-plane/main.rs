@@ -2,6 +2,7 @@
 
 mod args;
 mod audit_file;
+mod generate;
 mod inputs;
 mod run;
 
@@ -24,6 +25,12 @@ fn main() -> ExitCode {
         }
         Err(err) => return fail(&first_line(&err.to_string())),
     };
+    if let Some(text) = args.generate {
+        return match generate::print(text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(err) => fail(&format!("{err:#}")),
+        };
+    }
     let level = match args.verbose {
         0 => LevelFilter::WARN,
         1 => LevelFilter::INFO,
