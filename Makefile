@@ -50,7 +50,7 @@ dist: ## Build the static program in target/dist, optimized under load; DIST_FLA
 	@CARGO='$(CARGO)' hack/dist.sh $(DIST_FLAGS)
 
 # The end-to-end tests start the programs, which are built with the tests that need them.
-# SOURCE, DOWNLOADS, IMAGES, RUSTC: see hack/release.sh.
+# SOURCE, DOWNLOADS, IMAGES, RUSTC, JOBS: see hack/release.sh.
 release: ## Build every artefact of VERSION for publication in target/release-VERSION (docs/releasing.md)
 	@[ -n '$(VERSION)' ] || { echo 'make release: pass VERSION=0.1.0' >&2; exit 2; }
 	@CARGO='$(CARGO)' hack/release.sh '$(VERSION)'

@@ -10,6 +10,7 @@
 #   IMAGES=NAME    registry and path of the images, without the program's name, for the chart
 #   RUSTC=PATH     the compiler; hack/release/debian-rust.sh unpacks one with standard libraries for
 #                  other platforms
+#   JOBS=N         platforms that are built at a time, each with up to 6 GB; by default the processors
 #   ALLOW_DIRTY=1  builds uncommitted changes, which no release should
 #
 # A program is skipped, with one line that says why, if this machine can't build it for a platform;

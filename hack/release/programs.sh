@@ -3,7 +3,8 @@
 #
 #   hack/release/programs.sh FOLDER     writes FOLDER/TARGET/PROGRAM and FOLDER/not-built
 #
-# PROGRAMS and TARGETS limit the selection. The profile is the workspace's; for a trial of the scripts,
+# PROGRAMS and TARGETS limit the selection. JOBS platforms are built at a time, by default as many as
+# there are processors: the long last step of a program uses one, and up to 6 GB. The profile is the workspace's; for a trial of the scripts,
 # CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=0 is much faster.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -49,7 +50,9 @@ build() {
 	local program=$1 triple=$2 compiler variable prefix flags=()
 	compiler=$(c_compiler "$triple")
 	variable=${triple//-/_}
-	for prefix in "$root=." "$target=target" "$cargo_home=cargo"; do
+	# A folder for each platform, since cargo builds one at a time in a folder. The last prefix wins.
+	local work=$build/cargo-$triple
+	for prefix in "$root=." "$target=target" "$work=target" "$cargo_home=cargo"; do
 		flags+=("--remap-path-prefix=$prefix")
 	done
 	local c_flags="${flags[*]/#--remap-path-prefix=/-ffile-prefix-map=}"
@@ -60,13 +63,24 @@ build() {
 	env CARGO_ENCODED_RUSTFLAGS="$(IFS=$'\x1f' && echo "${flags[*]}")" RUSTC="$rustc" \
 		"CC_$variable=$compiler" "CFLAGS_$variable=$c_flags" CARGO_INCREMENTAL=0 \
 		$cargo build --release --locked --quiet -p "$program" --bin "$program" "${features[@]}" \
-		--target "$triple" --target-dir "$build/cargo"
+		--target "$triple" --target-dir "$work"
 	local name=$program
 	case $triple in *-windows-*) name+=.exe ;; esac
 	mkdir -p "$folder/$triple"
-	cp "$build/cargo/$triple/release/$name" "$folder/$triple/$name"
+	cp "$work/$triple/release/$name" "$folder/$triple/$name"
 }
 
+# Builds the programs for one platform.
+build_all() {
+	local triple=$1 program
+	shift
+	for program; do
+		step "$program for $triple"
+		build "$program" "$triple"
+	done
+}
+
+declare -A planned=()
 for program in ${PROGRAMS:-$all_programs}; do
 	for triple in $(targets_of "$program"); do
 		if [ -n "${TARGETS:-}" ] && [[ " $TARGETS " != *" $triple "* ]]; then
@@ -78,8 +92,24 @@ for program in ${PROGRAMS:-$all_programs}; do
 			echo "programs.sh: $program for $triple is not built: $reason"
 			echo "$program $triple $reason" >>"$folder/not-built"
 		else
-			step "$program for $triple"
-			build "$program" "$triple"
+			planned[$triple]+=" $program"
 		fi
 	done
+done
+
+# After a failure the other platforms' next programs aren't begun.
+trap 'jobs -p | xargs --no-run-if-empty kill 2>/dev/null' EXIT
+running=0
+for triple in "${!planned[@]}"; do
+	if [ "$running" -ge "${JOBS:-$(nproc)}" ]; then
+		wait -n
+		running=$((running - 1))
+	fi
+	read -ra programs <<<"${planned[$triple]}"
+	build_all "$triple" "${programs[@]}" &
+	running=$((running + 1))
+done
+while [ "$running" -gt 0 ]; do
+	wait -n
+	running=$((running - 1))
 done
