@@ -50,14 +50,56 @@ pub(in super::super) fn is_growth(case: &Case<'_>, write: &Write<'_>, base: &Val
         && set.ordinal_of_claim(&write.request.name).is_some()
 }
 
-/// a claim's request never falls, and rises only for a bound claim of a desired pod of the set, which
-/// isn't being deleted. X-10: volumes of no more pods grow at once than may be unavailable.
+/// Judges a write of a claim or a status.
 pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let request = write.request;
-    let is_update = request.verb == Some(Verb::Update) && request.subresource.is_empty();
-    if request.resource != "persistentvolumeclaims" || !is_update {
+    if request.verb != Some(Verb::Update) {
         return;
     }
+    match (&*request.resource, &*request.subresource) {
+        ("persistentvolumeclaims", "") => judge_request(case, write, verdict),
+        ("statefulsets", "status") => judge_condition(case, write, verdict),
+        _ => {}
+    }
+}
+
+/// the condition says that all claims have the wanted size only if the sync can have known of none
+/// that hasn't. After a failure the condition stays as it was.
+fn judge_condition(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
+    let written = Set::read(&write.request.json());
+    let mut conditions = written.conditions.iter();
+    let resized = conditions.find(|it| it.kind == RESIZED);
+    let fails = write.earlier.iter().any(|it| {
+        let fails = it.status.is_none_or(|status| status >= 500);
+        it.resource == "persistentvolumeclaims" && fails
+    });
+    if fails || resized.is_none_or(|it| it.status != "True") {
+        return;
+    }
+    let set = write.view.set;
+    let claims = set.range().flat_map(|ordinal| set.claims_of(ordinal));
+    let mut unfinished = claims.filter(|claim| {
+        let wanted = wanted(case, write.sync.process, set, claim);
+        let key: SetKey = (write.request.namespace.clone(), claim.clone());
+        let known = case
+            .history
+            .claims
+            .during(&key, write.seen.claims, write.newest);
+        let mut known = known.peekable();
+        let has_size =
+            |it: &Claim| wanted.is_none_or(|size| it.request == size && !it.is_growing());
+        known.peek().is_some() && !known.any(|it| has_size(it))
+    });
+    if let Some(claim) = unfinished.next() {
+        let message = format!("{}: claim {claim} hasn't the wanted size", write.named());
+        verdict.broken("X-11", write.request.sent, message);
+    }
+}
+
+/// a claim's request never falls, and rises only for a bound claim of a desired pod of the set, which
+/// isn't being deleted. X-10: volumes of no more pods grow at once than may be unavailable.
+fn judge_request(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
+    let request = write.request;
     let version = write.text("/metadata/resourceVersion");
     let version = version.and_then(|version| version.parse().ok());
     let base = version.and_then(|it| case.claim(&request.namespace, &request.name, it));
