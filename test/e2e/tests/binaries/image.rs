@@ -22,6 +22,9 @@ use crate::harness::{History, Kind, Plane, Process, Programs, Signal, programs, 
 /// Where the kubelet mounts the account.
 const ACCOUNT: &str = "var/run/secrets/kubernetes.io/serviceaccount";
 
+/// Devices that every container runtime provides and a static program reads, with their minor numbers.
+const DEVICES: [(&str, &str); 2] = [("random", "8"), ("urandom", "9")];
+
 /// Go's name of this machine's processor.
 pub(crate) fn arch() -> &'static str {
     match std::env::consts::ARCH {
@@ -89,7 +92,15 @@ fn root_folder(files: &[Entry], plane: &Plane, namespace: &str, name: &str) -> T
 /// Starts a process of the image in its root folder. Root takes the Deployment's user; another user
 /// stays itself, within a namespace in which it may change the root folder.
 fn start(root: &Path, process: &Value, user: u64, arguments: &[String], server: &str) -> Process {
+    let devices = root.join("dev");
+    std::fs::create_dir(&devices).unwrap();
     let mut command = if rustix::process::geteuid().is_root() {
+        for (name, minor) in DEVICES {
+            let mut make = Command::new("mknod");
+            make.arg("--mode=666").arg(devices.join(name));
+            make.args(["c", "1", minor]);
+            assert!(make.status().unwrap().success(), "{make:?}");
+        }
         let mut command = Command::new("chroot");
         command.args([
             format!("--userspec=+{user}:+{user}"),
@@ -97,8 +108,15 @@ fn start(root: &Path, process: &Value, user: u64, arguments: &[String], server: 
         ]);
         command
     } else {
+        let mut script = String::new();
+        for (name, _) in DEVICES {
+            std::fs::write(devices.join(name), "").unwrap();
+            script += &format!("mount --bind /dev/{name} \"$0/{name}\" && ");
+        }
         let mut command = Command::new("unshare");
-        command.args(["--map-root-user", "chroot"]);
+        let script = script + "exec chroot \"$@\"";
+        command.args(["--map-root-user", "--mount", "sh", "-c", &script]);
+        command.arg(&devices);
         command
     };
     let path = std::env::var_os("PATH").unwrap();
