@@ -3,10 +3,8 @@
 use std::io::Write as _;
 
 use anyhow::Context as _;
-use clap::{CommandFactory as _, ValueEnum};
+use clap::{Command, ValueEnum};
 use clap_complete::Shell;
-
-use crate::args::Args;
 
 /// A generated text, named as in the flags of the controller manager.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -35,20 +33,20 @@ impl Text {
     }
 }
 
-/// Prints a text. A reader that closes the pipe early is not an error.
+/// Prints a text about the command. A reader that closes the pipe early is not an error.
 ///
 /// # Errors
 ///
 /// The text can't be written.
-pub(crate) fn print(text: Text) -> anyhow::Result<()> {
+pub(crate) fn print(text: Text, mut command: Command) -> anyhow::Result<()> {
     let mut bytes = Vec::new();
     match text.shell() {
-        None => clap_mangen::Man::new(Args::command())
+        None => clap_mangen::Man::new(command)
             .manual("Kubernetes")
             .render(&mut bytes)
             .context("write the man page")?,
         Some(shell) => {
-            let (mut command, name) = (Args::command(), "kube-test-control-plane");
+            let name = command.get_name().to_owned();
             clap_complete::generate(shell, &mut command, name, &mut bytes);
         }
     }

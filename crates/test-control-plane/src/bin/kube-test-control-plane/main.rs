@@ -10,7 +10,7 @@ use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use args::Args;
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         Err(err) => return fail(&first_line(&err.to_string())),
     };
     if let Some(text) = args.generate {
-        return match generate::print(text) {
+        return match generate::print(text, Args::command()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(err) => fail(&format!("{err:#}")),
         };
