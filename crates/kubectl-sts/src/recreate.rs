@@ -100,7 +100,12 @@ pub(crate) async fn recreate(
             report,
         });
     }
-    let subject = read(server, session, arguments).await?;
+    let subject = read(server, session, arguments).await;
+    if let (Err(_), Some(name)) = (&subject, &arguments.name) {
+        // An interrupted recreation may have left no set of this name.
+        refuse_second(&cluster, &session.namespace, name).await?;
+    }
+    let subject = subject?;
     let (record, preview) = planned(server, &cluster, &subject, arguments).await?;
     progress.text(&preview.text(session.style));
     if arguments.dry_run {
@@ -160,13 +165,7 @@ async fn planned(
         snapshot,
         ..
     } = subject;
-    if let Some(record) = stored(cluster, namespace, &subject.name).await? {
-        bail!(
-            "a recreation of StatefulSet {} is under way; {}",
-            subject.name,
-            standing::commands(&record)
-        );
-    }
+    refuse_second(cluster, namespace, &subject.name).await?;
     let mut combined = plan::combined(subject)?;
     for assignment in &arguments.set {
         field::assign(&mut combined, assignment)?;
@@ -313,6 +312,15 @@ async fn finish(
         ));
     } else {
         progress.report.conclude(end);
+    }
+    Ok(())
+}
+
+/// Refuses a recreation while another one of the set is under way.
+async fn refuse_second(cluster: &Cluster, namespace: &str, set: &str) -> anyhow::Result<()> {
+    if let Some(record) = stored(cluster, namespace, set).await? {
+        let commands = standing::commands(&record);
+        bail!("a recreation of StatefulSet {set} is under way; {commands}");
     }
     Ok(())
 }

@@ -44,6 +44,9 @@ async fn refused_creation_leaves_two_ways_out() {
         );
         assert!(text.ends_with(&state), "{text}");
         assert!(text.contains("sets are frozen"), "{text}");
+        let second = stage.sts(CHANGE).await;
+        let expected_error = "error: a recreation of StatefulSet web is under way";
+        assert_eq!(second, format!("{expected_error}{COMMANDS}"));
         let again = stage.sts(command).await;
         assert!(
             again.contains("sets are frozen") && again.ends_with(COMMANDS),
