@@ -31,7 +31,7 @@ const STALLED: &str = "Stalled";
 /// All claims have the sizes that the set asks for.
 pub const CLAIMS_RESIZED: &str = "ClaimsResized";
 /// False while an annotation can't be used.
-const OPT_INS_VALID: &str = "OptInsValid";
+pub const OPT_INS_VALID: &str = "OptInsValid";
 
 const ALL_AVAILABLE: &str = "AllPodsAvailable";
 const SOME_UNAVAILABLE: &str = "PodsUnavailable";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::Metadata;
+use super::{Condition, Metadata};
 
 /// A claim.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -44,6 +44,8 @@ pub struct Resources {
 pub struct ClaimStatus {
     /// Phase.
     pub phase: String,
+    /// Conditions.
+    pub conditions: Vec<Condition>,
 }
 
 /// The finalizer of claims in use.
@@ -54,6 +56,13 @@ impl Claim {
     pub fn foreign_finalizers(&self) -> impl Iterator<Item = &str> {
         let finalizers = self.metadata.finalizers.iter().map(String::as_str);
         finalizers.filter(|it| *it != PROTECTION)
+    }
+
+    /// The conditions with which the storage provider reports that it failed to expand the volume.
+    pub fn failed_expansions(&self) -> impl Iterator<Item = &Condition> {
+        let failures = ["ControllerResizeError", "NodeResizeError"];
+        let conditions = self.status.conditions.iter();
+        conditions.filter(move |it| failures.contains(&it.kind.as_str()) && it.status == "True")
     }
 
     /// The requested size; empty without one.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde::Deserialize;
 use serde_json::Value;
+use statefulset_controller::opt_ins::{CLAIMS_RESIZED, OPT_INS_VALID};
 
 use super::pod::{self, PodVolume};
 use super::{Condition, Metadata};
@@ -192,5 +193,20 @@ impl Set {
             && status.observed_generation >= self.metadata.generation
             && counters.iter().all(|counter| *counter == self.replicas())
             && status.current_revision == status.update_revision
+    }
+
+    /// The condition about claims that don't have the sizes for which the set asks.
+    pub fn lacks_claim_sizes(&self) -> Option<&Condition> {
+        self.false_condition(CLAIMS_RESIZED)
+    }
+
+    /// The condition about annotations that can't be used.
+    pub fn has_unusable_annotation(&self) -> Option<&Condition> {
+        self.false_condition(OPT_INS_VALID)
+    }
+
+    fn false_condition(&self, kind: &str) -> Option<&Condition> {
+        let mut conditions = self.status.conditions.iter();
+        conditions.find(|it| it.kind == kind && it.status == "False")
     }
 }

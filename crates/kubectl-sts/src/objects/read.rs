@@ -20,8 +20,8 @@ use crate::server::{
     VOLUMES, decode,
 };
 
-/// Reads the sets that aren't settled, or that have a claim which is being deleted. Without
-/// permission to list claims, the answers lack the latter.
+/// Reads the sets that aren't settled, whose claims don't have the sizes for which they ask, or that
+/// have a claim which is being deleted. Without permission to list claims, the answers lack the last.
 pub(crate) async fn unsettled(
     server: &Server,
     namespace: Option<&str>,
@@ -55,7 +55,10 @@ pub(crate) async fn unsettled(
         let mounts_deleted_claim =
             mounted.any(|name| deleted.contains(&(namespace.clone(), name.to_owned())));
         drop(mounted);
-        let is_wanted = !set.is_settled() || has_deleted_claim || mounts_deleted_claim;
+        let is_wanted = !set.is_settled()
+            || set.lacks_claim_sizes().is_some()
+            || has_deleted_claim
+            || mounts_deleted_claim;
         Ok(is_wanted.then(|| StoredObject::new(set, text)))
     };
     server.list(&STATEFUL_SETS, namespace, keep).await

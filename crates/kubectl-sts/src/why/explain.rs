@@ -38,7 +38,7 @@ pub(crate) async fn explain(server: &Server, snapshot: &Snapshot) -> Option<Answ
         Ok(decision) => {
             let finding = find(case, &decision);
             let finding = lookups::settle(server, case, &decision, finding).await;
-            let finding = opted::with_growth(case, finding);
+            let finding = opted::with_unusable(case, opted::with_growth(case, finding));
             let finding = with_risks(case, with_budgets(case, finding));
             let waiting = decision.waiting.as_ref();
             Answer::new(snapshot, &set.object, waiting, finding)
@@ -102,7 +102,7 @@ fn find(case: Case<'_>, decision: &Decision) -> Finding {
             Finding::stuck("bad-selector", text)
                 .but("a selector is immutable: delete and recreate the set")
         }
-        Some(Waiting::OptIn(wait)) => opted::waiting(wait),
+        Some(Waiting::OptIn(wait)) => opted::waiting(case, wait),
         Some(Waiting::PodDeletionByUser(..)) => rollout::on_delete(case),
         Some(Waiting::StaleClaim { pod, claim }) => deletion::claim(case, pod, claim),
         Some(Waiting::ScaleDownBlocked { pod, unavailable }) => {

@@ -200,3 +200,51 @@ async fn clean_removes_what_opt_ins_left() {
         "error: StatefulSet db doesn't exist in namespace default\n"
     );
 }
+
+/// Lets the controller resize pods, which the built-in controller's role doesn't.
+async fn permit_resizes(stage: &Stage) {
+    let group = "rbac.authorization.k8s.io";
+    let path = |kind: &str| format!("/apis/{group}/v1/namespaces/default/{kind}");
+    let rule = json!({"apiGroups": [""], "resources": ["pods/resize"], "verbs": ["patch"]});
+    let role = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "Role",
+        "metadata": {"name": "resizer"}, "rules": [rule],
+    });
+    stage.create(&path("roles"), &role).await;
+    let account = json!({
+        "kind": "ServiceAccount", "namespace": "kube-system", "name": "statefulset-controller",
+    });
+    let binding = json!({
+        "apiVersion": format!("{group}/v1"), "kind": "RoleBinding",
+        "metadata": {"name": "resizer"}, "subjects": [account],
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "resizer"},
+    });
+    stage.create(&path("rolebindings"), &binding).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn deferred_resize_is_evidence() {
+    let stage = Stage::with_opt_ins().await;
+    permit_resizes(&stage).await;
+    let mut set = web(2);
+    set["metadata"]["annotations"] =
+        json!({"statefulset-controller-manager/in-place": "resources"});
+    set["spec"]["template"]["metadata"]["annotations"] =
+        json!({"kubelet.test-control-plane/resize": "deferred"});
+    let container = |cpu: &str| json!([{"name": "app", "image": "app:1", "resources": {"requests": {"cpu": cpu}}}]);
+    set["spec"]["template"]["spec"]["containers"] = container("100m");
+    stage.create(SETS, &set).await;
+    stage.pass(60).await;
+    let template = json!({"spec": {"containers": container("200m")}});
+    stage
+        .patch(SET, &json!({"spec": {"template": template}}))
+        .await;
+    stage.pass(30).await;
+    let answer = why(&stage).await;
+    assert_eq!(answer["cause"], "in-place-update", "{answer:#}");
+    let evidence = "condition PodResizePending: Deferred: Node didn't have enough resource: cpu";
+    assert_eq!(answer["evidence"], json!([evidence]), "{answer:#}");
+    let limit = "the pod is replaced if that lasts longer than its time limit \
+                 (statefulset-controller-manager/in-place-timeout)";
+    assert_eq!(answer["caution"], limit);
+}

@@ -6,14 +6,18 @@ use crate::stage::{SET, SETS, Stage, web, why};
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 
-/// A cluster with a complete set whose claims have the class `growing`, which allows expansion, or
-/// `fixed`, which doesn't.
+/// A cluster with a complete set whose claims have the class `growing`, which allows expansion,
+/// `fixed`, which doesn't, `with-pod`, whose volumes need a restart of the pod, or `fails`.
 async fn with_class(class: &str) -> Stage {
     let stage = Stage::with_opt_ins().await;
-    for (name, allows) in [("growing", true), ("fixed", false)] {
+    for name in ["growing", "fixed", "with-pod", "fails"] {
+        let parameters = match name {
+            "growing" | "fixed" => json!({}),
+            expansion => json!({"expansion": expansion}),
+        };
         let class = json!({
             "metadata": {"name": name}, "provisioner": "example.com/p",
-            "allowVolumeExpansion": allows,
+            "allowVolumeExpansion": name != "fixed", "parameters": parameters,
         });
         stage
             .create("/apis/storage.k8s.io/v1/storageclasses", &class)
@@ -72,6 +76,60 @@ async fn class_that_forbids_growth_is_named() {
     let answer = why(&stage).await;
     assert_eq!(answer["cause"], "claim-growth", "{answer:#}");
     assert_eq!(answer["state"], "stuck");
+    let list = stage.sts("why").await;
+    assert!(list.contains("claim-growth"), "{list}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn restart_that_volumes_need_is_advised() {
+    let stage = with_class("with-pod").await;
+    stage.sts("resize web data=2Gi").await;
+    let answer = why(&stage).await;
+    assert_eq!(answer["cause"], "claim-growth", "{answer:#}");
+    let command = "restart the pods of these claims, or let the controller do it: \
+                   kubectl sts resize web data=2Gi --with-pod -n default";
+    assert_eq!(answer["caution"], command);
+
+    let strategy = json!({"type": "OnDelete", "rollingUpdate": null});
+    let patch = json!({"spec": {"updateStrategy": strategy}});
+    stage.patch(SET, &patch).await;
+    stage.pass(5).await;
+    let text = stage.sts("resize web data=2Gi --with-pod").await;
+    assert!(!text.contains("when the controller has"), "{text}");
+    assert!(text.contains("\nAwaitsPodRestart: 0 of 2"), "{text}");
+    let answer = why(&stage).await;
+    assert_eq!(
+        answer["caution"],
+        "restart the pods of these claims one by one"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn provider_of_storage_is_quoted() {
+    let stage = with_class("fails").await;
+    stage.sts("resize web data=2Gi").await;
+    let failed = json!({
+        "type": "ControllerResizeError", "status": "True", "message": "no space in the pool",
+    });
+    let claim = format!("{CLAIMS}/data-web-1/status");
+    let status = json!({"status": {"conditions": [failed]}});
+    stage.patch(&claim, &status).await;
+    stage.pass(5).await;
+    let answer = why(&stage).await;
+    let evidence = "claim data-web-1: ControllerResizeError: no space in the pool";
+    assert_eq!(answer["evidence"], json!([evidence]), "{answer:#}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn unusable_size_is_evidence() {
+    let stage = with_class("growing").await;
+    let annotations = json!({"statefulset-controller-manager/claim-size": "data=big"});
+    let patch = json!({"metadata": {"annotations": annotations}});
+    stage.patch(SET, &patch).await;
+    stage.pass(5).await;
+    let text = stage.sts("why web").await;
+    let evidence = "  evidence  condition OptInsValid: statefulset-controller-manager/claim-size";
+    assert!(text.contains(evidence), "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -65,7 +65,9 @@ pub(super) async fn planned(
     let number = |pointer: &str| set.pointer(pointer).and_then(Value::as_i64);
     let start = number("/spec/ordinals/start").unwrap_or(0);
     let replicas = number("/spec/replicas").unwrap_or(1);
-    let restarts = carried(set, Carrier::ClaimResize) == Some("with-pod");
+    let strategy = text(set, "/spec/updateStrategy/type");
+    let restarts = carried(set, Carrier::ClaimResize) == Some("with-pod")
+        && !["OnDelete", "Recreate"].contains(&strategy.as_str());
     let mut classes: BTreeMap<String, Option<bool>> = BTreeMap::new();
     let mut planned = Vec::new();
     for ordinal in (start..start + replicas).rev() {

@@ -2,15 +2,20 @@
 
 use serde_json::Value;
 use statefulset_controller::Waiting;
-use statefulset_controller::opt_ins::{CLAIMS_RESIZED, Carrier, Cause, ClaimState, Wait};
+use statefulset_controller::opt_ins::{
+    CLAIMS_RESIZED, Carrier, Cause, ClaimState, OPT_INS_VALID, Wait,
+};
 
 use crate::decide::Decision;
-use crate::model::Budget;
+use crate::model::{Budget, Condition};
 use crate::why::case::Case;
 use crate::why::finding::{Finding, State};
 
 /// The cause if claims don't have the sizes for which the set asks.
 const GROWTH: &str = "claim-growth";
+
+/// Largest number of failed expansions in the evidence.
+const FAILURES_MAX: usize = 3;
 
 /// The cause if a pod that blocks the rollout is about to be replaced. A budget without room refuses
 /// its eviction.
@@ -37,23 +42,36 @@ pub(in crate::why) fn replaced(case: Case<'_>, decision: &Decision) -> Option<Fi
 
 /// Reports whether the set chose repair by eviction.
 fn is_evicted(case: Case<'_>) -> bool {
-    let set = case.snapshot.set.as_ref();
-    let set = set.and_then(|set| serde_json::from_str::<Value>(&set.text).ok());
-    let method = set.as_ref().and_then(|set| {
-        let annotations = set.pointer("/metadata/annotations")?;
-        annotations.get(Carrier::Repair.annotation())?.as_str()
-    });
-    method == Some("evict")
+    annotation(case, Carrier::Repair).as_deref() == Some("evict")
+}
+
+/// The value of an annotation of the set.
+fn annotation(case: Case<'_>, carrier: Carrier) -> Option<String> {
+    let set = case.snapshot.set.as_ref()?;
+    let set: Value = serde_json::from_str(&set.text).ok()?;
+    let annotations = set.pointer("/metadata/annotations")?;
+    let value = annotations.get(carrier.annotation())?.as_str()?;
+    Some(value.to_owned())
 }
 
 /// The cause if an opt-in makes the set wait.
-pub(in crate::why) fn waiting(wait: &Wait) -> Finding {
+pub(in crate::why) fn waiting(case: Case<'_>, wait: &Wait) -> Finding {
     let text = wait.to_string();
     match wait {
         Wait::BlockingPodReplaced(_) => Finding::waiting(Cause::Repair.name(), text),
         Wait::RestartedForClaim(_) => Finding::waiting(Cause::InProgress.name(), text),
         Wait::EvictionRefused { .. } => Finding::stuck(Cause::EvictionRefused.name(), text),
-        Wait::InPlaceUpdate(_) => Finding::waiting(Cause::InPlaceUpdate.name(), text),
+        Wait::InPlaceUpdate(pod) => {
+            let finding = Finding::waiting(Cause::InPlaceUpdate.name(), text);
+            let pending = pending_resize(case, pod);
+            if pending.is_empty() {
+                return finding;
+            }
+            let limit = Carrier::InPlaceTimeout.annotation();
+            finding.shown_by(pending).but(format!(
+                "the pod is replaced if that lasts longer than its time limit ({limit})"
+            ))
+        }
         Wait::RemovalGate { opens_at, .. } => {
             let finding = Finding::waiting(Cause::RemovalGate.name(), text);
             match opens_at {
@@ -64,33 +82,69 @@ pub(in crate::why) fn waiting(wait: &Wait) -> Finding {
     }
 }
 
+/// Adds the annotation that can't be used.
+pub(in crate::why) fn with_unusable(case: Case<'_>, finding: Finding) -> Finding {
+    let unusable = case.set.has_unusable_annotation();
+    finding.shown_by(unusable.map(|it| format!("condition {OPT_INS_VALID}: {}", it.message)))
+}
+
+/// The conditions of a pod whose node hasn't carried out a resize yet.
+fn pending_resize(case: Case<'_>, pod: &str) -> Vec<String> {
+    let pod = case.snapshot.pod(pod);
+    let kinds = ["PodResizePending", "PodResizeInProgress"];
+    let conditions = kinds
+        .into_iter()
+        .filter_map(|kind| pod?.condition(kind))
+        .filter(|condition| condition.status == "True" && !condition.message.is_empty());
+    let text = |it: &Condition| format!("condition {}: {}: {}", it.kind, it.reason, it.message);
+    conditions.map(text).collect()
+}
+
 /// Adds claims that don't have the sizes for which the set asks, as its condition names them. It is the
 /// cause if nothing else is left to do.
 pub(in crate::why) fn with_growth(case: Case<'_>, finding: Finding) -> Finding {
-    let Some((reason, message)) = growth(case) else {
+    let Some(Condition {
+        reason, message, ..
+    }) = case.set.lacks_claim_sizes()
+    else {
         return finding;
     };
+    let failures = case.snapshot.claims().flat_map(|claim| {
+        let name = &claim.metadata.name;
+        let failed = claim
+            .failed_expansions()
+            .filter(|it| !it.message.is_empty());
+        failed.map(move |it| format!("claim {name}: {}: {}", it.kind, it.message))
+    });
+    let finding = finding.shown_by(failures.take(FAILURES_MAX));
     if finding.state != State::Settled {
         return finding.shown_by([format!("condition {CLAIMS_RESIZED}: {message}")]);
     }
-    let state = ClaimState::of_reason(&reason);
+    let state = ClaimState::of_reason(reason);
     let text = format!("claims don't have their size: {message}");
-    match state {
+    let evidence = finding.evidence;
+    let finding = match state {
         Some(state) if state.passes() => Finding::waiting(GROWTH, text),
-        Some(ClaimState::AwaitsPodRestart) => Finding::stuck(GROWTH, text)
-            .but("restart the pods of these claims, or let the controller do it: kubectl sts resize --with-pod"),
+        Some(ClaimState::AwaitsPodRestart) => Finding::stuck(GROWTH, text).but(restart(case)),
         _ => Finding::stuck(GROWTH, text),
-    }
+    };
+    finding.shown_by(evidence)
 }
 
-/// Returns the reason and the message of the condition about claims, unless all have their size.
-fn growth(case: Case<'_>) -> Option<(String, String)> {
-    let set = case.snapshot.set.as_ref()?;
-    let set: Value = serde_json::from_str(&set.text).ok()?;
-    let conditions = set.pointer("/status/conditions")?.as_array()?;
-    let found = conditions.iter().find(|it| it["type"] == CLAIMS_RESIZED)?;
-    let text = |member: &str| found[member].as_str().unwrap_or_default().to_owned();
-    (text("status") == "False").then(|| (text("reason"), text("message")))
+/// The restart of pods whose claims wait for it. Only a rolling update lets the controller do it.
+fn restart(case: Case<'_>) -> String {
+    let restart = "restart the pods of these claims";
+    match annotation(case, Carrier::ClaimSize) {
+        Some(sizes) if !case.set.is_on_delete() && !case.set.is_recreate() => {
+            let (set, namespace) = (&case.set.metadata.name, &case.snapshot.namespace);
+            let sizes = sizes.replace(',', " ");
+            format!(
+                "{restart}, or let the controller do it: \
+                 kubectl sts resize {set} {sizes} --with-pod -n {namespace}"
+            )
+        }
+        _ => format!("{restart} one by one"),
+    }
 }
 
 /// The cause if a choice of the user holds the rest of the rollout back.
