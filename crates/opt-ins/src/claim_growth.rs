@@ -23,5 +23,5 @@ pub(crate) use context::Context;
 pub(crate) use grow::grow;
 pub use grow::{AwaitedClaim, Growth, Unfinished};
 pub use refusals::ClaimRefusals;
-pub(crate) use restart::due;
+pub(crate) use restart::{awaits_restart, due};
 pub use state::ClaimState;

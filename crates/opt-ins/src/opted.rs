@@ -14,7 +14,7 @@ use statefulset_pod_control::{Error, PodSlot, SetPodControl};
 use crate::claim_growth::{self, ClaimRefusals, Context, Growth};
 use crate::due::time_left;
 use crate::opt_ins::OptIns;
-use crate::removal_gate::{RemovalGate, no_longer_due, requested_at, withdraw};
+use crate::removal_gate::{RemovalGate, kept_by_update, requested_at, withdraw};
 use crate::repair::{Decision, Repair};
 use crate::rollout::Rollout;
 use crate::values::RepairMethod;
@@ -158,14 +158,18 @@ impl Opted<'_> {
         openings.filter_map(|at| time_left(at, self.now)).min()
     }
 
-    /// Withdraws requests to remove pods that stay.
+    /// Withdraws requests to remove pods that stay: neither the update replaces them, nor are they restarted
+    /// for their volumes.
     ///
     /// # Errors
     ///
-    /// A pod can't be read or written; the first such error.
+    /// A claim can't be looked up, or a pod can't be read or written; the first such error.
     pub async fn withdraw_requests(self, rollout: Rollout<'_>) -> Result<(), Error> {
         let mut withdrawn = Ok(());
-        for pod in no_longer_due(rollout) {
+        for (slot, pod) in kept_by_update(rollout) {
+            if claim_growth::awaits_restart(self.claims(rollout), slot)? {
+                continue;
+            }
             withdrawn = withdrawn.and(Box::pin(withdraw(self.control, pod)).await);
         }
         withdrawn

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
-use statefulset_pod_control::{Error, SetPodControl};
+use statefulset_pod_control::{Error, PodSlot, SetPodControl};
 
 use crate::due::{after, time_left};
 use crate::rollout::Rollout;
@@ -133,12 +133,12 @@ pub fn requested_at(pod: &Pod) -> Option<Timestamp> {
     Timestamp::from_second(seconds).ok()
 }
 
-/// Returns the desired pods whose removal was requested and is no longer due.
-pub fn no_longer_due(rollout: Rollout<'_>) -> impl Iterator<Item = &Arc<Pod>> {
+/// Returns the desired pods whose removal was requested and that the update doesn't replace.
+pub fn kept_by_update(rollout: Rollout<'_>) -> impl Iterator<Item = (&PodSlot, &Arc<Pod>)> {
     let slots = rollout.desired.iter();
     let kept = slots.filter(move |slot| !rollout.reaches(slot));
-    let pods = kept.filter_map(|slot| slot.existing());
-    pods.filter(|pod| !pod.is_terminating() && pod.labels.get(REQUESTED_LABEL).is_some())
+    let pods = kept.filter_map(|slot| Some((slot, slot.existing()?)));
+    pods.filter(|(_, pod)| !pod.is_terminating() && pod.labels.get(REQUESTED_LABEL).is_some())
 }
 
 /// Withdraws the request to remove a pod.

@@ -158,6 +158,18 @@ impl Cluster {
         })
     }
 
+    /// Returns the pods that the controller updated, one by one.
+    fn pod_updates(&self) -> Vec<String> {
+        let audit = self.plane.server().audit();
+        let entries = audit.entries();
+        let updates = entries.iter().filter(|entry| {
+            entry.verb == kube_test_control_plane::route::Verb::Update
+                && entry.resource == "pods"
+                && entry.user.ends_with(":statefulset-controller")
+        });
+        updates.map(|entry| entry.name.to_string()).collect()
+    }
+
     /// Returns the number of claim updates by the controller, refused ones included.
     fn updates(&self) -> usize {
         let audit = self.plane.server().audit();
@@ -239,6 +251,28 @@ async fn pods_restart_one_by_one_if_the_set_asks_for_it() {
         ["web-2", "web-1", "web-0"],
         "each pod restarted once"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn gate_holds_pods_that_restart_for_their_volumes() {
+    integration::embedded_only!("drives the volume binder");
+    let class = json!({"allowVolumeExpansion": true, "parameters": {"expansion": "with-pod"}});
+    let cluster = Cluster::start(class).await;
+    let pods = cluster.pods().await;
+    let choices = json!({
+        "claim-size": "data=2Gi",
+        "claim-resize": "with-pod",
+        "removal-gate": "app=web",
+        "removal-gate-timeout": "10m",
+    });
+    cluster.choose(choices).await;
+    cluster.pass(300).await;
+    assert_eq!(cluster.pods().await, pods, "the gate holds");
+    let changes = cluster.pod_updates();
+    assert_eq!(changes, ["web-2"], "one request, not withdrawn");
+    cluster.pass(3_600).await;
+    assert_eq!(cluster.claims().await, "2Gi/2Gi 2Gi/2Gi 2Gi/2Gi");
+    assert_eq!(cluster.pod_updates(), ["web-2", "web-1", "web-0"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -32,6 +32,28 @@ impl Restart {
     }
 }
 
+/// Returns true if the controller restarts the pod sooner or later, because the cache shows that a volume
+/// waits for that.
+///
+/// # Errors
+///
+/// A claim can't be looked up.
+pub(crate) fn awaits_restart(context: Context<'_>, slot: &PodSlot) -> Result<bool, Error> {
+    let set = context.rollout.set;
+    if !context.restarts_pods() || is_paused(set, context.opt_ins) {
+        return Ok(false);
+    }
+    for (template, size) in context.opt_ins.claim_sizes.iter() {
+        let name = persistent_volume_claim_name(set, template, slot.ordinal());
+        let claim = context.control.claims().cached(&name)?;
+        let state = claim.map(|claim| ClaimState::of(&claim, size.value(), true));
+        if state == Some(ClaimState::PodRestart) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Returns the next pods to restart, from the largest ordinal down and within the budget, if the set
 /// asks for restarts and isn't paused.
 ///
