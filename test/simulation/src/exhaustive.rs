@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::OptIns;
-use crate::plan::opt_ins::{GROWING, HOLDS, annotation, choose, hold, size};
+use crate::plan::opt_ins::{GROWING, HOLDS, WITH_POD, annotation, choose, hold, size};
 use crate::plan::{
     Action, Cascade, ClaimRetention, Fault, FaultRequests, MaxUnavailable, Plan, SetSpec, Settings,
     UpdateMode, WatchFault,
@@ -209,9 +209,20 @@ fn opted_in() -> Vec<Workload> {
         (240, choose("web", "claim-size", Some("data0=3Gi"))),
         (360, choose("web", "claim-size", None)),
     ];
+    let restarted = SetSpec {
+        claims: 1,
+        class: Some(WITH_POD.to_owned()),
+        annotations: with("claim-resize", "with-pod"),
+        ..SetSpec::default()
+    };
+    let growth_with_pods = vec![
+        (120, choose("web", "claim-size", Some("data0=2Gi"))),
+        (240, choose("web", "claim-size", Some("data0=3Gi"))),
+    ];
     vec![
         of("in-place", &sized, sizes),
         of("grow", &grown, growth),
+        of("grow-with-pods", &restarted, growth_with_pods),
         repaired("repair-by-deletion", "delete"),
         repaired("repair-by-eviction", "evict"),
         of("gated-scale", &gated, steps),

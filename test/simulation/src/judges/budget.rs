@@ -14,8 +14,8 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         return;
     };
     let (set, members, at) = (write.view.set, &write.view.members, write.request.sent);
-    let is_repair = opt_ins::is_repair(case, write);
-    if !set.range().contains(&ordinal) || pod.has_ended() || is_repair {
+    let is_opted = opt_ins::is_repair(case, write) || opt_ins::is_restart(case, write);
+    if !set.range().contains(&ordinal) || pod.has_ended() || is_opted {
         return;
     }
     // A pod in flight that is given up goes first, and counts already.
@@ -172,8 +172,8 @@ fn deletions(case: &Case<'_>) -> BTreeMap<u64, Deletion> {
             continue;
         };
         let set = write.view.set;
-        let is_down =
-            replaces_outside(case, &write) && !pod.is_healthy(set.min_ready_seconds, write.early);
+        let may_be_down = replaces_outside(case, &write) || opt_ins::is_restart(case, &write);
+        let is_down = may_be_down && !pod.is_healthy(set.min_ready_seconds, write.early);
         let is_down = is_down || opt_ins::is_repair(case, &write);
         let is_update =
             set.range().contains(&ordinal) && !pod.has_ended() && !pod.terminating && !is_down;

@@ -11,6 +11,7 @@ mod labels;
 mod limit;
 mod pending;
 mod repair;
+mod restart;
 
 pub(super) use choices::choices;
 pub(super) use conditions::same;
@@ -20,6 +21,7 @@ pub(super) use labels::is_request;
 pub(super) use limit::partition;
 pub(super) use pending::pending;
 pub(super) use repair::is_repair;
+pub(super) use restart::is_restart;
 
 use kube_test_control_plane::route::Verb;
 

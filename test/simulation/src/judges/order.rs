@@ -89,13 +89,13 @@ fn was_not_deleted(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
     !changes.any(|(_, claim)| claim.is_none())
 }
 
-/// O-5: a desired pod is deleted because it ended, or for its revision.
+/// O-5: a desired pod is deleted because it ended, for its revision, or for a volume that waits for that.
 fn judge_wanted(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     let Some(pod) = write.view.members.get(&ordinal) else {
         return;
     };
     let (set, at) = (write.view.set, write.request.sent);
-    if pod.has_ended() {
+    if pod.has_ended() || opt_ins::is_restart(case, write) {
         return;
     }
     if set.is_on_delete() || set.terminating {

@@ -134,14 +134,14 @@ impl<'a> Scene<'a> {
             members,
             Some(update.name.as_str()),
         );
+        let claims = (self.namespace, self.seen.claims);
         tasks.extend(opt_ins::pending(
             self.case,
             self.process,
             set,
             &self.members,
-            &update.name,
+            (&update.name, claims),
         ));
-        let claims = (self.namespace, self.seen.claims);
         tasks.extend(opt_ins::pending_growth(
             self.case,
             self.process,

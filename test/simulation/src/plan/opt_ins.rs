@@ -31,6 +31,9 @@ pub const HOLDS: &str = "no";
 /// Storage class whose volumes grow.
 pub const GROWING: &str = "growing";
 
+/// Storage class whose volumes grow when their pod starts.
+pub const WITH_POD: &str = "with-pod";
+
 /// Storage class whose volumes have a fixed size.
 pub const FIXED: &str = "fixed";
 

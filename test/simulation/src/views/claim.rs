@@ -1,5 +1,6 @@
 //! Claims.
 
+use jiff::Timestamp;
 use kube_apimachinery::quantity::Quantity;
 use serde_json::Value;
 
@@ -26,6 +27,8 @@ pub struct Claim {
     pub capacity: i64,
     /// True if it has a volume.
     pub bound: bool,
+    /// The time since which its file system waits for a pod to start, if it does.
+    pub awaits_node: Option<Timestamp>,
 }
 
 impl Claim {
@@ -41,6 +44,7 @@ impl Claim {
             request: bytes(value, "/spec/resources/requests/storage"),
             capacity: bytes(value, "/status/capacity/storage"),
             bound: super::text(value, "/status/phase") == "Bound",
+            awaits_node: pending_since(value),
         }
     }
 
@@ -48,6 +52,13 @@ impl Claim {
     pub fn is_growing(&self) -> bool {
         self.bound && self.capacity < self.request
     }
+}
+
+fn pending_since(value: &Value) -> Option<Timestamp> {
+    let conditions = value.pointer("/status/conditions")?.as_array()?;
+    let is_pending = |it: &&Value| it["type"] == "FileSystemResizePending";
+    let pending = conditions.iter().find(is_pending)?;
+    super::text(pending, "/lastTransitionTime").parse().ok()
 }
 
 /// Returns an amount in bytes.

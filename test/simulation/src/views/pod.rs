@@ -52,6 +52,8 @@ pub struct Pod {
     /// The time since which it is as ready, or unready, as it is: that of the condition `Ready`, else
     /// of its creation.
     pub since: Option<Timestamp>,
+    /// The time of its creation.
+    pub created: Option<Timestamp>,
 }
 
 impl Pod {
@@ -69,7 +71,7 @@ impl Pod {
             .find(|it| text(it, "/type") == "Ready" && text(it, "/status") == "True");
         let condition = list("/status/conditions").find(|it| text(it, "/type") == "Ready");
         let since = condition.map(|it| text(it, "/lastTransitionTime"));
-        let created = || text(value, "/metadata/creationTimestamp").parse();
+        let created = text(value, "/metadata/creationTimestamp").parse().ok();
         let containers = ["/status/initContainerStatuses", "/status/containerStatuses"];
         let waits = containers.into_iter().flat_map(list);
         let waits = waits.map(|it| text(it, "/state/waiting/reason"));
@@ -77,9 +79,8 @@ impl Pod {
             labels: super::map(value, "/metadata/labels"),
             annotations: super::map(value, "/metadata/annotations"),
             waits: waits.filter(|reason| !reason.is_empty()).collect(),
-            since: since
-                .and_then(|it| it.parse().ok())
-                .or_else(|| created().ok()),
+            since: since.and_then(|it| it.parse().ok()).or(created),
+            created,
             name: text(value, "/metadata/name"),
             uid: text(value, "/metadata/uid"),
             controller: super::controller(value),

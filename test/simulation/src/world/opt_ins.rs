@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::pods::is_dead;
 use super::user::{NAMESPACE, User};
 use crate::plan::opt_ins::{
-    FIXED, GROWING, HOLD_KEY, RESIZE, RESIZE_DELAY, annotation, choose, hold, resize_as,
+    FIXED, GROWING, HOLD_KEY, RESIZE, RESIZE_DELAY, WITH_POD, annotation, choose, hold, resize_as,
 };
 
 /// Name of the role that may evict pods.
@@ -46,12 +46,15 @@ pub(super) async fn permit_evictions(user: &User) {
 
 /// Creates the storage classes of plans.
 pub(super) async fn create_classes(user: &User) {
-    for (name, allows) in [(GROWING, true), (FIXED, false)] {
-        let class = json!({
+    for name in [GROWING, WITH_POD, FIXED] {
+        let mut class = json!({
             "metadata": {"name": name},
             "provisioner": "example.com/provisioner",
-            "allowVolumeExpansion": allows,
+            "allowVolumeExpansion": name != FIXED,
         });
+        if name == WITH_POD {
+            class["parameters"] = json!({"expansion": "with-pod"});
+        }
         user.request(
             Method::POST,
             "/apis/storage.k8s.io/v1/storageclasses",

@@ -47,6 +47,8 @@ pub(in super::super) struct Choices {
     pub(super) in_place_timeout: SignedDuration,
     /// Sizes of claims in bytes, by claim template.
     pub(super) sizes: BTreeMap<String, i64>,
+    /// True if pods are restarted whose volumes wait for that.
+    pub(in super::super) restarts: bool,
     /// Annotations that can't be used: the names, and the values without a meaning.
     pub(super) defects: Vec<(String, Option<String>)>,
 }
@@ -120,6 +122,7 @@ impl Choices {
             in_place: None,
             in_place_timeout: IN_PLACE_TIMEOUT,
             sizes: BTreeMap::new(),
+            restarts: false,
             defects: Vec::new(),
         }
     }
@@ -202,7 +205,8 @@ impl Choices {
                 }
                 // While it can't be read, no claim grows.
                 "claim-resize" => {
-                    may_grow = ["online", "with-pod"].contains(&value);
+                    it.restarts = value == "with-pod";
+                    may_grow = it.restarts || value == "online";
                     may_grow.then_some(())
                 }
                 _ => None,

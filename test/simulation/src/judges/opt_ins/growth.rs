@@ -3,10 +3,11 @@
 use kube_test_control_plane::route::Verb;
 use serde_json::Value;
 
-use super::choices::{Choices, bytes, choices};
+use super::choices::{bytes, choices};
+use super::limit::is_paused;
 use super::{Case, Verdict, Write};
 use crate::agent::Process;
-use crate::plan::opt_ins::GROWING;
+use crate::plan::opt_ins::{GROWING, WITH_POD};
 use crate::record::{Request, SetKey};
 use crate::views::{Claim, Set};
 
@@ -154,11 +155,15 @@ fn grows(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
         .claims
         .during(&key, seen, write.newest)
         .peekable();
-    known.peek().is_some() && known.all(|it| it.is_growing() && !it.terminating)
+    // Without restarts, a volume may wait for its pod as long as it likes.
+    let restarts = choices(case, write.sync.process, set).is_some_and(|it| it.restarts);
+    let restarts = restarts && !set.is_on_delete();
+    let grows = |it: &Claim| it.is_growing() && (restarts || it.awaits_node.is_none());
+    known.peek().is_some() && known.all(|it| grows(it) && !it.terminating)
 }
 
 /// Returns the wanted size of a claim.
-fn wanted(case: &Case<'_>, process: Process, set: &Set, claim: &str) -> Option<i64> {
+pub(super) fn wanted(case: &Case<'_>, process: Process, set: &Set, claim: &str) -> Option<i64> {
     let choices = choices(case, process, set)?;
     let mut sizes = choices.sizes.iter();
     let found = sizes.find(|(template, _)| {
@@ -177,12 +182,17 @@ pub(in super::super) fn pending(
     (namespace, seen): (&str, u64),
 ) -> Vec<(&'static str, String)> {
     let mut tasks = Vec::new();
-    let Some(Choices { sizes, .. }) = choices(case, process, set) else {
+    let Some(choices) = choices(case, process, set) else {
         return tasks;
     };
+    let sizes = &choices.sizes;
+    let restarts = choices.restarts && !set.is_on_delete();
+    // A paused set restarts no pod, and the volumes that wait for that use up its budget.
+    let is_paused = restarts && is_paused(&choices, set);
+    let mut is_held = false;
     let mut all = true;
     for ordinal in set.range() {
-        for (template, size) in &sizes {
+        for (template, size) in sizes {
             let name = format!("{template}-{}-{ordinal}", set.name);
             let Some(claim) = case.claim(namespace, &name, seen) else {
                 continue;
@@ -194,11 +204,19 @@ pub(in super::super) fn pending(
                 it.controller && !is_ours
             });
             let is_ours = claim.app == set.app && !is_foreign;
-            let may_grow = claim.class == GROWING && is_ours && !claim.terminating;
-            if may_grow && claim.bound && (claim.request < *size || claim.is_growing()) {
+            let may_grow = [GROWING, WITH_POD].contains(&claim.class.as_str())
+                && is_ours
+                && !claim.terminating;
+            let waits = claim.is_growing() && claim.awaits_node.is_some();
+            is_held |= waits && is_paused;
+            let grows = claim.is_growing() && (!waits || restarts && !is_paused);
+            if may_grow && claim.bound && (claim.request < *size || grows) {
                 tasks.push(("X-11", format!("claim {name} is smaller than {size} bytes")));
             }
         }
+    }
+    if is_held {
+        tasks.clear();
     }
     let condition = set.conditions.iter().find(|it| it.kind == RESIZED);
     let status = condition.map(|it| it.status.as_str());

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::super::progress::update_of;
 use super::choices::{Choices, InPlace};
+use super::restart::is_restart;
 use super::{Case, Verdict, Write};
 use crate::agent::Agent;
 use crate::plan::opt_ins::{HOLD_KEY, IN_PLACE, IN_PLACE_SINCE, RESIZE, RESIZE_DELAY};
@@ -67,7 +68,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, choices: &Choices, verdi
         is_of_pod && it.verb != Some(Verb::Get) && it.status.is_some_and(refused)
     });
     let waits = pod.resize.is_some() || stored(case, write).is_some_and(|it| it.resize.is_some());
-    let is_over = is_over(pod, choices, write);
+    let is_over = is_over(pod, choices, write) || is_restart(case, write);
     if is_refused || waits || is_over || !pod.is_ready() {
         return;
     }

@@ -3,7 +3,7 @@
 use super::super::progress::update_of;
 use super::choices::Choices;
 use super::gate::requested;
-use super::{Case, Verdict, Write, limit};
+use super::{Case, Verdict, Write, limit, restart};
 use crate::plan::opt_ins::REQUESTED;
 use crate::views::{Pod, Set};
 
@@ -26,7 +26,13 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, choices: &Choices, verdi
     };
     let written = Pod::read(&write.request.json());
     let set = write.view.set;
-    let stays = || set.range().contains(&ordinal) && !is_replaced(case, write, choices, base, set);
+    let is_kept = set.range().contains(&ordinal) && !is_replaced(case, write, choices, base, set);
+    let versions = (
+        write.request.namespace.as_str(),
+        write.seen.claims,
+        write.newest,
+    );
+    let waits = restart::waits(case, write.sync.process, set, ordinal, versions);
     let why = match (requested(base), requested(&written)) {
         (before, after) if before == after => None,
         (None, Some(at)) => {
@@ -34,7 +40,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, choices: &Choices, verdi
             let clock = write.early.as_second()..=write.now.as_second();
             if !holds {
                 Some("no gate holds")
-            } else if stays() {
+            } else if is_kept && !waits.in_some {
                 Some("the pod stays")
             } else if !clock.contains(&at.as_second()) {
                 Some("it has another time")
@@ -42,7 +48,7 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, choices: &Choices, verdi
                 None
             }
         }
-        (Some(_), None) if !stays() => Some("the pod is to go"),
+        (Some(_), None) if !is_kept || waits.in_all => Some("the pod is to go"),
         (Some(_), None) => None,
         _ => Some("it was requested before"),
     };

@@ -43,8 +43,7 @@ pub(super) fn limit<'a>(
     if set.is_on_delete() {
         return own;
     }
-    let is_late = choices.pauses_late && choices.deadline.is_some() && shows_exceeded(set);
-    let paused = (choices.paused || is_late).then(|| {
+    let paused = is_paused(choices, set).then(|| {
         let outdated = members.filter(|pod| Some(pod.revision.as_str()) != update);
         let ordinals = outdated.filter_map(|pod| pod.ordinal(&set.name));
         let above = ordinals.filter(|it| set.range().contains(it)).max();
@@ -69,6 +68,12 @@ pub(super) fn limit<'a>(
     });
     let limits = limits.filter(|it| it.partition > own.partition);
     limits.max_by_key(|it| it.partition).unwrap_or(own)
+}
+
+/// Reports whether no pod may be replaced: the set is paused, or late and pauses then.
+pub(super) fn is_paused(choices: &Choices, set: &Set) -> bool {
+    let is_late = choices.pauses_late && choices.deadline.is_some() && shows_exceeded(set);
+    choices.paused || is_late
 }
 
 /// Reports whether the status of this generation says that the deadline has passed.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::conditions::{of, wrong_kinds};
 use super::gate::requested;
-use super::{Case, choices, in_place, limit};
+use super::{Case, choices, in_place, limit, restart};
 use crate::agent::Process;
 use crate::views::{Pod, Set};
 
@@ -15,7 +15,7 @@ pub(in super::super) fn pending(
     process: Process,
     set: &Set,
     members: &[&Arc<Pod>],
-    update: &str,
+    (update, claims): (&str, (&str, u64)),
 ) -> Vec<(&'static str, String)> {
     let Some(choices) = choices(case, process, set) else {
         return Vec::new();
@@ -34,9 +34,14 @@ pub(in super::super) fn pending(
             .map(|it| it.saturating_sub(set.start));
         is_outdated(pod) && !set.is_on_delete() && index.is_some_and(|it| it >= limit.partition)
     };
+    let restarts = |pod: &Pod| {
+        let ordinal = pod.ordinal(&set.name).unwrap_or_default();
+        let versions = (claims.0, claims.1, claims.1);
+        restart::waits(case, process, set, ordinal, versions).in_some
+    };
     let asked = members
         .iter()
-        .filter(|pod| requested(pod).is_some() && !is_replaced(pod));
+        .filter(|pod| requested(pod).is_some() && !is_replaced(pod) && !restarts(pod));
     tasks.extend(asked.map(|pod| ("X-6", format!("pod {} stays and is asked to go", pod.name))));
     tasks.extend(in_place::pending(case, set, members));
     if let Some(why) = wrong_kinds(&choices, set) {

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom as _;
 use serde_json::json;
 
-use crate::plan::opt_ins::{FIXED, GROWING, annotation, choose};
+use crate::plan::opt_ins::{FIXED, GROWING, WITH_POD, annotation, choose};
 use crate::plan::{Action, Millis, Plan};
 use crate::seed;
 
@@ -15,7 +15,7 @@ use crate::seed;
 const CLASSES: [Option<&str>; 5] = [
     Some(GROWING),
     Some(GROWING),
-    Some(GROWING),
+    Some(WITH_POD),
     Some(FIXED),
     None,
 ];
@@ -33,7 +33,9 @@ const SIZES: [&str; 8] = [
 ];
 
 /// Values of `claim-resize`; the last one can't be used.
-const RESIZES: [&str; 4] = ["online", "online", "online", "offline"];
+const RESIZES: [&str; 6] = [
+    "online", "with-pod", "with-pod", "with-pod", "with-pod", "offline",
+];
 
 /// Adds growth to half of the plans. Its choices are a stream of their own, so the other choices of a seed
 /// stay.
@@ -57,6 +59,10 @@ pub(super) fn add(mut plan: Plan, seed: u64, names: &[String], end: Millis) -> P
             }
             let known = claims.entry(spec.name.clone()).or_insert(spec.claims);
             spec.claims = *known;
+            if spec.class.as_deref() == Some(WITH_POD) && random.random_bool(0.5) {
+                let key = annotation("claim-resize");
+                spec.annotations.insert(key, "with-pod".to_owned());
+            }
             if random.random_bool(0.3) {
                 let size = some(&SIZES, &mut random);
                 spec.annotations
