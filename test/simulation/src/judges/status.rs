@@ -143,7 +143,7 @@ impl Expected {
             opt_ins::choices(case, sync.process, set),
         );
         // A deletion for a repair or a restart doesn't count.
-        let repairs = choices.is_some_and(|it| it.repair.is_some() || it.restarts);
+        let repairs = choices.is_some_and(|it| it.repair.is_some() || it.restarts());
         expected.current = least..=if repairs { current } else { least };
         let wanted = i64::from(set.replicas);
         let counts = [expected.updated, expected.ready, expected.replicas];

@@ -47,8 +47,8 @@ pub(in super::super) struct Choices {
     pub(super) in_place_timeout: SignedDuration,
     /// Sizes of claims in bytes, by claim template.
     pub(super) sizes: BTreeMap<String, i64>,
-    /// True if pods are restarted whose volumes wait for that.
-    pub(in super::super) restarts: bool,
+    /// The restarts for volumes.
+    resize: Resize,
     /// Annotations that can't be used: the names, and the values without a meaning.
     pub(super) defects: Vec<(String, Option<String>)>,
 }
@@ -93,6 +93,15 @@ pub(super) enum InPlace {
     Resources,
 }
 
+/// The restarts of pods whose volumes wait for that to grow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resize {
+    /// None.
+    Online,
+    /// One for each wait.
+    WithPod,
+}
+
 /// The end of a rollout.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RolloutTo {
@@ -122,7 +131,7 @@ impl Choices {
             in_place: None,
             in_place_timeout: IN_PLACE_TIMEOUT,
             sizes: BTreeMap::new(),
-            restarts: false,
+            resize: Resize::Online,
             defects: Vec::new(),
         }
     }
@@ -205,8 +214,9 @@ impl Choices {
                 }
                 // While it can't be read, no claim grows.
                 "claim-resize" => {
-                    it.restarts = value == "with-pod";
-                    may_grow = it.restarts || value == "online";
+                    let read = resize(value);
+                    it.resize = read.unwrap_or(Resize::Online);
+                    may_grow = read.is_some();
                     may_grow.then_some(())
                 }
                 _ => None,
@@ -240,9 +250,22 @@ impl Choices {
         Some(fits)
     }
 
+    /// Reports whether pods are restarted whose volumes wait for that.
+    pub(in super::super) fn restarts(&self) -> bool {
+        self.resize == Resize::WithPod
+    }
+
     /// Reports whether the status has conditions about the rollout.
     pub(super) fn has_conditions(&self) -> bool {
         self.conditions || self.deadline.is_some()
+    }
+}
+
+fn resize(text: &str) -> Option<Resize> {
+    match text {
+        "online" => Some(Resize::Online),
+        "with-pod" => Some(Resize::WithPod),
+        _ => None,
     }
 }
 

@@ -156,7 +156,7 @@ fn grows(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
         .during(&key, seen, write.newest)
         .peekable();
     // Without restarts, a volume may wait for its pod as long as it likes.
-    let restarts = choices(case, write.sync.process, set).is_some_and(|it| it.restarts);
+    let restarts = choices(case, write.sync.process, set).is_some_and(|it| it.restarts());
     let restarts = restarts && !set.is_on_delete();
     let grows = |it: &Claim| it.is_growing() && (restarts || it.awaits_node.is_none());
     known.peek().is_some() && known.all(|it| grows(it) && !it.terminating)
@@ -186,7 +186,7 @@ pub(in super::super) fn pending(
         return tasks;
     };
     let sizes = &choices.sizes;
-    let restarts = choices.restarts && !set.is_on_delete();
+    let restarts = choices.restarts() && !set.is_on_delete();
     // A paused set restarts no pod, and the volumes that wait for that use up its budget.
     let is_paused = restarts && is_paused(&choices, set);
     let mut is_held = false;

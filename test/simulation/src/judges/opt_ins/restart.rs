@@ -36,7 +36,7 @@ pub(super) fn waits(
     let Some(choices) = choices(case, process, set) else {
         return waits;
     };
-    if !choices.restarts || is_paused(&choices, set) || set.is_on_delete() {
+    if !choices.restarts() || is_paused(&choices, set) || set.is_on_delete() {
         return waits;
     }
     for name in set.claims_of(ordinal) {
@@ -58,7 +58,7 @@ pub(in super::super) fn check(case: &Case<'_>, write: &Write<'_>) -> Result<(), 
     let set = write.view.set;
     let choices = choices(case, write.sync.process, set).ok_or("the gates are off")?;
     let (ordinal, pod) = write.deleted_pod().ok_or("the sync knew no such pod")?;
-    if !choices.restarts || is_paused(&choices, set) || set.is_on_delete() || set.terminating {
+    if !choices.restarts() || is_paused(&choices, set) || set.is_on_delete() || set.terminating {
         return Err("the set asks for no restart".to_owned());
     }
     if !set.range().contains(&ordinal) || pod.terminating || pod.has_ended() {
