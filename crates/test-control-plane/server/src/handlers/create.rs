@@ -22,6 +22,7 @@ use super::service_accounts::{admit_service_account, furnish_namespace};
 use super::signing_request::note_requester;
 use super::validate::validate;
 use crate::access;
+use crate::admission::Phase;
 use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes};
@@ -91,7 +92,8 @@ async fn admit(
     let is_trackable = managed_fields::is_trackable(served, &draft.value);
     write::wipe(kind, &request.namespace, &mut draft);
     // Mutating policies and webhooks see the status that was sent.
-    let is_mutated = reads.is_mutated(&served.plural, request.admission_revision);
+    let revision = request.admission_revision;
+    let is_mutated = reads.is_reviewed(Phase::Mutating, &served.plural, revision);
     if !is_mutated {
         write::drop_status(kind, &mut draft);
     }
