@@ -10,6 +10,7 @@ use super::library::format;
 use super::library::meter::{CHARGE, METER};
 use super::library::two_variables::{ORDERED, PAIRS};
 use super::literals::each_inner;
+use super::names::without_dot;
 use super::objects::MAKE;
 
 /// The costs of lists and maps that an expression makes.
@@ -149,6 +150,7 @@ impl Lowering {
     }
 
     fn name(&self, id: u64, name: &str) -> IdedExpr {
+        let name = without_dot(name);
         let known = self.0.iter().rev().find(|(known, _)| known == name);
         let Some((_, Some((pair, place)))) = known else {
             return at(id, Expr::Ident(name.to_owned()));

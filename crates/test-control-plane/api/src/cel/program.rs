@@ -13,6 +13,7 @@ use super::display::{self, Location};
 use super::environment::ENVIRONMENT;
 pub(crate) use super::library::meter::LIMIT_EXCEEDED;
 use super::library::meter::{CHARGE, METER, Meter};
+use super::names::without_dot;
 use super::scope::Scope;
 use super::shape::Shape;
 use super::types::Type;
@@ -135,7 +136,11 @@ impl Program {
             let names = read.variables();
             Ok(Self {
                 has_loops: lowered.references().has_function(CHARGE),
-                names: names.into_iter().map(str::to_owned).collect(),
+                names: names
+                    .into_iter()
+                    .map(without_dot)
+                    .map(str::to_owned)
+                    .collect(),
                 lowered,
                 cost,
                 is_deep,

@@ -89,6 +89,7 @@ fn expressions_about_a_value_hold() {
         "(self.set + ['b', 'c']).size() == 3 && 'a' in self.set && !('z' in self.names)",
         "has(self.map.k) && !has(self.map.z) && self.map['k'] == 1 && 'k' in self.map",
         "self.map.all(k, self.map[k] == 1)",
+        ".self.n == 3 && .self.list.all(x, .x <= .self.n) && !.oldSelf.hasValue()",
         "self.?name.hasValue() && self.map[?'z'].orValue(7) == 7",
         "!oldSelf.hasValue() && optional.of(1).value() == 1",
         "self.list.first().value() == 1 && self.list.last().value() == 3 && !self.list.filter(x, false).first().hasValue()",
