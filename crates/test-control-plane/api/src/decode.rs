@@ -18,6 +18,8 @@ use crate::kinds::{self, Kind};
 use crate::object::Draft;
 use crate::status::{ApiError, ApiResult};
 
+pub use crate::go::json::make_whole_integers;
+
 use self::unrecognized::unrecognized;
 pub use self::yaml::{as_warnings, read as yaml, repeated_keys};
 

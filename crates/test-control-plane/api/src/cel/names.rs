@@ -1,5 +1,11 @@
 //! Names of variables and members in rules.
 
+/// The variable of the value before an update.
+pub(super) const OLD: &str = "oldSelf";
+
+/// The variable of the value.
+pub(super) const OWN: &str = "self";
+
 /// Words that can't be names of variables.
 const RESERVED: [&str; 21] = [
     "as",
