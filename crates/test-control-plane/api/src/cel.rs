@@ -55,6 +55,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod types;
+mod unreadable;
 pub(crate) mod values;
 
 pub use authorizer::{About, Authorizer, Decision, Question, Resource};

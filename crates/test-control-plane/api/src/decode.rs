@@ -18,6 +18,8 @@ use crate::kinds::{self, Kind};
 use crate::object::Draft;
 use crate::status::{ApiError, ApiResult};
 
+pub use crate::go::json::make_whole_integers;
+
 use self::unrecognized::unrecognized;
 pub use self::yaml::{as_warnings, read as yaml, repeated_keys};
 
@@ -150,6 +152,16 @@ pub fn value(format: BodyFormat, body: &[u8]) -> ApiResult<Value> {
 /// The group versions that upstream still decodes scales of, but doesn't accept.
 const SCALES: [&str; 3] = ["apps/v1beta1", "apps/v1beta2", "extensions/v1beta1"];
 
+/// Returns the place in upstream's sources where the scheme of a group is made: each of the servers in
+/// kube-apiserver has one.
+fn scheme(group: &str) -> &'static str {
+    match group {
+        "apiextensions.k8s.io" => "pkg/apiserver/apiserver.go:55",
+        "apiregistration.k8s.io" => "pkg/apiserver/scheme/scheme.go:28",
+        _ => "pkg/api/legacyscheme/scheme.go:30",
+    }
+}
+
 /// Checks kind and apiVersion of a body and fills in missing ones.
 ///
 /// # Errors
@@ -178,14 +190,16 @@ pub(crate) fn check_type(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
     if found_version != api_version || found_kind != kind.kind {
         let short = found_version.rsplit('/').next().unwrap_or_default();
         let wanted = &kind.kind;
-        let why = if kinds::by_kind(&found_version, &found_kind).is_some() {
+        let scheme = scheme(&kind.group);
+        let known = kinds::by_kind(&found_version, &found_kind);
+        let why = if known.is_some_and(|known| self::scheme(&known.group) == scheme) {
             let group = kind.group.split('.').next().unwrap_or_default();
             let group = if group.is_empty() { "core" } else { group };
             format!("converting ({short}.{found_kind}) to ({group}.{wanted}): unknown conversion")
         } else {
             format!(
                 "no kind {found_kind:?} is registered for version {found_version:?} in scheme \
-                 \"pkg/api/legacyscheme/scheme.go:30\""
+                 {scheme:?}"
             )
         };
         return Err(ApiError::bad_request(format!(

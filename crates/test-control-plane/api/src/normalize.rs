@@ -83,6 +83,31 @@ pub fn normalize(
     Ok(())
 }
 
+/// Normalizes an object with defaults that server-side apply has merged. The fields of a custom resource
+/// are declared, and its nulls remain for the validation.
+///
+/// # Errors
+///
+/// As for [`normalize`].
+pub fn normalize_applied(
+    kind: &Kind,
+    draft: &mut Draft,
+    version: EmulatedVersion,
+    unknown_fields: UnknownFields,
+) -> ApiResult<()> {
+    match &kind.custom {
+        Some(custom) => custom::complete_applied(custom, kind, draft),
+        None => normalize(kind, draft, version, unknown_fields),
+    }
+}
+
+/// Drops the nulls of a custom resource that its schema doesn't allow.
+pub fn drop_nulls(kind: &Kind, draft: &mut Draft) {
+    if let Some(custom) = &kind.custom {
+        custom.drop_nulls(&mut draft.value);
+    }
+}
+
 /// Turns empty lists of a valid object into null, the form in which it is stored. Custom resources
 /// keep them.
 pub fn drop_empty_lists(kind: &Kind, draft: &mut Draft, version: EmulatedVersion) {

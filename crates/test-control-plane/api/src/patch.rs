@@ -36,13 +36,21 @@ const CUSTOM_FORMATS: [&str; 2] = [
 /// The format of strategic merge patches.
 const STRATEGIC_FORMAT: &str = "application/strategic-merge-patch+json";
 
+/// A merge patch.
+#[derive(Clone, Debug)]
+pub struct MergePatch {
+    patch: Value,
+    /// The text that was sent, whose spelling errors show.
+    text: String,
+}
+
 /// A parsed patch.
 #[derive(Clone, Debug)]
 pub enum Patch {
     /// RFC 6902.
     Json(JsonPatch),
     /// RFC 7396.
-    Merge(Value),
+    Merge(MergePatch),
     /// Kubernetes' strategic merge patch, which merges lists by key.
     Strategic(Value),
 }
@@ -109,7 +117,12 @@ impl Patch {
             STRATEGIC_FORMAT => object(kind, body)
                 .map(Self::Strategic)
                 .map_err(ApiError::bad_request),
-            _ => object(kind, body).map(Self::Merge).map_err(undecodable),
+            _ => {
+                let mut patch = object(kind, body).map_err(undecodable)?;
+                drop_nulls_in_lists(&mut patch);
+                let text = String::from_utf8_lossy(body).into_owned();
+                Ok(Self::Merge(MergePatch { patch, text }))
+            }
         }
     }
 
@@ -131,7 +144,7 @@ impl Patch {
                     text: Some(text),
                 }
             }
-            Self::Merge(patch) => {
+            Self::Merge(MergePatch { patch, .. }) => {
                 let apply = |value: &mut Value| {
                     json_patch::merge(value, patch);
                     Ok(())
@@ -188,11 +201,33 @@ impl Patch {
     pub(crate) fn shown(&self, kind: &Kind, patched: &Patched) -> String {
         match self {
             Self::Strategic(patch) => go::fmt::value(patch),
-            Self::Merge(patch) => {
-                struct_order::patched(type_of(kind), &patched.draft.to_value(), Some(patch))
+            Self::Merge(MergePatch { text, .. }) => {
+                struct_order::patched(type_of(kind), &patched.draft.to_value(), text)
             }
             Self::Json(_) => String::from_utf8_lossy(&patched.text()).into_owned(),
         }
+    }
+}
+
+/// Drops the null members of objects in lists, which RFC 7396 keeps.
+///
+/// Upstream: `pruneAryNulls` of json-patch
+fn drop_nulls_in_lists(patch: &mut Value) {
+    match patch {
+        Value::Object(members) => members.values_mut().for_each(drop_nulls_in_lists),
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, value| !value.is_null());
+            members.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
     }
 }
 

@@ -28,6 +28,15 @@ pub enum Operation {
     Delete,
 }
 
+/// A phase of the review by policies and webhooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Changes the object.
+    Mutating,
+    /// Allows the request or denies it.
+    Validating,
+}
+
 /// A write before it is stored.
 #[derive(Debug)]
 pub struct AdmissionRequest<'a> {

@@ -30,7 +30,7 @@ pub(crate) use admit::review_posted;
 pub(crate) use apply::apply;
 pub(crate) use bind::bind;
 pub(crate) use connect::connect;
-pub(crate) use create::create;
+pub(crate) use create::{Origin, create};
 pub(crate) use delete::{delete, delete_admitted, delete_collection};
 pub(crate) use discovery::discover;
 pub(crate) use evict::evict;

@@ -30,6 +30,7 @@ use kube_test_control_plane_api::status::ApiResult;
 use kube_test_control_plane_api::views;
 use serde_json::{Map, Value, json};
 
+use crate::admission::Phase;
 use crate::route::ResourceRequest;
 use crate::state::Access;
 use input::{Objects, served};
@@ -53,7 +54,10 @@ pub(crate) async fn mutate_write(
     plugins: Plugins<'_>,
 ) -> ApiResult<bool> {
     let is_scale = request.requested == Target::Part(Subresource::Scale);
-    if !is_mutated(access, request) || is_scale || request.is_posted() && old.is_some() {
+    if !is_reviewed(access, request, Phase::Mutating)
+        || is_scale
+        || request.is_posted() && old.is_some()
+    {
         return Ok(false);
     }
     let objects = written(request, old, new, options);
@@ -111,7 +115,7 @@ pub(crate) async fn mutate_posted(
     body: Value,
     options: &WriteOptions,
 ) -> ApiResult<Value> {
-    if !is_mutated(access, request) {
+    if !is_reviewed(access, request, Phase::Mutating) {
         return Ok(body);
     }
     let name = posted_name(request, &body);
@@ -131,7 +135,7 @@ pub(crate) async fn review_posted(
     body: &Value,
     options: &WriteOptions,
 ) -> ApiResult<()> {
-    if !is_validated(access, request) {
+    if !is_reviewed(access, request, Phase::Validating) {
         return Ok(());
     }
     let name = posted_name(request, body);
@@ -185,7 +189,7 @@ pub(crate) async fn review_write(
     options: &WriteOptions,
 ) -> ApiResult<()> {
     // A post to a subresource was reviewed with its body.
-    if !is_validated(access, request) || request.is_posted() && old.is_some() {
+    if !is_reviewed(access, request, Phase::Validating) || request.is_posted() && old.is_some() {
         return Ok(());
     }
     let objects = written(request, old, new, options);
@@ -203,7 +207,9 @@ pub(crate) async fn review_deletion(
     old: &Draft,
     options: &DeleteOptions,
 ) -> ApiResult<()> {
-    if !is_mutated(access, request) && !is_validated(access, request) {
+    if !is_reviewed(access, request, Phase::Mutating)
+        && !is_reviewed(access, request, Phase::Validating)
+    {
         return Ok(());
     }
     let sent = sent_options(request, old, options);
@@ -265,16 +271,10 @@ pub(crate) async fn review_connection(
     Ok(objects.object.unwrap_or_default())
 }
 
-/// Returns false if no policy or webhook changes requests to the resource.
-fn is_mutated(access: &Access, request: &ResourceRequest) -> bool {
+/// Returns false if no policy or webhook reviews requests to the resource in a phase.
+fn is_reviewed(access: &Access, request: &ResourceRequest, phase: Phase) -> bool {
     let reads = &access.reads;
-    reads.is_mutated(&request.kind.plural, request.admission_revision)
-}
-
-/// Returns false if no policy or webhook validates requests to the resource.
-fn is_validated(access: &Access, request: &ResourceRequest) -> bool {
-    let reads = &access.reads;
-    reads.is_validated(&request.kind.plural, request.admission_revision)
+    reads.is_reviewed(phase, &request.kind.plural, request.admission_revision)
 }
 
 fn operation(has_old: bool) -> Operation {

@@ -23,8 +23,8 @@ use crate::state::{Reads, Writes, now_text};
 
 pub(crate) use conversion::Earlier;
 pub(crate) use decoding::{
-    check_patch, decode, is_scaled_custom, normalize, posted, prune_to_store, to_stored,
-    undecodable,
+    check_patch, decode, fit_to_store, is_scaled_custom, normalize, normalize_applied, posted,
+    to_stored, undecodable,
 };
 pub(crate) use scale::scale_of;
 pub(crate) use stored_size::check_stored_size;

@@ -171,3 +171,50 @@ async fn invalid_utf8_bytes_are_replaced_one_by_one() {
     assert_eq!(answer.code, 400);
     plane.stop().await;
 }
+
+/// Each of upstream's servers knows only the kinds of its own groups.
+#[tokio::test]
+async fn kinds_of_other_servers_are_not_registered() {
+    let plane = started().await;
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let services = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    let unknown = |kind: &str, version: &str, scheme: &str| {
+        format!("no kind {kind:?} is registered for version {version:?} in scheme {scheme:?}")
+    };
+    let definition = "CustomResourceDefinition";
+    let extensions = "apiextensions.k8s.io/v1";
+    for (path, version, kind, why) in [
+        (
+            definitions,
+            "apps/v1",
+            "Deployment",
+            unknown("Deployment", "apps/v1", "pkg/apiserver/apiserver.go:55"),
+        ),
+        (
+            services,
+            "apps/v1",
+            "Deployment",
+            unknown("Deployment", "apps/v1", "pkg/apiserver/scheme/scheme.go:28"),
+        ),
+        (
+            deployments,
+            extensions,
+            definition,
+            unknown(definition, extensions, "pkg/api/legacyscheme/scheme.go:30"),
+        ),
+        (
+            deployments,
+            "apps/v1",
+            "StatefulSet",
+            "converting (v1.StatefulSet) to (apps.Deployment): unknown conversion".to_owned(),
+        ),
+    ] {
+        let body = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "a"}});
+        let (code, status) = plane.call(Method::POST, path, &body).await;
+        assert_eq!(code, 400, "{status}");
+        let message = status["message"].as_str().unwrap();
+        assert!(message.ends_with(&format!(": {why}")), "{message}");
+    }
+    plane.stop().await;
+}

@@ -32,8 +32,10 @@ mod client_go;
 mod collections;
 mod containers;
 mod core_events;
+
 mod custom_resources;
 mod custom_subresources;
+mod custom_values;
 mod custom_watches;
 mod deletions;
 mod discovery;

@@ -116,6 +116,23 @@ async fn status_follows_the_spec() {
     plane.stop().await;
 }
 
+/// The dot makes a name absolute, which all names are.
+#[tokio::test(start_paused = true)]
+async fn variables_may_begin_with_a_dot() {
+    let plane = plane().await;
+    let of_containers = ".object.spec.template.spec.containers.all(it, .it.name != .object.kind)";
+    for (name, expression, is_right) in [
+        ("right", of_containers, true),
+        ("wrong", ".object.spec.foo == 1", false),
+    ] {
+        plane.create(POLICIES, &policy(name, expression)).await;
+        let found = observed(&plane, name).await;
+        let warnings = &found["status"]["typeChecking"]["expressionWarnings"];
+        assert_eq!(warnings.is_null(), is_right, "{name}: {warnings}");
+    }
+    plane.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn policies_have_no_status_without_the_controller() {
     let plane = Plane::new(TestControlPlane::builder().start().await);

@@ -9,6 +9,7 @@ use cel::common::ast::{
     SelectExpr, StructExpr, operators,
 };
 
+use super::names::without_dot;
 use super::objects;
 use super::overloads::{self, Overload, TYPE_PARAMETERS};
 use super::types::{Substitutions, Type, is_wider};
@@ -121,6 +122,7 @@ impl Checker {
 
     /// Returns the type of a variable or of a type's name.
     fn find(&self, name: &str) -> Option<Type> {
+        let name = without_dot(name);
         let variable = self.scope.iter().rev().find(|(known, _)| known == name);
         if let Some((_, of)) = variable {
             return Some(of.clone());
@@ -424,7 +426,7 @@ fn of_literal(value: &LiteralValue) -> Type {
 /// Returns the dotted name that an expression spells.
 pub(super) fn qualified_name(part: &IdedExpr) -> Option<String> {
     match &part.expr {
-        Expr::Ident(name) => Some(name.clone()),
+        Expr::Ident(name) => Some(without_dot(name).to_owned()),
         Expr::Select(select) if !select.test => {
             let prefix = qualified_name(&select.operand)?;
             Some(format!("{prefix}.{}", select.field))

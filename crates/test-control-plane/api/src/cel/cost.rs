@@ -14,6 +14,7 @@ use cel::common::ast::{CallExpr, ComprehensionExpr, Expr, IdedExpr, operators};
 
 use super::check::{Types, qualified_name};
 use super::literals::each_inner;
+use super::names::without_dot;
 use super::overloads;
 use super::shape::{REQUEST_MAX, Scalar, Shape};
 use super::types::Type;
@@ -34,7 +35,12 @@ pub(super) fn largest(expression: &IdedExpr, types: &Types, root: &Shape) -> u64
 fn cost<'a>(estimate: &mut Estimate<'a>, part: &'a IdedExpr) -> u64 {
     match &part.expr {
         Expr::Ident(name) => {
-            let found = estimate.scope.iter().rev().find(|(known, _)| known == name);
+            let name = without_dot(name);
+            let found = estimate
+                .scope
+                .iter()
+                .rev()
+                .find(|(known, _)| *known == name);
             if let Some(shape) = found.map_or(Some(estimate.root), |(_, shape)| *shape) {
                 estimate.shapes.insert(part.id, shape);
             }

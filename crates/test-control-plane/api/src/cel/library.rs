@@ -6,6 +6,7 @@ mod lists;
 pub(super) mod meter;
 mod optionals;
 mod quantity;
+pub(super) mod readable;
 mod regex;
 mod semver;
 mod sets;
@@ -26,6 +27,7 @@ pub(super) fn add(environment: &mut Env) -> Result<(), DeclarationError> {
     meter::add(environment)?;
     optionals::add(environment)?;
     quantity::add(environment)?;
+    readable::add(environment)?;
     regex::add(environment)?;
     semver::add(environment)?;
     sets::add(environment)?;

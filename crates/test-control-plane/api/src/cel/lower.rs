@@ -8,8 +8,10 @@ use cel::common::ast::{
 
 use super::library::format;
 use super::library::meter::{CHARGE, METER};
+use super::library::readable::READ;
 use super::library::two_variables::{ORDERED, PAIRS};
 use super::literals::each_inner;
+use super::names::{OLD, OWN, without_dot};
 use super::objects::MAKE;
 
 /// The costs of lists and maps that an expression makes.
@@ -22,13 +24,27 @@ const STRUCT: u64 = 40;
 /// A part of a pair: the variable of the pair, and the place in it.
 type PartOfPair = (String, i64);
 
-/// The names around a part, the innermost last; some are parts of a pair.
+/// How an expression reads variables, members and elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Reads {
+    /// All of them are readable.
+    #[default]
+    Plain,
+    /// Some aren't, so the expression checks each one. Only a test of presence doesn't read.
+    Checked,
+}
+
 #[derive(Default)]
-struct Lowering(Vec<(String, Option<PartOfPair>)>);
+struct Lowering {
+    reads: Reads,
+    /// The names around a part, the innermost last; some are parts of a pair.
+    names: Vec<(String, Option<PartOfPair>)>,
+}
 
 /// Returns the expression for the interpreter.
-pub(super) fn lower(expression: &IdedExpr) -> IdedExpr {
-    Lowering::default().part(expression)
+pub(super) fn lower(expression: &IdedExpr, reads: Reads) -> IdedExpr {
+    let names = Vec::new();
+    Lowering { reads, names }.part(expression)
 }
 
 /// Returns the cost of evaluating an expression once, without its loops.
@@ -93,11 +109,17 @@ impl Lowering {
     fn part(&mut self, part: &IdedExpr) -> IdedExpr {
         let expr = match &part.expr {
             Expr::Ident(name) => return self.name(part.id, name),
-            Expr::Select(select) => Expr::Select(SelectExpr {
-                operand: Box::new(self.part(&select.operand)),
-                ..select.clone()
-            }),
-            Expr::Call(call) => self.call(part.id, call),
+            Expr::Select(select) => {
+                let found = Expr::Select(SelectExpr {
+                    operand: Box::new(self.part(&select.operand)),
+                    ..select.clone()
+                });
+                return self.read(at(part.id, found), !select.test);
+            }
+            Expr::Call(call) => {
+                let found = at(part.id, self.call(part.id, call));
+                return self.read(found, call.func_name == operators::INDEX);
+            }
             Expr::List(list) => {
                 let mut list = list.clone();
                 for element in &mut list.elements {
@@ -122,6 +144,14 @@ impl Lowering {
             other => other.clone(),
         };
         at(part.id, expr)
+    }
+
+    /// Checks the value of a part, if that is one to read.
+    fn read(&self, part: IdedExpr, is_read: bool) -> IdedExpr {
+        match self.reads {
+            Reads::Checked if is_read => call(part.id, READ, vec![part]),
+            _ => part,
+        }
     }
 
     /// Returns the call that makes an object.
@@ -149,12 +179,16 @@ impl Lowering {
     }
 
     fn name(&self, id: u64, name: &str) -> IdedExpr {
-        let known = self.0.iter().rev().find(|(known, _)| known == name);
+        let name = without_dot(name);
+        let known = self.names.iter().rev().find(|(known, _)| known == name);
         let Some((_, Some((pair, place)))) = known else {
-            return at(id, Expr::Ident(name.to_owned()));
+            // The names of results begin with `@`, those of namespaces are unknown.
+            let is_read = [OLD, OWN].contains(&name) || known.is_some() && !name.starts_with('@');
+            return self.read(at(id, Expr::Ident(name.to_owned())), is_read);
         };
         let pair = at(id, Expr::Ident(pair.clone()));
-        call(id, operators::INDEX, vec![pair, number(id, *place)])
+        let part = call(id, operators::INDEX, vec![pair, number(id, *place)]);
+        self.read(part, true)
     }
 
     fn call(&mut self, id: u64, of: &CallExpr) -> Expr {
@@ -180,15 +214,16 @@ impl Lowering {
         let is_loop = !matches!(&of.iter_range.expr, Expr::List(list) if list.elements.is_empty());
         let range = self.part(&of.iter_range);
         let accu_init = self.part(&of.accu_init);
-        let outer = self.0.len();
-        self.0.push((of.accu_var.clone(), None));
+        let outer = self.names.len();
+        self.names.push((of.accu_var.clone(), None));
         let (iter_var, iter_range) = if let Some(second) = &of.iter_var2 {
             let pair = format!("@pair{id}");
-            self.0.push((of.iter_var.clone(), Some((pair.clone(), 0))));
-            self.0.push((second.clone(), Some((pair.clone(), 1))));
+            self.names
+                .push((of.iter_var.clone(), Some((pair.clone(), 0))));
+            self.names.push((second.clone(), Some((pair.clone(), 1))));
             (pair, call(id, PAIRS, vec![range]))
         } else {
-            self.0.push((of.iter_var.clone(), None));
+            self.names.push((of.iter_var.clone(), None));
             let range = if is_loop {
                 call(id, ORDERED, vec![range])
             } else {
@@ -198,9 +233,9 @@ impl Lowering {
         };
         let mut loop_cond = self.part(&of.loop_cond);
         let mut loop_step = self.part(&of.loop_step);
-        self.0.truncate(outer + 1);
+        self.names.truncate(outer + 1);
         let result = self.part(&of.result);
-        self.0.truncate(outer);
+        self.names.truncate(outer);
         if is_loop {
             let each = cost(&of.loop_cond).saturating_add(cost(&of.loop_step));
             if matches!(loop_cond.expr, Expr::Literal(_)) {

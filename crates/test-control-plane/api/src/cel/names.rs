@@ -1,4 +1,10 @@
-//! Names of members in rules.
+//! Names of variables and members in rules.
+
+/// The variable of the value before an update.
+pub(super) const OLD: &str = "oldSelf";
+
+/// The variable of the value.
+pub(super) const OWN: &str = "self";
 
 /// Words that can't be names of variables.
 const RESERVED: [&str; 21] = [
@@ -32,6 +38,12 @@ const ESCAPES: [(&str, &str); 4] = [
     ("-", "__dash__"),
     ("/", "__slash__"),
 ];
+
+/// Returns the name of a variable without the dot in front of it that makes a name absolute: all names
+/// are, as expressions belong to no container.
+pub(super) fn without_dot(name: &str) -> &str {
+    name.strip_prefix('.').unwrap_or(name)
+}
 
 /// Returns the name of a member in rules; `None` if no rule can name it.
 ///

@@ -13,17 +13,13 @@ use super::display::{self, Location};
 use super::environment::ENVIRONMENT;
 pub(crate) use super::library::meter::LIMIT_EXCEEDED;
 use super::library::meter::{CHARGE, METER, Meter};
+use super::lower::Reads;
+use super::names::{OLD, OWN, without_dot};
 use super::scope::Scope;
 use super::shape::Shape;
 use super::types::Type;
 use super::values::Value;
 use super::{cost, literals, lower};
-
-/// The variable of the value before an update.
-const OLD: &str = "oldSelf";
-
-/// The variable of the value.
-const OWN: &str = "self";
 
 /// The largest length of an expression, in characters.
 const LENGTH_MAX: usize = 10_000;
@@ -80,6 +76,8 @@ pub(crate) struct Variables<'a> {
     pub(crate) own: &'a Value,
     /// The value before an update.
     pub(crate) old: Option<&'a Value>,
+    /// True if a part of a value is unreadable.
+    pub(crate) has_unreadable: bool,
 }
 
 /// The result of an evaluation, with its cost.
@@ -130,12 +128,19 @@ impl Program {
             }
             let is_deep = depth > DEEP;
             let root = found.parsed.expression();
-            let (lowered, cost) = (Arc::new(lower::lower(root)), lower::cost(root));
+            let (lowered, cost) = (
+                Arc::new(lower::lower(root, Reads::Plain)),
+                lower::cost(root),
+            );
             let read = root.references();
             let names = read.variables();
             Ok(Self {
                 has_loops: lowered.references().has_function(CHARGE),
-                names: names.into_iter().map(str::to_owned).collect(),
+                names: names
+                    .into_iter()
+                    .map(without_dot)
+                    .map(str::to_owned)
+                    .collect(),
                 lowered,
                 cost,
                 is_deep,
@@ -305,7 +310,14 @@ impl Program {
         if self.has_loops {
             context.add_variable_as_val(METER, Box::new(meter.clone()));
         }
-        let outcome = self.on_stack(|| self.evaluate_here(&context));
+        let outcome = self.on_stack(|| {
+            if variables.has_unreadable {
+                let root = self.parsed.expression();
+                evaluate(&lower::lower(root, Reads::Checked), &context)
+            } else {
+                evaluate(&self.lowered, &context)
+            }
+        });
         // The operators `&&` and `||` may hide the error.
         let outcome = if meter.is_exceeded() {
             Err(LIMIT_EXCEEDED.to_owned())
@@ -317,18 +329,18 @@ impl Program {
             cost: meter.spent(),
         }
     }
+}
 
-    fn evaluate_here(&self, context: &Context<'_, '_>) -> Result<Outcome, String> {
-        let found = cel::Value::resolve_val(&self.lowered, context);
-        let found = found.map_err(|error| text_of(&error))?;
-        let is_true = found.downcast_ref::<CelBool>().map(|found| *found.inner());
-        let text = found.downcast_ref::<CelString<'_>>();
-        Ok(match (is_true, text) {
-            (Some(is_true), _) => Outcome::Bool(is_true),
-            (None, Some(text)) => Outcome::Text(text.inner().to_owned()),
-            (None, None) => Outcome::Other,
-        })
-    }
+fn evaluate(expression: &IdedExpr, context: &Context<'_, '_>) -> Result<Outcome, String> {
+    let found = cel::Value::resolve_val(expression, context);
+    let found = found.map_err(|error| text_of(&error))?;
+    let is_true = found.downcast_ref::<CelBool>().map(|found| *found.inner());
+    let text = found.downcast_ref::<CelString<'_>>();
+    Ok(match (is_true, text) {
+        (Some(is_true), _) => Outcome::Bool(is_true),
+        (None, Some(text)) => Outcome::Text(text.inner().to_owned()),
+        (None, None) => Outcome::Other,
+    })
 }
 
 /// Returns a message of the parser without the operators in its list of expected tokens: Go's

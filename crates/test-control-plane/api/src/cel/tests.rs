@@ -54,13 +54,21 @@ fn value() -> Value {
     )
 }
 
+/// Evaluates an expression, which gives the same with and without checks of what it reads.
 fn evaluate(source: &str) -> Result<Outcome, String> {
     let program = Program::parse(source)?;
     program.check(&shape(), true)?;
-    let own = value();
-    let old = values::optional(None);
-    let (own, old) = (&own, Some(&old));
-    program.evaluate(&Variables { own, old }).outcome
+    let (own, old) = (value(), values::optional(None));
+    let [plain, checked] = [false, true].map(|has_unreadable| {
+        let (own, old) = (&own, Some(&old));
+        program.evaluate(&Variables {
+            own,
+            old,
+            has_unreadable,
+        })
+    });
+    assert_eq!(plain, checked, "{source}");
+    plain.outcome
 }
 
 #[test]
@@ -89,6 +97,7 @@ fn expressions_about_a_value_hold() {
         "(self.set + ['b', 'c']).size() == 3 && 'a' in self.set && !('z' in self.names)",
         "has(self.map.k) && !has(self.map.z) && self.map['k'] == 1 && 'k' in self.map",
         "self.map.all(k, self.map[k] == 1)",
+        ".self.n == 3 && .self.list.all(x, .x <= .self.n) && !.oldSelf.hasValue()",
         "self.?name.hasValue() && self.map[?'z'].orValue(7) == 7",
         "!oldSelf.hasValue() && optional.of(1).value() == 1",
         "self.list.first().value() == 1 && self.list.last().value() == 3 && !self.list.filter(x, false).first().hasValue()",
@@ -328,5 +337,65 @@ fn costs_grow_with_unlimited_sizes() {
         ("[1, 2].all(i, x, x > i)", 23),
     ] {
         assert_eq!(cost(source), wanted, "{source}");
+    }
+}
+
+/// Evaluates an expression about an object with unreadable parts.
+fn evaluate_unreadable(source: &str) -> Result<Outcome, String> {
+    let program = Program::parse(source)?;
+    let ints = |first| {
+        let ints = vec![first, values::int(2)];
+        values::list(ints, Identity::Index)
+    };
+    let unreadable = || values::unreadable("not an int");
+    let own = [
+        ("n", unreadable()),
+        ("m", values::int(3)),
+        ("list", ints(unreadable())),
+        ("map", values::map(vec![("k".to_owned(), unreadable())])),
+    ];
+    let own = own.map(|(name, value)| (name.to_owned(), value));
+    program
+        .evaluate(&Variables {
+            own: &values::map(own.into()),
+            old: None,
+            has_unreadable: true,
+        })
+        .outcome
+}
+
+#[test]
+fn unreadable_parts_are_errors_once_read() {
+    for source in [
+        "self.n > 1",
+        "self.n == 3",
+        "3 != self.n",
+        "string(self.n) == '3'",
+        "self['n'] == 3",
+        "!has(self.n) || self.n > 1",
+        "self.list.all(x, x > 0)",
+        "self.list.exists(x, x == 3)",
+        "self.list[0] == 3",
+        "self.list.map(x, x + 1).size() == 2",
+        "dyn(self.list).all(i, v, v > i)",
+        "self.map.all(k, self.map[k] == 3)",
+        "[self.n].size() == 1",
+        "self.n == 3 || self.m == 2",
+    ] {
+        let found = evaluate_unreadable(source);
+        assert_eq!(found, Err("not an int".to_owned()), "{source}");
+    }
+    for source in [
+        "has(self.n) && 'n' in self",
+        "self.m == 3",
+        "self.m == 3 || self.n > 1",
+        "self.n > 1 || self.m == 3",
+        "!(self.n > 1 && self.m == 2)",
+        "self.list.size() == 2 && self.list[1] == 2",
+        "self.list.exists(x, x == 2)",
+        "self.m == 2 ? self.n > 1 : true",
+    ] {
+        let found = evaluate_unreadable(source);
+        assert_eq!(found, Ok(Outcome::Bool(true)), "{source}");
     }
 }

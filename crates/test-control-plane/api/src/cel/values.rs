@@ -7,7 +7,7 @@ use cel::ExecutionError;
 use cel::common::traits::{Adder, Container, Indexer, Iterable, Sizer};
 use cel::common::types::{
     CelBool, CelBytes, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelNull, CelOptional,
-    CelString, CelUInt, LIST_TYPE, Type,
+    CelString, LIST_TYPE, Type,
 };
 use cel::common::value::{BuiltinRef, CowVal, Val};
 
@@ -15,6 +15,7 @@ use serde_json::Value as Json;
 
 use super::authorizer::{About, Asked, Authorizer, Question, Resource, ResourceCheck};
 use super::handle::shared;
+use super::unreadable::Unreadable;
 
 /// A value.
 pub(crate) type Value = Box<dyn Val>;
@@ -40,10 +41,6 @@ pub(crate) fn bool(value: bool) -> Value {
 
 pub(crate) fn int(value: i64) -> Value {
     Box::new(CelInt::from(value))
-}
-
-pub(crate) fn uint(value: u64) -> Value {
-    Box::new(CelUInt::from(value))
 }
 
 pub(crate) fn double(value: f64) -> Value {
@@ -72,6 +69,11 @@ pub(crate) fn list(elements: Vec<Value>, identity: Identity) -> Value {
         Identity::Index => Box::new(elements),
         identity => Box::new(Keyed { elements, identity }),
     }
+}
+
+/// Returns a value that an expression can't read: reading it is an error with this text.
+pub(crate) fn unreadable(error: &'static str) -> Value {
+    Box::new(Unreadable(error))
 }
 
 /// Returns an optional value.

@@ -157,6 +157,11 @@ impl CustomResource {
         })
     }
 
+    /// Drops the nulls that the schema doesn't allow.
+    pub(crate) fn drop_nulls(&self, value: &mut Value) {
+        complete::drop_nulls(&self.schema, value);
+    }
+
     /// Sets defaults and removes what the schema doesn't specify.
     pub(crate) fn apply_schema(&self, value: &mut Value) {
         complete::set_defaults(&self.schema, value);

@@ -4,13 +4,12 @@ mod error;
 mod keys;
 
 use serde::Deserialize;
-use serde_json::{Number, Value};
+use serde_json::Value;
 use serde_saphyr::{DuplicateKeyPolicy, Options};
 
-pub use self::keys::{as_warnings, repeated_keys};
+use crate::go::json::make_whole_integers;
 
-/// Go writes larger whole numbers with an exponent.
-const WHOLE_MAX: f64 = 1e18;
+pub use self::keys::{as_warnings, repeated_keys};
 
 /// Maximum number of values that aliases expand to; a few lines can expand to millions.
 /// Upstream counts differently and allows several times as many.
@@ -32,7 +31,7 @@ pub fn read(body: &[u8]) -> Result<Value, String> {
     let parsed = serde_saphyr::with_deserializer_from_str_with_options(&text, options(), parse);
     match (read, parsed) {
         (Some(mut value), _) => {
-            make_whole(&mut value);
+            make_whole_integers(&mut value);
             Ok(value)
         }
         (None, Ok(())) => Ok(Value::Null),
@@ -45,24 +44,6 @@ fn options() -> Options {
         duplicate_keys: DuplicateKeyPolicy::LastWins,
         legacy_octal_numbers: true,
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED_MAX },
-    }
-}
-
-/// Converts whole floats to integers, because JSON has one notation for both.
-fn make_whole(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(make_whole),
-        Value::Object(members) => members.values_mut().for_each(make_whole),
-        Value::Number(number) if number.is_f64() => {
-            let float = number.as_f64().unwrap_or_default();
-            if float.fract() == 0.0
-                && float.abs() < WHOLE_MAX
-                && let Ok(whole) = format!("{float:.0}").parse::<i64>()
-            {
-                *number = Number::from(whole);
-            }
-        }
-        _ => {}
     }
 }
 

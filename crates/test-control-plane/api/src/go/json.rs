@@ -5,6 +5,8 @@ pub(crate) mod held;
 pub(crate) mod raw;
 pub(crate) mod read;
 
+use serde_json::{Number, Value};
+
 /// Returns the parser's error, or `None` if the text is one JSON value.
 pub(crate) fn syntax_error(text: &[u8]) -> Option<String> {
     let mut scanner = Scanner { text, at: 0 };
@@ -26,6 +28,26 @@ pub(crate) fn type_name(text: &str) -> &'static str {
 
 /// Maximum nesting depth of values.
 const MAX_DEPTH: usize = 10_000;
+
+/// Converts whole floats to the integers as which Go reads them once it has written them: without a
+/// point.
+pub fn make_whole_integers(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(make_whole_integers),
+        Value::Object(members) => members.values_mut().for_each(make_whole_integers),
+        Value::Number(number) => {
+            let float = number.as_f64().filter(|_| number.is_f64());
+            // Go writes larger numbers with an exponent.
+            let written = float
+                .filter(|float| float.abs() < 1e21)
+                .map(|float| float.to_string());
+            if let Some(Ok(whole)) = written.map(|written| written.parse::<i64>()) {
+                *number = Number::from(whole);
+            }
+        }
+        _ => {}
+    }
+}
 
 struct Scanner<'a> {
     text: &'a [u8],
@@ -318,6 +340,22 @@ mod tests {
             "\"\\u00e4\"",
         ] {
             assert_eq!(syntax_error(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_floats_become_the_integers_that_go_writes() {
+        let read = |text: &str| {
+            let mut value = serde_json::from_str(text).unwrap();
+            make_whole_integers(&mut value);
+            value
+        };
+        assert_eq!(
+            read(r#"{"a": [3.0, -2e3, 2.5, 1234567890123456768.0], "b": {"c": 3}}"#),
+            serde_json::json!({"a": [3, -2000, 2.5, 1_234_567_890_123_456_800_i64], "b": {"c": 3}})
+        );
+        for large in ["1e19", "1e300"] {
+            assert!(read(large).is_f64(), "{large}");
         }
     }
 }

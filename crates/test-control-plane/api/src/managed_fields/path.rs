@@ -153,6 +153,13 @@ impl fmt::Display for Atom {
     }
 }
 
+/// Returns true if two values are equal, where a whole float equals an integer.
+///
+/// Upstream: `Equals` of structured-merge-diff
+pub(crate) fn is_same(left: &Value, right: &Value) -> bool {
+    compare(left, right).is_eq()
+}
+
 /// Orders values by type (numbers, strings, booleans, lists, objects, null), then by value.
 fn compare(left: &Value, right: &Value) -> Ordering {
     match (left, right) {
@@ -185,7 +192,8 @@ fn compare_numbers(left: &Number, right: &Number) -> Ordering {
         left.cmp(&right)
     } else {
         let number = |number: &Number| number.as_f64().unwrap_or_default();
-        number(left).total_cmp(&number(right))
+        let order = number(left).partial_cmp(&number(right));
+        order.unwrap_or(Ordering::Equal)
     }
 }
 

@@ -14,16 +14,36 @@ use crate::status::{ApiError, ApiResult};
 ///
 /// 400 for metadata of the wrong type.
 pub(super) fn complete(custom: &CustomResource, kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+    complete_metadata(kind, draft)?;
     let value = &mut draft.value;
-    if let Some(metadata) = value.get_mut("metadata") {
-        coerce(metadata).map_err(|err| refused(kind, &err.to_string()))?;
-    }
     custom.apply_schema(value);
     each_metadata(&custom.schema, value, "", &mut |metadata, path| {
         let sent = metadata.to_string();
         coerce(metadata)
             .map_err(|err| refused(kind, &format!("{path}: Invalid value: {sent}: {err}")))
     })
+}
+
+/// Completes a custom resource that server-side apply has merged: metadata of the right types, and
+/// defaults. Its members are specified, and nulls are left to the validation.
+///
+/// # Errors
+///
+/// 400 for metadata of the wrong type.
+pub(super) fn complete_applied(
+    custom: &CustomResource,
+    kind: &Kind,
+    draft: &mut Draft,
+) -> ApiResult<()> {
+    complete_metadata(kind, draft)?;
+    custom.set_defaults(&mut draft.value);
+    Ok(())
+}
+
+fn complete_metadata(kind: &Kind, draft: &mut Draft) -> ApiResult<()> {
+    let metadata = draft.value.get_mut("metadata");
+    let coerced = metadata.map_or(Ok(()), coerce);
+    coerced.map_err(|err| refused(kind, &err.to_string()))
 }
 
 /// Checks the metadata of a request's object.

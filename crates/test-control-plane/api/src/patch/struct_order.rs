@@ -1,17 +1,28 @@
 //! JSON text in Go's declaration order of members, for messages.
 
+use std::collections::BTreeMap;
+
 use kube_apimachinery::json::{write_go, write_go_str};
 use kube_apimachinery::schema::{Field, Shape, Type};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Returns the text of an object of type `of` after a patch. Objects that the patch enters have
-/// their members sorted by name, because Go decodes them into maps; `None` is a patch that enters
-/// none.
-pub(crate) fn patched(of: Option<&Type>, object: &Value, patch: Option<&Value>) -> String {
+use crate::go::json::raw::compact;
+
+/// Returns the text of an object of type `of` after a merge patch, the text of which is `patch`.
+/// Objects that the patch enters have their members sorted by name, because Go decodes them into maps,
+/// and other values of the patch are those that were sent: `1.50` and `3.0`.
+pub(crate) fn patched(of: Option<&Type>, object: &Value, patch: &str) -> String {
     let mut text = String::new();
-    let patch = patch.and_then(Value::as_object);
+    let patch = serde_json::from_str(patch).ok();
     write(&Known::of(of), object, patch, &mut text);
     text
+}
+
+/// Returns the parts of a text, if it is of their type.
+fn parts<'a, T: Deserialize<'a>>(text: Option<&'a RawValue>) -> Option<T> {
+    serde_json::from_str(text?.get()).ok()
 }
 
 /// The known type of a value.
@@ -55,30 +66,35 @@ impl<'a> Known<'a> {
     }
 }
 
-fn write(known: &Known<'_>, value: &Value, patch: Option<&Map<String, Value>>, text: &mut String) {
+fn write(known: &Known<'_>, value: &Value, patch: Option<&RawValue>, text: &mut String) {
     match value {
         Value::Object(members) => {
-            let names = names(known, members, patch.is_some());
+            let sent: Option<BTreeMap<String, &RawValue>> = parts(patch);
+            let names = names(known, members, sent.is_some());
             for (i, name) in names.into_iter().enumerate() {
                 text.push(if i == 0 { '{' } else { ',' });
                 write_go_str(name, text);
                 text.push(':');
-                let inner = patch.and_then(|patch| patch.get(name)?.as_object());
+                let inner = sent.as_ref().and_then(|sent| sent.get(name).copied());
                 write(&known.member(name), &members[name], inner, text);
             }
             text.push_str(if members.is_empty() { "{}" } else { "}" });
         }
         Value::Array(items) => {
+            let sent: Vec<&RawValue> = parts(patch).unwrap_or_default();
             text.push('[');
             for (i, item) in items.iter().enumerate() {
                 if i > 0 {
                     text.push(',');
                 }
-                write(&known.element(), item, None, text);
+                write(&known.element(), item, sent.get(i).copied(), text);
             }
             text.push(']');
         }
-        other => write_go(other, text),
+        other => match patch {
+            Some(sent) => text.push_str(&String::from_utf8_lossy(&compact(sent.get().as_bytes()))),
+            None => write_go(other, text),
+        },
     }
 }
 
@@ -116,15 +132,25 @@ mod tests {
                         \"uid\":\"u\",\"labels\":{\"a\":\"2\",\"b\":\"1\"}},\
                         \"spec\":{\"volumes\":[],\"containers\":[{\"name\":\"c\",\
                         \"image\":\"i\"}]},\"zzz\":{\"a\":{},\"b\":1}}";
-        assert_eq!(patched(of, &pod, None), declared);
-        let patch = json!({"metadata": {"labels": {"a": "2"}}});
-        let text = patched(of, &pod, Some(&patch));
+        assert_eq!(patched(of, &pod, "null"), declared);
+        let text = patched(of, &pod, r#"{"metadata": {"labels": {"a": "2"}}}"#);
         let start = "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"labels\":{\"a\":\"2\",\
                      \"b\":\"1\"},\"name\":\"p\",\"uid\":\"u\"},\"spec\":{\"volumes\":[],";
         assert!(text.starts_with(start), "{text}");
         assert_eq!(
-            patched(None, &json!([{"b": 1, "a": [1, 2]}]), None),
+            patched(None, &json!([{"b": 1, "a": [1, 2]}]), "null"),
             "[{\"a\":[1,2],\"b\":1}]"
+        );
+    }
+
+    #[test]
+    fn values_of_the_patch_keep_their_spelling() {
+        let sent =
+            r#"{"a": {"n": 3.0, "list": [1.50, {"z": 1E3, "b": null}, "\u00e4<"]}, "b": null}"#;
+        let object = json!({"a": {"n": 3.0, "list": [1.5, {"z": 1000.0}, "ä<"], "old": 2.5}});
+        assert_eq!(
+            patched(None, &object, sent),
+            r#"{"a":{"list":[1.50,{"z":1E3},"\u00e4\u003c"],"n":3.0,"old":2.5}}"#
         );
     }
 }

@@ -186,3 +186,15 @@ fn other_content_types_are_rejected() {
         415
     );
 }
+
+#[test]
+fn merge_patches_drop_null_members_of_list_elements() {
+    let old = pod(&json!({"tolerations": [{"key": "a"}], "nodeName": "n"}));
+    let patch = json!({"spec": {
+        "tolerations": [{"key": null, "operator": "Exists", "a": [{"b": null}, null]}],
+        "nodeName": null,
+    }});
+    let new = apply("application/merge-patch+json", ("v1", "Pod"), old, &patch);
+    let tolerations = json!([{"operator": "Exists", "a": [{}, null]}]);
+    assert_eq!(new.unwrap()["spec"], json!({"tolerations": tolerations}));
+}

@@ -10,6 +10,7 @@ use kube_test_control_plane_api::members::{list, text};
 use kube_test_control_plane_store::store::StoreReader;
 use serde_json::Value;
 
+use super::Phase;
 use super::stored::objects;
 
 /// The compiled policies of a server. They are rebuilt only after a change of a policy or a binding.
@@ -76,18 +77,16 @@ impl Policies {
 }
 
 impl PolicyIndex {
-    /// Returns false if no policy changes requests to a resource of this name.
-    pub(crate) fn mutates(&self, plural: &str) -> bool {
-        self.mutating
-            .iter()
-            .any(|it| it.policy.constraints.names_resource(plural))
-    }
-
-    /// Returns false if no policy validates requests to a resource of this name.
-    pub(crate) fn validates(&self, plural: &str) -> bool {
-        self.validating
-            .iter()
-            .any(|it| it.policy.constraints.names_resource(plural))
+    /// Returns false if no policy reviews requests to a resource of this name in a phase.
+    pub(crate) fn reviews(&self, phase: Phase, plural: &str) -> bool {
+        let names = |constraints: &Constraints| constraints.names_resource(plural);
+        match phase {
+            Phase::Mutating => self.mutating.iter().any(|it| names(&it.policy.constraints)),
+            Phase::Validating => self
+                .validating
+                .iter()
+                .any(|it| names(&it.policy.constraints)),
+        }
     }
 
     fn rebuilt(&self, store: &StoreReader, revision: u64, at: Option<u64>) -> Self {

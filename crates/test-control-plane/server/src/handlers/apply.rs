@@ -13,7 +13,7 @@ use kube_test_control_plane_api::{views, warnings};
 use serde_json::Value;
 
 use super::apply_body::Configuration;
-use super::create::create;
+use super::create::{Origin, create};
 use super::scale::{ScaleSource, update_scale};
 use super::update::{Outcome, admit, commit_update, complete};
 use crate::reply::{self, Reply};
@@ -130,7 +130,7 @@ async fn apply_to_nothing(
         field_manager: None,
         ..options.clone()
     };
-    let written = create(writes, request, new, &options).await?;
+    let written = create(writes, request, (new, Origin::Apply), &options).await?;
     let reply = reply::json_text(StatusCode::CREATED, written.text);
     reply::with_warnings(Ok(reply), &written.warnings)
 }
@@ -176,7 +176,7 @@ fn decode_applied(
     write::to_stored(behaviour, &request.kind, &mut new).map_err(wrong)?;
     write::set_defaults(reads, kind, &mut new);
     let empties = Empties::of(&new.value);
-    write::normalize(behaviour, kind, &mut new).map_err(wrong)?;
+    write::normalize_applied(behaviour, kind, &mut new).map_err(wrong)?;
     Ok((new, empties))
 }
 

@@ -25,9 +25,11 @@ impl Configuration {
     pub(super) fn parse(body: &[u8]) -> ApiResult<Self> {
         let text = String::from_utf8_lossy(body);
         let invalid = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
-        if let Ok(value @ Value::Object(_)) = serde_json::from_str(&text)
+        if let Ok(mut value @ Value::Object(_)) = serde_json::from_str(&text)
             && !has_repeated(text.as_bytes())
         {
+            // Upstream reads JSON as YAML, too.
+            decode::make_whole_integers(&mut value);
             return Ok(Self {
                 value,
                 repeated: None,
@@ -83,6 +85,7 @@ mod tests {
     fn json_and_yaml_are_parsed() {
         for body in [
             "{\"a\": {\"b\": [1, true]}}",
+            "{\"a\": {\"b\": [1.0, true]}}",
             "a: {b: [1, true]}",
             "a:\n  b:\n  - 1\n  - true\n",
         ] {

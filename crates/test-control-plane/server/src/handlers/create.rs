@@ -22,6 +22,7 @@ use super::service_accounts::{admit_service_account, furnish_namespace};
 use super::signing_request::note_requester;
 use super::validate::validate;
 use crate::access;
+use crate::admission::Phase;
 use crate::review;
 use crate::route::ResourceRequest;
 use crate::state::{Reads, Writes};
@@ -45,14 +46,23 @@ struct Admitted {
     is_labelled: bool,
 }
 
+/// The origin of a new object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The body of a request.
+    Body,
+    /// An apply configuration, which has been decoded.
+    Apply,
+}
+
 /// Creates an object.
 pub(crate) async fn create(
     writes: &Writes,
     request: &ResourceRequest,
-    draft: Draft,
+    new: (Draft, Origin),
     options: &WriteOptions,
 ) -> ApiResult<Written> {
-    let admitted = admit(writes, request, draft, options).await?;
+    let admitted = admit(writes, request, new, options).await?;
     let metadata = admitted.draft.metadata();
     let prefix = metadata.text("generateName").to_owned();
     if !metadata.name().is_empty() || prefix.is_empty() {
@@ -76,7 +86,7 @@ pub(crate) async fn create(
 async fn admit(
     writes: &Writes,
     request: &ResourceRequest,
-    mut draft: Draft,
+    (mut draft, origin): (Draft, Origin),
     options: &WriteOptions,
 ) -> ApiResult<Admitted> {
     let reads = &*writes.reads;
@@ -91,14 +101,18 @@ async fn admit(
     let is_trackable = managed_fields::is_trackable(served, &draft.value);
     write::wipe(kind, &request.namespace, &mut draft);
     // Mutating policies and webhooks see the status that was sent.
-    let is_mutated = reads.is_mutated(&served.plural, request.admission_revision);
+    let revision = request.admission_revision;
+    let is_mutated = reads.is_reviewed(Phase::Mutating, &served.plural, revision);
     if !is_mutated {
         write::drop_status(kind, &mut draft);
     }
     let is_labelled = defaults::is_labelled(&draft.value);
     write::set_defaults(reads, kind, &mut draft);
     let empties = Empties::of(&draft.value);
-    write::normalize(behaviour, kind, &mut draft)?;
+    match origin {
+        Origin::Body => write::normalize(behaviour, kind, &mut draft)?,
+        Origin::Apply => write::normalize_applied(behaviour, kind, &mut draft)?,
+    }
     write::track(reads.clock(), request, options, None, &mut draft)?;
     if !is_trackable {
         draft.metadata_mut().remove("managedFields");
@@ -191,7 +205,7 @@ async fn create_named(
     let reviewed = sent_name.filter(|name| !name.is_empty());
     let reviewed = reviewed.as_deref().unwrap_or(&name);
     review::review_write(&writes.access, request, reviewed, (None, &draft), options).await?;
-    write::prune_to_store(reads, request, &mut draft)?;
+    write::fit_to_store(reads, request, &mut draft)?;
     let is_generated = !draft.metadata().text("generateName").is_empty();
     let written = |text| Written {
         text,

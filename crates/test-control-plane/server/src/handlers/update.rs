@@ -18,7 +18,7 @@ use serde_json::json;
 use super::admit::review_write;
 use super::allocate::allocate;
 use super::classes::{admit_resize, check_default_class};
-use super::create::{create, creates_on_update};
+use super::create::{Origin, create, creates_on_update};
 use super::limit_ranges::admit_limits;
 use super::pod_resize::admit_pod_resize;
 use super::signing_request::{check_approval, complete_signing_request};
@@ -104,7 +104,7 @@ async fn update_decoded(
             {
                 let mut draft = draft.clone();
                 draft.metadata_mut().remove("resourceVersion");
-                return create(writes, request, draft, options).await;
+                return create(writes, request, (draft, Origin::Body), options).await;
             }
             return Err(ApiError::not_found(kind, &request.name));
         };
@@ -278,7 +278,7 @@ pub(crate) async fn commit_update(
     }
     let reviewed = (Some(old), &new);
     review::review_write(&writes.access, request, &request.name, reviewed, options).await?;
-    write::prune_to_store(reads, request, &mut new)?;
+    write::fit_to_store(reads, request, &mut new)?;
     if new == *old {
         let text = served_text(reads, &request.kind, current, Earlier::Used).await?;
         let warnings = warnings::of_update(kind, request.target, &new.value, &old.value);

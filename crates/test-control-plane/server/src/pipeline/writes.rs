@@ -13,7 +13,7 @@ use kube_test_control_plane_api::status::{ApiError, ApiResult};
 use kube_test_control_plane_api::{decode, warnings};
 use serde_json::Value;
 
-use crate::handlers::{self, ScaleSource, Source};
+use crate::handlers::{self, Origin, ScaleSource, Source};
 use crate::incoming::Incoming;
 use crate::reply::{self, Reply};
 use crate::review;
@@ -47,7 +47,7 @@ pub(super) async fn handle_create(
             let (draft, mut warnings) =
                 write::decode(writes.reads.behaviour(), request, incoming, &options)?;
             warnings.extend(warnings::of_owners(&draft.value, false));
-            let created = handlers::create(writes, request, draft, &options).await;
+            let created = handlers::create(writes, request, (draft, Origin::Body), &options).await;
             if let Ok(written) = &created {
                 warnings.extend_from_slice(&written.warnings);
             }

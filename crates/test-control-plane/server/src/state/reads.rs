@@ -15,9 +15,9 @@ use super::behaviour::Behaviour;
 use super::conversions::Conversions;
 use super::custom::{CustomIndex, CustomKinds};
 use super::random::Source;
-use crate::admission::Webhooks;
 #[cfg(feature = "cel")]
 use crate::admission::policy_index::Policies;
+use crate::admission::{Phase, Webhooks};
 
 /// The shortest default timeout of a watch; the longest is twice that.
 const DEFAULT_TIMEOUT_SECONDS: u64 = 1800;
@@ -90,25 +90,14 @@ impl Reads {
         self.store.admission_revision() > 0
     }
 
-    /// Returns false if no stored policy or webhook changes requests to a resource of this name, at a
-    /// revision (`None` being the newest).
-    pub(crate) fn is_mutated(&self, plural: &str, at: Option<u64>) -> bool {
+    /// Returns false if no stored policy or webhook reviews requests to a resource of this name in a
+    /// phase, at a revision (`None` being the newest).
+    pub(crate) fn is_reviewed(&self, phase: Phase, plural: &str, at: Option<u64>) -> bool {
         #[cfg(feature = "cel")]
-        let has_policy = || self.policies.index(&self.store, at).mutates(plural);
+        let has_policy = || self.policies.index(&self.store, at).reviews(phase, plural);
         #[cfg(not(feature = "cel"))]
         let has_policy = || false;
-        let has_webhook = || self.webhooks.index(&self.store, at).mutates(plural);
-        self.has_reviews() && (has_policy() || has_webhook())
-    }
-
-    /// Returns false if no stored policy or webhook validates requests to a resource of this name, at a
-    /// revision (`None` being the newest).
-    pub(crate) fn is_validated(&self, plural: &str, at: Option<u64>) -> bool {
-        #[cfg(feature = "cel")]
-        let has_policy = || self.policies.index(&self.store, at).validates(plural);
-        #[cfg(not(feature = "cel"))]
-        let has_policy = || false;
-        let has_webhook = || self.webhooks.index(&self.store, at).validates(plural);
+        let has_webhook = || self.webhooks.index(&self.store, at).reviews(phase, plural);
         self.has_reviews() && (has_policy() || has_webhook())
     }
 

@@ -32,22 +32,41 @@ pub(crate) fn is_scaled_custom(request: &ResourceRequest) -> bool {
     request.kind.custom.is_some() && request.requested == Target::Part(Subresource::Scale)
 }
 
-/// Removes the fields of a custom resource outside of its schema before it is stored: those that
-/// mutating webhooks or a scale added. Validation sees them.
+/// Normalizes an object that server-side apply has merged.
 ///
 /// # Errors
 ///
 /// 400 for a value of the wrong type.
-pub(crate) fn prune_to_store(
+pub(crate) fn normalize_applied(
+    behaviour: Behaviour,
+    kind: &Kind,
+    draft: &mut Draft,
+) -> ApiResult<()> {
+    normalize::normalize_applied(kind, draft, behaviour.version, behaviour.unknown_fields)
+}
+
+/// Brings a custom resource into the form that the store has: whole floats are integers, and there are
+/// no nulls and no fields that the schema doesn't allow, which an apply, mutating webhooks or a scale
+/// may have added. Validation sees them all.
+///
+/// # Errors
+///
+/// 400 for a value of the wrong type.
+pub(crate) fn fit_to_store(
     reads: &Reads,
     request: &ResourceRequest,
     draft: &mut Draft,
 ) -> ApiResult<()> {
     let kind = stored(&request.kind);
-    if kind.custom.is_none() || !reads.has_reviews() && !is_scaled_custom(request) {
+    if kind.custom.is_none() {
         return Ok(());
     }
-    normalize(reads.behaviour(), kind, draft)
+    decode::make_whole_integers(&mut draft.value);
+    if reads.has_reviews() || is_scaled_custom(request) {
+        return normalize(reads.behaviour(), kind, draft);
+    }
+    normalize::drop_nulls(kind, draft);
+    Ok(())
 }
 
 /// Converts an object from the form that `served` has to the stored one.

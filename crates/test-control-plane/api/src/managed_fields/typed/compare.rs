@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::items;
 use super::types::{Form, ListType, MapType, Relation, TypeRef};
-use crate::managed_fields::path::PathElement;
+use crate::managed_fields::path::{PathElement, is_same};
 use crate::managed_fields::set::Set;
 
 /// The fields in which two objects differ.
@@ -123,7 +123,7 @@ fn leaf(left: Option<&Value>, right: Option<&Value>) -> Mark {
     match (left, right) {
         (None, _) => Mark::Added,
         (_, None) => Mark::Removed,
-        (Some(left), Some(right)) if left != right => Mark::Modified,
+        (Some(left), Some(right)) if !is_same(left, right) => Mark::Modified,
         _ => Mark::None,
     }
 }
@@ -192,11 +192,12 @@ fn lists(
         let nothing = Comparison::default();
         match (left.as_slice(), right.as_slice()) {
             ([_, _, ..], [_, _, ..]) => {
-                let mark = if left == right {
-                    Mark::None
-                } else {
-                    Mark::Modified
-                };
+                let is_equal = left.len() == right.len()
+                    && left
+                        .iter()
+                        .zip(right)
+                        .all(|(left, right)| is_same(left, right));
+                let mark = if is_equal { Mark::None } else { Mark::Modified };
                 parts.add(element, (mark, nothing));
             }
             // Duplicate elements are owned together, and their parts have no owner.

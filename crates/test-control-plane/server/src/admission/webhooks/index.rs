@@ -6,6 +6,7 @@ use kube_test_control_plane_api::admission::webhooks::Webhook;
 use kube_test_control_plane_api::object::Object;
 use kube_test_control_plane_store::store::StoreReader;
 
+use crate::admission::Phase;
 use crate::admission::stored::objects;
 
 /// The configurations at one revision.
@@ -25,25 +26,18 @@ struct Configuration {
 }
 
 impl WebhookIndex {
-    /// Returns the mutating webhooks: by the names of their configurations, then in the order there.
-    pub(crate) fn mutating(&self) -> impl Iterator<Item = &Webhook> {
-        self.mutating.iter().flat_map(|it| it.webhooks.iter())
+    /// Returns the webhooks of a phase: by the names of their configurations, then in the order there.
+    pub(crate) fn of_phase(&self, phase: Phase) -> impl Iterator<Item = &Webhook> {
+        let configurations = match phase {
+            Phase::Mutating => &self.mutating,
+            Phase::Validating => &self.validating,
+        };
+        configurations.iter().flat_map(|it| it.webhooks.iter())
     }
 
-    /// Returns the validating webhooks, in the same order.
-    pub(crate) fn validating(&self) -> impl Iterator<Item = &Webhook> {
-        self.validating.iter().flat_map(|it| it.webhooks.iter())
-    }
-
-    /// Returns false if no webhook changes requests to a resource of this name.
-    pub(crate) fn mutates(&self, plural: &str) -> bool {
-        self.mutating()
-            .any(|it| it.constraints.names_resource(plural))
-    }
-
-    /// Returns false if no webhook validates requests to a resource of this name.
-    pub(crate) fn validates(&self, plural: &str) -> bool {
-        self.validating()
+    /// Returns false if no webhook reviews requests to a resource of this name in a phase.
+    pub(crate) fn reviews(&self, phase: Phase, plural: &str) -> bool {
+        self.of_phase(phase)
             .any(|it| it.constraints.names_resource(plural))
     }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::call::{annotate, call, check_time, publish};
 use super::matching::{Invocation, invocation, is_exempt};
+use crate::admission::Phase;
 use crate::review::mutation::Mutation;
 use crate::route::ResourceRequest;
 
@@ -33,7 +34,7 @@ pub(in crate::review) async fn mutate(mutation: &mut Mutation<'_>) -> ApiResult<
     if is_exempt(&request.kind) {
         return Ok(());
     }
-    for (number, webhook) in index.mutating().enumerate() {
+    for (number, webhook) in index.of_phase(Phase::Mutating).enumerate() {
         let (name, objects) = (mutation.name, &mutation.objects);
         let Some(found) = invocation(&access, request, name, objects, webhook).await? else {
             continue;

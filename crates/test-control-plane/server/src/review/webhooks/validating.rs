@@ -10,6 +10,7 @@ use kube_test_control_plane_api::status::ApiResult;
 
 use super::call::{annotate, call, check_time, publish};
 use super::matching::{invocation, is_exempt};
+use crate::admission::Phase;
 use crate::review::input::Objects;
 use crate::route::ResourceRequest;
 use crate::state::Access;
@@ -37,7 +38,7 @@ pub(in crate::review) async fn review(
         return Ok(());
     }
     let mut invocations = Vec::new();
-    for webhook in index.validating() {
+    for webhook in index.of_phase(Phase::Validating) {
         invocations.extend(invocation(access, request, name, objects, webhook).await?);
     }
     if invocations.is_empty() {

@@ -148,6 +148,7 @@ fn check(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
 struct Values {
     own: values::Value,
     old: Option<values::Value>,
+    has_unreadable: bool,
 }
 
 /// Evaluates the rules of a value itself.
@@ -156,9 +157,13 @@ fn own_rules(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
         return;
     }
     let old = node.old.filter(|old| !old.is_null());
+    let own = read_value(schema, node.value, is_root);
+    let read_old = old.map(|old| read_value(schema, old, is_root));
     let values = Values {
-        own: read_value(schema, node.value, is_root),
-        old: old.map(|old| read_value(schema, old, is_root)),
+        has_unreadable: own.has_unreadable
+            || read_old.as_ref().is_some_and(|old| old.has_unreadable),
+        own: own.value,
+        old: read_old.map(|old| old.value),
     };
     let is_unchanged = node.old == Some(node.value);
     for rule in &schema.rules {
@@ -194,14 +199,15 @@ fn failure(
     run: &mut Run,
 ) -> Option<FieldError> {
     let evaluate = |program: &Program| -> Evaluation {
-        if rule.optional_old == Some(true) {
+        let optional = (rule.optional_old == Some(true)).then(|| {
             let old = values.old.as_ref().map(|old| old.clone_as_boxed());
-            let old = values::optional(old);
-            let (own, old) = (&values.own, Some(&old));
-            return program.evaluate(&Variables { own, old });
-        }
-        let (own, old) = (&values.own, values.old.as_ref());
-        program.evaluate(&Variables { own, old })
+            values::optional(old)
+        });
+        program.evaluate(&Variables {
+            own: &values.own,
+            old: optional.as_ref().or(values.old.as_ref()),
+            has_unreadable: values.has_unreadable,
+        })
     };
     let at = if node.path.is_empty() {
         "<nil>"
