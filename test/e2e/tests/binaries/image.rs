@@ -1,6 +1,7 @@
 //! The image, started without a container engine: its files in an empty root folder, its process,
 //! the shipped Deployment's user and flags, and the files that the kubelet mounts.
 
+use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -111,7 +112,7 @@ fn start(root: &Path, process: &Value, user: u64, arguments: &[String], server: 
         let mut script = String::new();
         for (name, _) in DEVICES {
             std::fs::write(devices.join(name), "").unwrap();
-            script += &format!("mount --bind /dev/{name} \"$0/{name}\" && ");
+            writeln!(script, "mount --bind /dev/{name} \"$0/{name}\" || exit").unwrap();
         }
         let mut command = Command::new("unshare");
         let script = script + "exec chroot \"$@\"";
