@@ -167,7 +167,7 @@ impl Cluster {
                 && entry.resource == "pods"
                 && entry.user.ends_with(":statefulset-controller")
         });
-        updates.map(|entry| entry.name.to_string()).collect()
+        updates.map(|entry| entry.name.clone()).collect()
     }
 
     /// Returns the number of claim updates by the controller, refused ones included.
