@@ -57,7 +57,11 @@ build() {
 	done
 	local c_flags="${flags[*]/#--remap-path-prefix=/-ffile-prefix-map=}"
 	flags+=(-C "linker=$compiler")
-	case $triple in *-linux-gnu) flags+=(-C target-feature=+crt-static) ;; esac
+	case $triple in
+	*-linux-gnu) flags+=(-C target-feature=+crt-static) ;;
+	# Its symbols name temporary files, with random names and the folder.
+	*-windows-*) flags+=(-C strip=symbols) ;;
+	esac
 	local features=()
 	[ "$program" = kube-test-control-plane ] && features=(--features cli)
 	env CARGO_ENCODED_RUSTFLAGS="$(IFS=$'\x1f' && echo "${flags[*]}")" RUSTC="$rustc" \
