@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use statefulset_controller_util::stateful_set::{Condition, Conditions, StatefulSetStatus};
 
 use super::grow::{Growth, Unfinished};
+use super::state::ClaimState;
 use crate::conditions::{CLAIMS_RESIZED, condition};
 
 /// Claims that the message names at most.
@@ -17,7 +18,7 @@ pub fn report(status: &mut StatefulSetStatus, growth: Option<&Growth>, now: Time
     status.conditions = match growth {
         None => Conditions::without(conditions, |it| *it.condition_type == *CLAIMS_RESIZED),
         Some(growth) => {
-            let value = if growth.unfinished.is_empty() {
+            let value = if growth.is_complete() {
                 "True"
             } else {
                 "False"
@@ -34,7 +35,9 @@ pub fn report(status: &mut StatefulSetStatus, growth: Option<&Growth>, now: Time
 
 /// Returns the reason: the gravest state of a claim.
 fn reason(growth: &Growth) -> &'static str {
-    let gravest = growth.unfinished.iter().map(|it| it.state).min();
+    let later = growth.is_partial.then_some(ClaimState::Queued);
+    let states = growth.unfinished.iter().map(|it| it.state);
+    let gravest = states.chain(later).min();
     gravest.map_or(ALL_RESIZED, |state| state.reason())
 }
 
@@ -55,6 +58,9 @@ fn message(growth: &Growth) -> String {
     });
     let left = gravest.len().saturating_sub(NAMED_MAX);
     let rest = (left > 0).then(|| format!("and {left} more"));
-    let parts: Vec<String> = [counts].into_iter().chain(named).chain(rest).collect();
+    let later = growth.is_partial;
+    let later = later.then(|| "those of missing pods come later".to_owned());
+    let parts = [counts].into_iter().chain(named).chain(rest).chain(later);
+    let parts: Vec<String> = parts.collect();
     parts.join("; ")
 }

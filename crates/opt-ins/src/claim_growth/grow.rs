@@ -37,6 +37,8 @@ pub struct Growth {
     pub awaited: Vec<AwaitedClaim>,
     /// Time until the next attempt after a refusal.
     pub retry_after: Option<Duration>,
+    /// True if pods are missing that a later sync creates: it looks at their claims.
+    pub is_partial: bool,
 }
 
 /// A claim that doesn't have the wanted size.
@@ -128,6 +130,11 @@ impl Item<'_> {
 }
 
 impl Growth {
+    /// Returns true if all claims of the set have the wanted size.
+    pub(super) fn is_complete(&self) -> bool {
+        self.unfinished.is_empty() && !self.is_partial
+    }
+
     fn of(pods: Vec<PodClaims<'_>>, retry_after: Option<Duration>) -> Self {
         let mut growth = Self {
             retry_after,
@@ -193,7 +200,12 @@ pub(crate) async fn grow(context: Context<'_>) -> Result<Growth, Error> {
             break;
         }
     }
-    Ok(Growth::of(pods, retry_after))
+    let (set, slots) = (context.rollout.set, context.rollout.desired.len());
+    let replicas = usize::try_from(set.spec.replicas).unwrap_or(0);
+    Ok(Growth {
+        is_partial: slots < replicas,
+        ..Growth::of(pods, retry_after)
+    })
 }
 
 /// Returns the existing claims with a wanted size, from the largest ordinal down, as the cache shows

@@ -163,6 +163,20 @@ fn condition_names_the_gravest_claims() {
     };
     assert_eq!(found.as_ref(), Some(&expected));
     assert!(conditions::is_own(&expected));
+
+    let partial = Growth {
+        total: 1,
+        is_partial: true,
+        ..Growth::default()
+    };
+    report(&mut status, Some(&partial), now);
+    let found = status.conditions.as_ref().unwrap().get(CLAIMS_RESIZED);
+    let found = found.unwrap();
+    assert_eq!((&*found.status, &*found.reason), ("False", "Queued"));
+    assert_eq!(
+        &*found.message,
+        "1 of 1 claims have the size that the set asks for; those of missing pods come later"
+    );
     report(&mut status, None, now);
     assert_eq!(status.conditions, None::<Conditions>);
 }

@@ -196,6 +196,22 @@ async fn condition_goes_with_the_annotation() {
 }
 
 #[tokio::test]
+async fn claims_of_missing_pods_are_not_taken_for_resized() {
+    let mut world = settled(&grown("data=3Gi")).await;
+    world.change_claim("data-web-0", |claim| {
+        let size = json!({"storage": "3Gi"});
+        claim["spec"]["resources"]["requests"] = size.clone();
+        claim["status"]["capacity"] = size;
+    });
+    for pod in ["web-0", "web-1", "web-2"] {
+        world.remove_pod(pod);
+    }
+    world.step().await;
+    assert_eq!(world.sizes(), "3Gi 1Gi 1Gi");
+    assert_eq!(world.reason(), "False Queued");
+}
+
+#[tokio::test]
 async fn no_claim_shrinks() {
     let mut world = settled(&grown("data=512Mi")).await;
     world.step().await;
