@@ -167,10 +167,13 @@ impl Opted<'_> {
     pub async fn withdraw_requests(self, rollout: Rollout<'_>) -> Result<(), Error> {
         let mut withdrawn = Ok(());
         for (slot, pod) in kept_by_update(rollout) {
-            if claim_growth::awaits_restart(self.claims(rollout), slot)? {
-                continue;
-            }
-            withdrawn = withdrawn.and(Box::pin(withdraw(self.control, pod)).await);
+            let stays = claim_growth::awaits_restart(self.claims(rollout), slot).map(|it| !it);
+            let done = match stays {
+                Ok(true) => Box::pin(withdraw(self.control, pod)).await,
+                Ok(false) => Ok(()),
+                Err(error) => Err(error),
+            };
+            withdrawn = withdrawn.and(done);
         }
         withdrawn
     }

@@ -10,8 +10,9 @@ use statefulset_pod_control::{PodSlot, SetClaims};
 
 use super::state::{ClaimState, is_in_flight};
 
-/// Longest part of a server's message that is kept, in characters.
-const MESSAGE_MAX: usize = 200;
+/// Longest part of a server's message that is kept, in characters: enough for a quota's, which ends with
+/// the limits.
+const MESSAGE_MAX: usize = 400;
 
 /// A claim to let grow.
 #[derive(Clone, Copy)]
@@ -108,6 +109,28 @@ fn refused(error: ApiError) -> Result<Attempt, ApiError> {
     } else {
         ClaimState::Refused
     };
-    let message: String = message.chars().take(MESSAGE_MAX).collect();
-    Ok(Attempt::Refused(state, message.into()))
+    Ok(Attempt::Refused(state, shortened(&message).into()))
+}
+
+/// Returns a message, with an ellipsis at its end if it is cut.
+fn shortened(message: &str) -> String {
+    let mut rest = message.chars();
+    let mut kept: String = rest.by_ref().take(MESSAGE_MAX).collect();
+    if rest.next().is_some() {
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_end_with_an_ellipsis() {
+        assert_eq!(shortened("no"), "no");
+        let kept = "ä".repeat(MESSAGE_MAX);
+        assert_eq!(shortened(&kept), kept);
+        assert_eq!(shortened(&format!("{kept}b")), format!("{kept}…"));
+    }
 }

@@ -39,19 +39,30 @@ impl Restart {
 ///
 /// A claim can't be looked up.
 pub(crate) fn awaits_restart(context: Context<'_>, slot: &PodSlot) -> Result<bool, Error> {
-    let set = context.rollout.set;
-    if !context.restarts_pods() || is_paused(set, context.opt_ins) {
-        return Ok(false);
-    }
+    Ok(may_restart(context) && !waiting_claims(context, slot)?.is_empty())
+}
+
+/// Returns true if the set asks for restarts and isn't paused.
+fn may_restart(context: Context<'_>) -> bool {
+    context.restarts_pods() && !is_paused(context.rollout.set, context.opt_ins)
+}
+
+/// Returns the cached claims of a pod whose volumes wait for its restart, with their wanted sizes.
+fn waiting_claims(context: Context<'_>, slot: &PodSlot) -> Result<Vec<(Arc<Claim>, i64)>, Error> {
+    let (set, claims) = (context.rollout.set, context.control.claims());
+    let mut waiting = Vec::new();
     for (template, size) in context.opt_ins.claim_sizes.iter() {
         let name = persistent_volume_claim_name(set, template, slot.ordinal());
-        let claim = context.control.claims().cached(&name)?;
-        let state = claim.map(|claim| ClaimState::of(&claim, size.value(), true));
-        if state == Some(ClaimState::PodRestart) {
-            return Ok(true);
-        }
+        let claim = claims.cached(&name)?;
+        let wanted = size.value();
+        let claim = claim.filter(|claim| waits(claim, wanted));
+        waiting.extend(claim.map(|claim| (claim, wanted)));
     }
-    Ok(false)
+    Ok(waiting)
+}
+
+fn waits(claim: &Claim, wanted: i64) -> bool {
+    ClaimState::of(claim, wanted, true) == ClaimState::PodRestart
 }
 
 /// Returns the next pods to restart, from the largest ordinal down and within the budget, if the set
@@ -66,7 +77,7 @@ pub(crate) fn awaits_restart(context: Context<'_>, slot: &PodSlot) -> Result<boo
 pub(crate) async fn due(context: Context<'_>) -> Result<Vec<Restart>, Error> {
     let rollout = context.rollout;
     let mut due = Vec::new();
-    if !context.restarts_pods() || is_paused(rollout.set, context.opt_ins) {
+    if !may_restart(context) {
         return Ok(due);
     }
     let seconds = rollout.set.spec.min_ready_seconds;
@@ -103,25 +114,17 @@ async fn of_pod(
     slot: &PodSlot,
     pod: &Arc<Pod>,
 ) -> Result<Option<Restart>, Error> {
-    let (set, claims) = (context.rollout.set, context.control.claims());
-    for (template, size) in context.opt_ins.claim_sizes.iter() {
-        let name = persistent_volume_claim_name(set, template, slot.ordinal());
-        let Some(claim) = claims.cached(&name)? else {
-            continue;
-        };
-        let wanted = size.value();
-        let waits = |claim: &Claim| ClaimState::of(claim, wanted, true) == ClaimState::PodRestart;
+    for (claim, wanted) in waiting_claims(context, slot)? {
         let tried = context.refusals.get(&claim.uid, wanted);
-        let rests = tried.is_some_and(|it| it.retry_after(context.now).is_some());
-        if rests || !waits(&claim) {
+        if tried.is_some_and(|it| it.retry_after(context.now).is_some()) {
             continue;
         }
-        let live = claims.read_live(&claim).await;
+        let live = context.control.claims().read_live(&claim).await;
         let live = live.map_err(|source| Error::Claim {
-            action: format!("could not read claim {name} to restart its pod"),
+            action: format!("could not read claim {} to restart its pod", claim.name),
             source,
         })?;
-        let Some(live) = live.filter(|live| waits(&live.object)) else {
+        let Some(live) = live.filter(|live| waits(&live.object, wanted)) else {
             continue;
         };
         let Some(live_pod) = context.control.read_live(pod).await? else {
