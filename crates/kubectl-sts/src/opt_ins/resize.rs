@@ -77,7 +77,11 @@ pub(crate) async fn resize(
     );
     let sizes = Sizes::of(&set, &arguments.sizes)?;
     let cluster = Cluster::new(session.client.clone());
-    let claims = planned(&cluster, namespace, &set, &sizes).await?;
+    let resize = arguments.with_pod.then_some("with-pod");
+    let resize = resize.or_else(|| carried(&set, Carrier::ClaimResize));
+    let resize = resize.map(str::to_owned);
+    let restarts = resize.as_deref() == Some("with-pod");
+    let claims = planned(&cluster, namespace, (&set, restarts), &sizes).await?;
     live(&rows(&claims));
     let larger = claims
         .iter()
@@ -91,8 +95,6 @@ pub(crate) async fn resize(
         } = larger;
         bail!("claim {claim} requests {request}, more than {wanted}, and claims never shrink");
     }
-    let resize = arguments.with_pod.then(|| "with-pod".to_owned());
-    let resize = resize.or_else(|| carried(&set, Carrier::ClaimResize).map(str::to_owned));
     let annotations = BTreeMap::from([
         (Carrier::ClaimSize.annotation(), Some(sizes.to_string())),
         (Carrier::ClaimResize.annotation(), resize),
@@ -110,11 +112,15 @@ pub(crate) async fn resize(
     }
     write(session, &set, json!(resized.annotations)).await?;
     resized.is_written = true;
-    live(&format!(
-        "wrote {}={sizes}\n",
-        Carrier::ClaimSize.annotation()
-    ));
-    let follow = Follow {
+    for (annotation, value) in &resized.annotations {
+        if let Some(value) = value {
+            live(&format!("wrote {annotation}={value}\n"));
+        }
+    }
+    let told = resized.claims.iter();
+    let mut follow = Follow {
+        told: told.map(|it| (it.claim.clone(), it.note())).collect(),
+        restarts,
         cluster,
         session,
         name,
@@ -156,13 +162,17 @@ struct Follow<'a> {
     session: &'a Session,
     name: &'a str,
     sizes: Sizes,
+    /// True if the set asks for restarts of pods.
+    restarts: bool,
+    /// The last reported state of each claim.
+    told: BTreeMap<String, String>,
 }
 
 impl Follow<'_> {
     /// Reports each change of a claim's state until all have the size, none can go on, or the time is
     /// over.
     async fn until_done(
-        &self,
+        &mut self,
         limit: Duration,
         live: &mut dyn FnMut(&str),
     ) -> anyhow::Result<(Verdict, String)> {
@@ -172,16 +182,17 @@ impl Follow<'_> {
             "/apis/apps/v1/namespaces/{namespace}/statefulsets/{}",
             self.name
         );
-        let mut told: BTreeMap<String, String> = BTreeMap::new();
         let mut is_warned = false;
         loop {
             let set = self.cluster.get(&path).await?;
             let set = set.with_context(|| format!("StatefulSet {} was deleted", self.name))?;
-            let claims = planned(&self.cluster, namespace, &set, &self.sizes).await?;
+            let set_and_restarts = (&set, self.restarts);
+            let claims = planned(&self.cluster, namespace, set_and_restarts, &self.sizes).await?;
             for claim in &claims {
-                let state = told.insert(claim.claim.clone(), claim.state.to_owned());
-                if state.as_deref() != Some(claim.state) {
-                    live(&format!("claim {}: {}\n", claim.claim, claim.note()));
+                let note = claim.note();
+                let told = self.told.insert(claim.claim.clone(), note.clone());
+                if told.as_deref() != Some(&*note) {
+                    live(&format!("claim {}: {note}\n", claim.claim));
                 }
             }
             let is_done = |it: &Planned| it.state == ClaimState::Resized.reason();
@@ -201,8 +212,8 @@ impl Follow<'_> {
             // The condition names the gravest state: others may still go on.
             let mut states = claims.iter().filter(|it| !is_done(it)).map(|it| it.state);
             let goes_on = states.any(|state| ClaimState::of_reason(state).is_some_and(goes_on));
-            if let Some((reason, message)) = condition.filter(|_| !goes_on)
-                && ClaimState::of_reason(&reason).is_some_and(|state| !state.passes())
+            if let Some((reason, message)) = condition.as_ref().filter(|_| !goes_on)
+                && ClaimState::of_reason(reason).is_some_and(|state| !state.passes())
             {
                 return Ok((Verdict::Findings, format!("{reason}: {message}")));
             }
@@ -210,16 +221,19 @@ impl Follow<'_> {
                 let done = claims.iter().filter(|it| is_done(it)).count();
                 let count = claims.len();
                 let text = format!("{done} of {count} claims have the size at the time limit");
-                return Ok((Verdict::Late, text));
+                let why = condition.map(|(reason, message)| format!("; {reason}: {message}"));
+                return Ok((Verdict::Late, text + &why.unwrap_or_default()));
             }
             sleep(LOOK.min(limit.saturating_sub(waited))).await;
         }
     }
 }
 
-/// Returns true for the states of claims that the controller has asked to grow.
+/// Returns true for the states of claims that the controller has asked to grow, also if the storage provider
+/// tries again.
 fn goes_on(state: ClaimState) -> bool {
-    matches!(state, ClaimState::Growing | ClaimState::PodRestart)
+    use ClaimState::{Growing, PodRestart, ProviderError};
+    matches!(state, Growing | PodRestart | ProviderError)
 }
 
 /// Returns the reason and the message of the condition, if the controller wrote it.

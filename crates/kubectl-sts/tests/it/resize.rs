@@ -105,6 +105,35 @@ async fn restart_that_volumes_need_is_advised() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn restarts_by_the_controller_are_planned_and_told() {
+    let stage = with_class("with-pod").await;
+    stage.sts("resize web data=2Gi").await;
+    let text = stage.sts("resize web data=2Gi --with-pod").await;
+    let carrier = "statefulset-controller-manager";
+    let begin = format!(
+        "CLAIM       REQUEST  CAPACITY  WANTED  CLASS     STATE\n\
+         data-web-1  2Gi      1Gi       2Gi     with-pod  the file system grows when the controller \
+         has restarted the pod\n\
+         data-web-0  2Gi      1Gi       2Gi     with-pod  the file system grows when the controller \
+         has restarted the pod\n\
+         wrote {carrier}/claim-resize=with-pod\n\
+         wrote {carrier}/claim-size=data=2Gi\n\
+         claim data-web-1: it has the size\n"
+    );
+    assert!(text.starts_with(&begin), "{text}");
+    assert!(text.ends_with("2 claims have the size\n"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn provider_that_tries_again_is_waited_for() {
+    let stage = with_class("fails").await;
+    let text = stage.sts("resize web data=2Gi --timeout 5m").await;
+    let end = "0 of 2 claims have the size at the time limit; ProviderError: 0 of 2 claims";
+    assert!(text.contains(end), "{text}");
+    assert!(text.ends_with("exit code 3\n"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn provider_of_storage_is_quoted() {
     let stage = with_class("fails").await;
     stage.sts("resize web data=2Gi").await;

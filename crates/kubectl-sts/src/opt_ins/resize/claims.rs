@@ -6,12 +6,11 @@ use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::Value;
 use statefulset_client::cache::indexer::CachedObject as _;
-use statefulset_controller::opt_ins::{Carrier, ClaimState};
+use statefulset_controller::opt_ins::ClaimState;
 use statefulset_controller_util::claim::Claim;
 
 use super::sizes::Sizes;
 use crate::cluster::{Cluster, name, text};
-use crate::opt_ins::carried;
 
 /// A claim and what becomes of it.
 #[derive(Clone, Debug, Serialize)]
@@ -48,7 +47,8 @@ impl Planned {
     }
 }
 
-/// Returns the existing claims with a wanted size, from the largest ordinal down.
+/// Returns the existing claims with a wanted size, from the largest ordinal down. `restarts` is true if the
+/// set asks, or is about to ask, for restarts of pods whose volumes need that.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ impl Planned {
 pub(super) async fn planned(
     cluster: &Cluster,
     namespace: &str,
-    set: &Value,
+    (set, restarts): (&Value, bool),
     sizes: &Sizes,
 ) -> anyhow::Result<Vec<Planned>> {
     let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
@@ -66,8 +66,7 @@ pub(super) async fn planned(
     let start = number("/spec/ordinals/start").unwrap_or(0);
     let replicas = number("/spec/replicas").unwrap_or(1);
     let strategy = text(set, "/spec/updateStrategy/type");
-    let restarts = carried(set, Carrier::ClaimResize) == Some("with-pod")
-        && !["OnDelete", "Recreate"].contains(&strategy.as_str());
+    let restarts = restarts && !["OnDelete", "Recreate"].contains(&strategy.as_str());
     let mut classes: BTreeMap<String, Option<bool>> = BTreeMap::new();
     let mut planned = Vec::new();
     for ordinal in (start..start + replicas).rev() {
