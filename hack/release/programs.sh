@@ -74,19 +74,22 @@ build() {
 	cp "$work/$triple/release/$name" "$folder/$triple/$name"
 }
 
-# Builds the programs for one platform.
+# Builds these programs for one platform.
 build_all() {
 	local triple=$1 program
-	shift
-	for program; do
+	for program in "${@:2}"; do
 		step "$program for $triple"
 		build "$program" "$triple"
 	done
 }
 
-declare -A planned=()
-for program in ${PROGRAMS:-$all_programs}; do
-	for triple in $(targets_of "$program"); do
+# After a failure the other platforms' next programs aren't begun.
+trap 'jobs -p | xargs --no-run-if-empty kill 2>/dev/null' EXIT
+running=0
+for triple in $linux $other; do
+	planned=()
+	for program in ${PROGRAMS:-$all_programs}; do
+		[[ " $(targets_of "$program") " == *" $triple "* ]] || continue
 		if [ -n "${TARGETS:-}" ] && [[ " $TARGETS " != *" $triple "* ]]; then
 			reason='not in TARGETS'
 		else
@@ -96,21 +99,15 @@ for program in ${PROGRAMS:-$all_programs}; do
 			echo "programs.sh: $program for $triple is not built: $reason"
 			echo "$program $triple $reason" >>"$folder/not-built"
 		else
-			planned[$triple]+=" $program"
+			planned+=("$program")
 		fi
 	done
-done
-
-# After a failure the other platforms' next programs aren't begun.
-trap 'jobs -p | xargs --no-run-if-empty kill 2>/dev/null' EXIT
-running=0
-for triple in "${!planned[@]}"; do
+	[ ${#planned[@]} -gt 0 ] || continue
 	if [ "$running" -ge "${JOBS:-$(nproc)}" ]; then
 		wait -n
 		running=$((running - 1))
 	fi
-	read -ra programs <<<"${planned[$triple]}"
-	build_all "$triple" "${programs[@]}" &
+	build_all "$triple" "${planned[@]}" &
 	running=$((running + 1))
 done
 while [ "$running" -gt 0 ]; do
