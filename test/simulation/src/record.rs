@@ -161,6 +161,11 @@ impl Request {
         self.subresource == "eviction"
     }
 
+    /// Reports whether it failed for a cause that may pass: no response, or an error of the server.
+    pub fn has_failed(&self) -> bool {
+        self.status.is_none_or(|status| status >= 500)
+    }
+
     /// Reports whether the request resizes a pod.
     pub fn resizes(&self) -> bool {
         self.subresource == "resize"

@@ -97,8 +97,8 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
         };
         // A sync that fails at a claim's growth says so in the conditions.
         let fails = case.requests_of(number).any(|it| {
-            let fails = it.status.is_none_or(|status| status >= 500);
-            it.resource == "persistentvolumeclaims" && it.sent < write.sent && fails
+            let is_of_claim = it.resource == "persistentvolumeclaims" && it.sent < write.sent;
+            is_of_claim && it.has_failed()
         });
         if fails && write.subresource == "status" {
             continue;

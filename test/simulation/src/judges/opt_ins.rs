@@ -21,7 +21,7 @@ pub(super) use labels::is_request;
 pub(super) use limit::partition;
 pub(super) use pending::pending;
 pub(super) use repair::is_repair;
-pub(super) use restart::is_restart;
+pub(super) use restart::{check_restart, is_restart};
 
 use kube_test_control_plane::route::Verb;
 

@@ -95,9 +95,10 @@ fn judge_wanted(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut 
         return;
     };
     let (set, at) = (write.view.set, write.request.sent);
-    if pod.has_ended() || opt_ins::is_restart(case, write) {
+    let no_restart = opt_ins::check_restart(case, write).err();
+    let Some(no_restart) = no_restart.filter(|_| !pod.has_ended()) else {
         return;
-    }
+    };
     if set.is_on_delete() || set.terminating {
         let message = format!("{}: the user deletes pods of this set", write.named());
         verdict.broken("O-5", at, message);
@@ -113,7 +114,10 @@ fn judge_wanted(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut 
     let is_marked = opt_ins::is_marked(pod);
     let is_current = write.view.update.is_some_and(|it| it.name == pod.revision);
     if is_current && !is_marked {
-        let message = format!("{}: it has the update revision", write.named());
+        let message = format!(
+            "{}: it has the update revision, and this is no restart for a volume: {no_restart}",
+            write.named()
+        );
         verdict.broken("O-5", at, message);
     }
     // B-5: scaling comes before updating. A repair lets it go on.

@@ -70,10 +70,8 @@ fn judge_condition(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let written = Set::read(&write.request.json());
     let mut conditions = written.conditions.iter();
     let resized = conditions.find(|it| it.kind == RESIZED);
-    let fails = write.earlier.iter().any(|it| {
-        let fails = it.status.is_none_or(|status| status >= 500);
-        it.resource == "persistentvolumeclaims" && fails
-    });
+    let mut earlier = write.earlier.iter();
+    let fails = earlier.any(|it| it.resource == "persistentvolumeclaims" && it.has_failed());
     if fails || resized.is_none_or(|it| it.status != "True") {
         return;
     }
@@ -82,17 +80,22 @@ fn judge_condition(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let mut unfinished = claims.filter(|claim| {
         let wanted = wanted(case, write.sync.process, set, claim);
         let key: SetKey = (write.request.namespace.clone(), claim.clone());
-        let known = case
-            .history
-            .claims
-            .during(&key, write.seen.claims, write.newest);
-        let mut known = known.peekable();
+        let (claims, seen) = (&case.history.claims, write.seen.claims);
+        // The cache may show each change during the sync.
+        let changes = claims.changes(&key, seen, write.newest);
+        let mut known = changes
+            .map(|(_, claim)| claim)
+            .chain([claims.at(&key, seen)]);
         let has_size =
             |it: &Claim| wanted.is_none_or(|size| it.request == size && !it.is_growing());
-        known.peek().is_some() && !known.any(|it| has_size(it))
+        // One that doesn't exist gets the size later.
+        !known.any(|claim| claim.is_none_or(|it| has_size(it)))
     });
     if let Some(claim) = unfinished.next() {
-        let message = format!("{}: claim {claim} hasn't the wanted size", write.named());
+        let key: SetKey = (write.request.namespace.clone(), claim.clone());
+        let seen = case.history.claims.at(&key, write.seen.claims);
+        let sizes = seen.map(|it| (it.request, it.capacity));
+        let message = format!("{}: claim {claim} has {sizes:?} bytes", write.named());
         verdict.broken("X-11", write.request.sent, message);
     }
 }

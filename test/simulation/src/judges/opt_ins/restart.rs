@@ -11,10 +11,10 @@ use crate::views::{Claim, Pod, Set};
 
 /// Reports whether a deletion of a pod is a restart for one of its volumes.
 pub(in super::super) fn is_restart(case: &Case<'_>, write: &Write<'_>) -> bool {
-    write.deleted_pod().is_some() && check(case, write).is_ok()
+    write.deleted_pod().is_some() && check_restart(case, write).is_ok()
 }
 
-/// Whether a pod's volume waits for its restart.
+/// The waits of a pod's volumes for its restart.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Waits {
     /// In some version of its claim.
@@ -54,7 +54,7 @@ pub(super) fn waits(
 
 /// a pod is restarted for a volume only if its set asks for that and isn't paused, if live reads of
 /// both show that the file system waits since after the pod's creation, and within the budget.
-pub(in super::super) fn check(case: &Case<'_>, write: &Write<'_>) -> Result<(), String> {
+pub(in super::super) fn check_restart(case: &Case<'_>, write: &Write<'_>) -> Result<(), String> {
     let set = write.view.set;
     let choices = choices(case, write.sync.process, set).ok_or("the gates are off")?;
     let (ordinal, pod) = write.deleted_pod().ok_or("the sync knew no such pod")?;
