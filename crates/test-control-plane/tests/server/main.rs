@@ -32,7 +32,6 @@ mod client_go;
 mod collections;
 mod containers;
 mod core_events;
-
 mod custom_resources;
 mod custom_subresources;
 mod custom_values;

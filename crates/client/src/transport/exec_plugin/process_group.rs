@@ -32,7 +32,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Other systems have no process groups: only the child itself is killed, with its handle.
+/// Stands for the child alone, which is killed with its handle: only Unix has process groups.
 #[cfg(not(unix))]
 pub(super) struct ProcessGroup;
 
