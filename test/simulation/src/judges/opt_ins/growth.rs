@@ -65,17 +65,17 @@ pub(super) fn judge(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 }
 
 /// the condition says that all claims have the wanted size only if the sync can have known of none
-/// that hasn't. After a failure the condition stays as it was.
+/// that hasn't. After a failure, and while the set is being deleted, the condition stays as it was.
 fn judge_condition(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let written = Set::read(&write.request.json());
     let mut conditions = written.conditions.iter();
     let resized = conditions.find(|it| it.kind == RESIZED);
     let mut earlier = write.earlier.iter();
     let fails = earlier.any(|it| it.resource == "persistentvolumeclaims" && it.has_failed());
-    if fails || resized.is_none_or(|it| it.status != "True") {
+    let set = write.view.set;
+    if fails || set.terminating || resized.is_none_or(|it| it.status != "True") {
         return;
     }
-    let set = write.view.set;
     let claims = set.range().flat_map(|ordinal| set.claims_of(ordinal));
     let mut unfinished = claims.filter(|claim| {
         let wanted = wanted(case, write.sync.process, set, claim);
