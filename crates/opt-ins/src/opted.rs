@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use statefulset_controller_util::live::Live;
 use statefulset_controller_util::pod::Pod;
+use statefulset_controller_util::stateful_set::{ClaimRetentionPolicyType, StatefulSet};
 use statefulset_pod_control::stateful_set_utils::ordinal;
 use statefulset_pod_control::{Error, PodSlot, SetPodControl};
 
@@ -87,25 +88,30 @@ impl Opted<'_> {
 
     /// Returns the condemned pods to process. With `one_by_one`, those up to the first whose removal
     /// isn't completed.
-    pub async fn removable_condemned(
+    pub async fn removable_condemned<'a>(
         self,
-        condemned: &[PodSlot],
+        set: &StatefulSet,
+        condemned: &'a [PodSlot],
         one_by_one: bool,
-    ) -> Removable<'_, PodSlot> {
+    ) -> Removable<'a, PodSlot> {
         match self.opt_ins.removal_gate() {
             None => Removable::all(condemned),
-            Some(gate) => Box::pin(self.open_condemned(gate, condemned, one_by_one)).await,
+            Some(gate) => {
+                let policy = set.spec.claim_retention_policy.when_scaled;
+                let keeps_claims = policy != ClaimRetentionPolicyType::Delete;
+                let due = if one_by_one { 1 } else { condemned.len() };
+                let condemned = condemned.split_at(due.min(condemned.len()));
+                Box::pin(self.open_condemned(gate, condemned, keeps_claims)).await
+            }
         }
     }
 
     async fn open_condemned<'a>(
         self,
         gate: RemovalGate<'_>,
-        condemned: &'a [PodSlot],
-        one_by_one: bool,
+        (due, later): (&'a [PodSlot], &'a [PodSlot]),
+        keeps_claims: bool,
     ) -> Removable<'a, PodSlot> {
-        let due = if one_by_one { 1 } else { condemned.len() };
-        let (due, later) = condemned.split_at(due.min(condemned.len()));
         let (mut removable, mut kept) = (Removable::none(), Vec::new());
         for slot in due {
             let closed = match staying(slot) {
@@ -118,8 +124,10 @@ impl Opted<'_> {
                 kept.push(slot);
             }
         }
-        // A sync before the gate may have made these pods owners of their claims.
-        kept.extend(later.iter().filter(|slot| staying(slot).is_some()));
+        // A sync before the gate may have made these pods owners of their claims. The claims of those that
+        // go anyway stay if the set says so by now.
+        let is_kept = |slot: &&PodSlot| keeps_claims || staying(slot).is_some();
+        kept.extend(later.iter().filter(is_kept));
         for slot in kept {
             let released = self.control.release_claims(slot).await;
             removable.add(released.map(|()| None));

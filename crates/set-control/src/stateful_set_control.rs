@@ -454,7 +454,7 @@ impl SetSync<'_> {
         let monotonic = self.is_monotonic();
         // A pod that stays must keep its claims as well.
         let opted = self.opted();
-        let removable = opted.removable_condemned(&replicas.condemned, monotonic);
+        let removable = opted.removable_condemned(self.set, &replicas.condemned, monotonic);
         let Removable { open, held } = removable.await;
         // The claims need their owners before the pods are deleted.
         let fix_pod_claim = |slot| self.fix_pod_claim(slot);

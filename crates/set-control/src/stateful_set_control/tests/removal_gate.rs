@@ -284,6 +284,31 @@ async fn claims_of_pods_that_wait_for_their_turn_are_released() {
 }
 
 #[tokio::test]
+async fn claim_of_a_terminating_pod_behind_a_held_one_follows_the_policy() {
+    for (policy, owners) in [("Delete", 1), ("Retain", 0)] {
+        let ungated = web().claim_template("data").retention("Delete", "Retain");
+        let mut world = opted_in(&ungated);
+        world.settle().await;
+        world.scale(1);
+        world.fail(Call::DeletePod, 0);
+        world.sync_error().await;
+        assert_eq!(world.owners_of_claim("data-web-1").len(), 1);
+        hold(&world, "labels", "yes");
+        world.change_pod("web-1", |pod| {
+            pod["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z".into();
+        });
+        let gated = gated().retention(policy, "Retain").build();
+        world.update(|set| {
+            set.metadata = gated.metadata;
+            set.spec.claim_retention_policy = gated.spec.claim_retention_policy;
+        });
+        assert_eq!(world.step().await, held("web-2"));
+        let found = world.owners_of_claim("data-web-1").len();
+        assert_eq!(found, owners, "{policy}");
+    }
+}
+
+#[tokio::test]
 async fn failed_withdrawal_stops_no_update() {
     let mut world = opted_in(&gated().parallel());
     world.settle().await;
