@@ -120,8 +120,9 @@ impl<'a> InPlaceUpdate<'a> {
                 begun.replace(pod, Some(reason.clone()));
             }
         }
+        let seconds = self.rollout.set.spec.min_ready_seconds;
         for pod in delete.iter().filter(|pod| !flight.contains(pod)) {
-            if !budget.allows_start() {
+            if !budget.allows_start(pod.is_unavailable(seconds, self.rollout.now)) {
                 continue;
             }
             if in_place.is_none() {
@@ -333,10 +334,15 @@ impl Budget {
         self.down < self.max
     }
 
-    /// Returns true if one more pod may be disturbed, and counts it. Without pods in flight, the plan of
-    /// the update has counted.
-    fn allows_start(&mut self) -> bool {
-        let is_allowed = self.in_flight == 0 || self.in_flight + self.down < self.max;
+    /// Returns true if one more pod may be disturbed, and counts it. Without pods in flight, one that is
+    /// unavailable anyway is replaced if the plan of the update says so: a broken pod must not block its
+    /// own repair.
+    ///
+    /// The plan alone doesn't count enough: with a budget of one pod it looks from the largest ordinal
+    /// down, and a pod that was given up in flight may be down below.
+    fn allows_start(&mut self, is_unavailable: bool) -> bool {
+        let is_spare = self.in_flight == 0 && is_unavailable;
+        let is_allowed = is_spare || self.in_flight + self.down < self.max;
         self.down += usize::from(is_allowed);
         is_allowed
     }

@@ -318,6 +318,28 @@ async fn pause_and_partition_move_the_pod_back() {
 }
 
 #[tokio::test]
+async fn pod_given_up_comes_back_before_a_higher_one_is_replaced() {
+    let set = |cpu: &str| sized(cpu, "a").parallel();
+    let mut world = running(&set("1")).await;
+    world.apply(&set("2").generation(2));
+    resize(&mut world, 2).await;
+    world.step().await;
+    world.step().await;
+    assert_eq!(in_flight(&world), ["web-1"]);
+    world.apply(&set("2").image("other").generation(3));
+    world.step().await;
+    assert_eq!(world.pod_names(), ["web-0", "web-2"]);
+    // This sync creates the pod, and the next ones wait for it.
+    for _ in 0..3 {
+        world.step().await;
+        assert_eq!(world.pod_names(), ["web-0", "web-1", "web-2"]);
+    }
+    world.run("web-1");
+    world.step().await;
+    assert_eq!(world.pod_names(), ["web-0", "web-1"]);
+}
+
+#[tokio::test]
 async fn opted_out_in_flight_replaces_the_pod() {
     let mut world = running(&sized("1", "a")).await;
     world.apply(&sized("2", "b").generation(2));
