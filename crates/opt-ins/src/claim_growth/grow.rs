@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube_apimachinery::quantity::Quantity;
 use statefulset_controller_util::claim::Claim;
-use statefulset_pod_control::stateful_set_utils::persistent_volume_claim_name;
+use statefulset_pod_control::stateful_set_utils::{Ordinal, persistent_volume_claim_name};
 use statefulset_pod_control::{Error, PodSlot};
 use tokio::task::coop::consume_budget;
 
@@ -22,6 +22,9 @@ const REFUSED: &str = "ClaimGrowthRefused";
 
 /// The size of refusals that concern all claims of a set.
 const ANY_SIZE: i64 = 0;
+
+/// Missing pods whose claims a sync looks at: a set may want billions of pods.
+const MISSING_MAX: usize = 10_000;
 
 /// Delay before the next pods' claims after refusals, and after a conflict.
 const NEXT: Duration = Duration::from_secs(1);
@@ -70,6 +73,9 @@ struct Item<'a> {
     message: Box<str>,
     /// Time until the next attempt after a refusal.
     retry_after: Option<Duration>,
+    /// The last refusal if the next attempt is due. It is told until that attempt, so that the status
+    /// doesn't change while other claims are tried first.
+    refused_before: Option<(ClaimState, Box<str>)>,
     in_flight: bool,
 }
 
@@ -114,18 +120,31 @@ impl PodClaims<'_> {
 impl Item<'_> {
     /// Takes over a refusal, unless its next attempt is due.
     fn remember(&mut self, refusal: Option<&Refusal>, now: Timestamp) {
-        let Some((refusal, delay)) = refusal.and_then(|it| Some((it, it.retry_after(now)?))) else {
-            return;
-        };
+        let Some(refusal) = refusal else { return };
         // A restart is remembered as well: it is the next attempt that counts.
         let is_restart = refusal.state == ClaimState::PodRestart;
-        if self.state == ClaimState::Queued && !is_restart {
-            self.state = refusal.state;
-            self.message = refusal.message.clone();
+        let is_refused = self.state == ClaimState::Queued && !is_restart;
+        let (state, message) = (refusal.state, refusal.message.clone());
+        let Some(delay) = refusal.retry_after(now) else {
+            self.refused_before = is_refused.then_some((state, message));
+            return;
+        };
+        if is_refused {
+            (self.state, self.message) = (state, message);
         }
-        if self.state == refusal.state {
+        if self.state == state {
             self.retry_after = Some(delay);
         }
+    }
+
+    /// Returns the state to tell.
+    fn told(&mut self) -> ClaimState {
+        if self.state == ClaimState::Queued
+            && let Some((state, message)) = self.refused_before.take()
+        {
+            (self.state, self.message) = (state, message);
+        }
+        self.state
     }
 }
 
@@ -140,20 +159,21 @@ impl Growth {
             retry_after,
             ..Self::default()
         };
-        for item in pods.into_iter().flat_map(|pod| pod.items) {
+        for mut item in pods.into_iter().flat_map(|pod| pod.items) {
+            let state = item.told();
             growth.total += 1;
             let delays = growth.retry_after.into_iter().chain(item.retry_after);
             growth.retry_after = delays.min();
-            if item.state.awaits_event() {
+            if state.awaits_event() {
                 growth.awaited.push(AwaitedClaim {
                     name: item.claim.name.clone(),
                     resource_version: item.claim.resource_version.clone(),
                 });
             }
-            if item.state != ClaimState::Resized {
+            if state != ClaimState::Resized {
                 growth.unfinished.push(Unfinished {
                     claim: item.claim.name.clone(),
-                    state: item.state,
+                    state,
                     message: item.message,
                 });
             }
@@ -173,6 +193,7 @@ pub(crate) async fn grow(context: Context<'_>) -> Result<Growth, Error> {
     let mut pods = pod_claims(context).await?;
     let budget = context.rollout.max_unavailable;
     let mut in_flight = pods.iter().filter(|pod| pod.is_in_flight()).count();
+    in_flight += missing_in_flight(context).await?;
     let mut refused = 0;
     let mut retry_after = None;
     let mut next = 0;
@@ -232,6 +253,7 @@ async fn pod_claims(context: Context<'_>) -> Result<Vec<PodClaims<'_>>, Error> {
                 size,
                 message: Box::default(),
                 retry_after: None,
+                refused_before: None,
             };
             item.remember(forbidden, context.now);
             item.remember(
@@ -243,6 +265,38 @@ async fn pod_claims(context: Context<'_>) -> Result<Vec<PodClaims<'_>>, Error> {
         pods.push(PodClaims { slot, items });
     }
     Ok(pods)
+}
+
+/// Returns the number of pods that are missing, and that this sync doesn't create, whose volumes are being
+/// expanded.
+async fn missing_in_flight(context: Context<'_>) -> Result<usize, Error> {
+    let (set, restarts) = (context.rollout.set, context.restarts_pods());
+    let replicas = usize::try_from(set.spec.replicas).unwrap_or(0);
+    let missing = replicas.saturating_sub(context.rollout.desired.len());
+    let mut slots = context.rollout.desired.iter().map(PodSlot::ordinal);
+    let mut next = slots.next();
+    let mut in_flight = 0;
+    let mut looks = 0;
+    for ordinal in (0..replicas).map(|index| Ordinal::of_index(set, index)) {
+        if next == Some(ordinal) {
+            next = slots.next();
+            continue;
+        }
+        if looks == missing.min(MISSING_MAX) {
+            break;
+        }
+        looks += 1;
+        consume_budget().await;
+        for (template, _) in context.opt_ins.claim_sizes.iter() {
+            let name = persistent_volume_claim_name(set, template, ordinal);
+            let claim = context.control.claims().cached(&name)?;
+            if claim.is_some_and(|claim| is_in_flight(&claim, restarts)) {
+                in_flight += 1;
+                break;
+            }
+        }
+    }
+    Ok(in_flight)
 }
 
 /// Attempts to let the due claims of a pod grow.

@@ -212,6 +212,23 @@ async fn claims_of_missing_pods_are_not_taken_for_resized() {
 }
 
 #[tokio::test]
+async fn growing_claims_of_missing_pods_use_up_the_budget() {
+    let mut world = settled(&grown("data=3Gi")).await;
+    world.step().await;
+    assert_eq!(world.sizes(), "1Gi 1Gi 3Gi");
+    for pod in ["web-0", "web-1", "web-2"] {
+        world.remove_pod(pod);
+    }
+    // The sync knows web-0 alone.
+    world.step().await;
+    assert_eq!(world.sizes(), "1Gi 1Gi 3Gi");
+    world.expand("data-web-2");
+    world.run("web-0");
+    world.step().await;
+    assert_eq!(world.sizes(), "1Gi 3Gi 3Gi");
+}
+
+#[tokio::test]
 async fn no_claim_shrinks() {
     let mut world = settled(&grown("data=512Mi")).await;
     world.step().await;
@@ -264,6 +281,24 @@ async fn refused_claim_is_reported_and_passed_over() {
     world.sync().await;
     assert_eq!(world.sizes(), "3Gi 3Gi 3Gi");
     assert_eq!(world.reason(), "False Growing");
+}
+
+#[tokio::test]
+async fn status_stays_while_refused_claims_are_tried_again() {
+    let mut world = settled(&grown("data=3Gi")).await;
+    for _ in 0..3 {
+        world.fail_with(Call::UpdateClaim, 0, class_forbids);
+        world.sync().await;
+    }
+    let told = world.resized();
+    assert_eq!(world.requests(Call::UpdateClaim), 3);
+    world.now += jiff::SignedDuration::from_secs(31);
+    for attempts in 4..=6 {
+        world.fail_with(Call::UpdateClaim, 0, class_forbids);
+        world.sync().await;
+        assert_eq!(world.requests(Call::UpdateClaim), attempts);
+        assert_eq!(world.resized(), told);
+    }
 }
 
 #[tokio::test]
