@@ -31,7 +31,7 @@ use super::delay::SeededRng;
 use super::pods::{claim_key, claims_of};
 use super::runner::{Actor, Agenda, Incarnations, Work, identity};
 use binding::Binding;
-use expansion::{Expansion, awaits_pod, expand, is_due};
+use expansion::{Expansion, expand, is_due, waiting_since};
 use free::FreeVolumes;
 use volume::{Reserved, annotation, reserved};
 
@@ -86,7 +86,7 @@ impl VolumeBinder {
         let remounted = self.remounted.contains(&object.key);
         let waits = match way {
             Expansion::Online => false,
-            Expansion::WithPod => awaits_pod(claim) && !remounted,
+            Expansion::WithPod => waiting_since(claim).is_some() && !remounted,
             // Told once.
             Expansion::Fails => claim.pointer("/status/conditions/0").is_some(),
             Expansion::Infeasible => claim.pointer("/status/allocatedResourceStatuses").is_some(),
@@ -107,16 +107,19 @@ impl VolumeBinder {
             return None;
         }
         self.growing.remove(&whose);
-        self.remounted.remove(key);
         Some(expand(self.client.clone(), object, way, remounted).boxed())
     }
 
-    /// Notes that a pod starts with claims whose file systems wait for that.
+    /// Notes that a pod starts with claims whose file systems wait for that. Also a replay shows pods, of
+    /// which some started before.
     fn note_pod(&mut self, pod: &Object, agenda: &mut Agenda) {
-        for name in claims_of(&pod.value()) {
+        let pod_value = pod.value();
+        let created = text_at(&pod_value, "/metadata/creationTimestamp");
+        for name in claims_of(&pod_value) {
             let key = claim_key(&pod.key.namespace, &name);
-            let claim = self.client.get(&key);
-            if claim.is_some_and(|claim| awaits_pod(&claim.value())) {
+            let claim = self.client.get(&key).map(|claim| claim.value());
+            let since = claim.as_ref().and_then(|claim| waiting_since(claim));
+            if since.is_some_and(|since| created >= since) {
                 self.remounted.insert(key.clone());
                 agenda.now(&key);
             }
@@ -297,7 +300,12 @@ impl Actor for VolumeBinder {
         let object = &entry.object;
         match &*object.key.storage {
             CLAIMS if entry.change == Change::Deleted => self.forget_claim(object, agenda),
-            CLAIMS => agenda.now(&object.key),
+            CLAIMS => {
+                if waiting_since(&object.value()).is_none() {
+                    self.remounted.remove(&object.key);
+                }
+                agenda.now(&object.key);
+            }
             VOLUMES => self.note_volume(entry, agenda),
             "pods" if entry.change == Change::Added => self.note_pod(object, agenda),
             _ => {}

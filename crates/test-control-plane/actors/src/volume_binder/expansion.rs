@@ -55,13 +55,12 @@ pub(super) fn is_due(claim: &Value) -> bool {
     text_at(claim, "/status/phase") == "Bound" && request > size(claim, "/status/capacity/storage")
 }
 
-/// Returns true if the file system of the claim's volume waits for a pod to start.
-pub(super) fn awaits_pod(claim: &Value) -> bool {
-    let conditions = claim
-        .pointer("/status/conditions")
-        .and_then(Value::as_array);
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|it| it["type"] == PENDING)
+/// Returns the time since which the file system of the claim's volume waits for a pod to start.
+pub(super) fn waiting_since(claim: &Value) -> Option<&str> {
+    let conditions = claim.pointer("/status/conditions")?.as_array()?;
+    let mut conditions = conditions.iter();
+    let pending = conditions.find(|it| it["type"] == PENDING)?;
+    Some(text_at(pending, "/lastTransitionTime"))
 }
 
 /// Takes the next step of an expansion. `remounted` is true if a pod with the claim started since its
