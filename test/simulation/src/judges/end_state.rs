@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::settled::Scene;
 use super::{Case, Verdict, opt_ins};
-use crate::record::Seen;
+use crate::record::{Request, Seen};
 use crate::run::{QUIET, QUIET_WITHIN};
 use crate::views::Owner;
+use kube_test_control_plane::route::Verb;
 
 pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
     let end = case.record.length;
@@ -92,7 +93,7 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
     for (number, sync) in case.record.syncs.iter().enumerate() {
         // The class may allow growth by now.
         let mut writes = case.requests_of(number);
-        let Some(write) = writes.find(|it| it.is_write() && !it.is_refused_growth) else {
+        let Some(write) = writes.find(|it| it.is_write() && !is_vain_growth(it)) else {
             continue;
         };
         // A sync that fails at a claim's growth says so in the conditions.
@@ -118,6 +119,13 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
             verdict.broken("P-1", write.sent, message);
         }
     }
+}
+
+/// Reports whether a claim's growth was refused, as its class may do, or never reached the server.
+fn is_vain_growth(write: &Request) -> bool {
+    let is_of_claim = write.resource == "persistentvolumeclaims";
+    let is_update = is_of_claim && write.verb == Some(Verb::Update);
+    write.is_refused_growth || (is_update && write.processed.is_none())
 }
 
 /// Reports whether caches knew everything that was stored.

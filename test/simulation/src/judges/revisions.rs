@@ -218,8 +218,8 @@ pub(super) fn judge_syncs(case: &Case<'_>, verdict: &mut Verdict) {
     }
 }
 
-/// Returns the pods of the set that instances created after the sync read its pods. Behind a fence those of
-/// the other controller are left out: its writes are unknown to this one.
+/// Returns the pods of the set that instances created, as they know, after the sync read its pods. Behind a
+/// fence those of the other controller are left out: its writes are unknown to this one.
 fn created_since<'a>(
     case: &'a Case<'_>,
     write: &'a Write<'_>,
@@ -238,6 +238,19 @@ fn created_since<'a>(
             && super::case::belongs(set, pod)
             && known.is_none_or(|it| it.uid != pod.uid)
             && !is_created_by_the_other(case, write, pod)
+            && !is_created_unnoticed(case, write, pod)
+    })
+}
+
+/// Reports whether the response to the creation of a pod after the sync read its pods was lost.
+fn is_created_unnoticed(case: &Case<'_>, write: &Write<'_>, pod: &Pod) -> bool {
+    let mut requests = case.record.requests.iter();
+    requests.any(|it| {
+        let is_creation =
+            it.verb == Some(Verb::Create) && it.resource == "pods" && it.name == pod.name;
+        let processed = it.processed.filter(|it| it.code < 300);
+        let is_later = processed.is_some_and(|it| it.before >= write.seen.pods);
+        is_creation && is_later && it.status.is_none()
     })
 }
 

@@ -191,7 +191,11 @@ fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict:
         // with an earlier set or pod as its owner is left alone.
         let mut owners = claim.owners.iter().chain(&stored.owners);
         let is_others = owners.any(|it| it.controller || it.uid.starts_with(FORMER));
-        let owned = stored.owners.iter().any(|it| it.uid == pod.uid);
+        // Another client may have taken it from the pod after the sync's read.
+        let seen = write.seen.claims;
+        let key = (request.namespace.clone(), name.clone());
+        let mut versions = case.history.claims.during(&key, seen, processed.before);
+        let owned = versions.any(|claim| claim.owners.iter().any(|it| it.uid == pod.uid));
         if stored.uid == claim.uid && !owned && !is_others && !claim.terminating {
             let message = format!("{}: claim {name} does not belong to it", write.named());
             verdict.broken("V-4", request.sent, message);
