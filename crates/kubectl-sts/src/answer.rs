@@ -1,5 +1,7 @@
 //! Answers to the questions of the command line.
 
+use anyhow::anyhow;
+
 use crate::cli::{self, Cli, Command, RolloutArguments};
 use crate::opt_ins::Rollout;
 use crate::output::render;
@@ -29,6 +31,24 @@ pub async fn follow(
     session: &Session,
     report: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Reply> {
+    let reply = answer(cli, session, report).await;
+    let recreations = recreate::under_way(session, &cli.command.sets()).await;
+    match reply {
+        Ok(mut reply) => {
+            reply.notes.extend(recreations);
+            Ok(reply)
+        }
+        Err(error) if recreations.is_empty() => Err(error),
+        // The set may not exist because of its recreation.
+        Err(error) => Err(anyhow!("{error:#}; {}", recreations.join("; "))),
+    }
+}
+
+async fn answer(
+    cli: &Cli,
+    session: &Session,
+    report: &mut dyn FnMut(&str),
+) -> anyhow::Result<Reply> {
     let server = Server::new(session.client.clone());
     let (mut verdict, mut is_settled) = (Verdict::Clear, false);
     let text = match &cli.command {
@@ -46,7 +66,11 @@ pub async fn follow(
             names,
             all_namespaces,
         } => {
-            let why = why::why(&server, session, names, *all_namespaces).await?;
+            let mut why = why::why(&server, session, names, *all_namespaces).await?;
+            if names.is_empty() {
+                let namespace = (!all_namespaces).then_some(session.namespace.as_str());
+                why.add_recreations(recreate::all_under_way(session, namespace).await);
+            }
             render(cli.output, &why, |why| why.text(session.style))
         }
         Command::Plan(arguments) => {

@@ -179,6 +179,32 @@ pub enum Command {
     },
 }
 
+impl Command {
+    /// The names of the sets that the command explains or changes, except by a recreation.
+    pub(crate) fn sets(&self) -> Vec<&str> {
+        let name = match self {
+            Self::Why { names, .. } | Self::Clean { names, .. } => {
+                return names.iter().map(String::as_str).collect();
+            }
+            Self::Plan(arguments) => arguments.name.as_ref(),
+            Self::History { name }
+            | Self::Diff { name, .. }
+            | Self::Timeline { name, .. }
+            | Self::Watch { name, .. }
+            | Self::Wait { name, .. } => Some(name),
+            Self::Pause(set) | Self::Resume(set) | Self::Step { set, .. } => Some(&set.name),
+            Self::Resize(arguments) => Some(&arguments.name),
+            Self::Preflight { .. }
+            | Self::ShadowReport { .. }
+            | Self::Fence(_)
+            | Self::Recreate(_)
+            | Self::Completion { .. }
+            | Self::Man { .. } => None,
+        };
+        name.map(String::as_str).into_iter().collect()
+    }
+}
+
 /// A change of a set's rollout.
 #[derive(Args, Clone, Debug)]
 pub struct RolloutArguments {

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use crate::Session;
 use crate::cli::{PlanArguments, RecreateArguments};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, text};
 use crate::plan::{self, Subject};
 use crate::report::{Outcome, Report};
 use crate::server::{STATEFUL_SETS, Server};
@@ -319,10 +319,39 @@ async fn finish(
 /// Refuses a recreation while another one of the set is under way.
 async fn refuse_second(cluster: &Cluster, namespace: &str, set: &str) -> anyhow::Result<()> {
     if let Some(record) = stored(cluster, namespace, set).await? {
-        let commands = standing::commands(&record);
-        bail!("a recreation of StatefulSet {set} is under way; {commands}");
+        bail!("{}", standing::under_way(&record));
     }
     Ok(())
+}
+
+/// The recreations of these sets that have begun and not ended, in words, each with the commands that
+/// end it. Without the permission to read records, none.
+pub(crate) async fn under_way(session: &Session, sets: &[&str]) -> Vec<String> {
+    let cluster = Cluster::new(session.client.clone());
+    let mut texts = Vec::new();
+    for set in sets {
+        let record = stored(&cluster, &session.namespace, set).await;
+        texts.extend(record.ok().flatten().as_ref().map(standing::under_way));
+    }
+    texts
+}
+
+/// The recreations of all sets of a namespace, or of all namespaces, that have begun and not ended.
+///
+/// # Errors
+///
+/// The permission to list `ConfigMap`s is missing, or the server doesn't respond.
+pub(crate) async fn all_under_way(
+    session: &Session,
+    namespace: Option<&str>,
+) -> anyhow::Result<Vec<String>> {
+    let cluster = Cluster::new(session.client.clone());
+    let records = cluster.list(&record::path_of_all(namespace)).await?;
+    let records = records.iter().filter_map(|object| {
+        let namespace = text(object, "/metadata/namespace");
+        Record::of(&namespace, object).ok()
+    });
+    Ok(records.map(|record| standing::under_way(&record)).collect())
 }
 
 /// Reads the record of a set; none if no recreation is under way.

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::Session;
 use crate::objects::read;
-use crate::output::{Style, Tone};
+use crate::output::{Style, Tone, printable};
 use crate::server::Server;
 pub(crate) use answer::Answer;
 pub(crate) use finding::{Risk, State};
@@ -26,6 +26,9 @@ pub(crate) use finding::{Risk, State};
 #[derive(Debug, Serialize)]
 pub(crate) struct Why {
     sets: Vec<Answer>,
+    /// Recreations that have begun and not ended, of a search for all sets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    recreations: Vec<String>,
     /// Evidence that couldn't be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unread: Vec<String>,
@@ -40,16 +43,29 @@ impl Why {
     /// The answers for people: details of one set, a table of several.
     pub(crate) fn text(&self, style: Style) -> String {
         let mut text = match self.sets.as_slice() {
+            [] if !self.recreations.is_empty() => String::new(),
             [] if self.is_search => "every set is complete\n".to_owned(),
             [] => "no set of this name was found\n".to_owned(),
             [only] if !self.is_search => only.details(self.now, style),
             several => answer::table_of(several, self.now),
         };
+        for recreation in &self.recreations {
+            text.push_str(&style.paint(Tone::Bad, &printable(recreation)));
+            text.push('\n');
+        }
         for unread in &self.unread {
             text.push_str(&style.paint(Tone::Warn, &format!("incomplete: {unread}")));
             text.push('\n');
         }
         text
+    }
+
+    /// Adds the recreations of a search: their sets may not exist.
+    pub(crate) fn add_recreations(&mut self, found: anyhow::Result<Vec<String>>) {
+        match found {
+            Ok(found) => self.recreations = found,
+            Err(error) => self.unread.push(format!("{error:#}")),
+        }
     }
 
     /// The first set's cause, unless nothing is left to do.
@@ -87,6 +103,7 @@ pub(crate) async fn why(
     unread.dedup();
     Ok(Why {
         sets: answers,
+        recreations: Vec::new(),
         unread,
         is_search: names.is_empty(),
         now: session.now,

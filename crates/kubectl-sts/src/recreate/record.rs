@@ -129,6 +129,18 @@ pub(super) fn object_name(set: &str) -> String {
     [PREFIX, set].concat()
 }
 
+/// Path of the records of all sets of a namespace, or of all namespaces.
+pub(super) fn path_of_all(namespace: Option<&str>) -> String {
+    let collection = match namespace {
+        Some(namespace) => format!("/api/v1/namespaces/{namespace}/configmaps"),
+        None => "/api/v1/configmaps".to_owned(),
+    };
+    format!(
+        "{collection}?labelSelector={}%3Dtrue",
+        LABEL.replace('/', "%2F")
+    )
+}
+
 /// A set without the fields that the server sets, ready to be created.
 pub(super) fn manifest(set: &Value) -> Value {
     let mut manifest = new_set(&name(set), set);

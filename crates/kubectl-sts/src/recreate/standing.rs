@@ -24,6 +24,12 @@ pub(super) fn standing(record: &Record, set: Option<&Found>) -> String {
     }
 }
 
+/// The recreation of a set that may or may not exist.
+pub(super) fn under_way(record: &Record) -> String {
+    let (set, commands) = (&record.set, commands(record));
+    format!("a recreation of StatefulSet {set} is under way; {commands}")
+}
+
 /// The commands that end the recreation.
 pub(super) fn commands(record: &Record) -> String {
     format!(

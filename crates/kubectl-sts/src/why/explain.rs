@@ -36,9 +36,9 @@ pub(crate) async fn explain(server: &Server, snapshot: &Snapshot) -> Option<Answ
     .await
     {
         Ok(decision) => {
-            let finding = find(case, &decision);
+            let finding = opted::with_growth(case, find(case, &decision));
             let finding = lookups::settle(server, case, &decision, finding).await;
-            let finding = opted::with_unusable(case, opted::with_growth(case, finding));
+            let finding = opted::with_unusable(case, finding);
             let finding = with_risks(case, with_budgets(case, finding));
             let waiting = decision.waiting.as_ref();
             Answer::new(snapshot, &set.object, waiting, finding)

@@ -1,7 +1,9 @@
 //! Reads that settle a doubt about a cause.
 
+use statefulset_controller::opt_ins::Cause;
+
 use super::case::Case;
-use super::causes::{quota, refused, retries};
+use super::causes::{opted, quota, refused, retries};
 use super::finding::{Doubt, Finding, State};
 use crate::decide::Decision;
 use crate::model::{Lease, Quota};
@@ -22,8 +24,14 @@ pub(super) async fn settle(
 ) -> Finding {
     let namespace = Some(case.snapshot.namespace.as_str());
     let exists = match finding.doubt.take() {
-        None => return finding,
-        Some(Doubt::Controller) => return with_controllers(server, case, finding).await,
+        None if !awaits_controller(&finding) => return finding,
+        None => return Controllers::read(server, case).await.missing(case, finding),
+        Some(Doubt::Controller) => {
+            return match Controllers::read(server, case).await {
+                Controllers::Held(text) => finding.shown_by([text]),
+                left => left.missing(case, finding),
+            };
+        }
         Some(Doubt::Quota(name)) => {
             let text = server.get(&QUOTAS, namespace, &name).await;
             let Ok(text) = text else {
@@ -60,29 +68,60 @@ pub(super) async fn settle(
     }
 }
 
-/// The finding with the state of the controllers' leases.
-async fn with_controllers(server: &Server, case: Case<'_>, finding: Finding) -> Finding {
-    let mut leases: Vec<Lease> = Vec::new();
-    for name in CONTROLLERS {
-        let text = server.get(&LEASES, Some(SYSTEM), name).await.ok().flatten();
-        leases.extend(text.and_then(|text| decode(&text).ok()));
-    }
-    let now = case.snapshot.now;
-    let held = leases.iter().find_map(|lease| {
-        let holder = lease.holder(now)?;
-        Some(format!("lease {} is held by {holder}", lease.metadata.name))
-    });
-    match held {
-        Some(held) => finding.shown_by([held]),
-        None if leases.is_empty() => finding,
-        None => {
-            let expired = leases.iter().map(|lease| &lease.metadata.name);
-            let expired = expired.map(|name| format!("lease {name} has no holder"));
-            let finding = match finding.state {
-                State::Waiting => retries::no_controller(case).shown_by(finding.evidence),
-                _ => finding,
-            };
-            finding.shown_by(expired)
+/// Reports whether the next step is the controller's own, and not that of a node, of time or of a person.
+fn awaits_controller(finding: &Finding) -> bool {
+    let own = [
+        Cause::InProgress.name(),
+        Cause::InPlaceUpdate.name(),
+        Cause::Repair.name(),
+        opted::GROWTH,
+    ];
+    finding.state == State::Waiting && own.contains(&finding.cause)
+}
+
+/// The state of the controllers' leases.
+enum Controllers {
+    /// There is no lease, or none may be read.
+    Unknown,
+    /// The lease that is held, and its holder.
+    Held(String),
+    /// The leases without a holder.
+    Left(Vec<String>),
+}
+
+impl Controllers {
+    async fn read(server: &Server, case: Case<'_>) -> Self {
+        let mut leases: Vec<Lease> = Vec::new();
+        for name in CONTROLLERS {
+            let text = server.get(&LEASES, Some(SYSTEM), name).await.ok().flatten();
+            leases.extend(text.and_then(|text| decode(&text).ok()));
         }
+        let now = case.snapshot.now;
+        let held = leases.iter().find_map(|lease| {
+            let holder = lease.holder(now)?;
+            let name = &lease.metadata.name;
+            Some(Self::Held(format!("lease {name} is held by {holder}")))
+        });
+        let left = leases.iter().map(|lease| &lease.metadata.name);
+        let left: Vec<String> = left
+            .map(|name| format!("lease {name} has no holder"))
+            .collect();
+        match held {
+            Some(held) => held,
+            None if left.is_empty() => Self::Unknown,
+            None => Self::Left(left),
+        }
+    }
+
+    /// The finding, or the lack of a controller that its leases show.
+    fn missing(self, case: Case<'_>, finding: Finding) -> Finding {
+        let Self::Left(left) = self else {
+            return finding;
+        };
+        let finding = match finding.state {
+            State::Waiting => retries::no_controller(case).shown_by(finding.evidence),
+            _ => finding,
+        };
+        finding.shown_by(left)
     }
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::kubectl::kubectl;
 use crate::stage::{SET, SETS, Stage, web, why};
 
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
@@ -184,6 +185,54 @@ async fn unusable_sizes_write_nothing() {
     let set = stage.get(SET).await;
     let size = &set["metadata"]["annotations"]["statefulset-controller-manager/claim-size"];
     assert_eq!(size, "data=3Gi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn smaller_size_than_that_of_claims_is_taken_back_by_a_command() {
+    let stage = with_class("growing").await;
+    stage.sts("resize web data=3Gi").await;
+    let annotations = json!({"statefulset-controller-manager/claim-size": "data=2Gi"});
+    stage
+        .patch(SET, &json!({"metadata": {"annotations": annotations}}))
+        .await;
+    stage.pass(5).await;
+    let answer = why(&stage).await;
+    assert_eq!(answer["caution"], "claims never shrink", "{answer:#}");
+    let command = answer["resolve"][0].as_str().expect("a command");
+    kubectl(&stage, command).await;
+    stage.pass(5).await;
+    assert_eq!(why(&stage).await["cause"], "settled");
+    let set = stage.get(SET).await;
+    let size = &set["metadata"]["annotations"]["statefulset-controller-manager/claim-size"];
+    assert_eq!(size, "data=3Gi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn controller_that_left_a_growth_is_missed() {
+    let mut stage = with_class("growing").await;
+    stage.stop_controller();
+    let growing = json!({
+        "type": "ClaimsResized", "status": "False", "reason": "Growing",
+        "lastTransitionTime": "2026-03-01T12:01:00Z",
+        "message": "1 of 2 claims have the size that the set asks for",
+    });
+    let status = json!({"status": {"conditions": [growing]}});
+    stage.patch(&format!("{SET}/status"), &status).await;
+    stage.pass(60).await;
+    assert_eq!(why(&stage).await["cause"], "claim-growth");
+    let renewed = stage.now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
+    let lease = json!({
+        "metadata": {"name": "statefulset-controller-manager"},
+        "spec": {"holderIdentity": "host_1", "leaseDurationSeconds": 15, "renewTime": renewed},
+    });
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+    stage.create(leases, &lease).await;
+    assert_eq!(why(&stage).await["cause"], "claim-growth");
+    stage.pass(60).await;
+    let answer = why(&stage).await;
+    assert_eq!(answer["cause"], "no-controller", "{answer:#}");
+    let line = "lease statefulset-controller-manager has no holder";
+    assert!(answer["evidence"].to_string().contains(line), "{answer:#}");
 }
 
 #[tokio::test(start_paused = true)]

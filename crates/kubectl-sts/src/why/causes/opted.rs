@@ -1,5 +1,6 @@
 //! Opt-ins of the set.
 
+use kube_apimachinery::quantity::Quantity;
 use serde_json::Value;
 use statefulset_controller::Waiting;
 use statefulset_controller::opt_ins::{
@@ -12,7 +13,7 @@ use crate::why::case::Case;
 use crate::why::finding::{Finding, State};
 
 /// The cause if claims don't have the sizes for which the set asks.
-const GROWTH: &str = "claim-growth";
+pub(in crate::why) const GROWTH: &str = "claim-growth";
 
 /// Largest number of failed expansions in the evidence.
 const FAILURES_MAX: usize = 3;
@@ -126,9 +127,40 @@ pub(in crate::why) fn with_growth(case: Case<'_>, finding: Finding) -> Finding {
     let finding = match state {
         Some(state) if state.passes() => Finding::waiting(GROWTH, text),
         Some(ClaimState::AwaitsPodRestart) => Finding::stuck(GROWTH, text).but(restart(case)),
+        Some(ClaimState::ShrinkRefused) => {
+            let finding = Finding::stuck(GROWTH, text).but("claims never shrink");
+            match sizes_of_claims(case) {
+                Some(sizes) => finding.resolved_by(ask_for(case, &sizes)),
+                None => finding,
+            }
+        }
         _ => Finding::stuck(GROWTH, text),
     };
     finding.shown_by(evidence)
+}
+
+/// The command that asks for other sizes.
+fn ask_for(case: Case<'_>, sizes: &str) -> String {
+    let (set, carrier) = (&case.set.metadata.name, Carrier::ClaimSize.annotation());
+    case.kubectl(&format!(
+        "annotate statefulset {set} {carrier}={sizes} --overwrite"
+    ))
+}
+
+/// The sizes for which the set asks, or those of its largest claims where they are larger.
+fn sizes_of_claims(case: Case<'_>) -> Option<String> {
+    let asked = annotation(case, Carrier::ClaimSize)?;
+    let sizes = asked.split(',').map(|part| {
+        let (template, size) = part.trim().split_once('=')?;
+        let prefix = format!("{template}-{}-", case.set.metadata.name);
+        let claims = case.snapshot.claims();
+        let claims = claims.filter(|it| it.metadata.name.starts_with(&prefix));
+        let sizes = claims.map(|it| it.size()).chain([size]);
+        let largest = sizes.max_by_key(|size| size.parse().map_or(0, |it: Quantity| it.value()));
+        Some(format!("{template}={}", largest.unwrap_or(size)))
+    });
+    let sizes: Option<Vec<String>> = sizes.collect();
+    sizes.map(|sizes| sizes.join(","))
 }
 
 /// The restart of pods whose claims wait for it. Only a rolling update lets the controller do it.

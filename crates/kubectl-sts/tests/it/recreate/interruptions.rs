@@ -47,6 +47,19 @@ async fn refused_creation_leaves_two_ways_out() {
         let second = stage.sts(CHANGE).await;
         let expected_error = "error: a recreation of StatefulSet web is under way";
         assert_eq!(second, format!("{expected_error}{COMMANDS}"));
+        for question in [
+            "why web",
+            "wait web",
+            "watch web --once",
+            "plan web --replicas 3",
+        ] {
+            let text = stage.sts(question).await;
+            let error = "error: StatefulSet web doesn't exist in namespace default";
+            let cause = format!("; a recreation of StatefulSet web is under way{COMMANDS}");
+            assert!(text.starts_with(error) && text.ends_with(&cause), "{text}");
+        }
+        let search = format!("a recreation of StatefulSet web is under way{COMMANDS}");
+        assert_eq!(stage.sts("why").await, search);
         let again = stage.sts(command).await;
         assert!(
             again.contains("sets are frozen") && again.ends_with(COMMANDS),
@@ -93,6 +106,8 @@ async fn missing_controller_is_named_at_the_time_limit() {
     let text = stage.sts(CHANGE).await;
     let error = format!("error: a recreation of StatefulSet web is under way{COMMANDS}");
     assert_eq!(text, error);
+    let note = format!("a recreation of StatefulSet web is under way{COMMANDS}");
+    assert!(stage.sts("why web").await.ends_with(&note));
     stage.start_controller();
     let text = stage.sts(RESTORE).await;
     assert!(
