@@ -66,11 +66,7 @@ async fn answer(
             names,
             all_namespaces,
         } => {
-            let mut why = why::why(&server, session, names, *all_namespaces).await?;
-            if names.is_empty() {
-                let namespace = (!all_namespaces).then_some(session.namespace.as_str());
-                why.add_recreations(recreate::all_under_way(session, namespace).await);
-            }
+            let why = why(&server, session, names, *all_namespaces).await?;
             render(cli.output, &why, |why| why.text(session.style))
         }
         Command::Plan(arguments) => {
@@ -151,6 +147,21 @@ async fn answer(
         verdict,
         is_settled,
     })
+}
+
+/// Explains these sets, or all that aren't settled, with the recreations that haven't ended.
+async fn why(
+    server: &Server,
+    session: &Session,
+    names: &[String],
+    everywhere: bool,
+) -> anyhow::Result<why::Why> {
+    let mut why = why::why(server, session, names, everywhere).await?;
+    if names.is_empty() {
+        let namespace = (!everywhere).then_some(session.namespace.as_str());
+        why.add_recreations(recreate::all_under_way(session, namespace).await);
+    }
+    Ok(why)
 }
 
 /// Changes a rollout.

@@ -8,7 +8,7 @@ use statefulset_controller::opt_ins::{
 };
 
 use crate::decide::Decision;
-use crate::model::{Budget, Condition};
+use crate::model::{Budget, Claim, Condition};
 use crate::why::case::Case;
 use crate::why::finding::{Finding, State};
 
@@ -155,7 +155,7 @@ fn sizes_of_claims(case: Case<'_>) -> Option<String> {
         let prefix = format!("{template}-{}-", case.set.metadata.name);
         let claims = case.snapshot.claims();
         let claims = claims.filter(|it| it.metadata.name.starts_with(&prefix));
-        let sizes = claims.map(|it| it.size()).chain([size]);
+        let sizes = claims.map(Claim::size).chain([size]);
         let largest = sizes.max_by_key(|size| size.parse().map_or(0, |it: Quantity| it.value()));
         Some(format!("{template}={}", largest.unwrap_or(size)))
     });
