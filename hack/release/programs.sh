@@ -12,6 +12,7 @@ cd "$(dirname "$0")/../.."
 . hack/release/common.sh
 
 [ $# -eq 1 ] || fail 'pass the folder for the programs'
+$rustc --version >/dev/null || fail "the compiler doesn't run: $rustc; choose another with RUSTC"
 folder=$1
 rm -rf "$folder"
 mkdir -p "$folder"
