@@ -300,8 +300,12 @@ impl SetSync<'_> {
         if self.set.spec.recreates() && self.gates.stateful_set_recreate_strategy {
             let slots = replicas.desired.iter().chain(&replicas.condemned);
             let held = self.opted().closed_for_any(slots, &status.update_revision);
-            if let Some(held) = held.await? {
-                return Ok(Some(held.into()));
+            let held = held.await.map(|held| held.map(Waiting::from));
+            if !matches!(held, Ok(None)) {
+                let (desired, condemned) = (&replicas.desired, &replicas.condemned);
+                return self
+                    .end_early(held.map_err(Error::from), desired, condemned)
+                    .await;
             }
             let waiting = recreate(self.set, &self.pod_control, replicas, status, self.now).await?;
             if waiting.is_some() {

@@ -342,14 +342,38 @@ async fn failed_withdrawal_stops_no_creation() {
     assert_eq!(world.pod_names(), ["web-0", "web-1", "web-2"]);
 }
 
-#[tokio::test]
-async fn recreate_waits_for_every_gate() {
-    let gates = FeatureGates {
+/// Gates with the strategy `Recreate`.
+fn with_recreate() -> FeatureGates {
+    FeatureGates {
         stateful_set_recreate_strategy: true,
         ..FeatureGates::at(statefulset_client::feature_gates::KubeVersion::v1(37)).with_opt_ins()
-    };
+    }
+}
+
+#[tokio::test]
+async fn claims_that_the_set_keeps_are_released_while_recreate_waits() {
     let set = gated().with("spec.updateStrategy", json!({"type": "Recreate"}));
-    let mut world = with_gates(&set, gates);
+    let mut world = with_gates(&set, with_recreate());
+    world.settle().await;
+    world.scale(2);
+    world.fail(Call::DeletePod, 0);
+    world.sync_error().await;
+    assert_eq!(world.owners_of_claim("data-web-2").len(), 1);
+    world.change_pod("web-2", |pod| {
+        pod["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z".into();
+    });
+    // The user takes the scale-down back, and the pod that still stops must not take its claim along.
+    world.scale(3);
+    hold(&world, "labels", "yes");
+    world.change_image("good");
+    assert_eq!(world.step().await, held("web-0"));
+    assert!(world.owners_of_claim("data-web-2").is_empty());
+}
+
+#[tokio::test]
+async fn recreate_waits_for_every_gate() {
+    let set = gated().with("spec.updateStrategy", json!({"type": "Recreate"}));
+    let mut world = with_gates(&set, with_recreate());
     world.settle().await;
     hold(&world, "labels", "yes");
     lift(&world, "web-0");
