@@ -61,6 +61,8 @@ pub struct Begun {
     pub delete: Vec<Arc<Pod>>,
     /// The reason to wait for pods in flight.
     pub wait: Option<Wait>,
+    /// The pods that use up the budget, if others wait for them: the name of the first, and their number.
+    pub over_budget: Option<(Box<str>, usize)>,
     reasons: Vec<(Box<str>, Reason)>,
 }
 
@@ -123,6 +125,9 @@ impl<'a> InPlaceUpdate<'a> {
         let seconds = self.rollout.set.spec.min_ready_seconds;
         for pod in delete.iter().filter(|pod| !flight.contains(pod)) {
             if !budget.allows_start(pod.is_unavailable(seconds, self.rollout.now)) {
+                let mut slots = self.rollout.desired.iter();
+                let first = slots.find(|slot| self.rollout.is_down(slot));
+                begun.over_budget = first.map(|slot| (slot.name().into(), budget.down));
                 continue;
             }
             if in_place.is_none() {
@@ -315,6 +320,8 @@ struct Budget {
     /// Down for the update.
     down: usize,
     max: usize,
+    /// True if no pod was in flight when the sync began.
+    is_calm: bool,
 }
 
 impl Budget {
@@ -326,12 +333,16 @@ impl Budget {
             in_flight: flight.going.len() + flight.given_up.len(),
             down: down.count(),
             max: rollout.max_unavailable,
+            is_calm: flight.is_empty(),
         }
     }
 
-    /// Returns true if a pod in flight may go down.
-    fn allows_end(&self) -> bool {
-        self.down < self.max
+    /// Returns true if a pod in flight may go down, and counts it.
+    fn allows_end(&mut self) -> bool {
+        let is_allowed = self.down < self.max;
+        self.in_flight -= usize::from(is_allowed);
+        self.down += usize::from(is_allowed);
+        is_allowed
     }
 
     /// Returns true if one more pod may be disturbed, and counts it. Without pods in flight, one that is
@@ -341,7 +352,7 @@ impl Budget {
     /// The plan alone doesn't count enough: with a budget of one pod it looks from the largest ordinal
     /// down, and a pod that was given up in flight may be down below.
     fn allows_start(&mut self, is_unavailable: bool) -> bool {
-        let is_spare = self.in_flight == 0 && is_unavailable;
+        let is_spare = self.is_calm && is_unavailable;
         let is_allowed = is_spare || self.in_flight + self.down < self.max;
         self.down += usize::from(is_allowed);
         is_allowed

@@ -339,7 +339,16 @@ impl SetSync<'_> {
             if let Some(wait) = begun.wait {
                 return Ok(waiting.or(Some(wait.into())));
             }
-            let blocking = self.replace_blocking_pod(rollout, plan.waiting, outcome);
+            let max_unavailable = rollout.max_unavailable;
+            let blocked = begun
+                .over_budget
+                .map(|(pod, unavailable)| Waiting::UnavailableBudget {
+                    pod,
+                    unavailable,
+                    max_unavailable,
+                });
+            let waiting_for = blocked.or(plan.waiting);
+            let blocking = self.replace_blocking_pod(rollout, waiting_for, outcome);
             return Ok(waiting.or(blocking.await?));
         }
         let replaced = self.replace_outdated(begun, plan.waiting, status).await?;

@@ -331,7 +331,12 @@ async fn pod_given_up_comes_back_before_a_higher_one_is_replaced() {
     assert_eq!(world.pod_names(), ["web-0", "web-2"]);
     // This sync creates the pod, and the next ones wait for it.
     for _ in 0..3 {
-        world.step().await;
+        let waiting = Waiting::UnavailableBudget {
+            pod: "web-1".into(),
+            unavailable: 1,
+            max_unavailable: 1,
+        };
+        assert_eq!(world.step().await, Some(waiting));
         assert_eq!(world.pod_names(), ["web-0", "web-1", "web-2"]);
     }
     world.run("web-1");
@@ -380,6 +385,28 @@ async fn unready_pod_in_flight_is_replaced_when_given_up() {
     });
     world.step().await;
     assert_eq!(world.pod_names(), ["web-0", "web-1"]);
+}
+
+#[tokio::test]
+async fn budget_limits_the_pods_given_up() {
+    let gates = FeatureGates {
+        max_unavailable_stateful_set: true,
+        ..FeatureGates::default().with_opt_ins()
+    };
+    let set = |cpu| sized(cpu, "a").parallel().max_unavailable(2);
+    let mut world = running_with(&set("1"), gates).await;
+    world.apply(&set("2").generation(2));
+    world.step().await;
+    world.step().await;
+    assert_eq!(in_flight(&world), ["web-1", "web-2"]);
+    world.change_pod(0, |pod| {
+        pod["metadata"]["deletionTimestamp"] = "2026-03-01T12:00:00Z".into();
+    });
+    for ordinal in [1, 2] {
+        pend(&world, ordinal, "Infeasible");
+    }
+    world.step().await;
+    assert_eq!(world.requests(Call::DeletePod), 1);
 }
 
 #[tokio::test]
