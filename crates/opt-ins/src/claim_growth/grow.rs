@@ -14,6 +14,7 @@ use super::attempt::{Attempt, Candidate};
 use super::context::Context;
 use super::refusals::Refusal;
 use super::state::{ClaimState, is_in_flight};
+use crate::rollout::Rollout;
 
 /// Reason of the event about a claim that grows.
 const GROWING: &str = "ClaimGrowing";
@@ -25,6 +26,9 @@ const ANY_SIZE: i64 = 0;
 
 /// Missing pods whose claims a sync looks at: a set may want billions of pods.
 const MISSING_MAX: usize = 10_000;
+
+/// The reason why a claim is queued if its pod is missing.
+const POD_MISSING: &str = "its pod is missing";
 
 /// Delay before the next pods' claims after refusals, and after a conflict.
 const NEXT: Duration = Duration::from_secs(1);
@@ -40,7 +44,7 @@ pub struct Growth {
     pub awaited: Vec<AwaitedClaim>,
     /// Time until the next attempt after a refusal.
     pub retry_after: Option<Duration>,
-    /// True if pods are missing that a later sync creates: it looks at their claims.
+    /// True if more pods are missing than those whose claims a sync looks at.
     pub is_partial: bool,
 }
 
@@ -81,13 +85,18 @@ struct Item<'a> {
 
 /// The claims of one pod.
 struct PodClaims<'a> {
-    slot: &'a PodSlot,
+    /// The pod; none if it is missing and this sync doesn't create it. Then no claim is written.
+    slot: Option<&'a PodSlot>,
+    /// True if the pod is missing or unavailable.
+    is_down: bool,
     items: Vec<Item<'a>>,
 }
 
 /// The result of one pod's turn.
 #[derive(Default)]
 struct Turn {
+    /// True if a request was accepted.
+    is_written: bool,
     /// True if a request was refused.
     is_refused: bool,
     /// True if another client wrote a claim at the same time.
@@ -101,9 +110,15 @@ impl PodClaims<'_> {
         self.items.iter().any(|item| item.in_flight)
     }
 
+    /// Returns true if volumes are being expanded, and all wait for a restart of the pod.
+    fn awaits_restart(&self) -> bool {
+        let mut in_flight = self.items.iter().filter(|item| item.in_flight);
+        self.is_in_flight() && in_flight.all(|item| item.claim.storage.awaits_node)
+    }
+
     fn is_due(&self) -> bool {
         let mut states = self.items.iter().map(|item| item.state);
-        states.any(|state| state == ClaimState::Queued)
+        self.slot.is_some() && states.any(|state| state == ClaimState::Queued)
     }
 
     /// Holds all due claims, because the controller has no right to write them.
@@ -183,7 +198,8 @@ impl Growth {
 }
 
 /// Lets claims grow that are smaller than the set asks: those of the pod with the largest ordinal first,
-/// of as many pods at a time as may be unavailable. A pod's turn ends when its volumes have the size,
+/// of as many pods at a time as may be unavailable. The claims of pods that are down don't wait for
+/// restarts of others. A pod's turn ends when its volumes have the size,
 /// were refused it, or wait for a restart that the controller doesn't make.
 ///
 /// # Errors
@@ -193,14 +209,18 @@ pub(crate) async fn grow(context: Context<'_>) -> Result<Growth, Error> {
     let mut pods = pod_claims(context).await?;
     let budget = context.rollout.max_unavailable;
     let mut in_flight = pods.iter().filter(|pod| pod.is_in_flight()).count();
-    in_flight += missing_in_flight(context).await?;
+    let awaits_restart = |pod: &&PodClaims<'_>| pod.awaits_restart();
+    let restarting = pods.iter().filter(awaits_restart).count();
     let mut refused = 0;
     let mut retry_after = None;
+    let mut is_permitted = false;
     let mut next = 0;
     while let Some(pod) = pods.get_mut(next) {
         next += 1;
         let was_in_flight = pod.is_in_flight();
-        if !pod.is_due() || (!was_in_flight && in_flight >= budget) {
+        // A pod that is down holds the restarts of others back, so they don't hold back its volumes.
+        let in_use = in_flight - if pod.is_down { restarting } else { 0 };
+        if !pod.is_due() || (!was_in_flight && in_use >= budget) {
             continue;
         }
         // Refusals cost two requests each, so a sync meets few of them.
@@ -210,6 +230,7 @@ pub(crate) async fn grow(context: Context<'_>) -> Result<Growth, Error> {
         }
         let turn = grow_pod(context, pod).await?;
         in_flight += usize::from(!was_in_flight && pod.is_in_flight());
+        is_permitted |= turn.is_written;
         refused += usize::from(turn.is_refused);
         retry_after = retry_after.or(turn.conflicted.then_some(NEXT));
         if let Some(message) = turn.missing_permission {
@@ -221,12 +242,44 @@ pub(crate) async fn grow(context: Context<'_>) -> Result<Growth, Error> {
             break;
         }
     }
-    let (set, slots) = (context.rollout.set, context.rollout.desired.len());
-    let replicas = usize::try_from(set.spec.replicas).unwrap_or(0);
+    if is_permitted {
+        context.refusals.forget(context.rollout.set.uid());
+        for item in pods.iter_mut().flat_map(|pod| &mut pod.items) {
+            let refusal = &mut item.refused_before;
+            refusal.take_if(|(state, _)| *state == ClaimState::MissingPermission);
+        }
+    }
     Ok(Growth {
-        is_partial: slots < replicas,
+        is_partial: missing(context.rollout) > MISSING_MAX,
         ..Growth::of(pods, retry_after)
     })
+}
+
+/// Returns the number of pods without a slot.
+fn missing(rollout: Rollout<'_>) -> usize {
+    let replicas = usize::try_from(rollout.set.spec.replicas).unwrap_or(0);
+    replicas.saturating_sub(rollout.desired.len())
+}
+
+/// Returns the ordinals of the set with their slots, from the largest down. Those without a slot are
+/// limited.
+fn ordinals(rollout: Rollout<'_>) -> Vec<(Ordinal, Option<&PodSlot>)> {
+    let set = rollout.set;
+    let mut missing = missing(rollout).min(MISSING_MAX);
+    let mut slots = rollout.desired.iter().peekable();
+    let mut ordinals = Vec::with_capacity(rollout.desired.len() + missing);
+    for index in 0..usize::try_from(set.spec.replicas).unwrap_or(0) {
+        let ordinal = Ordinal::of_index(set, index);
+        let slot = slots.next_if(|slot| slot.ordinal() == ordinal);
+        if slot.is_none() && missing == 0 {
+            break;
+        }
+        missing -= usize::from(slot.is_none());
+        ordinals.push((ordinal, slot));
+    }
+    ordinals.extend(slots.map(|slot| (slot.ordinal(), Some(slot))));
+    ordinals.reverse();
+    ordinals
 }
 
 /// Returns the existing claims with a wanted size, from the largest ordinal down, as the cache shows
@@ -236,12 +289,13 @@ async fn pod_claims(context: Context<'_>) -> Result<Vec<PodClaims<'_>>, Error> {
     let restarts = context.restarts_pods();
     let forbidden = context.refusals.get(rollout.set.uid(), ANY_SIZE);
     let forbidden = forbidden.as_ref();
+    let seconds = rollout.set.spec.min_ready_seconds;
     let mut pods = Vec::new();
-    for slot in rollout.desired.iter().rev() {
+    for (ordinal, slot) in ordinals(rollout) {
         consume_budget().await;
         let mut items = Vec::new();
         for (template, size) in context.opt_ins.claim_sizes.iter() {
-            let name = persistent_volume_claim_name(rollout.set, template, slot.ordinal());
+            let name = persistent_volume_claim_name(rollout.set, template, ordinal);
             let Some(claim) = context.control.claims().cached(&name)? else {
                 continue;
             };
@@ -260,43 +314,20 @@ async fn pod_claims(context: Context<'_>) -> Result<Vec<PodClaims<'_>>, Error> {
                 context.refusals.get(&item.claim.uid, wanted).as_ref(),
                 context.now,
             );
+            if slot.is_none() && item.state == ClaimState::Queued {
+                item.message = POD_MISSING.into();
+            }
             items.push(item);
         }
-        pods.push(PodClaims { slot, items });
+        let is_down = slot.is_none_or(|slot| slot.is_unavailable(seconds, context.now));
+        let pod = PodClaims {
+            slot,
+            is_down,
+            items,
+        };
+        pods.push(pod);
     }
     Ok(pods)
-}
-
-/// Returns the number of pods that are missing, and that this sync doesn't create, whose volumes are being
-/// expanded.
-async fn missing_in_flight(context: Context<'_>) -> Result<usize, Error> {
-    let (set, restarts) = (context.rollout.set, context.restarts_pods());
-    let replicas = usize::try_from(set.spec.replicas).unwrap_or(0);
-    let missing = replicas.saturating_sub(context.rollout.desired.len());
-    let mut slots = context.rollout.desired.iter().map(PodSlot::ordinal);
-    let mut next = slots.next();
-    let mut in_flight = 0;
-    let mut looks = 0;
-    for ordinal in (0..replicas).map(|index| Ordinal::of_index(set, index)) {
-        if next == Some(ordinal) {
-            next = slots.next();
-            continue;
-        }
-        if looks == missing.min(MISSING_MAX) {
-            break;
-        }
-        looks += 1;
-        consume_budget().await;
-        for (template, _) in context.opt_ins.claim_sizes.iter() {
-            let name = persistent_volume_claim_name(set, template, ordinal);
-            let claim = context.control.claims().cached(&name)?;
-            if claim.is_some_and(|claim| is_in_flight(&claim, restarts)) {
-                in_flight += 1;
-                break;
-            }
-        }
-    }
-    Ok(in_flight)
 }
 
 /// Attempts to let the due claims of a pod grow.
@@ -304,12 +335,15 @@ async fn grow_pod(context: Context<'_>, pod: &mut PodClaims<'_>) -> Result<Turn,
     let mut turn = Turn::default();
     let (set, events) = (context.rollout.set, context.control.events());
     let restarts = context.restarts_pods();
+    let Some(slot) = pod.slot else {
+        return Ok(turn);
+    };
     let due = pod.items.iter_mut();
     for item in due.filter(|item| item.state == ClaimState::Queued) {
         let name = &item.claim.name;
         let candidate = Candidate {
             set,
-            slot: pod.slot,
+            slot,
             claim: &item.claim,
             size: item.size,
             restarts,
@@ -321,6 +355,7 @@ async fn grow_pod(context: Context<'_>, pod: &mut PodClaims<'_>) -> Result<Turn,
         })?;
         match attempt {
             Attempt::Written => {
+                turn.is_written = true;
                 context.refusals.forget(&item.claim.uid);
                 let message = format!("Claim {name} grows to {}", item.size);
                 events.note(GROWING, &message);

@@ -219,9 +219,14 @@ async fn growing_claims_of_missing_pods_use_up_the_budget() {
     for pod in ["web-0", "web-1", "web-2"] {
         world.remove_pod(pod);
     }
-    // The sync knows web-0 alone.
-    world.step().await;
+    // The sync creates web-0 alone.
+    let growth = world.sync().await.growth.unwrap();
     assert_eq!(world.sizes(), "1Gi 1Gi 3Gi");
+    let awaited: Vec<&str> = growth.awaited.iter().map(|it| &*it.name).collect();
+    assert_eq!(awaited, ["data-web-2"]);
+    let message = world.resized().unwrap().message;
+    let missing = "data-web-1: claims of other pods come first (its pod is missing)";
+    assert!(message.contains(missing), "{message}");
     world.expand("data-web-2");
     world.run("web-0");
     world.step().await;
@@ -338,6 +343,7 @@ async fn missing_permission_ends_the_growth_of_the_set() {
     world.now += jiff::SignedDuration::from_secs(31);
     world.sync().await;
     assert_eq!(world.sizes(), "1Gi 1Gi 3Gi");
+    assert_eq!(world.reason(), "False Growing");
 }
 
 #[tokio::test]
@@ -492,6 +498,17 @@ async fn pod_restarts_only_if_the_set_asks_for_it() {
     assert_eq!(world.step().await, None);
     assert_eq!(world.sizes(), "1Gi 3Gi 3Gi");
     assert_eq!(world.requests(Call::DeletePod), 1);
+}
+
+#[tokio::test]
+async fn claims_of_a_pod_that_is_down_wait_for_no_restart() {
+    // The pod that is down holds the restart back, perhaps because its volume is full.
+    let mut world = awaiting_node(&with_pod(grown("data=3Gi")), LATER).await;
+    world.set_ready("web-0", false);
+    assert_eq!(world.step().await, not_ready("web-0"));
+    assert_eq!(world.requests(Call::DeletePod), 0);
+    assert_eq!(world.sizes(), "3Gi 1Gi 3Gi");
+    assert_eq!(world.reason(), "False PodRestart");
 }
 
 #[tokio::test]
