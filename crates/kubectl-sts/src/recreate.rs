@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use crate::Session;
 use crate::cli::{PlanArguments, RecreateArguments};
-use crate::cluster::{Cluster, text};
+use crate::cluster::{Cluster, name, text};
 use crate::plan::{self, Subject};
 use crate::report::{Outcome, Report};
 use crate::server::{STATEFUL_SETS, Server};
@@ -349,7 +349,9 @@ pub(crate) async fn all_under_way(
     let records = cluster.list(&record::path_of_all(namespace)).await?;
     let records = records.iter().filter_map(|object| {
         let namespace = text(object, "/metadata/namespace");
-        Record::of(&namespace, object).ok()
+        let record = Record::of(&namespace, object).ok()?;
+        // A copy of a record, or something else with its label, ends no recreation.
+        (object_name(&record.set) == name(object)).then_some(record)
     });
     Ok(records.map(|record| standing::under_way(&record)).collect())
 }

@@ -61,6 +61,8 @@ pub(crate) enum Doubt {
     PriorityClass(String),
     /// The controller may wait in its back-off, or may not run.
     Controller,
+    /// The controller with the opt-ins, whose step is next, may not run.
+    Holder,
 }
 
 impl Finding {

@@ -1,9 +1,7 @@
 //! Reads that settle a doubt about a cause.
 
-use statefulset_controller::opt_ins::Cause;
-
 use super::case::Case;
-use super::causes::{opted, quota, refused, retries};
+use super::causes::{quota, refused, retries};
 use super::finding::{Doubt, Finding, State};
 use crate::decide::Decision;
 use crate::model::{Lease, Quota};
@@ -11,8 +9,10 @@ use crate::server::{LEASES, PRIORITY_CLASSES, QUOTAS, SERVICE_ACCOUNTS, Server, 
 
 /// Namespace of the controllers' leases.
 const SYSTEM: &str = "kube-system";
+/// Lease of this controller.
+const OWN: &str = "statefulset-controller-manager";
 /// Leases of this controller and the built-in one.
-const CONTROLLERS: [&str; 2] = ["statefulset-controller-manager", "kube-controller-manager"];
+const CONTROLLERS: [&str; 2] = [OWN, "kube-controller-manager"];
 
 /// Reads what settles a finding's doubt, and returns the finding that follows. Without the
 /// permission to read it, the finding stays.
@@ -24,13 +24,16 @@ pub(super) async fn settle(
 ) -> Finding {
     let namespace = Some(case.snapshot.namespace.as_str());
     let exists = match finding.doubt.take() {
-        None if !awaits_controller(&finding) => return finding,
-        None => return Controllers::read(server, case).await.missing(case, finding),
+        None => return finding,
         Some(Doubt::Controller) => {
-            return match Controllers::read(server, case).await {
+            return match Controllers::read(server, &CONTROLLERS, case).await {
                 Controllers::Held(text) => finding.shown_by([text]),
                 left => left.missing(case, finding),
             };
+        }
+        Some(Doubt::Holder) => {
+            let own = Controllers::read(server, &[OWN], case).await;
+            return own.missing(case, finding);
         }
         Some(Doubt::Quota(name)) => {
             let text = server.get(&QUOTAS, namespace, &name).await;
@@ -68,17 +71,6 @@ pub(super) async fn settle(
     }
 }
 
-/// Reports whether the next step is the controller's own, and not that of a node, of time or of a person.
-fn awaits_controller(finding: &Finding) -> bool {
-    let own = [
-        Cause::InProgress.name(),
-        Cause::InPlaceUpdate.name(),
-        Cause::Repair.name(),
-        opted::GROWTH,
-    ];
-    finding.state == State::Waiting && own.contains(&finding.cause)
-}
-
 /// The state of the controllers' leases.
 enum Controllers {
     /// There is no lease, or none may be read.
@@ -90,9 +82,9 @@ enum Controllers {
 }
 
 impl Controllers {
-    async fn read(server: &Server, case: Case<'_>) -> Self {
+    async fn read(server: &Server, names: &[&str], case: Case<'_>) -> Self {
         let mut leases: Vec<Lease> = Vec::new();
-        for name in CONTROLLERS {
+        for name in names {
             let text = server.get(&LEASES, Some(SYSTEM), name).await.ok().flatten();
             leases.extend(text.and_then(|text| decode(&text).ok()));
         }
@@ -119,7 +111,10 @@ impl Controllers {
             return finding;
         };
         let finding = match finding.state {
-            State::Waiting => retries::no_controller(case).shown_by(finding.evidence),
+            State::Waiting => {
+                let missing = retries::no_controller(case).shown_by([finding.text]);
+                missing.shown_by(finding.evidence)
+            }
             _ => finding,
         };
         finding.shown_by(left)

@@ -10,10 +10,10 @@ use statefulset_controller::opt_ins::{
 use crate::decide::Decision;
 use crate::model::{Budget, Claim, Condition};
 use crate::why::case::Case;
-use crate::why::finding::{Finding, State};
+use crate::why::finding::{Doubt, Finding, State};
 
 /// The cause if claims don't have the sizes for which the set asks.
-pub(in crate::why) const GROWTH: &str = "claim-growth";
+const GROWTH: &str = "claim-growth";
 
 /// Largest number of failed expansions in the evidence.
 const FAILURES_MAX: usize = 3;
@@ -30,7 +30,8 @@ pub(in crate::why) fn replaced(case: Case<'_>, decision: &Decision) -> Option<Fi
     if full.is_empty() || !is_evicted(case) {
         let text = format!("pod {pod} blocks the rollout and is about to be replaced");
         let rights = "if it stays, check that the controller may create pods/eviction";
-        return Some(Finding::waiting(Cause::Repair.name(), text).but(rights));
+        let finding = Finding::waiting(Cause::Repair.name(), text).but(rights);
+        return Some(finding.doubted_by(Doubt::Holder));
     }
     let text = format!("pod {pod} blocks the rollout, and its budget refuses the eviction");
     let finding = Finding::stuck(Cause::EvictionRefused.name(), text).shown_by(full);
@@ -64,6 +65,7 @@ pub(in crate::why) fn waiting(case: Case<'_>, wait: &Wait) -> Finding {
         Wait::EvictionRefused { .. } => Finding::stuck(Cause::EvictionRefused.name(), text),
         Wait::InPlaceUpdate(pod) => {
             let finding = Finding::waiting(Cause::InPlaceUpdate.name(), text);
+            let finding = finding.doubted_by(Doubt::Holder);
             let pending = pending_resize(case, pod);
             if pending.is_empty() {
                 return finding;
@@ -125,13 +127,19 @@ pub(in crate::why) fn with_growth(case: Case<'_>, finding: Finding) -> Finding {
     let text = format!("claims don't have their size: {message}");
     let evidence = finding.evidence;
     let finding = match state {
+        Some(ClaimState::Queued | ClaimState::PodRestart) => {
+            Finding::waiting(GROWTH, text).doubted_by(Doubt::Holder)
+        }
         Some(state) if state.passes() => Finding::waiting(GROWTH, text),
         Some(ClaimState::AwaitsPodRestart) => Finding::stuck(GROWTH, text).but(restart(case)),
         Some(ClaimState::ShrinkRefused) => {
-            let finding = Finding::stuck(GROWTH, text).but("claims never shrink");
+            let finding = Finding::stuck(GROWTH, text);
             match sizes_of_claims(case) {
-                Some(sizes) => finding.resolved_by(ask_for(case, &sizes)),
-                None => finding,
+                Some(sizes) => finding.resolved_by(ask_for(case, &sizes)).but(
+                    "claims never shrink, so the command lets the other claims of the template \
+                     grow, for good",
+                ),
+                None => finding.but("claims never shrink"),
             }
         }
         _ => Finding::stuck(GROWTH, text),
@@ -147,20 +155,35 @@ fn ask_for(case: Case<'_>, sizes: &str) -> String {
     ))
 }
 
-/// The sizes for which the set asks, or those of its largest claims where they are larger.
+/// The sizes for which the set asks, or those of the largest claims of its pods where they are larger. None
+/// if the annotation can't be read.
 fn sizes_of_claims(case: Case<'_>) -> Option<String> {
     let asked = annotation(case, Carrier::ClaimSize)?;
+    let desired = case.set.ordinals();
     let sizes = asked.split(',').map(|part| {
         let (template, size) = part.trim().split_once('=')?;
+        let templates = &case.set.spec.volume_claim_templates;
+        let mut templates = templates.iter().map(|it| &it.metadata.name);
+        let is_usable = templates.any(|it| it == template) && bytes(size).is_some();
         let prefix = format!("{template}-{}-", case.set.metadata.name);
-        let claims = case.snapshot.claims();
-        let claims = claims.filter(|it| it.metadata.name.starts_with(&prefix));
-        let sizes = claims.map(Claim::size).chain([size]);
-        let largest = sizes.max_by_key(|size| size.parse().map_or(0, |it: Quantity| it.value()));
-        Some(format!("{template}={}", largest.unwrap_or(size)))
+        let is_desired = |claim: &&Claim| {
+            let ordinal = claim.metadata.name.strip_prefix(&prefix);
+            let ordinal = ordinal.and_then(|it| it.parse().ok());
+            ordinal.is_some_and(|it| desired.contains(&it))
+        };
+        let claims = case.snapshot.claims().filter(is_desired).map(Claim::size);
+        let largest = claims.chain([size]).max_by_key(|size| bytes(size));
+        let largest = largest.filter(|_| is_usable)?;
+        Some(format!("{template}={largest}"))
     });
     let sizes: Option<Vec<String>> = sizes.collect();
     sizes.map(|sizes| sizes.join(","))
+}
+
+/// The bytes of a size.
+fn bytes(size: &str) -> Option<i64> {
+    let size: Quantity = size.parse().ok()?;
+    Some(size.value())
 }
 
 /// The restart of pods whose claims wait for it. Only a rolling update lets the controller do it.
