@@ -7,7 +7,7 @@ use super::settled::Scene;
 use super::{Case, Verdict, opt_ins};
 use crate::record::{Request, Seen};
 use crate::run::{QUIET, QUIET_WITHIN};
-use crate::views::Owner;
+use crate::views::{Claim, Owner};
 use kube_test_control_plane::route::Verb;
 
 pub(super) fn judge(case: &Case<'_>, verdict: &mut Verdict) {
@@ -93,7 +93,7 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
     for (number, sync) in case.record.syncs.iter().enumerate() {
         // The class may allow growth by now.
         let mut writes = case.requests_of(number);
-        let Some(write) = writes.find(|it| it.is_write() && !is_vain_growth(it)) else {
+        let Some(write) = writes.find(|it| it.is_write() && !is_vain_growth(case, it)) else {
             continue;
         };
         // A sync that fails at a claim's growth says so in the conditions.
@@ -122,10 +122,14 @@ pub(super) fn judge_settled_syncs(case: &Case<'_>, verdict: &mut Verdict) {
 }
 
 /// Reports whether a claim's growth was refused, as its class may do, or never reached the server.
-fn is_vain_growth(write: &Request) -> bool {
+fn is_vain_growth(case: &Case<'_>, write: &Request) -> bool {
     let is_of_claim = write.resource == "persistentvolumeclaims";
     let is_update = is_of_claim && write.verb == Some(Verb::Update);
-    write.is_refused_growth || (is_update && write.processed.is_none())
+    if write.is_refused_growth || !is_update || write.processed.is_some() {
+        return write.is_refused_growth;
+    }
+    let known = case.claim(&write.namespace, &write.name, write.seen.claims);
+    known.is_some_and(|known| Claim::read(&write.json()).request > known.request)
 }
 
 /// Reports whether caches knew everything that was stored.

@@ -238,19 +238,20 @@ fn created_since<'a>(
             && super::case::belongs(set, pod)
             && known.is_none_or(|it| it.uid != pod.uid)
             && !is_created_by_the_other(case, write, pod)
-            && !is_created_unnoticed(case, write, pod)
+            && !is_created_unnoticed(case, pod)
     })
 }
 
-/// Reports whether the response to the creation of a pod after the sync read its pods was lost.
-fn is_created_unnoticed(case: &Case<'_>, write: &Write<'_>, pod: &Pod) -> bool {
+/// Reports whether the response to the creation of a pod was lost.
+fn is_created_unnoticed(case: &Case<'_>, pod: &Pod) -> bool {
     let mut requests = case.record.requests.iter();
     requests.any(|it| {
-        let is_creation =
-            it.verb == Some(Verb::Create) && it.resource == "pods" && it.name == pod.name;
-        let processed = it.processed.filter(|it| it.code < 300);
-        let is_later = processed.is_some_and(|it| it.before >= write.seen.pods);
-        is_creation && is_later && it.status.is_none()
+        let is_creation = it.verb == Some(Verb::Create) && it.resource == "pods";
+        let key = (it.namespace.clone(), it.name.clone());
+        let stored = it.processed.filter(|it| it.code < 300);
+        let stored = stored.and_then(|it| case.history.pods.at(&key, it.before + 1));
+        let is_it = stored.is_some_and(|stored| stored.uid == pod.uid);
+        is_creation && it.name == pod.name && is_it && it.status.is_none()
     })
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use kube_test_control_plane::route::Verb;
 
 use super::{Case, Verdict, Write};
-use crate::record::Request;
-use crate::views::{Claim, Owner, Set};
+use crate::record::{Request, SetKey};
+use crate::views::{Claim, Owner, Pod, Set};
 use crate::world::FORMER;
 
 /// Number of writes that one live read of the set allows: concurrent calls share it.
@@ -170,6 +170,22 @@ fn judge_leftover(case: &Case<'_>, write: &Write<'_>, wanted: &Claim, verdict: &
     }
 }
 
+/// Reports whether another client than an instance took a claim from a pod between two versions.
+fn is_taken_by_another(case: &Case<'_>, key: SetKey, (from, until): (u64, u64), pod: &Pod) -> bool {
+    let owns = |claim: &Claim| claim.owners.iter().any(|it| it.uid == pod.uid);
+    let mut owned = case
+        .history
+        .claims
+        .at(&key, from)
+        .is_some_and(|it| owns(it));
+    let mut taken = case.history.claims.changes(&key, from, until);
+    taken.any(|(version, claim)| {
+        let had = std::mem::replace(&mut owned, claim.is_some_and(|it| owns(it)));
+        let by_instance = case.commit(version).is_none_or(|it| it.request.is_some());
+        had && !owned && !by_instance
+    })
+}
+
 /// V-4: the claims of a condemned pod belong to it before it goes.
 fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict: &mut Verdict) {
     let (set, request) = (write.view.set, write.request);
@@ -191,11 +207,9 @@ fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict:
         // with an earlier set or pod as its owner is left alone.
         let mut owners = claim.owners.iter().chain(&stored.owners);
         let is_others = owners.any(|it| it.controller || it.uid.starts_with(FORMER));
-        // Another client may have taken it from the pod after the sync's read.
-        let seen = write.seen.claims;
-        let key = (request.namespace.clone(), name.clone());
-        let mut versions = case.history.claims.during(&key, seen, processed.before);
-        let owned = versions.any(|claim| claim.owners.iter().any(|it| it.uid == pod.uid));
+        let seen = (write.seen.claims, processed.before);
+        let owned = stored.owners.iter().any(|it| it.uid == pod.uid)
+            || is_taken_by_another(case, (request.namespace.clone(), name.clone()), seen, pod);
         if stored.uid == claim.uid && !owned && !is_others && !claim.terminating {
             let message = format!("{}: claim {name} does not belong to it", write.named());
             verdict.broken("V-4", request.sent, message);

@@ -101,7 +101,8 @@ fn judge_condition(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 }
 
 /// a claim's request never falls, and rises only for a bound claim of a desired pod of the set, which
-/// isn't being deleted. X-10: volumes of no more pods grow at once than may be unavailable.
+/// isn't being deleted. X-10: volumes of no more pods grow at once than may be unavailable. Those of a pod
+/// that is down don't wait for restarts of others.
 fn judge_request(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
     let request = write.request;
     let version = write.text("/metadata/resourceVersion");
@@ -128,15 +129,17 @@ fn judge_request(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
         verdict.broken("X-9", request.sent, message);
     }
     let others = set.range().filter(|it| Some(*it) != ordinal);
+    let pod = ordinal.and_then(|it| write.view.members.get(&it));
+    let is_down = pod.is_none_or(|pod| !pod.is_healthy(set.min_ready_seconds, write.early));
     let mut others: Vec<u32> = others.collect();
     others.retain(|it| {
         let mut claims = set.claims_of(*it);
-        claims.any(|claim| grows(case, write, &claim))
+        claims.any(|claim| grows(case, write, &claim, is_down))
     });
     let budget = set.max_unavailable(case.plan.settings.max_unavailable);
     let is_late = ordinal.is_some_and(|it| {
         let mut claims = set.claims_of(it);
-        claims.any(|claim| grows(case, write, &claim))
+        claims.any(|claim| grows(case, write, &claim, false))
     });
     if others.len() >= budget && !is_late {
         let message = format!("{}: the claims of {others:?} grow", write.named());
@@ -145,8 +148,8 @@ fn judge_request(case: &Case<'_>, write: &Write<'_>, verdict: &mut Verdict) {
 }
 
 /// Reports whether the sync saw a claim of a template with a wanted size whose volume grows, in all
-/// versions that it can have known.
-fn grows(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
+/// versions that it can have known; with `without_restarts`, one that doesn't wait for its pod.
+fn grows(case: &Case<'_>, write: &Write<'_>, claim: &str, without_restarts: bool) -> bool {
     let set = write.view.set;
     if wanted(case, write.sync.process, set, claim).is_none() {
         return false;
@@ -160,7 +163,7 @@ fn grows(case: &Case<'_>, write: &Write<'_>, claim: &str) -> bool {
         .peekable();
     // Without restarts, a volume may wait for its pod as long as it likes.
     let restarts = choices(case, write.sync.process, set).is_some_and(|it| it.restarts());
-    let restarts = restarts && !set.is_on_delete();
+    let restarts = restarts && !set.is_on_delete() && !without_restarts;
     let grows = |it: &Claim| it.is_growing() && (restarts || it.awaits_node.is_none());
     known.peek().is_some() && known.all(|it| grows(it) && !it.terminating)
 }
@@ -193,17 +196,15 @@ pub(in super::super) fn pending(
     // A paused set restarts no pod, and the volumes that wait for that use up its budget.
     let is_paused = restarts && is_paused(&choices, set);
     let mut is_held = false;
-    let (mut all, mut changes_unnoticed) = (true, false);
+    let (mut all, mut all_sizes) = (true, true);
     for ordinal in set.range() {
         for (template, size) in sizes {
             let name = format!("{template}-{}-{ordinal}", set.name);
             let Some(claim) = case.claim(namespace, &name, seen) else {
                 continue;
             };
-            let has_size = claim.request == *size && !claim.is_growing();
-            all &= has_size && !claim.terminating;
-            // The deletion of a claim that has the size wakes no set.
-            changes_unnoticed |= has_size && claim.terminating;
+            all_sizes &= claim.request == *size && !claim.is_growing();
+            all &= all_sizes && !claim.terminating;
             let pod = format!("{}-{ordinal}", set.name);
             let is_foreign = claim.owners.iter().any(|it| {
                 let is_ours = it.uid == set.uid || it.kind == "Pod" && it.name == pod;
@@ -227,7 +228,9 @@ pub(in super::super) fn pending(
     let condition = set.conditions.iter().find(|it| it.kind == RESIZED);
     let status = condition.map(|it| it.status.as_str());
     let expected = (!sizes.is_empty()).then_some(if all { "True" } else { "False" });
-    if status != expected && !changes_unnoticed {
+    // The deletion of a claim that has the size wakes no set.
+    let is_unnoticed = all_sizes && status == Some("True");
+    if status != expected && !(is_unnoticed && !sizes.is_empty()) {
         tasks.push((
             "X-11",
             format!("ClaimsResized is {status:?}, not {expected:?}"),
