@@ -61,8 +61,8 @@ pub struct Begun {
     pub delete: Vec<Arc<Pod>>,
     /// The reason to wait for pods in flight.
     pub wait: Option<Wait>,
-    /// The pods that use up the budget, if others wait for them: the name of the first, and their number.
-    pub over_budget: Option<(Box<str>, usize)>,
+    /// Name of the first pod that is down, if others wait because of that.
+    pub over_budget: Option<Box<str>>,
     reasons: Vec<(Box<str>, Reason)>,
 }
 
@@ -127,7 +127,7 @@ impl<'a> InPlaceUpdate<'a> {
             if !budget.allows_start(pod.is_unavailable(seconds, self.rollout.now)) {
                 let mut slots = self.rollout.desired.iter();
                 let first = slots.find(|slot| self.rollout.is_down(slot));
-                begun.over_budget = first.map(|slot| (slot.name().into(), budget.down));
+                begun.over_budget = first.map(|slot| slot.name().into());
                 continue;
             }
             if in_place.is_none() {

@@ -97,11 +97,9 @@ impl Opted<'_> {
         match self.opt_ins.removal_gate() {
             None => Removable::all(condemned),
             Some(gate) => {
-                let policy = set.spec.claim_retention_policy.when_scaled;
-                let keeps_claims = policy != ClaimRetentionPolicyType::Delete;
                 let due = if one_by_one { 1 } else { condemned.len() };
                 let condemned = condemned.split_at(due.min(condemned.len()));
-                Box::pin(self.open_condemned(gate, condemned, keeps_claims)).await
+                Box::pin(self.open_condemned(gate, condemned, keeps_claims(set))).await
             }
         }
     }
@@ -128,29 +126,49 @@ impl Opted<'_> {
         // go anyway stay if the set says so by now.
         let is_kept = |slot: &&PodSlot| keeps_claims || staying(slot).is_some();
         kept.extend(later.iter().filter(is_kept));
-        for slot in kept {
-            let released = self.control.release_claims(slot).await;
-            removable.add(released.map(|()| None));
-        }
+        let released = self.release(kept.into_iter()).await;
+        removable.add(released.map(|()| None));
         removable
     }
 
     /// Returns the reason to wait if the gate of any outdated pod holds: the strategy `Recreate`
-    /// deletes all of them at once.
+    /// deletes all of them at once. Then, or after a failure, releases the claims that the set keeps: the
+    /// sync processes neither the desired nor the condemned pods.
     ///
     /// # Errors
     ///
-    /// A pod can't be read or marked.
+    /// A pod can't be read or marked, or a claim can't be written; the first such error.
     pub async fn closed_for_any(
         self,
-        slots: impl Iterator<Item = &PodSlot>,
-        update_revision: &str,
+        rollout: Rollout<'_>,
+        condemned: &[PodSlot],
     ) -> Result<Option<Wait>, Error> {
-        let outdated = slots
+        let pods = rollout.desired.iter().chain(condemned);
+        let outdated = pods
             .filter_map(PodSlot::existing)
-            .filter(|pod| pod.revision() != update_revision && !pod.is_terminating());
+            .filter(|pod| pod.revision() != rollout.update_revision && !pod.is_terminating());
         let outdated: Vec<Arc<Pod>> = outdated.cloned().collect();
-        self.removable(&outdated, false).await.held
+        let held = self.removable(&outdated, false).await.held;
+        if matches!(held, Ok(None)) {
+            return held;
+        }
+        let keeps_claims = keeps_claims(rollout.set);
+        let condemned = if keeps_claims { condemned } else { &[] };
+        let existing = |slot: &&PodSlot| slot.existing().is_some();
+        let kept = rollout.desired.iter().chain(condemned).filter(existing);
+        let released = self.release(kept).await;
+        let held = held?;
+        released.map(|()| held)
+    }
+
+    /// Removes pods from the owners of their claims. Tries every pod, and returns the first error.
+    async fn release(self, slots: impl Iterator<Item = &PodSlot>) -> Result<(), Error> {
+        let mut first = Ok(());
+        for slot in slots {
+            let released = self.control.release_claims(slot).await;
+            first = first.and(released);
+        }
+        first
     }
 
     /// Returns the reason to wait if the pod's gate holds.
@@ -358,6 +376,11 @@ impl<'a, T: Clone> Removable<'a, T> {
 /// Returns the pod in a slot unless it is terminating.
 fn staying(slot: &PodSlot) -> Option<&Arc<Pod>> {
     slot.existing().filter(|pod| !pod.is_terminating())
+}
+
+/// Returns true if the claims of pods that are scaled down stay.
+fn keeps_claims(set: &StatefulSet) -> bool {
+    set.spec.claim_retention_policy.when_scaled != ClaimRetentionPolicyType::Delete
 }
 
 /// Returns the decisions about the pods that block a rollout, from the largest ordinal down.

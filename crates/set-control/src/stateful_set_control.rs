@@ -298,14 +298,10 @@ impl SetSync<'_> {
         outcome: &mut SyncOutcome,
     ) -> Step {
         if self.set.spec.recreates() && self.gates.stateful_set_recreate_strategy {
-            let slots = replicas.desired.iter().chain(&replicas.condemned);
-            let held = self.opted().closed_for_any(slots, &status.update_revision);
-            let held = held.await.map(|held| held.map(Waiting::from));
-            if !matches!(held, Ok(None)) {
-                let (desired, condemned) = (&replicas.desired, &replicas.condemned);
-                return self
-                    .end_early(held.map_err(Error::from), desired, condemned)
-                    .await;
+            let opted = self.opted();
+            let held = opted.closed_for_any(in_place.rollout, &replicas.condemned);
+            if let Some(held) = held.await? {
+                return Ok(Some(held.into()));
             }
             let waiting = recreate(self.set, &self.pod_control, replicas, status, self.now).await?;
             if waiting.is_some() {
@@ -339,16 +335,8 @@ impl SetSync<'_> {
             if let Some(wait) = begun.wait {
                 return Ok(waiting.or(Some(wait.into())));
             }
-            let max_unavailable = rollout.max_unavailable;
-            let blocked = begun
-                .over_budget
-                .map(|(pod, unavailable)| Waiting::UnavailableBudget {
-                    pod,
-                    unavailable,
-                    max_unavailable,
-                });
-            let waiting_for = blocked.or(plan.waiting);
-            let blocking = self.replace_blocking_pod(rollout, waiting_for, outcome);
+            let down = begun.over_budget.map(Waiting::UpdatedPodUnavailable);
+            let blocking = self.replace_blocking_pod(rollout, down.or(plan.waiting), outcome);
             return Ok(waiting.or(blocking.await?));
         }
         let replaced = self.replace_outdated(begun, plan.waiting, status).await?;
@@ -465,7 +453,6 @@ impl SetSync<'_> {
     /// Processes the claims of condemned pods, then the condemned pods.
     async fn remove_condemned(&self, replicas: &Replicas) -> Step {
         let monotonic = self.is_monotonic();
-        // A pod that stays must keep its claims as well.
         let opted = self.opted();
         let removable = opted.removable_condemned(self.set, &replicas.condemned, monotonic);
         let Removable { open, held } = removable.await;

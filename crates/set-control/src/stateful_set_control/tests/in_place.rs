@@ -331,11 +331,7 @@ async fn pod_given_up_comes_back_before_a_higher_one_is_replaced() {
     assert_eq!(world.pod_names(), ["web-0", "web-2"]);
     // This sync creates the pod, and the next ones wait for it.
     for _ in 0..3 {
-        let waiting = Waiting::UnavailableBudget {
-            pod: "web-1".into(),
-            unavailable: 1,
-            max_unavailable: 1,
-        };
+        let waiting = Waiting::UpdatedPodUnavailable("web-1".into());
         assert_eq!(world.step().await, Some(waiting));
         assert_eq!(world.pod_names(), ["web-0", "web-1", "web-2"]);
     }
