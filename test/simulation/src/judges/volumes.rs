@@ -171,14 +171,15 @@ fn judge_leftover(case: &Case<'_>, write: &Write<'_>, wanted: &Claim, verdict: &
 }
 
 /// Reports whether another client than an instance took a claim from a pod between two versions.
-fn is_taken_by_another(case: &Case<'_>, key: SetKey, (from, until): (u64, u64), pod: &Pod) -> bool {
+fn is_taken_by_another(
+    case: &Case<'_>,
+    key: &SetKey,
+    (from, until): (u64, u64),
+    pod: &Pod,
+) -> bool {
     let owns = |claim: &Claim| claim.owners.iter().any(|it| it.uid == pod.uid);
-    let mut owned = case
-        .history
-        .claims
-        .at(&key, from)
-        .is_some_and(|it| owns(it));
-    let mut taken = case.history.claims.changes(&key, from, until);
+    let mut owned = case.history.claims.at(key, from).is_some_and(|it| owns(it));
+    let mut taken = case.history.claims.changes(key, from, until);
     taken.any(|(version, claim)| {
         let had = std::mem::replace(&mut owned, claim.is_some_and(|it| owns(it)));
         let by_instance = case.commit(version).is_none_or(|it| it.request.is_some());
@@ -208,8 +209,9 @@ fn judge_owned_before(case: &Case<'_>, write: &Write<'_>, ordinal: u32, verdict:
         let mut owners = claim.owners.iter().chain(&stored.owners);
         let is_others = owners.any(|it| it.controller || it.uid.starts_with(FORMER));
         let seen = (write.seen.claims, processed.before);
+        let key = (request.namespace.clone(), name.clone());
         let owned = stored.owners.iter().any(|it| it.uid == pod.uid)
-            || is_taken_by_another(case, (request.namespace.clone(), name.clone()), seen, pod);
+            || is_taken_by_another(case, &key, seen, pod);
         if stored.uid == claim.uid && !owned && !is_others && !claim.terminating {
             let message = format!("{}: claim {name} does not belong to it", write.named());
             verdict.broken("V-4", request.sent, message);

@@ -229,8 +229,8 @@ pub(in super::super) fn pending(
     let status = condition.map(|it| it.status.as_str());
     let expected = (!sizes.is_empty()).then_some(if all { "True" } else { "False" });
     // The deletion of a claim that has the size wakes no set.
-    let is_unnoticed = all_sizes && status == Some("True");
-    if status != expected && !(is_unnoticed && !sizes.is_empty()) {
+    let is_unnoticed = all_sizes && !sizes.is_empty() && status == Some("True");
+    if status != expected && !is_unnoticed {
         tasks.push((
             "X-11",
             format!("ClaimsResized is {status:?}, not {expected:?}"),
