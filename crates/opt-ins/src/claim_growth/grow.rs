@@ -199,8 +199,8 @@ impl Growth {
 
 /// Lets claims grow that are smaller than the set asks: those of the pod with the largest ordinal first,
 /// of as many pods at a time as may be unavailable. The claims of pods that are down don't wait for
-/// restarts of others. A pod's turn ends when its volumes have the size,
-/// were refused it, or wait for a restart that the controller doesn't make.
+/// restarts of others. A pod's turn ends when its volumes have the size, were refused it, or wait for a
+/// restart that the controller doesn't make.
 ///
 /// # Errors
 ///

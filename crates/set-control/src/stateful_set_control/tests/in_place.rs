@@ -383,15 +383,25 @@ async fn unready_pod_in_flight_is_replaced_when_given_up() {
     assert_eq!(world.pod_names(), ["web-0", "web-1"]);
 }
 
-#[tokio::test]
-async fn budget_limits_the_pods_given_up() {
+/// A parallel set that may update two pods at a time.
+fn in_pairs(cpu: &str) -> Builder<StatefulSet> {
+    sized(cpu, "a").parallel().max_unavailable(2)
+}
+
+/// A settled world whose set then asks for other cores, for two pods at a time.
+async fn resized_in_pairs() -> World {
     let gates = FeatureGates {
         max_unavailable_stateful_set: true,
         ..FeatureGates::default().with_opt_ins()
     };
-    let set = |cpu| sized(cpu, "a").parallel().max_unavailable(2);
-    let mut world = running_with(&set("1"), gates).await;
-    world.apply(&set("2").generation(2));
+    let mut world = running_with(&in_pairs("1"), gates).await;
+    world.apply(&in_pairs("2").generation(2));
+    world
+}
+
+#[tokio::test]
+async fn budget_limits_the_pods_given_up() {
+    let mut world = resized_in_pairs().await;
     world.step().await;
     world.step().await;
     assert_eq!(in_flight(&world), ["web-1", "web-2"]);
@@ -407,13 +417,7 @@ async fn budget_limits_the_pods_given_up() {
 
 #[tokio::test]
 async fn budget_limits_the_pods_in_flight() {
-    let gates = FeatureGates {
-        max_unavailable_stateful_set: true,
-        ..FeatureGates::default().with_opt_ins()
-    };
-    let set = |cpu| sized(cpu, "a").parallel().max_unavailable(2);
-    let mut world = running_with(&set("1"), gates).await;
-    world.apply(&set("2").generation(2));
+    let mut world = resized_in_pairs().await;
     for _ in 0..4 {
         assert_eq!(world.step().await, in_place("web-2"));
         assert_eq!(in_flight(&world), ["web-1", "web-2"]);
@@ -424,7 +428,7 @@ async fn budget_limits_the_pods_in_flight() {
     assert_eq!(in_flight(&world), ["web-1"]);
     world.step().await;
     assert_eq!(in_flight(&world), ["web-0", "web-1"]);
-    world.apply(&set("2").image("other").generation(3));
+    world.apply(&in_pairs("2").image("other").generation(3));
     world.step().await;
     let down = 3 - world.pod_names().len();
     assert!(
