@@ -4,7 +4,6 @@
 mod client;
 mod control;
 mod controllers;
-mod delay;
 mod dependents;
 mod deployment_controller;
 mod disruption_controller;
@@ -24,16 +23,17 @@ mod pods;
 mod replica_set_controller;
 mod runner;
 mod scheduler;
+mod seeded_rng;
 mod server;
 mod start;
 mod volume_binder;
 
 pub use control::{ActionError, Handles, Leases, Nodes, Pods};
 pub use controllers::Controller;
-pub use delay::{Delay, ParseDelayError};
 pub use garbage_collector::GarbageCollectorConfig;
 pub use kube_apimachinery::go_duration::parse as parse_duration;
 pub use kube_test_control_plane_server::containers::{Stdio, TerminalSize};
+pub use kube_test_control_plane_server::delay::{Delay, ParseDelayError};
 pub use kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
 pub use kubelet::{
     BackOff, BehaviourRule, Cause, CommandHandler, ContainerName, Crash, Flap,

@@ -21,13 +21,14 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::client::ActorClient;
-use super::delay::{Delay, SeededRng};
 use super::events::{EventRef, Recorder, pod_reference};
 use super::matcher::PodMatcher;
 use super::pods::{HostPort, PodFields, Waiters};
 use super::runner::{Actor, Agenda, Incarnations, Work, identity};
+use super::seeded_rng::SeededRng;
 use super::volume_binder::{SELECTED_NODE, VolumeBinderConfig};
 use cache::Cache;
+use kube_test_control_plane_server::delay::Delay;
 use pod_context::PodContext;
 use verdict::{Reasons, Verdict};
 

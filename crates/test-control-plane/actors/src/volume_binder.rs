@@ -27,9 +27,9 @@ use kube_test_control_plane_store::clock::later;
 use kube_test_control_plane_store::store::{Change, LogEntry};
 
 use super::client::ActorClient;
-use super::delay::SeededRng;
 use super::pods::{claim_key, claims_of};
 use super::runner::{Actor, Agenda, Incarnations, Work, identity};
+use super::seeded_rng::SeededRng;
 use binding::Binding;
 use expansion::{Expansion, expand, is_due, waiting_since};
 use free::FreeVolumes;

@@ -5,9 +5,8 @@
 //! events stay those of a correct server.
 
 mod applied;
+mod count;
 mod decision;
-mod draw;
-mod duration;
 mod engine;
 mod error;
 mod facts;
@@ -25,7 +24,8 @@ mod watch_stream;
 mod watches;
 mod webhook_rule;
 
-pub use draw::{Count, Delay};
+pub use crate::delay::Delay;
+pub use count::Count;
 pub use engine::Faults;
 pub use error::FaultError;
 pub use facts::RequestFacts;

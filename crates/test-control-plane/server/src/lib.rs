@@ -9,6 +9,8 @@ pub mod certificates;
 pub mod config;
 pub mod containers;
 mod definitions;
+pub mod delay;
+mod duration;
 pub mod faults;
 mod handlers;
 pub mod in_process;

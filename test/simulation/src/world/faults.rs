@@ -30,10 +30,7 @@ fn agent_prefix(instance: Option<usize>) -> String {
 }
 
 fn delay(span: Span) -> Delay {
-    Delay::Between {
-        min: Duration::from_millis(span.0),
-        max: Duration::from_millis(span.1),
-    }
+    Delay::between(Duration::from_millis(span.0), Duration::from_millis(span.1))
 }
 
 fn watch_action(fault: WatchFault) -> WatchAction {

@@ -71,7 +71,7 @@ mod tests {
 
     use super::super::behaviour::{Crash, Outcome, ReadinessStep, Stop};
     use super::*;
-    use crate::delay::Delay;
+    use kube_test_control_plane_server::delay::Delay;
 
     #[test]
     fn annotations_are_parsed_as_yaml() {
@@ -86,7 +86,7 @@ mod tests {
             "kubelet.test-control-plane/start-delay": "soon",
         }}});
         let (found, complaints) = overridden(PodBehaviour::default(), &pod);
-        assert_eq!(found.ready_delay.to_string(), "1000ms..2000ms");
+        assert_eq!(found.ready_delay.to_string(), "1s..2s");
         assert_eq!(found.outcome, Outcome::NeverReady);
         let crash = Crash {
             after: Duration::from_secs(5).into(),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::script::{LogLine, ScriptedCommand, ScriptedPort};
-use crate::delay::Delay;
 use crate::matcher::{Pattern, PodMatcher};
+use kube_test_control_plane_server::delay::Delay;
 
 /// Outcome of a running pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -247,7 +247,7 @@ fn repository_and_tag(image: &str) -> (&str, &str) {
 
 /// Returns 64 hexadecimal digits that depend only on the text.
 fn digest(text: &str) -> String {
-    let rng = crate::delay::SeededRng::new(0);
+    let rng = crate::seeded_rng::SeededRng::new(0);
     let [a, b, c, d] = [0, 1, 2, 3].map(|part| rng.number(text, "digest", part));
     format!("{a:016x}{b:016x}{c:016x}{d:016x}")
 }

@@ -22,10 +22,10 @@ use super::run::{Now, PodRun, Stage};
 use super::served_pod::ServedPod;
 use super::status;
 use crate::client::ActorClient;
-use crate::delay::SeededRng;
 use crate::events::Recorder;
 use crate::pods::{PodFields, Waiters};
 use crate::runner::{Agenda, Incarnations, identity};
+use crate::seeded_rng::SeededRng;
 
 /// Default address of a node without one.
 const ADDRESS: &str = "192.0.2.1";

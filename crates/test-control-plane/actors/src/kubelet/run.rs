@@ -13,10 +13,11 @@ use tokio::time::Instant;
 use super::behaviour::{BackOff, Cause, Outcome, PodBehaviour};
 use super::container::{Container, Role};
 use crate::client::ActorClient;
-use crate::delay::{Delay, SeededRng};
 use crate::events::EventRef;
 use crate::pods::HostPort;
 use crate::runner::identity;
+use crate::seeded_rng::SeededRng;
+use kube_test_control_plane_server::delay::Delay;
 
 /// A timed step of a pod. The number is the index of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,8 +8,8 @@ use kube_test_control_plane_server::containers::Stdio;
 use serde::{Deserialize, Serialize};
 use tokio::io::DuplexStream;
 
-use crate::delay::Delay;
 use crate::matcher::Pattern;
+use kube_test_control_plane_server::delay::Delay;
 
 /// A line that a container logs in each of its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

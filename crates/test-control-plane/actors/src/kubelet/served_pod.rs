@@ -14,7 +14,7 @@ use super::own_command::{command, environment};
 use super::run::{PodRun, Stage};
 use super::script::{ContainerName, Handlers};
 use super::shell::Files;
-use crate::delay::SeededRng;
+use crate::seeded_rng::SeededRng;
 use crate::server::ActorServer;
 
 /// A container as it was when the API server asked.

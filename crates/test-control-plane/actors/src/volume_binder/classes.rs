@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client::ActorClient;
-use crate::delay::Delay;
 use crate::matcher::Pattern;
+use kube_test_control_plane_server::delay::Delay;
 
 /// The provisioner name of classes with manually created volumes.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";

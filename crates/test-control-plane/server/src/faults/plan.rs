@@ -20,7 +20,7 @@ use super::webhook_rule::WebhookRule;
 ///     {"match": {"verbs": ["delete"]}, "when": {"skip": 1, "limit": 1}, "action": "commitThenDrop"}
 ///   ],
 ///   "watches": [
-///     {"match": {"resources": ["pods"]}, "action": {"delay": {"min": "0s", "max": "60ms"}}},
+///     {"match": {"resources": ["pods"]}, "action": {"delay": "0s..60ms"}},
 ///     {"moment": {"afterEvents": {"min": 1, "max": 12}}, "action": "cut"}
 ///   ],
 ///   "views": [{"match": {"userAgent": "my-operator"}, "view": {"behind": 20}}],

@@ -198,10 +198,7 @@ async fn delays_add_up_before_the_final_action() {
     let any = RequestMatcher::any;
     let second = Duration::from_secs(1);
     faults.inject_always(any(), FaultAction::Delay(second.into()));
-    let jitter = Delay::Between {
-        min: second,
-        max: 2 * second,
-    };
+    let jitter = Delay::between(second, 2 * second);
     let rule = faults.add(FaultRule::new(any(), FaultAction::DelayAnswer(jitter)).named("late"));
     let begin = Instant::now();
     assert_eq!(plane.code(MAPS).await, 200);
@@ -256,7 +253,10 @@ async fn plan_affects_the_same_requests_each_time() {
     for (text, wanted) in [
         (r#"{"request": []}"#, "request"),
         (r#"{"requests": [{"action": "explode"}]}"#, "explode"),
-        (r#"{"requests": [{"action": {"delay": "5"}}]}"#, "Delay"),
+        (
+            r#"{"requests": [{"action": {"delay": "5"}}]}"#,
+            "\"5\" is not a duration",
+        ),
         (
             r#"{"requests": [{"action": "commitThenDrop", "when": {"until": "x"}}]}"#,
             "\"x\" is not a duration",

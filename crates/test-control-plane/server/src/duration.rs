@@ -16,14 +16,14 @@ pub(crate) fn format(duration: Duration) -> String {
     format!("{nanoseconds}ns")
 }
 
-pub(super) fn serialize<S: Serializer>(
+pub(crate) fn serialize<S: Serializer>(
     duration: &Duration,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&format(*duration))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
