@@ -17,7 +17,7 @@ mod settle;
 
 pub(crate) use complete::prune;
 pub use definition::{Definition, note_stored_version, set_defaults};
-pub(crate) use embedded::each_metadata;
+pub(crate) use embedded::{PathForm, each_embedded};
 pub(crate) use path::{Step, field_path};
 pub use priority::by_priority;
 pub use resource::{Column, CustomResource};

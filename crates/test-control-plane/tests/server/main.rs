@@ -33,6 +33,7 @@ mod collections;
 mod containers;
 mod core_events;
 mod custom_resources;
+mod custom_schemas;
 mod custom_subresources;
 mod custom_values;
 mod custom_watches;

@@ -9,44 +9,45 @@ use super::schema::{AdditionalProperties, Schema};
 /// Members of an object with metadata, which no schema has to specify.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Sets the defaults of absent members, from the top down.
+/// Sets the defaults of absent members, and of nulls that aren't allowed, from the top down.
 ///
 /// Upstream: `Default` with `PruneNonNullableDefaults`
 pub(crate) fn set_defaults(schema: &Schema, value: &mut Value) {
     match value {
         Value::Object(members) => {
             for (name, schema) in &schema.properties {
-                let Some(default) = &schema.default else {
-                    continue;
-                };
-                // A null default of a member that can't be null counts as none.
-                if default.is_null() && !schema.nullable {
-                    continue;
-                }
-                let is_set = match members.get(name) {
-                    None => false,
-                    Some(Value::Null) => schema.nullable,
-                    Some(_) => true,
-                };
-                if !is_set {
+                if let Some(default) = &schema.default
+                    && !members.contains_key(name)
+                {
                     members.insert(name.clone(), default.clone());
                 }
             }
             for (name, value) in members {
                 if let Some(schema) = schema.member(name) {
-                    set_defaults(schema, value);
+                    set_default(schema, value);
                 }
             }
         }
         Value::Array(items) => {
             if let Some(schema) = &schema.items {
                 for item in items {
-                    set_defaults(schema, item);
+                    set_default(schema, item);
                 }
             }
         }
         _ => {}
     }
+}
+
+/// Replaces a null that isn't allowed by the default, and sets the defaults in a value.
+fn set_default(schema: &Schema, value: &mut Value) {
+    if let Some(default) = &schema.default
+        && value.is_null()
+        && !schema.nullable
+    {
+        value.clone_from(default);
+    }
+    set_defaults(schema, value);
 }
 
 /// Removes nulls that are neither allowed nor replaced by a default.
@@ -84,7 +85,7 @@ pub(crate) fn prune(schema: &Schema, value: &mut Value, has_meta: bool) -> Vec<S
     Pruning {
         pruned: &mut pruned,
     }
-    .value(Some(schema), value, "", has_meta);
+    .value(Some(schema), value, "", has_meta, false);
     pruned.sort();
     pruned
 }
@@ -94,19 +95,28 @@ struct Pruning<'a> {
 }
 
 impl Pruning<'_> {
-    /// Prunes a value. Without a schema, nothing below it is specified.
-    fn value(&mut self, schema: Option<&Schema>, value: &mut Value, path: &str, has_meta: bool) {
+    /// Prunes a value. Without a schema, nothing below it is specified. An item of a list that
+    /// `preserves` unknown members does so too.
+    fn value(
+        &mut self,
+        schema: Option<&Schema>,
+        value: &mut Value,
+        path: &str,
+        has_meta: bool,
+        preserves: bool,
+    ) {
         match value {
-            Value::Object(members) => self.members(schema, members, path, has_meta),
+            Value::Object(members) => self.members(schema, members, path, has_meta, preserves),
             Value::Array(items) => {
-                let preserves = schema.is_some_and(|schema| schema.preserve);
-                let schema = schema.and_then(|schema| schema.items.as_deref());
-                if preserves && schema.is_none() {
+                let inner = schema.and_then(|schema| schema.items.as_deref());
+                let preserves = preserves || schema.is_some_and(|schema| schema.preserve);
+                if preserves && inner.is_none() {
                     return;
                 }
                 for (index, item) in items.iter_mut().enumerate() {
-                    let has_meta = schema.is_some_and(|schema| schema.embedded);
-                    self.value(schema, item, &format!("{path}[{index}]"), has_meta);
+                    let has_meta = inner.is_some_and(|schema| schema.embedded);
+                    let at = format!("{path}[{index}]");
+                    self.value(inner, item, &at, has_meta, preserves);
                 }
             }
             _ => {}
@@ -119,10 +129,15 @@ impl Pruning<'_> {
         members: &mut Map<String, Value>,
         path: &str,
         has_meta: bool,
+        preserves: bool,
     ) {
-        let preserves = schema.is_some_and(|schema| schema.preserve);
-        let keeps_names =
-            schema.is_some_and(|schema| matches!(schema.additional, AdditionalProperties::Any));
+        let preserves = preserves || schema.is_some_and(|schema| schema.preserve);
+        let keeps_names = schema.is_some_and(|schema| {
+            matches!(
+                schema.additional,
+                AdditionalProperties::Any | AdditionalProperties::Forbidden
+            )
+        });
         members.retain(|name, value| {
             if has_meta && META.contains(&name.as_str()) {
                 return true;
@@ -134,14 +149,14 @@ impl Pruning<'_> {
             };
             match schema.and_then(|schema| schema.member(name)) {
                 Some(inner) => {
-                    self.value(Some(inner), value, &at, inner.embedded);
+                    self.value(Some(inner), value, &at, inner.embedded, false);
+                    true
+                }
+                None if keeps_names => {
+                    self.value(None, value, &at, false, false);
                     true
                 }
                 None if preserves => true,
-                None if keeps_names => {
-                    self.value(None, value, &at, false);
-                    true
-                }
                 None => {
                     self.pruned.push(at);
                     false
@@ -182,6 +197,27 @@ mod tests {
     }
 
     #[test]
+    fn defaults_replace_nulls_of_items_and_of_unnamed_members() {
+        let of_text = json!({"type": "string", "default": "x"});
+        let schema = Schema::read(&json!({"type": "object", "properties": {
+            "items": {"type": "array", "items": of_text},
+            "names": {"type": "object", "additionalProperties": of_text},
+            "nulls": {"type": "array", "items": {
+                "type": "string", "nullable": true, "default": "x",
+            }},
+            "none": {"type": "string", "nullable": true, "default": null},
+        }}));
+        let mut value = json!({
+            "items": ["a", null], "names": {"a": null, "b": "y"}, "nulls": [null],
+        });
+        set_defaults(&schema, &mut value);
+        let wanted = json!({
+            "items": ["a", "x"], "names": {"a": "x", "b": "y"}, "nulls": [null],
+        });
+        assert_eq!(value, wanted);
+    }
+
+    #[test]
     fn pruning_begins_again_below_specified_members() {
         let mut value = json!({
             "metadata": {"any": 1}, "x": 1, "o": {"y": {}},
@@ -195,6 +231,28 @@ mod tests {
         });
         assert_eq!(value, wanted);
         assert_eq!(pruned, ["keep.known.c", "names.a.b", "o.y", "x"]);
+    }
+
+    #[test]
+    fn lists_preserve_the_members_of_their_items() {
+        let schema = Schema::read(&json!({"type": "object", "properties": {
+            "list": {"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": {
+                "type": "object", "properties": {"known": {"type": "object"}},
+            }},
+            "both": {"type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                "additionalProperties": true},
+            "closed": {"type": "object", "additionalProperties": false},
+        }}));
+        let mut value = json!({
+            "list": [{"a": {"b": 1}, "known": {"c": 1}}],
+            "both": {"a": {"b": 1}}, "closed": {"a": {"b": 1}},
+        });
+        let pruned = prune(&schema, &mut value, true);
+        let wanted = json!({
+            "list": [{"a": {"b": 1}, "known": {}}], "both": {"a": {}}, "closed": {"a": {}},
+        });
+        assert_eq!(value, wanted);
+        assert_eq!(pruned, ["both.a.b", "closed.a.b", "list[0].known.c"]);
     }
 
     #[test]

@@ -1,43 +1,56 @@
-//! The metadata of embedded resources: `x-kubernetes-embedded-resource`.
+//! The objects embedded in a custom resource: `x-kubernetes-embedded-resource`.
 //!
 //! Upstream: `schemaobjectmeta.CoerceWithOptions` of `k8s.io/apiextensions-apiserver`.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::schema::Schema;
 
-/// Calls `visit` with the metadata of each embedded resource below `path`, and its path. The
-/// object at the empty path isn't embedded.
+/// The form of the path of a member that only `additionalProperties` specify.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PathForm {
+    /// `spec.name`, as lists of unknown fields have it.
+    Members,
+    /// `spec[name]`, as errors have it.
+    Keys,
+}
+
+/// Calls `visit` with the members of each embedded object below `path`, and its path. The object at
+/// the empty path isn't embedded.
 ///
 /// # Errors
 ///
 /// The first one of `visit`.
-pub(crate) fn each_metadata<E>(
+pub(crate) fn each_embedded<E>(
     schema: &Schema,
     value: &mut Value,
     path: &str,
-    visit: &mut dyn FnMut(&mut Value, &str) -> Result<(), E>,
+    form: PathForm,
+    visit: &mut dyn FnMut(&mut Map<String, Value>, &str) -> Result<(), E>,
 ) -> Result<(), E> {
     match value {
         Value::Object(members) => {
+            if schema.embedded && !path.is_empty() {
+                visit(members, path)?;
+            }
             for (name, value) in members {
+                let Some(inner) = schema.member(name) else {
+                    continue;
+                };
                 let at = if path.is_empty() {
                     name.clone()
+                } else if form == PathForm::Keys && !schema.properties.contains_key(name) {
+                    format!("{path}[{name}]")
                 } else {
                     format!("{path}.{name}")
                 };
-                let is_metadata = schema.embedded && !path.is_empty() && name == "metadata";
-                if is_metadata && !value.is_null() {
-                    visit(value, &at)?;
-                } else if let Some(inner) = schema.member(name) {
-                    each_metadata(inner, value, &at, visit)?;
-                }
+                each_embedded(inner, value, &at, form, visit)?;
             }
         }
         Value::Array(items) => {
             if let Some(inner) = &schema.items {
                 for (index, item) in items.iter_mut().enumerate() {
-                    each_metadata(inner, item, &format!("{path}[{index}]"), visit)?;
+                    each_embedded(inner, item, &format!("{path}[{index}]"), form, visit)?;
                 }
             }
         }

@@ -62,7 +62,7 @@ pub(crate) fn field_path<'s>(
         if around.properties.is_empty() {
             found = match &around.additional {
                 AdditionalProperties::Of(inner) => Some(inner),
-                AdditionalProperties::Any => None,
+                AdditionalProperties::Any | AdditionalProperties::Forbidden => None,
                 AdditionalProperties::None => return Err(nowhere()),
             };
             steps.push(Step::Key(name));

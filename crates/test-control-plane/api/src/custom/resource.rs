@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::complete;
 use super::definition::Definition;
-use super::embedded::each_metadata;
+use super::embedded::{PathForm, each_embedded};
 use super::scale::Scale;
 use super::schema::{Schema, flag};
 use crate::members::{text, text_at};
@@ -206,7 +206,7 @@ impl CustomResource {
     ///
     /// Upstream: `schemaCoercingConverter`
     pub fn coerce_served(&self, api_version: &str, value: &mut Value) {
-        complete::prune(&self.schema, value, true);
+        coerce(&self.schema, value);
         value["apiVersion"] = json!(api_version);
     }
 
@@ -214,7 +214,7 @@ impl CustomResource {
     /// members.
     pub fn coerce_stored(&self, value: &mut Value) {
         if let Some(schema) = &self.stored_schema {
-            complete::prune(schema, value, true);
+            coerce(schema, value);
         }
         value["apiVersion"] = json!(self.stored_version);
     }
@@ -241,13 +241,14 @@ impl CustomResource {
                 .collect();
         }
         unknown.extend(complete::prune(schema, &mut found, true));
-        let visited = each_metadata(schema, &mut found, "", &mut |metadata, path| {
-            if metadata.is_object() {
+        let list = &mut |members: &mut Map<String, Value>, path: &str| {
+            if let Some(metadata) = members.get_mut("metadata").filter(|it| it.is_object()) {
                 let members = schema::unknown_members("ObjectMeta", metadata).into_iter();
-                unknown.extend(members.map(|(member, _)| format!("{path}.{member}")));
+                unknown.extend(members.map(|(member, _)| format!("{path}.metadata.{member}")));
             }
             Ok::<(), Infallible>(())
-        });
+        };
+        let visited = each_embedded(schema, &mut found, "", PathForm::Members, list);
         match visited {
             Ok(()) => unknown,
         }
@@ -281,8 +282,19 @@ fn has_wrong_metadata(schema: &Schema, value: &mut Value) -> bool {
         schema::normalize("ObjectMeta", metadata, UnknownMembers::Drop, "").map(|_| ())
     };
     let own = value.get("metadata").map_or(Ok(()), check);
-    let check_embedded = &mut |metadata: &mut Value, _: &str| check(metadata);
-    own.is_err() || each_metadata(schema, value, "", check_embedded).is_err()
+    let check_embedded = &mut |members: &mut Map<String, Value>, _: &str| {
+        let metadata = members.get("metadata").filter(|it| !it.is_null());
+        metadata.map_or(Ok(()), check)
+    };
+    own.is_err() || each_embedded(schema, value, "", PathForm::Members, check_embedded).is_err()
+}
+
+/// Removes what a schema doesn't specify, and the nulls that it doesn't allow.
+///
+/// Upstream: `unstructuredSchemaCoercer`
+fn coerce(schema: &Schema, value: &mut Value) {
+    complete::prune(schema, value, true);
+    complete::drop_nulls(schema, value);
 }
 
 /// Returns the warning for requests to a deprecated version.

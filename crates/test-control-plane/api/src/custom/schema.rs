@@ -66,6 +66,8 @@ pub(crate) enum AdditionalProperties {
     None,
     /// Any value.
     Any,
+    /// `false`: a write with such members is refused.
+    Forbidden,
     /// Values of this schema.
     Of(Box<Schema>),
 }
@@ -99,7 +101,7 @@ pub(crate) struct Schema {
     pub(crate) preserve: bool,
     /// `x-kubernetes-embedded-resource`.
     pub(crate) embedded: bool,
-    /// `default`.
+    /// `default`. Null counts as none.
     pub(crate) default: Option<Value>,
     /// `properties`.
     pub(crate) properties: BTreeMap<String, Schema>,
@@ -172,6 +174,7 @@ impl Schema {
         let properties = from.get("properties").and_then(Value::as_object);
         let additional = match from.get("additionalProperties") {
             Some(Value::Bool(true)) => AdditionalProperties::Any,
+            Some(Value::Bool(false)) => AdditionalProperties::Forbidden,
             Some(schema @ Value::Object(_)) => {
                 AdditionalProperties::Of(Box::new(Self::read(schema)))
             }
@@ -187,7 +190,7 @@ impl Schema {
             nullable: flag(from, "nullable"),
             preserve: flag(from, "x-kubernetes-preserve-unknown-fields"),
             embedded: flag(from, "x-kubernetes-embedded-resource"),
-            default: from.get("default").cloned(),
+            default: from.get("default").filter(|it| !it.is_null()).cloned(),
             properties: properties
                 .into_iter()
                 .flatten()

@@ -1,12 +1,12 @@
 //! Custom resources in requests.
 
 use kube_apimachinery::schema::{self, DecodeError, UnknownMembers};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::custom::{CustomResource, each_metadata};
+use crate::custom::{CustomResource, PathForm, each_embedded};
 use crate::kinds::Kind;
 use crate::object::Draft;
-use crate::status::{ApiError, ApiResult};
+use crate::status::{ApiError, ApiResult, FieldError};
 
 /// Completes a request's object: metadata of the right types, defaults, no unspecified members.
 ///
@@ -17,11 +17,29 @@ pub(super) fn complete(custom: &CustomResource, kind: &Kind, draft: &mut Draft) 
     complete_metadata(kind, draft)?;
     let value = &mut draft.value;
     custom.apply_schema(value);
-    each_metadata(&custom.schema, value, "", &mut |metadata, path| {
+    let check = &mut |members: &mut Map<String, Value>, path: &str| {
+        coerce_embedded(members, path)
+            .map_err(|err| refused(kind, &format!("{}: {}", err.field, err.message)))
+    };
+    each_embedded(&custom.schema, value, "", PathForm::Keys, check)
+}
+
+/// Checks the types of the type and the metadata of an embedded object, and drops unknown members of
+/// its metadata.
+fn coerce_embedded(members: &mut Map<String, Value>, path: &str) -> Result<(), FieldError> {
+    for name in ["apiVersion", "kind"] {
+        if let Some(found) = members.get(name).filter(|found| !found.is_string()) {
+            let at = format!("{path}.{name}");
+            return Err(FieldError::invalid(at, found, "must be a string"));
+        }
+    }
+    if let Some(metadata) = members.get_mut("metadata").filter(|it| !it.is_null()) {
         let sent = metadata.to_string();
-        coerce(metadata)
-            .map_err(|err| refused(kind, &format!("{path}: Invalid value: {sent}: {err}")))
-    })
+        coerce(metadata).map_err(|err| {
+            FieldError::invalid_text(format!("{path}.metadata"), &sent, &err.to_string())
+        })?;
+    }
+    Ok(())
 }
 
 /// Completes a custom resource that server-side apply has merged: metadata of the right types, and

@@ -243,8 +243,8 @@ fn form_of_schema<'a>(schema: &'a CustomSchema, has_meta: bool, value: Option<&V
             element: match &schema.additional {
                 AdditionalProperties::Of(inner) => Some(of_schema(inner)),
                 AdditionalProperties::Any => Some(TypeRef::Deduced),
-                AdditionalProperties::None if schema.preserve => Some(TypeRef::Deduced),
-                AdditionalProperties::None => None,
+                _ if schema.preserve => Some(TypeRef::Deduced),
+                AdditionalProperties::Forbidden | AdditionalProperties::None => None,
             },
             atomic: schema.atomic_map,
         }),

@@ -61,7 +61,9 @@ pub(in crate::validation) fn validate(
     if let Some(scale) = &custom.scale {
         errors.extend(scale::errors(scale, value, is_status));
     }
-    embedded::validate(&custom.schema, value, "", &mut errors);
+    if !is_status {
+        embedded::validate(&custom.schema, value, "", &mut errors);
+    }
     if old.is_none_or(|old| lists::duplicates(&custom.schema, old, "").is_empty()) {
         errors.extend(lists::duplicates(&custom.schema, value, ""));
     }
@@ -167,17 +169,18 @@ fn object(
             },
         );
     };
-    if let AdditionalProperties::Of(inner) = &schema.additional {
-        for (name, value) in members {
-            if !schema.properties.contains_key(name) {
-                member(
-                    validation,
-                    &format!("{}.{name}", node.path),
-                    name,
-                    inner,
-                    value,
-                );
+    let unnamed = members
+        .iter()
+        .filter(|(name, _)| !schema.properties.contains_key(*name));
+    for (name, value) in unnamed {
+        let path = format!("{}.{name}", node.path);
+        match &schema.additional {
+            AdditionalProperties::Of(inner) => member(validation, &path, name, inner, value),
+            AdditionalProperties::Forbidden => {
+                let detail = format!("{path} in body is a forbidden property");
+                validation.push(FieldError::invalid(node.path, &json!(name), &detail));
             }
+            AdditionalProperties::Any | AdditionalProperties::None => break,
         }
     }
     for (name, inner) in &schema.properties {

@@ -179,7 +179,8 @@ impl Walk {
     fn insides(&mut self, schema: &Value, place: &Place<'_>) {
         let at = &*place.at;
         let additional = schema.get("additionalProperties");
-        let has_properties = schema.get("properties").is_some();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let has_properties = properties.is_some_and(|properties| !properties.is_empty());
         if has_properties && additional.is_some_and(|it| *it != true) {
             let detail = "additionalProperties and properties are mutual exclusive";
             self.errors.push(FieldError::forbidden(

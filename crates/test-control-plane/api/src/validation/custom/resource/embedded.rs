@@ -38,12 +38,14 @@ pub(super) fn validate(schema: &Schema, value: &Value, path: &str, errors: &mut 
 
 /// Upstream: `validateEmbeddedResource`
 fn object(members: &Map<String, Value>, value: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    for name in ["apiVersion", "kind"] {
-        let at = join(path, name);
+    let names = ["apiVersion", "kind"];
+    let missing = names.iter().filter(|name| !members.contains_key(**name));
+    errors.extend(missing.map(|name| FieldError::required(join(path, name), "")));
+    for name in names {
         let Some(found) = members.get(name) else {
-            errors.push(FieldError::required(at, ""));
             continue;
         };
+        let at = join(path, name);
         let detail = match found.as_str() {
             None => Some("must be a string".to_owned()),
             Some("") => Some("must not be empty".to_owned()),

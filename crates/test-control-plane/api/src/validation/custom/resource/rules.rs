@@ -94,7 +94,7 @@ pub(super) fn errors_of_default(schema: &Schema, value: &Value, path: &str) -> V
 fn has_rules(schema: &Schema) -> bool {
     let additional = match &schema.additional {
         AdditionalProperties::Of(inner) => has_rules(inner),
-        AdditionalProperties::Any | AdditionalProperties::None => false,
+        _ => false,
     };
     !schema.rules.is_empty()
         || additional
