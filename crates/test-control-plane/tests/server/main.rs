@@ -51,6 +51,7 @@ mod open_api;
 #[cfg(feature = "cel")]
 mod policies;
 mod protobuf;
+mod rare_values;
 mod rbac;
 mod resources;
 mod reviews;

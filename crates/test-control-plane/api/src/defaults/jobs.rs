@@ -55,7 +55,7 @@ pub(super) fn set_defaults(job: &mut Value) {
         let patterns = rule.get_mut("onPodConditions");
         let patterns = patterns.and_then(Value::as_array_mut).into_iter().flatten();
         for pattern in patterns.filter_map(Value::as_object_mut) {
-            if is_absent(pattern, "status") {
+            if is_absent(pattern, "status") || pattern["status"] == "" {
                 pattern.insert("status".to_owned(), json!("True"));
             }
         }

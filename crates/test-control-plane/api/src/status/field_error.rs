@@ -106,7 +106,6 @@ impl FieldError {
     }
 
     /// The value could not be checked.
-    #[cfg(feature = "cel")]
     pub(crate) fn internal(field: impl Into<String>, detail: &str) -> Self {
         Self::new("InternalError", field, format!("Internal error: {detail}"))
     }

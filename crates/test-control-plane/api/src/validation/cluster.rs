@@ -14,22 +14,43 @@ const USER_PRIORITY_MAX: i64 = 1_000_000_000;
 /// The prefix of the classes of the system.
 const SYSTEM_PREFIX: &str = "system-";
 
+/// The classes of the system, with their values.
+const SYSTEM_CLASSES: [(&str, i64); 2] = [
+    ("system-node-critical", 2_000_001_000),
+    ("system-cluster-critical", 2_000_000_000),
+];
+
 /// Upstream: `ValidatePriorityClass`
 pub(super) fn user_priority(class: &Place<'_>, errors: &mut Errors) {
     let name = class.member("metadata.name");
+    let value = class.member("value");
     if name.text().starts_with(SYSTEM_PREFIX) {
-        errors.push(name.forbidden(&format!(
-            "priority class names with 'system-' prefix are reserved for system use only. error: {} \
-             is not a known system priority class",
-            name.text()
-        )));
+        if let Some(why) = wrong_system_class(class, name.text()) {
+            errors.push(name.forbidden(&format!(
+                "priority class names with 'system-' prefix are reserved for system use only. \
+                 error: {why}"
+            )));
+        }
         return;
     }
-    let value = class.member("value");
     if value.number() > USER_PRIORITY_MAX {
         let detail = "maximum allowed value of a user defined priority is 1000000000";
         errors.push(value.forbidden(detail));
     }
+}
+
+/// Returns the difference of a class from the one of the system that has this name.
+///
+/// Upstream: `IsKnownSystemPriorityClass`
+fn wrong_system_class(class: &Place<'_>, name: &str) -> Option<String> {
+    let Some((_, value)) = SYSTEM_CLASSES.iter().find(|(known, _)| *known == name) else {
+        return Some(format!("{name} is not a known system priority class"));
+    };
+    if class.member("value").number() != *value {
+        return Some(format!("value of {name} PriorityClass must be {value}"));
+    }
+    let is_default = class.value.get("globalDefault") == Some(&Value::Bool(true));
+    is_default.then(|| format!("globalDefault of {name} PriorityClass must be false"))
 }
 
 /// Rejects a text that is no request in PEM form. The request itself is not read.

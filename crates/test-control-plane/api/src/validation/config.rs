@@ -19,12 +19,15 @@ const REQUIRED_KEYS: &[(&str, &[&str])] = &[
     ("kubernetes.io/dockercfg", &[".dockercfg"]),
     ("kubernetes.io/dockerconfigjson", &[".dockerconfigjson"]),
     (BASIC_AUTH, &["username", "password"]),
-    ("kubernetes.io/ssh-auth", &["ssh-privatekey"]),
+    (SSH_AUTH, &["ssh-privatekey"]),
     ("kubernetes.io/tls", &["tls.crt", "tls.key"]),
 ];
 
 /// A type of secrets that needs only one of its keys.
 const BASIC_AUTH: &str = "kubernetes.io/basic-auth";
+
+/// A type of secrets whose key must not be empty.
+const SSH_AUTH: &str = "kubernetes.io/ssh-auth";
 
 pub(super) fn config_map(subject: Subject<'_>, errors: &mut Errors) {
     immutable(subject, &["data", "binaryData"], errors);
@@ -75,7 +78,10 @@ pub(super) fn secret(subject: Subject<'_>, place: &Place<'_>, errors: &mut Error
     }
     let row = REQUIRED_KEYS.iter().find(|(of, _)| *of == kind);
     let keys = row.map_or(&[][..], |(_, keys)| keys);
-    let has = |key: &str| data.is_some_and(|data| data.contains_key(key));
+    let has = |key: &str| {
+        let found = data.and_then(|data| data.get(key));
+        found.is_some_and(|found| kind != SSH_AUTH || found.as_str() != Some(""))
+    };
     if kind == BASIC_AUTH && keys.iter().any(|key| has(key)) {
         return;
     }

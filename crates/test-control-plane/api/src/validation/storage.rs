@@ -86,10 +86,13 @@ pub(super) fn parameters(parameters: &Place<'_>, errors: &mut Errors) {
     }
 }
 
+/// Rejects a term like an earlier one. As in upstream, an empty term is also like each of as many empty
+/// ones as there are terms, with which its list begins.
+///
 /// Upstream: `validateAllowedTopologies`.
 pub(super) fn topologies(topologies: &Place<'_>, errors: &mut Errors) {
     const MEMBER: &str = "matchLabelExpressions";
-    let mut seen = Vec::new();
+    let mut seen = vec![BTreeMap::new(); topologies.elements().count()];
     let terms = topologies.value.as_array().into_iter().flatten();
     for (i, value) in terms.enumerate() {
         let term = topologies.element(i, value);
@@ -106,7 +109,7 @@ pub(super) fn topologies(topologies: &Place<'_>, errors: &mut Errors) {
                 errors.push(expression.member("key").duplicate());
             }
         }
-        if seen.contains(&values_by_key) {
+        for _ in seen.iter().filter(|seen| **seen == values_by_key) {
             errors.push(FieldError::duplicate(expressions.path(), &json!("")));
         }
         seen.push(values_by_key);

@@ -72,13 +72,15 @@ pub(super) fn given_selector(selector: &Place<'_>, noun: &str, errors: &mut Erro
     }
 }
 
-/// Returns a number, or the number of percents.
+/// Returns a number, or the number of percents; the number of a text that is no percentage.
 ///
 /// Upstream: `getIntOrPercentValue`.
 fn number_or_percents(count: &Value) -> i64 {
-    let text = count.as_str().unwrap_or_default();
-    let number = text.strip_suffix('%').unwrap_or(text).parse();
-    number.unwrap_or_else(|_| count.as_i64().unwrap_or_default())
+    let Some(text) = count.as_str() else {
+        return count.as_i64().unwrap_or_default();
+    };
+    let percents = text.strip_suffix('%').filter(|_| is_percent(text));
+    percents.unwrap_or(text).parse().unwrap_or_default()
 }
 
 fn is_percent(text: &str) -> bool {

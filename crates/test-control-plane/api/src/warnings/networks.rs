@@ -128,13 +128,23 @@ pub(super) fn endpoint_slice(slice: &Value, found: &mut Vec<String>) {
 
 /// The warnings about the addresses in a status.
 pub(super) fn status(kind: &Kind, new: &Value, found: &mut Vec<String>) {
-    if !matches!(&*kind.storage, "ingresses" | "services") {
-        return;
-    }
-    for (i, ingress) in list_at(new, "/status/loadBalancer/ingress").enumerate() {
-        if !text_at(ingress, "/ip").is_empty() {
-            let place = format!("status.loadBalancer.ingress[{i}]");
-            found.extend(of_ip(&place, &ingress["ip"]));
+    match &*kind.storage {
+        "pods" => {
+            for member in ["podIPs", "hostIPs"] {
+                for (i, address) in list_at(new, &format!("/status/{member}")).enumerate() {
+                    let place = format!("status.{member}[{i}].ip");
+                    found.extend(of_ip(&place, address.get("ip").unwrap_or(&NULL)));
+                }
+            }
         }
+        "ingresses" | "services" => {
+            for (i, ingress) in list_at(new, "/status/loadBalancer/ingress").enumerate() {
+                if !text_at(ingress, "/ip").is_empty() {
+                    let place = format!("status.loadBalancer.ingress[{i}]");
+                    found.extend(of_ip(&place, &ingress["ip"]));
+                }
+            }
+        }
+        _ => {}
     }
 }

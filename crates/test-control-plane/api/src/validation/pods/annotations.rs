@@ -42,7 +42,8 @@ pub(in crate::validation) fn pod_annotations(annotations: &Place<'_>, errors: &m
     }
     let was_valid = annotations
         .old
-        .is_none_or(|old| is_cost(text(old, DELETION_COST)));
+        .and_then(|old| old.get(DELETION_COST)?.as_str())
+        .is_none_or(is_cost);
     if let Some(value) = of(DELETION_COST).filter(|value| was_valid && !is_cost(value)) {
         let field = format!("{path}[{DELETION_COST}]");
         let detail = "must be a 32bit integer";
@@ -91,13 +92,14 @@ fn tolerations(annotations: &Place<'_>, value: &str, errors: &mut Errors) {
     }
 }
 
-/// Returns true for a missing or valid cost of a deletion.
+/// Returns true for a valid cost of a deletion.
 fn is_cost(text: &str) -> bool {
     let starts_well = match text.as_bytes() {
-        [] | [b'-', ..] | [b'0'] => true,
+        [b'-', ..] | [b'0'] => true,
         [first, ..] => (b'1'..=b'9').contains(first),
+        [] => false,
     };
-    starts_well && (text.is_empty() || text.parse::<i32>().is_ok())
+    starts_well && text.parse::<i32>().is_ok()
 }
 
 /// Upstream: `ValidateSeccompPodAnnotations`.
@@ -242,10 +244,10 @@ mod tests {
 
     #[test]
     fn costs_are_integers_in_their_shortest_form() {
-        for text in ["", "0", "-1", "2147483647", "12"] {
+        for text in ["0", "-1", "2147483647", "12"] {
             assert!(is_cost(text), "{text}");
         }
-        for text in ["+1", "08", "1.5", "2147483648", "x", "-"] {
+        for text in ["", "+1", "08", "1.5", "2147483648", "x", "-"] {
             assert!(!is_cost(text), "{text}");
         }
     }

@@ -60,7 +60,7 @@ fn container<'a>(of: &Place<'a>) -> &'a Value {
     holder.map_or(&Value::Null, |container| container.value)
 }
 
-/// Rejects the name of an earlier container.
+/// Rejects the name of an earlier container. Init containers without a name aren't alike.
 pub(in crate::validation) fn unique_container(name: &Place<'_>, errors: &mut Errors) {
     let Some(element) = name.up() else { return };
     let own = element.up().map_or(&Value::Null, |list| list.value);
@@ -72,7 +72,13 @@ pub(in crate::validation) fn unique_container(name: &Place<'_>, errors: &mut Err
                 .is_some_and(|list| std::ptr::eq(list, own))
         })
         .flat_map(|member| list(spec(name), member));
-    let mut all = earlier.chain(element.before());
+    let init = spec(name).get(LISTS[1]);
+    let is_init = init.is_some_and(|list| std::ptr::eq(list, own));
+    let beside = match element.before() {
+        _ if is_init && name.text().is_empty() => &[],
+        before => before,
+    };
+    let mut all = earlier.chain(beside);
     if all.any(|container| text(container, "name") == name.text()) {
         errors.push(name.duplicate());
     }

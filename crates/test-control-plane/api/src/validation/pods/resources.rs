@@ -171,30 +171,29 @@ fn claim_names(claims: &Place<'_>, errors: &mut Errors) {
     let mut seen: Vec<String> = Vec::new();
     for claim in claims.elements() {
         let [name, request] = ["name", "request"].map(|member| claim.text_of(member));
-        let mut repeated = |shown: &str| {
-            errors.push(FieldError::duplicate(claim.path(), &json!(shown)));
-        };
+        let repeated = |shown: &str| FieldError::duplicate(claim.path(), &json!(shown));
         if name.is_empty() {
             errors.push(claim.required(""));
             continue;
         }
         if seen.iter().any(|seen| seen == name) {
-            repeated(name);
+            errors.push(repeated(name));
         } else {
             let key = match request {
                 "" => name.to_owned(),
                 request => format!("{name}/{request}"),
             };
             let of_name = format!("{name}/");
+            if !request.is_empty() {
+                let place = claim.member("request");
+                place.invalid_for(names::dns_label(request), errors);
+            }
             if seen.contains(&key) {
-                repeated(&key);
+                errors.push(repeated(&key));
             } else if request.is_empty() {
                 for _ in seen.iter().filter(|seen| seen.starts_with(&of_name)) {
-                    repeated(name);
+                    errors.push(repeated(name));
                 }
-            } else {
-                let request = claim.member("request");
-                request.invalid_for(names::dns_label(request.text()), errors);
             }
             seen.push(key);
         }

@@ -88,7 +88,7 @@ pub(in crate::validation) fn resource_claims(claims: &Place<'_>, errors: &mut Er
     }
     for _ in claims.elements() {
         let detail = "static pods do not support resource claims";
-        errors.push(FieldError::forbidden("", detail));
+        errors.push(FieldError::forbidden("[]", detail));
     }
 }
 

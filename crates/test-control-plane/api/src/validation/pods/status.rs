@@ -185,15 +185,30 @@ pub(in crate::validation) fn status_ip(address: &Place<'_>, errors: &mut Errors)
 }
 
 /// Rejects several addresses of one family.
+///
+/// Upstream: `validatePodIPs`, `validateHostIPs`.
 pub(in crate::validation) fn one_per_family(addresses: &Place<'_>, errors: &mut Errors) {
-    let parsed = addresses
-        .values()
-        .map(|address| ip::parse_sloppy(address.text_of("ip")));
-    let Some(parsed) = parsed.collect::<Option<Vec<IpAddr>>>() else {
+    let texts: Vec<&str> = addresses
+        .value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|it| text(it, "ip"))
+        .collect();
+    if texts.len() < 2 {
         return;
-    };
+    }
+    let parsed = texts.iter().map(|text| ip::parse_sloppy(text));
+    let parsed: Vec<IpAddr> = parsed.map_while(|it| Some(it?.to_canonical())).collect();
+    if let Some(wrong) = texts.get(parsed.len()) {
+        let detail = format!(
+            "failed to check for dual stack with error:invalid IP[{}]: {wrong}",
+            parsed.len()
+        );
+        errors.push(FieldError::internal(addresses.path(), &detail));
+    }
     let is_dual = parsed.iter().any(IpAddr::is_ipv4) && parsed.iter().any(IpAddr::is_ipv6);
-    if parsed.len() > 2 || parsed.len() == 2 && !is_dual {
+    if texts.len() > 2 || parsed.len() < texts.len() || !is_dual {
         let detail = "may specify no more than one IP for each IP family";
         errors.push(addresses.invalid(detail));
     }

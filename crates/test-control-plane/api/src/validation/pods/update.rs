@@ -197,7 +197,7 @@ fn has_only_additions(new: &Value, old: &Value) -> bool {
 /// Reports an error instead of all others.
 fn only(detail: &str, errors: &mut Errors) {
     errors.clear();
-    errors.push(FieldError::forbidden("", detail));
+    errors.push(FieldError::forbidden("[]", detail));
 }
 
 fn is_mirror(pod: &Place<'_>) -> bool {
@@ -258,7 +258,7 @@ pub(in crate::validation) fn pod_resize(pod: &Place<'_>, errors: &mut Errors) {
     if running.is_some_and(|status| status.get("resources").is_none()) {
         errors.push(spec.forbidden("Pod running on node without support for resize"));
     }
-    removed(&spec.member("resources"), "pod-level resource", errors);
+    pod_level(&spec, errors);
     let before = errors.len();
     same_order(&spec, old_spec, errors);
     if errors.len() > before {
@@ -273,6 +273,31 @@ pub(in crate::validation) fn pod_resize(pod: &Place<'_>, errors: &mut Errors) {
         }
     }
     changed_containers(&spec, old_spec, errors);
+}
+
+/// Rejects changes of the resources of the whole pod besides those of cores and memory.
+///
+/// Upstream: `validatePodLevelResourcesResize`.
+fn pod_level(spec: &Place<'_>, errors: &mut Errors) {
+    let resources = spec.member("resources");
+    let old = resources.old.unwrap_or(&Value::Null);
+    let lists = ["requests", "limits"];
+    let is_set = |of: &Value| {
+        let mut found = lists.iter().filter_map(|list| amounts(of, list));
+        found.any(|list| !list.is_empty())
+    };
+    if !is_set(old) && !is_set(resources.value) {
+        return;
+    }
+    if !old.is_null() && !resources.is_present() {
+        errors.push(resources.forbidden("pod-level resources cannot be removed"));
+        return;
+    }
+    removed(&resources, "pod-level resource", errors);
+    let rest = |of: &Value| without_amounts(&json!({"resources": of}));
+    if rest(resources.value) != rest(old) {
+        errors.push(spec.forbidden("only cpu and memory resources are mutable at pod-level"));
+    }
 }
 
 /// Rejects other containers, or another order.
