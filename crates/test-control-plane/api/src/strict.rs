@@ -139,7 +139,7 @@ impl MemberCheck<'_> {
 }
 
 /// Returns the messages for unknown members.
-fn unknown(paths: &[String]) -> impl Iterator<Item = String> {
+pub fn unknown(paths: &[String]) -> impl Iterator<Item = String> {
     paths.iter().map(|path| format!("unknown field {path:?}"))
 }
 
@@ -149,6 +149,7 @@ fn printed(found: &[Finding], prefix: &str) -> Vec<String> {
     found.iter().map(print).collect()
 }
 
-fn strict_error(found: &[String]) -> String {
+/// Returns the error of a strict decoder that found these.
+pub fn strict_error(found: &[String]) -> String {
     format!("strict decoding error: {}", found.join(", "))
 }

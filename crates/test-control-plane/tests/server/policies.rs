@@ -279,3 +279,86 @@ async fn authors_of_policies_need_to_read_the_parameters() {
     plane.create(&path, &binding).await;
     plane.stop().await;
 }
+
+/// Creates a policy with its constraints, and its binding.
+async fn bind_whole(plane: &Plane, kind: &str, spec: &Value, binding: &Value) {
+    let policy = json!({"metadata": {"name": "p"}, "spec": spec});
+    let policies = format!("{ADMISSION}/{kind}admissionpolicies");
+    plane.create(&policies, &policy).await;
+    let mut of = binding.clone();
+    of["policyName"] = json!("p");
+    let binding = json!({"metadata": {"name": "b"}, "spec": of});
+    let bindings = format!("{ADMISSION}/{kind}admissionpolicybindings");
+    plane.create(&bindings, &binding).await;
+}
+
+/// Returns constraints of one rule.
+fn on(group: &str, version: &str, operation: &str, resource: &str) -> Value {
+    json!({"resourceRules": [{
+        "apiGroups": [group], "apiVersions": [version], "operations": [operation],
+        "resources": [resource],
+    }]})
+}
+
+#[tokio::test(start_paused = true)]
+async fn patches_of_policies_may_not_add_unknown_fields() {
+    let plane = plane().await;
+    let patch = "[JSONPatch{op: 'add', path: '/more', value: 'x'}]";
+    let spec = json!({
+        "failurePolicy": "Ignore", "reinvocationPolicy": "Never",
+        "matchConstraints": on("", "v1", "CREATE", "configmaps"),
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
+    });
+    bind_whole(&plane, "mutating", &spec, &json!({})).await;
+    let sent = map("a", &json!({}));
+    let (code, refused) = plane.call(Method::POST, MAPS, &sent).await;
+    assert_eq!(code, 500, "{refused}");
+    let expected = "Internal error occurred: strict decoding error: unknown field \"more\"";
+    assert_eq!(refused["message"], expected);
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn conditions_read_the_sent_resource_and_the_matched_kind() {
+    let plane = plane().await;
+    let condition = "request.resource.version == 'v2' && request.kind.version == 'v1'";
+    let rule = "request.resource.version == 'v1' && request.kind.version == 'v1'";
+    let spec = json!({
+        "matchConstraints": on("autoscaling", "v1", "CREATE", "horizontalpodautoscalers"),
+        "matchConditions": [{"name": "c", "expression": condition}],
+        "validations": [
+            {"expression": rule, "message": "rules read the matched resource"},
+            {"expression": "false", "message": "reached"},
+        ],
+    });
+    let deny = json!({"validationActions": ["Deny"]});
+    bind_whole(&plane, "validating", &spec, &deny).await;
+    let scaler = json!({"metadata": {"name": "a"}, "spec": {
+        "maxReplicas": 2, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
+    }});
+    let path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+    let (code, refused) = plane.call(Method::POST, path, &scaler).await;
+    assert_eq!(code, 422, "{refused}");
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.ends_with("denied request: reached"), "{message}");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn options_of_connections_match_no_object_selector() {
+    let plane = plane().await;
+    plane.create(PODS, &pod("a")).await;
+    let mut constraints = on("", "v1", "CONNECT", "pods/exec");
+    constraints["objectSelector"] =
+        json!({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]});
+    let spec = json!({
+        "matchConstraints": constraints, "validations": [{"expression": "false"}],
+    });
+    let deny = json!({"validationActions": ["Deny"]});
+    bind_whole(&plane, "validating", &spec, &deny).await;
+    let path = format!("{PODS}/a/exec?command=ls");
+    let (code, refused) = plane.call(Method::POST, &path, &Value::Null).await;
+    assert_eq!(code, 400, "{refused}");
+    assert_eq!(refused["message"], "pod a does not have a host assigned");
+    plane.stop().await;
+}

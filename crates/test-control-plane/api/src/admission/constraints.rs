@@ -143,11 +143,16 @@ impl Constraints {
         Ok(selector.matches(&namespace.labels()?))
     }
 
+    /// A connection has options instead of an object, and these have no labels to match.
+    ///
     /// Upstream: `MatchObjectSelector`
     fn matches_object(&self, attributes: &Attributes<'_>) -> ApiResult<bool> {
         let selector = usable(&self.object_selector)?;
         if selector.is_empty() {
             return Ok(true);
+        }
+        if attributes.operation == Operation::Connect {
+            return Ok(false);
         }
         let mut objects = [attributes.object, attributes.old_object]
             .into_iter()

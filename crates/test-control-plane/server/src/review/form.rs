@@ -10,7 +10,7 @@ use kube_test_control_plane_api::kinds::{self, Kind, Subresource, Target, Trait,
 use kube_test_control_plane_api::members::text;
 use kube_test_control_plane_api::object::Draft;
 use kube_test_control_plane_api::status::{ApiError, ApiResult};
-use kube_test_control_plane_api::views;
+use kube_test_control_plane_api::{strict, views};
 use serde_json::{Value, json};
 
 use crate::route::ResourceRequest;
@@ -100,6 +100,30 @@ impl<'a> Form<'a> {
         }
         conversion::to_version(reads, &self.request.kind, &mut object).await?;
         Ok(object)
+    }
+
+    /// Refuses a value with a field that its built-in kind doesn't have. Webhooks may send such fields,
+    /// the patches of policies may not.
+    ///
+    /// # Errors
+    ///
+    /// 500 with the fields, as upstream's strict decoder names them.
+    ///
+    /// Upstream: `jsonPatcher.Patch`
+    pub(super) fn check_fields(&self, reads: &Reads, value: &Value) -> ApiResult<()> {
+        if self.kind.custom.is_some() {
+            return Ok(());
+        }
+        let schema = reads.behaviour().version.schema();
+        let of = schema.type_of_kind(text(value, "apiVersion"), text(value, "kind"));
+        let unknown = of.map(|of| schema::unknown_members(of, value));
+        let unknown = unknown.into_iter().flatten();
+        let paths: Vec<String> = unknown.map(|(path, _)| path.to_string()).collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let found: Vec<String> = strict::unknown(&paths).collect();
+        Err(ApiError::internal_error(&strict::strict_error(&found)))
     }
 
     /// Returns a changed object as upstream decodes it, with defaults.

@@ -32,6 +32,8 @@ pub struct Inputs {
     object: values::Value,
     old_object: values::Value,
     request: values::Value,
+    /// The request as conditions read it, if that differs: its resource is the sent one.
+    sent_request: Option<values::Value>,
     namespace: values::Value,
     authorizer: values::Value,
     request_resource: values::Value,
@@ -74,10 +76,13 @@ impl Inputs {
     ) -> Self {
         let of = |value: Option<&Value>| shared(values::untyped(value.unwrap_or(&Value::Null)));
         let namespace = namespace.map(namespace_object);
+        let sent = &attributes.resource;
+        let sent_request = (resource != sent).then(|| attributes.request(kind, sent));
         Self {
             object: of(attributes.object),
             old_object: of(attributes.old_object),
             request: of(Some(&attributes.request(kind, resource))),
+            sent_request: sent_request.map(|request| of(Some(&request))),
             namespace: of(namespace.as_ref()),
             authorizer: values::authorizer(authorizer),
             request_resource: values::resource_check(
@@ -113,10 +118,14 @@ impl Inputs {
             Reader::Conditions => shared(values::null()),
             Reader::Rules | Reader::Messages => self.namespace.clone_as_boxed(),
         };
+        let request = match (reader, &self.sent_request) {
+            (Reader::Conditions, Some(request)) => request,
+            _ => &self.request,
+        };
         let always = [
             ("object", self.object.clone_as_boxed()),
             ("oldObject", self.old_object.clone_as_boxed()),
-            ("request", self.request.clone_as_boxed()),
+            ("request", request.clone_as_boxed()),
             ("namespaceObject", namespace),
         ];
         let of_authorizer = [

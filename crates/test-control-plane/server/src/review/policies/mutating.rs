@@ -212,10 +212,14 @@ impl Run<'_> {
             let before = form.of(before).into_owned();
             let inputs = self.inputs(invocation)?;
             let change = policy.change(index, &inputs, params);
+            let is_patch = matches!(change, Ok(Change::Patch(_)));
             let changed = change.and_then(|change| self.changed(&form, &before, &change));
             match changed {
                 Ok(value) => {
                     is_changed = true;
+                    if is_patch {
+                        form.check_fields(&self.access.reads, &value)?;
+                    }
                     let value = form.decoded(&self.access.reads, value)?;
                     self.objects.object = Some(form.back(value));
                 }
