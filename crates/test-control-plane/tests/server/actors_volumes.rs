@@ -372,6 +372,75 @@ async fn stored_classes_set_binding_and_default() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn volumes_grow_as_their_class_says() {
+    const CLASSES: &str = "/apis/storage.k8s.io/v1/storageclasses";
+    for way in ["", "with-pod", "fails", "infeasible"] {
+        let plane = plane(VolumeBinderConfig::default()).await;
+        let mut class = json!({
+            "metadata": {"name": "c"}, "provisioner": "example.com/disk",
+            "allowVolumeExpansion": true,
+        });
+        if !way.is_empty() {
+            class["parameters"] = json!({"expansion": way});
+        }
+        plane.create(CLASSES, &class).await;
+        let mut data = claim("data");
+        data["spec"]["storageClassName"] = json!("c");
+        plane.create(CLAIMS, &data).await;
+        plane.create(PODS, &user("p")).await;
+        eventually(|| async { is_ready(&plane.get(POD).await) }).await;
+        let patch = json!({"spec": {"resources": {"requests": {"storage": "2Gi"}}}});
+        let (code, refused) = plane.call(Method::PATCH, CLAIM, &patch).await;
+        assert_eq!(code, 200, "{refused}");
+        tokio::time::sleep(Duration::from_secs(60)).await;
+
+        let status = plane.get(CLAIM).await["status"].clone();
+        let condition = &status["conditions"][0]["type"];
+        let size = &status["capacity"]["storage"];
+        match way {
+            "with-pod" => {
+                assert_eq!(
+                    (size, condition),
+                    (&json!("1Gi"), &json!("FileSystemResizePending"))
+                );
+                plane.0.pods().delete("default", "p", None).await.unwrap();
+                eventually(|| async { plane.code(POD).await == 404 }).await;
+                plane.create(PODS, &user("p")).await;
+                eventually(|| async {
+                    let status = plane.get(CLAIM).await["status"].clone();
+                    status["capacity"]["storage"] == "2Gi"
+                        && status["conditions"].as_array().is_none_or(Vec::is_empty)
+                })
+                .await;
+            }
+            "fails" => {
+                assert_eq!(
+                    (size, condition),
+                    (&json!("1Gi"), &json!("ControllerResizeError"))
+                );
+            }
+            "infeasible" => {
+                let resource = &status["allocatedResourceStatuses"]["storage"];
+                assert_eq!(
+                    (size, resource),
+                    (&json!("1Gi"), &json!("ControllerResizeInfeasible"))
+                );
+            }
+            _ => {
+                assert_eq!(size, "2Gi");
+                let volume = plane.get(CLAIM).await["spec"]["volumeName"].clone();
+                let volume = format!("{VOLUMES}/{}", volume.as_str().unwrap());
+                assert_eq!(
+                    plane.get(&volume).await["spec"]["capacity"]["storage"],
+                    "2Gi"
+                );
+            }
+        }
+        plane.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn claims_are_protected_without_the_volume_binder() {
     let builder = TestControlPlane::builder()
         .kubelet(KubeletConfig::default())

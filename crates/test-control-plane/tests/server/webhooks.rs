@@ -1,5 +1,6 @@
 //! Admission webhooks in this process, in paused time.
 
+mod axum;
 mod conversion;
 mod faults;
 mod https;

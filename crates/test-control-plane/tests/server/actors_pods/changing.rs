@@ -351,6 +351,51 @@ async fn status_has_the_observed_generation() {
     plane.stop().await;
 }
 
+/// The type and the reason of the condition of a resize.
+async fn resize_condition(plane: &Plane) -> Option<(String, String)> {
+    let pod = plane.get(POD).await;
+    let mut conditions = pod["status"]["conditions"].as_array()?.iter();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let found = conditions.find(|it| text(&it["type"]).starts_with("PodResize"))?;
+    Some((text(&found["type"]), text(&found["reason"])))
+}
+
+#[tokio::test(start_paused = true)]
+async fn resizes_wait_for_their_node() {
+    let plane = plane(PodBehaviour::default()).await;
+    let mut body = pod("p");
+    body["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "1"}});
+    plane.create(PODS, &body).await;
+    eventually(|| ready(&plane)).await;
+    annotate(&plane, "resize", "deferred").await;
+    annotate(&plane, "resize-delay", "30s").await;
+    let resources = |cpu: &str| json!({"requests": {"cpu": cpu}});
+    let spec = json!({"containers": [{"name": "c", "resources": resources("2")}]});
+    call_patch(&plane, &format!("{POD}/resize"), &json!({"spec": spec})).await;
+    let has = async |kind: &str, reason: &str| {
+        let wanted = (kind.to_owned(), reason.to_owned());
+        eventually(|| async { resize_condition(&plane).await.as_ref() == Some(&wanted) }).await;
+        let pod = plane.get(POD).await;
+        assert_eq!(
+            container(&pod)["resources"],
+            resources("1"),
+            "{kind} {reason}"
+        );
+    };
+    has("PodResizePending", "Deferred").await;
+    annotate(&plane, "resize", "infeasible").await;
+    has("PodResizePending", "Infeasible").await;
+    annotate(&plane, "resize", "applies").await;
+    has("PodResizeInProgress", "").await;
+    let start = Instant::now();
+    let resized = || async { container(&plane.get(POD).await)["resources"] == resources("2") };
+    let took = after(start, resized).await;
+    assert!((25..=30).contains(&took), "{took}");
+    assert_eq!(resize_condition(&plane).await, None);
+    assert_eq!(container(&plane.get(POD).await)["restartCount"], 0);
+    plane.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn active_deadline_ends_a_pod() {
     let plane = plane_with(KubeletConfig::default()).await;
