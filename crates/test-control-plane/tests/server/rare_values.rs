@@ -98,6 +98,29 @@ async fn each_error_of_a_value_is_told() {
             ],
         ),
         (
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            json!({"metadata": {"name": "x"}, "aggregationRule": {}}),
+            vec![
+                "aggregationRule.clusterRoleSelectors: Required value: at least one \
+                 clusterRoleSelector required if aggregationRule is non-nil"
+                    .to_owned(),
+            ],
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+            json!({"metadata": {"name": "x"}, "aggregationRule": {"clusterRoleSelectors": [
+                {"matchExpressions": [{"key": "a", "operator": "Like"}]},
+            ]}}),
+            vec![
+                "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid \
+                 value: \"Like\": not a valid selector operator"
+                    .to_owned(),
+                "aggregationRule.clusterRoleSelectors[0]: Invalid value: null: invalid label \
+                 selector."
+                    .to_owned(),
+            ],
+        ),
+        (
             PODS,
             pod(&json!({"initContainers": [{"image": "i"}, {"image": "i"}]})),
             vec![

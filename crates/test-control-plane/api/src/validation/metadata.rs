@@ -45,6 +45,7 @@ fn rounds(subject: Subject<'_>) -> Rounds {
         _ if subject.kind.custom.is_some() => Rounds::Update,
         "cronjobs" | "flowschemas" | "prioritylevelconfigurations" if is_status => Rounds::Nothing,
         "cronjobs"
+        | "csidrivers"
         | "daemonsets"
         | "deployments"
         | "endpoints"
@@ -64,7 +65,13 @@ fn rounds(subject: Subject<'_>) -> Rounds {
         {
             Rounds::Update
         }
-        "deviceclasses" | "resourceclaims" => Rounds::FullAndUpdate,
+        "clusterrolebindings"
+        | "clusterroles"
+        | "deviceclasses"
+        | "resourceclaims"
+        | "rolebindings"
+        | "roles"
+        | "storageclasses" => Rounds::FullAndUpdate,
         // The rules of some kinds have the update rules in between.
         "csistoragecapacities"
         | "endpointslices"
@@ -73,7 +80,8 @@ fn rounds(subject: Subject<'_>) -> Rounds {
         | "limitranges"
         | "prioritylevelconfigurations"
         | "resourceclaimtemplates"
-        | "runtimeclasses" => Rounds::Full,
+        | "runtimeclasses"
+        | "volumeattachments" => Rounds::Full,
         _ => Rounds::UpdateAndFull,
     }
 }

@@ -1,10 +1,11 @@
 //! Rules of the smaller kinds.
 
 use kube_apimachinery::json::replace_invalid_utf8;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Subject;
 use super::engine::{Errors, Place};
+use super::workloads::selector;
 use crate::go::json::held;
 use crate::go::json::raw::compact;
 use crate::go::names;
@@ -57,6 +58,16 @@ pub(super) fn phase(subject: Subject<'_>, errors: &mut Errors) {
         (true, _) => "may only be 'Terminating' if `deletionTimestamp` is not empty",
     };
     errors.push(FieldError::invalid("status.Phase", &json!(phase), detail));
+}
+
+/// Rejects a selector that upstream can't read. The error shows no value.
+///
+/// Upstream: `ValidateClusterRole`
+pub(super) fn readable_selector(found: &Place<'_>, errors: &mut Errors) {
+    if selector(found.value).is_none() {
+        let detail = "invalid label selector.";
+        errors.push(FieldError::invalid(found.path(), &Value::Null, detail));
+    }
 }
 
 /// Rejects another role.

@@ -195,6 +195,7 @@ const HOOKS: &[(&str, Hook)] = &[
         dynamic_resources::qualified_attribute,
     ),
     ("quobyte", volumes::quobyte),
+    ("readable_selector", others::readable_selector),
     ("repeated_constraint", scheduling::repeated_constraint),
     ("repeated_device_path", containers::repeated_device_path),
     ("repeated_devices", dynamic_resources::repeated_devices),
