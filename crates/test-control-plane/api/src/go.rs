@@ -1,5 +1,6 @@
 //! Go-compatible parsing, validation and formatting.
 
+mod address;
 pub(crate) mod cron;
 pub(crate) mod fmt;
 pub(crate) mod ip;

@@ -2,21 +2,37 @@
 //!
 //! Upstream: `strfmt` of kube-openapi, without the formats that structural schemas ignore.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 use std::sync::LazyLock;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use kube_apimachinery::go_duration;
 use regex::Regex;
 
+use super::ip::{self, Cidr};
 use super::names::{dns_label, dns_subdomain};
-use super::{pattern, url};
+use super::{address, pattern, url};
+
+/// Maximum length of a hostname, in bytes.
+const HOSTNAME_MAX: usize = 255;
+
+/// Maximum length of a part of a hostname, in bytes.
+const LABEL_MAX: usize = 63;
+
+/// Length of a social security number, in bytes.
+const SSN_LENGTH: usize = 11;
 
 /// Patterns by format.
 static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     let sources = [
         ("bsonobjectid", r"^[0-9a-fA-F]{24}$"),
-        ("creditcard", r"^[0-9]{13,19}$"),
+        (
+            "byte",
+            r"^(?:[A-Za-z0-9+\/]{4})*(?:[A-Za-z0-9+\/]{2}==|[A-Za-z0-9+\/]{3}=|[A-Za-z0-9+\/]{4})$",
+        ),
+        (
+            "creditcard",
+            r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$",
+        ),
         ("hexcolor", r"^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
         (
             "hostname",
@@ -24,7 +40,7 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
         ),
         (
             "mac",
-            r"^([0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){5}(([:-][0-9a-fA-F]{2}){2}|([:-][0-9a-fA-F]{2}){14})?|[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4}){2}((\.[0-9a-fA-F]{4})|(\.[0-9a-fA-F]{4}){7})?)$",
+            r"^([0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}((:[0-9a-fA-F]{2}){2}|(:[0-9a-fA-F]{2}){14})?|[0-9a-fA-F]{2}(-[0-9a-fA-F]{2}){5}((-[0-9a-fA-F]{2}){2}|(-[0-9a-fA-F]{2}){14})?|[0-9a-fA-F]{4}(\.[0-9a-fA-F]{4}){2}((\.[0-9a-fA-F]{4})|(\.[0-9a-fA-F]{4}){7})?)$",
         ),
         (
             "rgbcolor",
@@ -47,15 +63,11 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
             "uuid5",
             r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$",
         ),
-        ("email", r"^[^\s@<>,]+@[^\s@<>,]+$"),
         (
-            "datetime",
-            r"(?i)^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:?\d{2})$",
+            "time",
+            r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$",
         ),
-        (
-            "duration",
-            r"^(\s*[+-]?\d+(\.\d+)?\s*(ns|nano|nanos|nanosecond|nanoseconds|us|µs|micro|micros|microsecond|microseconds|ms|milli|millis|millisecond|milliseconds|s|sec|secs|second|seconds|m|min|mins|minute|minutes|h|hr|hrs|hour|hours|d|day|days|w|wk|wks|week|weeks))+$",
-        ),
+        ("duration", r"(\d+)\s*([A-Za-zµ]+)"),
     ];
     sources
         .into_iter()
@@ -63,40 +75,104 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
         .collect()
 });
 
+/// The names of the units of durations. A unit may continue the last name of each.
+const UNITS: [&[&str]; 8] = [
+    &["ns", "nano"],
+    &["us", "µs", "micro"],
+    &["ms", "milli"],
+    &["s", "sec"],
+    &["m", "min"],
+    &["h", "hr", "hour"],
+    &["d", "day"],
+    &["w", "wk", "week"],
+];
+
 /// Returns true if a text has the format. An unknown format accepts any text.
 pub(crate) fn matches(format: &str, text: &str) -> bool {
     match plain(format).as_str() {
         "" => true,
-        "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
+        "ipv4" => ip::parse_sloppy(text).is_some() && text.contains('.'),
         "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
-        "cidr" => is_cidr(text),
-        "byte" => STANDARD.decode(text).is_ok(),
-        "date" => text.len() == 10 && is_date(Some(text)),
-        "datetime" => by_pattern("datetime", text) && is_date(text.get(..10)),
+        "cidr" => Cidr::parse(text).is_some(),
+        "date" => is_date(text),
+        "datetime" => is_date_time(text),
+        "duration" => is_duration(text),
+        "email" => address::is_address(text),
+        "hostname" => {
+            let has_short_parts = text.split('.').all(|part| part.len() <= LABEL_MAX);
+            by_pattern("hostname", text) && text.len() <= HOSTNAME_MAX && has_short_parts
+        }
         "isbn" => is_isbn(text, 10) || is_isbn(text, 13),
         "isbn10" => is_isbn(text, 10),
         "isbn13" => is_isbn(text, 13),
         "creditcard" => {
-            let digits: String = text.chars().filter(|c| !matches!(c, ' ' | '-')).collect();
+            let digits: String = text.chars().filter(char::is_ascii_digit).collect();
             by_pattern("creditcard", &digits) && has_luhn_sum(&digits)
         }
+        "ssn" => text.len() == SSN_LENGTH && by_pattern("ssn", text),
         "uri" => url::check_request(text).is_ok(),
         "k8sshortname" => dns_label(text).is_empty(),
         "k8slongname" => dns_subdomain(text).is_empty(),
+        // The pattern of the time in a `datetime`.
+        "time" => true,
         other => by_pattern(other, text),
     }
 }
 
-fn is_date(text: Option<&str>) -> bool {
-    text.is_some_and(|text| text.parse::<jiff::civil::Date>().is_ok())
+fn is_date(text: &str) -> bool {
+    text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
+}
+
+/// Upstream: `IsDateTime`
+fn is_date_time(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut parts = text.split('t');
+    let (Some(date), Some(time)) = (parts.next(), parts.next()) else {
+        return false;
+    };
+    let in_bounds = |part: Option<&str>, max: &str| part.is_some_and(|part| part <= max);
+    is_date(date)
+        && by_pattern("time", time)
+        && in_bounds(time.get(..2), "23")
+        && in_bounds(time.get(3..5), "59")
+        && in_bounds(time.get(6..8), "59")
+}
+
+/// Returns true for a duration as Go writes it, or for a text with a number and a unit anywhere.
+///
+/// Upstream: `ParseDuration`
+fn is_duration(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if go_duration::parse(unsigned).is_some() {
+        return true;
+    }
+    let Some((_, pattern)) = PATTERNS.iter().find(|(known, _)| *known == "duration") else {
+        return false;
+    };
+    let mut has_unit = false;
+    for found in pattern.captures_iter(text) {
+        if found[1].parse::<i64>().is_err() {
+            return false;
+        }
+        has_unit |= is_unit(&found[2].to_lowercase());
+    }
+    has_unit
+}
+
+fn is_unit(text: &str) -> bool {
+    UNITS.iter().any(|names| {
+        let last = names.last().is_some_and(|last| text.starts_with(last));
+        last || names.contains(&text)
+    })
 }
 
 /// Returns true if the server knows the format of values of this type.
 pub(crate) fn is_known(of: &str, format: &str) -> bool {
-    const OTHERS: [&str; 12] = [
-        "byte",
+    const OTHERS: [&str; 13] = [
         "cidr",
         "date",
+        "datetime",
+        "email",
         "ipv4",
         "ipv6",
         "isbn",
@@ -113,7 +189,8 @@ pub(crate) fn is_known(of: &str, format: &str) -> bool {
         "integer" => matches!(format, "int32" | "int64"),
         "number" => matches!(format, "float" | "double"),
         "" | "string" => {
-            OTHERS.contains(&format) || PATTERNS.iter().any(|(known, _)| *known == format)
+            let has_pattern = PATTERNS.iter().any(|(known, _)| *known == format);
+            OTHERS.contains(&format) || has_pattern && format != "time"
         }
         _ => false,
     }
@@ -127,15 +204,6 @@ fn plain(format: &str) -> String {
 fn by_pattern(format: &str, text: &str) -> bool {
     let found = PATTERNS.iter().find(|(known, _)| *known == format);
     found.is_none_or(|(_, pattern)| pattern.is_match(text))
-}
-
-fn is_cidr(text: &str) -> bool {
-    let Some((address, length)) = text.split_once('/') else {
-        return false;
-    };
-    let is_up_to = |max: u8| length.parse::<u8>().is_ok_and(|length| length <= max);
-    address.parse::<Ipv4Addr>().is_ok() && is_up_to(32)
-        || address.parse::<Ipv6Addr>().is_ok() && is_up_to(128)
 }
 
 fn is_isbn(text: &str, length: usize) -> bool {
@@ -205,10 +273,30 @@ mod tests {
             ("isbn", "0-306-40615-2", "1"),
             ("creditcard", "4111 1111 1111 1111", "4111111111111112"),
             ("rgbcolor", "rgb(1,2,3)", "rgb"),
+            ("date-time", "2024-01-01t10:00:00z", "2024-01-01T25:00:00Z"),
+            ("date-time", "2024-01-01T23:59:59Z", "2024-01-01T10:00:60Z"),
+            (
+                "date-time",
+                "2024-01-01T10:00:00,5Z",
+                "2024-01-01T10:00:00+0200",
+            ),
+            ("byte", "YR==", ""),
+            ("duration", "0", "P"),
+            ("duration", "P1D", "5"),
+            ("duration", "took 5s", "99999999999999999999s"),
+            ("ipv4", "010.0.0.1", "1.2.3"),
+            ("ipv4", "::ffff:1.2.3.4", "::ffff:102:304"),
+            ("cidr", "010.0.0.0/8", "10.0.0.0/+8"),
+            ("ssn", "123-45-6789", "123456789"),
+            ("creditcard", "4111/1111/1111/1111", "9111111111111111"),
+            ("hostname", "a.example", "a..b"),
+            ("mac", "00-11-22-33-44-55", "00:11-22:33:44:55"),
         ] {
             assert!(matches(format, good), "{format} {good}");
             assert!(!matches(format, bad), "{format} {bad}");
         }
+        assert!(!matches("hostname", &format!("{}.com", "a".repeat(64))));
+        assert!(is_known("string", "email") && !is_known("string", "time"));
         assert!(matches("made-up", "anything"));
         assert!(is_known("string", "date-time") && !is_known("string", "made-up"));
         assert_eq!(PATTERNS.len(), 14);
