@@ -25,7 +25,7 @@ type IsName = fn(&Value, &str) -> bool;
 /// Upstream: `calculateNamesAndConditions` and `equalToAcceptedOrFresh`
 pub(super) fn accept(definition: Definition<'_>, all: &[&Value]) -> Accepted {
     let is_used = |asked: &str, is_name: IsName| {
-        !asked.is_empty() && names_of_others(definition, all).any(|names| is_name(names, asked))
+        !asked.is_empty() && names_in_group(definition, all).any(|names| is_name(names, asked))
     };
     let null = Value::Null;
     let member = |pointer: &str| definition.0.pointer(pointer).unwrap_or(&null);
@@ -65,16 +65,17 @@ pub(super) fn accept(definition: Definition<'_>, all: &[&Value]) -> Accepted {
     }
 }
 
-/// Returns the accepted names of the other definitions in the group.
-fn names_of_others<'a>(
+/// Returns the accepted names of all definitions in the group, this one included: as in upstream, one
+/// of its names can't become another one of it.
+///
+/// Upstream: `getAcceptedNamesForGroup`
+fn names_in_group<'a>(
     definition: Definition<'a>,
     all: &[&'a Value],
 ) -> impl Iterator<Item = &'a Value> {
     all.iter()
         .map(|other| Definition(other))
-        .filter(move |other| {
-            other.group() == definition.group() && other.name() != definition.name()
-        })
+        .filter(move |other| other.group() == definition.group())
         .filter_map(|other| other.0.pointer("/status/acceptedNames"))
 }
 

@@ -148,6 +148,12 @@ impl CustomResource {
         complete::set_defaults(&self.schema, value);
     }
 
+    /// Sets defaults and removes what the schema doesn't specify, but keeps nulls.
+    pub(crate) fn complete_applied(&self, value: &mut Value) {
+        complete::set_defaults(&self.schema, value);
+        complete::prune(&self.schema, value, true);
+    }
+
     /// Returns the resource in another served version; only its schema is that of this version.
     pub(crate) fn in_version(&self, version: &str) -> Option<Self> {
         let (_, schema) = self.others.iter().find(|(name, _)| name == version)?;

@@ -30,50 +30,22 @@ struct Condition<'a> {
 /// `all` are all definitions, `now` is the time of the change.
 pub fn settle(definition: &Value, all: &[&Value], now: &str) -> Settled {
     let read = Definition(definition);
-    if let Some(condition) = approval(read) {
-        let same = |found: &Value| {
-            let status = if condition.is { "True" } else { "False" };
-            text(found, "status") == status && text(found, "reason") == condition.reason
+    if let Some((is, reason, message)) = approval(read) {
+        let of = "KubernetesAPIApprovalPolicyConformant";
+        let message = &message;
+        let condition = Condition {
+            of,
+            is,
+            reason,
+            message,
         };
-        if !read.condition(condition.of).is_some_and(same) {
+        if !has_condition(read, &condition) {
             let mut next = definition.clone();
             set_condition(&mut next, &condition, now);
             return Some(next);
         }
     }
-    let accepted = accept(read, all);
-    if read.0.pointer("/status/acceptedNames") != Some(&accepted.names) {
-        let names = match &accepted.conflict {
-            None => Condition {
-                of: "NamesAccepted",
-                is: true,
-                reason: "NoConflicts",
-                message: "no conflicts found",
-            },
-            Some((reason, message)) => Condition {
-                of: "NamesAccepted",
-                is: false,
-                reason,
-                message,
-            },
-        };
-        let mut next = definition.clone();
-        set_condition(&mut next, &names, now);
-        if !read.is_established() {
-            let (reason, message) = if names.is {
-                ("Installing", "the initial names have been accepted")
-            } else {
-                ("NotAccepted", "not all names are accepted")
-            };
-            let established = Condition {
-                of: "Established",
-                is: false,
-                reason,
-                message,
-            };
-            set_condition(&mut next, &established, now);
-        }
-        object_mut(&mut next, "status").insert("acceptedNames".to_owned(), accepted.names);
+    if let Some(next) = with_names(read, all, now) {
         return Some(next);
     }
     let installing = read.condition("Established");
@@ -111,26 +83,76 @@ pub(crate) fn approval_annotation(definition: &Value) -> Option<&str> {
         .as_str()
 }
 
-fn approval(definition: Definition<'_>) -> Option<Condition<'_>> {
+/// Returns status, reason and message of the approval.
+///
+/// Upstream: `GetAPIApprovalState`
+fn approval(definition: Definition<'_>) -> Option<(bool, &'static str, String)> {
     if !is_protected(definition.group()) {
         return None;
     }
-    let of = "KubernetesAPIApprovalPolicyConformant";
     let annotation = approval_annotation(definition.0)?;
     Some(if annotation.starts_with("unapproved") {
-        Condition {
-            of,
-            is: false,
-            reason: "UnapprovedAnnotation",
-            message: "not approved",
-        }
+        let message = format!("not approved: {annotation:?}");
+        (false, "UnapprovedAnnotation", message)
     } else {
-        Condition {
-            of,
+        let message = format!("approved in {annotation}");
+        (true, "ApprovedAnnotation", message)
+    })
+}
+
+/// Returns the definition with its accepted names, or `None` if they and their condition stay.
+///
+/// Upstream: `NamingConditionController.sync`
+fn with_names(read: Definition<'_>, all: &[&Value], now: &str) -> Settled {
+    let before = read.0.pointer("/status/acceptedNames");
+    // As in upstream, a conflict about former names stays in the condition.
+    if before.is_some() && read.0.pointer("/spec/names") == before {
+        return None;
+    }
+    let accepted = accept(read, all);
+    let names = match &accepted.conflict {
+        None => Condition {
+            of: "NamesAccepted",
             is: true,
-            reason: "ApprovedAnnotation",
-            message: "approved",
-        }
+            reason: "NoConflicts",
+            message: "no conflicts found",
+        },
+        Some((reason, message)) => Condition {
+            of: "NamesAccepted",
+            is: false,
+            reason,
+            message,
+        },
+    };
+    if before == Some(&accepted.names) && has_condition(read, &names) {
+        return None;
+    }
+    let mut next = read.0.clone();
+    set_condition(&mut next, &names, now);
+    let established = |reason, message| Condition {
+        of: "Established",
+        is: false,
+        reason,
+        message,
+    };
+    if names.is && !read.is_established() {
+        let installing = established("Installing", "the initial names have been accepted");
+        set_condition(&mut next, &installing, now);
+    } else if read.condition("Established").is_none() {
+        let refused = established("NotAccepted", "not all names are accepted");
+        set_condition(&mut next, &refused, now);
+    }
+    object_mut(&mut next, "status").insert("acceptedNames".to_owned(), accepted.names);
+    Some(next)
+}
+
+/// Reports whether a definition has a condition, apart from its time.
+fn has_condition(definition: Definition<'_>, condition: &Condition<'_>) -> bool {
+    let status = if condition.is { "True" } else { "False" };
+    definition.condition(condition.of).is_some_and(|found| {
+        text(found, "status") == status
+            && text(found, "reason") == condition.reason
+            && text(found, "message") == condition.message
     })
 }
 

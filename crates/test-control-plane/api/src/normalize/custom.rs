@@ -42,8 +42,9 @@ fn coerce_embedded(members: &mut Map<String, Value>, path: &str) -> Result<(), F
     Ok(())
 }
 
-/// Completes a custom resource that server-side apply has merged: metadata of the right types, and
-/// defaults. Its members are specified, and nulls are left to the validation.
+/// Completes a custom resource that server-side apply has merged: metadata of the right types, defaults,
+/// and no unspecified members, which an object without named properties may have. Nulls are left to the
+/// validation.
 ///
 /// # Errors
 ///
@@ -54,7 +55,7 @@ pub(super) fn complete_applied(
     draft: &mut Draft,
 ) -> ApiResult<()> {
     complete_metadata(kind, draft)?;
-    custom.set_defaults(&mut draft.value);
+    custom.complete_applied(&mut draft.value);
     Ok(())
 }
 

@@ -226,7 +226,10 @@ impl ListType<'_> {
 /// Upstream: `ToStructuralOpenAPIV2`, and the conversion to a schema of structured-merge-diff.
 fn form_of_schema<'a>(schema: &'a CustomSchema, has_meta: bool, value: Option<&Value>) -> Form<'a> {
     match schema.of {
-        Some(SchemaType::String) => Form::Scalar(Scalar::String),
+        Some(SchemaType::String) => Form::Scalar(match &*schema.checks.format {
+            "" | "byte" => Scalar::String,
+            _ => Scalar::Untyped,
+        }),
         Some(SchemaType::Integer | SchemaType::Number) => Form::Scalar(Scalar::Numeric),
         Some(SchemaType::Boolean) => Form::Scalar(Scalar::Boolean),
         Some(SchemaType::Array) => Form::List(ListType {
@@ -244,12 +247,20 @@ fn form_of_schema<'a>(schema: &'a CustomSchema, has_meta: bool, value: Option<&V
                 AdditionalProperties::Of(inner) => Some(of_schema(inner)),
                 AdditionalProperties::Any => Some(TypeRef::Deduced),
                 _ if schema.preserve => Some(TypeRef::Deduced),
+                AdditionalProperties::None if is_bare(schema, has_meta) => Some(TypeRef::Deduced),
                 AdditionalProperties::Forbidden | AdditionalProperties::None => None,
             },
             atomic: schema.atomic_map,
         }),
         None => TypeRef::Deduced.form(value),
     }
+}
+
+/// Returns true for an object of which the schema says nothing.
+///
+/// Upstream: `parseObject` of `schemaconv`
+fn is_bare(schema: &CustomSchema, has_meta: bool) -> bool {
+    schema.properties.is_empty() && !has_meta && !schema.embedded
 }
 
 /// Returns true if values of the schema may have any form, as those of integers or strings, whose

@@ -19,6 +19,7 @@ mod walk;
 use serde_json::{Value, json};
 
 use crate::custom::{self, Definition, approval_annotation, flag, is_protected};
+use crate::go::url;
 use crate::members::text;
 use crate::status::FieldError;
 use crate::validation::{dns_subdomain, letter_label};
@@ -268,10 +269,19 @@ impl Approval {
         match annotation {
             None | Some("") => Self::Missing,
             Some(found) if found.starts_with("unapproved") => Self::Bypassed,
-            Some(found) if found.contains("://") => Self::Given,
+            Some(found) if is_url(found) => Self::Given,
             Some(_) => Self::Invalid,
         }
     }
+}
+
+/// Returns true for a URL with a scheme and a host.
+fn is_url(text: &str) -> bool {
+    let parts = text.split_once("://");
+    let has_both = parts.is_some_and(|(scheme, rest)| {
+        !scheme.is_empty() && !rest.is_empty() && !rest.starts_with(['/', '?'])
+    });
+    has_both && url::check_request(text).is_ok()
 }
 
 /// Checks the members that an update can't change.
