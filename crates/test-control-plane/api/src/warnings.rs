@@ -170,6 +170,11 @@ pub fn of_update(kind: &Kind, target: Target, new: &Value, old: &Value) -> Vec<S
         | "podtemplates"
         | "replicasets"
         | "replicationcontrollers" => {}
+        DEFINITIONS => {
+            let known = definition::warnings(old);
+            let added = definition::warnings(new).into_iter();
+            found.extend(added.filter(|warning| !known.contains(warning)));
+        }
         "endpointslices" => networks::endpoint_slice(new, &mut found),
         "serviceaccounts" => found.extend(of_secrets(new, Some(old))),
         "statefulsets" => {

@@ -5,8 +5,8 @@ use http::Method;
 use kube_test_control_plane::TestControlPlane;
 use serde_json::{Value, json};
 
-use crate::custom_resources::{DEFINITIONS, WIDGETS, definition, widget};
-use crate::support::Plane;
+use crate::custom_resources::{DEFINITION, DEFINITIONS, WIDGETS, definition, merge, widget};
+use crate::support::{Plane, exchange};
 
 /// Starts a control plane whose widgets have these members in their spec and their status, version by
 /// version.
@@ -102,5 +102,170 @@ async fn embedded_objects_need_their_type_except_in_statuses() {
     let (code, written) = plane.call(Method::PUT, &status, &made).await;
     assert_eq!(code, 200, "{written}");
     assert_eq!(written["status"], made["status"]);
+    plane.stop().await;
+}
+
+/// Returns the condition of a definition.
+async fn condition(plane: &Plane, of: &str) -> Value {
+    let definition = plane.get(DEFINITION).await;
+    let conditions = definition["status"]["conditions"].as_array().unwrap();
+    let mut found = conditions.iter().filter(|it| it["type"] == of);
+    found.next().unwrap().clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn taken_name_of_an_update_is_told_in_the_conditions() {
+    let plane = plane([&json!({}); 2]).await;
+    let mut gadgets = definition();
+    gadgets["metadata"]["name"] = json!("gadgets.example.com");
+    gadgets["spec"]["names"] = json!({"plural": "gadgets", "kind": "Gadget", "shortNames": ["gd"]});
+    for version in gadgets["spec"]["versions"].as_array_mut().unwrap() {
+        version["selectableFields"] = json!([]);
+    }
+    plane.create(DEFINITIONS, &gadgets).await;
+    let names = json!({"spec": {"names": {"shortNames": ["gd"]}}});
+    merge(&plane, DEFINITION, &names).await;
+    let accepted = condition(&plane, "NamesAccepted").await;
+    assert_eq!(accepted["status"], "False");
+    assert_eq!(accepted["reason"], "ShortNamesConflict");
+    assert_eq!(accepted["message"], "\"gd\" is already in use");
+    assert_eq!(condition(&plane, "Established").await["status"], "True");
+    let names = plane.get(DEFINITION).await["status"]["acceptedNames"].clone();
+    assert_eq!(names["shortNames"], json!(["wd"]));
+
+    // A name of its own is taken, too.
+    let names = json!({"spec": {"names": {"shortNames": ["wd", "widget"]}}});
+    merge(&plane, DEFINITION, &names).await;
+    let accepted = condition(&plane, "NamesAccepted").await;
+    assert_eq!(accepted["message"], "\"widget\" is already in use");
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn approval_names_its_annotation() {
+    let plane = Plane::new(TestControlPlane::builder().start().await);
+    let protected = |annotation: &str| {
+        let mut protected = definition();
+        protected["metadata"]["name"] = json!("widgets.x.k8s.io");
+        protected["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": annotation});
+        protected["spec"]["group"] = json!("x.k8s.io");
+        protected
+    };
+    let refused = plane
+        .refused(Method::POST, DEFINITIONS, &protected("https://"))
+        .await;
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    for (annotation, message) in [
+        ("https://example.com/1", "approved in https://example.com/1"),
+        ("unapproved, a test", "not approved: \"unapproved, a test\""),
+    ] {
+        let plane = Plane::new(TestControlPlane::builder().start().await);
+        plane.create(DEFINITIONS, &protected(annotation)).await;
+        let made = plane.get(&format!("{DEFINITIONS}/widgets.x.k8s.io")).await;
+        let conditions = made["status"]["conditions"].as_array().unwrap();
+        assert!(
+            conditions.iter().any(|it| it["message"] == message),
+            "{conditions:?}"
+        );
+        plane.stop().await;
+    }
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_without_named_members_can_be_applied() {
+    let plane = plane([&json!({"bare": {"type": "object"}}); 2]).await;
+    let body = widget("a", &json!({"bare": {"x": {"y": 1}}})).to_string();
+    let headers = [("Content-Type", "application/apply-patch+yaml")];
+    let path = format!("{WIDGETS}/a?fieldManager=m");
+    let server = plane.0.server();
+    let answer = exchange(server, Method::PATCH, &path, &headers, body).await;
+    assert_eq!(answer.code, 201, "{}", answer.text());
+    assert_eq!(answer.json()["spec"], json!({"bare": {}}));
+    plane.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fractions_are_multiples_as_upstream_counts_them() {
+    let members = json!({"cent": {"type": "number", "multipleOf": 0.01}});
+    let plane = plane([&members; 2]).await;
+    for (value, is_multiple) in [(0.25, true), (0.29, false), (0.015, false), (3.0, true)] {
+        let sent = widget("a", &json!({"cent": value}));
+        let dry = format!("{WIDGETS}?dryRun=All");
+        let (code, answer) = plane.call(Method::POST, &dry, &sent).await;
+        assert_eq!(
+            code,
+            if is_multiple { 201 } else { 422 },
+            "{value}: {answer}"
+        );
+    }
+    plane.stop().await;
+}
+
+/// Replaces the schema of the values in both versions.
+#[cfg(feature = "cel")]
+async fn redefine(plane: &Plane, members: &Value) {
+    let mut definition = plane.get(DEFINITION).await;
+    for version in definition["spec"]["versions"].as_array_mut().unwrap() {
+        let part = json!({"type": "object", "properties": members});
+        version["schema"]["openAPIV3Schema"]["properties"] = json!({"spec": part, "status": part});
+    }
+    let (code, answer) = plane.call(Method::PUT, DEFINITION, &definition).await;
+    assert_eq!(code, 200, "{answer}");
+}
+
+#[cfg(feature = "cel")]
+#[tokio::test(start_paused = true)]
+async fn rules_of_an_unchanged_list_only_warn() {
+    let list = |most: i32| {
+        json!({"list": {"type": "array", "maxItems": 9, "items": {
+            "type": "integer", "x-kubernetes-validations": [{"rule": format!("self < {most}")}],
+        }}, "more": {"type": "string"}})
+    };
+    let plane = plane([&list(9); 2]).await;
+    let path = format!("{WIDGETS}/a");
+    plane
+        .create(WIDGETS, &widget("a", &json!({"list": [1, 5]})))
+        .await;
+    redefine(&plane, &list(4)).await;
+    let mut object = plane.get(&path).await;
+    object["spec"]["more"] = json!("x");
+    let (code, answer) = plane.call(Method::PUT, &path, &object).await;
+    assert_eq!(code, 200, "{answer}");
+    object = answer;
+    object["spec"]["list"] = json!([2, 5]);
+    let causes = plane.refused(Method::PUT, &path, &object).await;
+    assert_eq!(
+        causes,
+        ["spec.list[1]: Invalid value: 5: failed rule: self < 4"]
+    );
+    plane.stop().await;
+}
+
+#[cfg(feature = "cel")]
+#[tokio::test(start_paused = true)]
+async fn messages_read_the_old_value_itself() {
+    let rule = json!({
+        "rule": "!oldSelf.hasValue() || self >= oldSelf.value()", "optionalOldSelf": true,
+        "messageExpression": "string(oldSelf.value())", "message": "it shrinks",
+    });
+    let plain = json!({
+        "rule": "self >= oldSelf", "messageExpression": "string(oldSelf)",
+    });
+    let of = |rule: &Value| json!({"type": "integer", "x-kubernetes-validations": [rule]});
+    let plane = plane([&json!({"optional": of(&rule), "plain": of(&plain)}); 2]).await;
+    let path = format!("{WIDGETS}/a");
+    let mut object = plane
+        .create(WIDGETS, &widget("a", &json!({"optional": 5, "plain": 5})))
+        .await;
+    object["spec"] = json!({"optional": 4, "plain": 4});
+    let causes = plane.refused(Method::PUT, &path, &object).await;
+    assert_eq!(
+        causes,
+        [
+            "spec.optional: Invalid value: 4: it shrinks",
+            "spec.plain: Invalid value: 4: 5",
+        ]
+    );
     plane.stop().await;
 }

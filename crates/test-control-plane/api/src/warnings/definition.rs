@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::custom::Definition;
-use crate::members::text;
+use crate::members::{list, text};
 use crate::validation::is_known_format;
 
 /// Returns a warning for each unknown format in the schemas.
@@ -23,8 +23,12 @@ fn unknown_formats(schema: &Value, warnings: &mut Vec<String>) {
         warnings.push(format!("unrecognized format {format:?}"));
     }
     let properties = schema.get("properties").and_then(Value::as_object);
-    let below = properties.into_iter().flatten().map(|(_, inner)| inner);
-    let below = below.chain(["items", "additionalProperties"].map(|name| &schema[name]));
+    let properties = properties.into_iter().flatten().map(|(_, inner)| inner);
+    let lists = ["allOf", "anyOf", "oneOf"].into_iter();
+    let below = [&schema["items"]].into_iter();
+    let below = below.chain(lists.flat_map(|name| list(schema, name)));
+    let below = below.chain([&schema["not"]]).chain(properties);
+    let below = below.chain([&schema["additionalProperties"]]);
     for inner in below.filter(|inner| inner.is_object()) {
         unknown_formats(inner, warnings);
     }

@@ -7,6 +7,7 @@ mod embedded;
 mod junctors;
 mod lists;
 mod node;
+mod ratcheting;
 #[cfg(feature = "cel")]
 mod rules;
 mod scale;
@@ -17,6 +18,7 @@ use serde_json::{Map, Value, json};
 
 use junctors::junctors;
 use node::{Node, Validation, exceeds, is_below, join};
+use ratcheting::is_unchanged;
 use values::{number, string};
 
 use crate::custom::{AdditionalProperties, CustomResource, ListType, Schema};
@@ -47,9 +49,9 @@ pub(in crate::validation) fn validate(
     let is_status = subject.target == Target::Part(Subresource::Status);
     let (mut validation, mut errors) = (Validation::default(), of_metadata);
     if !is_status {
-        let old = old.filter(|old| *old != value);
         let path = "";
-        check(&mut validation, &custom.schema, Node { value, old, path });
+        // The whole object is never unchanged: its schema doesn't specify its metadata.
+        check_changed(&mut validation, &custom.schema, Node { value, old, path });
         errors.extend(validation.into_errors(""));
     } else if let (Some(schema), Some(value)) =
         (custom.schema.properties.get("status"), value.get("status"))
@@ -75,9 +77,12 @@ pub(in crate::validation) fn validate(
 
 /// Checks a value. An unchanged value has no errors.
 fn check(validation: &mut Validation, schema: &Schema, node: Node<'_>) {
-    if node.old == Some(node.value) {
-        return;
+    if !is_unchanged(schema, node) {
+        check_changed(validation, schema, node);
     }
+}
+
+fn check_changed(validation: &mut Validation, schema: &Schema, node: Node<'_>) {
     types::check(validation, schema, node);
     if node.value.is_null() {
         of_choices(validation, schema, node);

@@ -178,31 +178,32 @@ fn check_rule(rule: &Rule, shape: &Shape, at: &str, place: &Place<'_>, report: &
             let shown = shown(rule);
             let error = FieldError::invalid_text(&field, &shown, &detail);
             report.errors.push(error);
+            report.errors.extend(unused_old(rule, at));
             return;
         }
     };
-    check_message(
-        rule,
-        shape,
-        &format!("{at}.messageExpression"),
-        most,
-        report,
-    );
+    check_message(rule, shape, &format!("{at}.messageExpression"), report);
     if reads_old && let Some(list) = place.unmatched {
         let detail = format!(
             "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
         );
         let error = FieldError::invalid(field, &json!(rule.source), &detail);
         report.errors.push(error);
-    } else if let Some(found) = rule.optional_old.filter(|_| !reads_old) {
-        let field = format!("{at}.optionalOldSelf");
-        let detail = "may not be set if oldSelf is not used in rule";
-        let error = FieldError::invalid(field, &json!(found), detail);
-        report.errors.push(error);
+    } else if !reads_old {
+        report.errors.extend(unused_old(rule, at));
     }
 }
 
-fn check_message(rule: &Rule, shape: &Shape, field: &str, most: u64, report: &mut Report) {
+/// Returns the error of a rule that makes an old value optional that it doesn't read.
+fn unused_old(rule: &Rule, at: &str) -> Option<FieldError> {
+    let field = format!("{at}.optionalOldSelf");
+    let detail = "may not be set if oldSelf is not used in rule";
+    let found = json!(rule.optional_old?);
+    Some(FieldError::invalid(field, &found, detail))
+}
+
+/// Checks the expression of a message, which upstream counts once wherever it stands.
+fn check_message(rule: &Rule, shape: &Shape, field: &str, report: &mut Report) {
     if rule.message_expression.is_empty() {
         return;
     }
@@ -216,7 +217,7 @@ fn check_message(rule: &Rule, shape: &Shape, field: &str, most: u64, report: &mu
             is_text.then_some(checked).ok_or_else(|| detail.to_owned())
         });
     match checked {
-        Ok(checked) => report.note(&checked, most, "messageExpression", field),
+        Ok(checked) => report.note(&checked, 1, "messageExpression", field),
         Err(detail) => {
             let error = FieldError::invalid_text(field, &shown(rule), &detail);
             report.errors.push(error);

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::lists;
 use super::node::{Node, join};
+use super::ratcheting::is_unchanged;
 use crate::cel::{Evaluation, LIMIT_EXCEEDED, Outcome, Program, Variables, values};
 use crate::custom::{AdditionalProperties, ListType, Rule, Schema, field_path, read_value};
 use crate::status::FieldError;
@@ -24,6 +25,19 @@ const BLOCKING: [&str; 5] = [
 ///
 /// Upstream: `RuntimeCELCostBudget`
 const BUDGET: u64 = 10_000_000;
+
+/// The error of a rule beyond the budget.
+const OVER_BUDGET: &str = "validation failed due to running out of cost budget, no further validation \
+                           rules will be run";
+
+/// The error of a message beyond the budget.
+const MESSAGE_OVER_BUDGET: &str = "messageExpression evaluation failed due to running out of cost \
+                                   budget, no further validation rules will be run";
+
+/// Maximum length of a message that an expression makes, in bytes.
+///
+/// Upstream: `MaxEvaluatedMessageExpressionSizeBytes`
+const MESSAGE_MAX: usize = 5 * 1024;
 
 /// Failures so far, and the cost that is left; `None` once no further rule is evaluated.
 struct Run {
@@ -71,7 +85,7 @@ pub(super) fn validate(
     }
     let path = "";
     let mut run = Run::new(findings);
-    check(schema, Node { value, old, path }, true, &mut run);
+    check(schema, Node { value, old, path }, true, false, &mut run);
     run.findings
 }
 
@@ -80,7 +94,8 @@ pub(super) fn validate(
 pub(super) fn errors_of_default(schema: &Schema, value: &Value, path: &str) -> Vec<FieldError> {
     let errors = |old| {
         let mut run = Run::new(Findings::default());
-        check(schema, Node { value, old, path }, schema.embedded, &mut run);
+        let node = Node { value, old, path };
+        check(schema, node, schema.embedded, false, &mut run);
         run.findings.errors
     };
     let unchanged = errors(Some(value));
@@ -102,12 +117,18 @@ fn has_rules(schema: &Schema) -> bool {
         || schema.properties.values().any(has_rules)
 }
 
-/// Checks a value, then those in it.
-fn check(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
+/// Checks a value, then those in it. `is_kept` is true if the value around one without a counterpart
+/// is unchanged.
+fn check(schema: &Schema, node: Node<'_>, is_root: bool, is_kept: bool, run: &mut Run) {
     if node.value.is_null() || run.budget.is_none() {
         return;
     }
-    own_rules(schema, node, is_root, run);
+    // The whole object is never unchanged: its schema doesn't specify its metadata.
+    let is_unchanged = || {
+        let is_kept = is_kept && node.old.is_none();
+        !node.path.is_empty() && (is_kept || is_unchanged(schema, node))
+    };
+    own_rules(schema, node, is_root, is_unchanged, run);
     match node.value {
         Value::Array(items) => {
             let Some(inner) = schema.items.as_deref() else {
@@ -115,6 +136,7 @@ fn check(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
             };
             let old = node.old.and_then(Value::as_array);
             let old = old.filter(|_| schema.list_type == ListType::Map);
+            let is_kept = old.is_none() && has_rules(inner) && is_unchanged();
             for (index, item) in items.iter().enumerate() {
                 let mut before = old.into_iter().flatten();
                 let keys = &schema.list_keys;
@@ -123,7 +145,7 @@ fn check(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
                     old: before.find(|old| lists::has_same_keys(keys, old, item)),
                     path: &format!("{}[{index}]", node.path),
                 };
-                check(inner, node, inner.embedded, run);
+                check(inner, node, inner.embedded, is_kept, run);
             }
         }
         Value::Object(members) => {
@@ -137,7 +159,8 @@ fn check(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
                 };
                 let old = node.old.and_then(|old| old.get(name));
                 let path = path.as_str();
-                check(inner, Node { value, old, path }, inner.embedded, run);
+                let node = Node { value, old, path };
+                check(inner, node, inner.embedded, is_kept && old.is_none(), run);
             }
         }
         _ => {}
@@ -152,7 +175,13 @@ struct Values {
 }
 
 /// Evaluates the rules of a value itself.
-fn own_rules(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
+fn own_rules(
+    schema: &Schema,
+    node: Node<'_>,
+    is_root: bool,
+    is_unchanged: impl Fn() -> bool,
+    run: &mut Run,
+) {
     if schema.rules.is_empty() {
         return;
     }
@@ -165,7 +194,8 @@ fn own_rules(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
         own: own.value,
         old: read_old.map(|old| old.value),
     };
-    let is_unchanged = node.old == Some(node.value);
+    let mut programs = schema.rules.iter().filter_map(Rule::program);
+    let shows_old = programs.any(Program::reads_old);
     for rule in &schema.rules {
         if run.budget.is_none() {
             return;
@@ -177,10 +207,17 @@ fn own_rules(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
         if reads_old && old.is_none() && rule.optional_old != Some(true) {
             continue;
         }
-        let Some(error) = failure(schema, rule, program, node, &values, run) else {
+        let evaluated = Evaluated {
+            schema,
+            rule,
+            node,
+            values: &values,
+            shows_old,
+        };
+        let Some(error) = evaluated.error(program, run) else {
             continue;
         };
-        if is_unchanged && !reads_old {
+        if !reads_old && is_unchanged() {
             let text = format!("{}: {}", error.field, error.message);
             run.findings.warnings.push(text);
         } else {
@@ -189,85 +226,118 @@ fn own_rules(schema: &Schema, node: Node<'_>, is_root: bool, run: &mut Run) {
     }
 }
 
-/// Returns the failure of a rule, if it fails.
-fn failure(
-    schema: &Schema,
-    rule: &Rule,
-    program: &Program,
-    node: Node<'_>,
-    values: &Values,
-    run: &mut Run,
-) -> Option<FieldError> {
-    let evaluate = |program: &Program| -> Evaluation {
-        let optional = (rule.optional_old == Some(true)).then(|| {
+/// A rule under evaluation.
+struct Evaluated<'a> {
+    schema: &'a Schema,
+    rule: &'a Rule,
+    node: Node<'a>,
+    values: &'a Values,
+    /// True if messages read the old value: a rule of the value does so.
+    shows_old: bool,
+}
+
+impl Evaluated<'_> {
+    /// Returns the failure of the rule, if it fails.
+    fn error(&self, program: &Program, run: &mut Run) -> Option<FieldError> {
+        let rule = self.rule;
+        let of = Value::from(self.schema.of.map_or("", |of| of.name()));
+        let found = self.outcome(program);
+        if !run.spend(found.cost) {
+            run.end(FieldError::invalid(self.at(), &of, OVER_BUDGET));
+            return None;
+        }
+        let error = match found.outcome {
+            Ok(Outcome::Bool(true)) => return None,
+            Ok(_) => return self.message(run),
+            Err(error) => error,
+        };
+        let named = match rule.message.trim() {
+            "" => rule.source.trim(),
+            message => message,
+        };
+        let detail = if error.starts_with("no such overload") {
+            format!(
+                "'{error}': call arguments did not match a supported operator, function or macro \
+                 signature for rule: {named}"
+            )
+        } else if error == LIMIT_EXCEEDED {
+            let detail = format!(
+                "'{error}': no further validation rules will be run due to call cost exceeds limit \
+                 for rule: {named}"
+            );
+            run.end(FieldError::invalid(self.at(), &of, &detail));
+            return None;
+        } else {
+            format!("{error} evaluating rule: {named}")
+        };
+        Some(FieldError::invalid(self.at(), &of, &detail))
+    }
+
+    /// Returns the error of a rule that is false.
+    fn message(&self, run: &mut Run) -> Option<FieldError> {
+        let (rule, node) = (self.rule, self.node);
+        let mut detail = rule.failure();
+        if let Some(program) = rule.message_program() {
+            let found = self.text(program);
+            if !run.spend(found.cost) {
+                let of = Value::from(self.schema.of.map_or("", |of| of.name()));
+                run.end(FieldError::invalid(self.at(), &of, MESSAGE_OVER_BUDGET));
+                return None;
+            }
+            if let Ok(Outcome::Text(text)) = found.outcome
+                && is_line(&text)
+            {
+                text.trim().clone_into(&mut detail);
+            }
+        }
+        let steps = field_path(&rule.field_path, self.schema, true);
+        let steps = steps.map(|(steps, _)| steps).unwrap_or_default();
+        let path = steps
+            .iter()
+            .fold(node.path.to_owned(), |path, step| step.after(&path));
+        let path = if path.is_empty() {
+            self.at().to_owned()
+        } else {
+            path
+        };
+        Some(error_of(rule, path, node.value, &detail))
+    }
+
+    fn at(&self) -> &str {
+        if self.node.path.is_empty() {
+            "<nil>"
+        } else {
+            self.node.path
+        }
+    }
+
+    fn outcome(&self, program: &Program) -> Evaluation {
+        let values = self.values;
+        let optional = (self.rule.optional_old == Some(true)).then(|| {
             let old = values.old.as_ref().map(|old| old.clone_as_boxed());
             values::optional(old)
         });
+        self.evaluate(program, optional.as_ref().or(values.old.as_ref()))
+    }
+
+    /// Evaluates a message. As in upstream, its old value is never optional.
+    fn text(&self, program: &Program) -> Evaluation {
+        self.evaluate(program, self.values.old.as_ref().filter(|_| self.shows_old))
+    }
+
+    fn evaluate(&self, program: &Program, old: Option<&values::Value>) -> Evaluation {
         program.evaluate(&Variables {
-            own: &values.own,
-            old: optional.as_ref().or(values.old.as_ref()),
-            has_unreadable: values.has_unreadable,
+            own: &self.values.own,
+            old,
+            has_unreadable: self.values.has_unreadable,
         })
-    };
-    let at = if node.path.is_empty() {
-        "<nil>"
-    } else {
-        node.path
-    };
-    let of = schema.of.map_or("", |of| of.name());
-    let found = evaluate(program);
-    if !run.spend(found.cost) {
-        let detail = "validation failed due to running out of cost budget, no further validation \
-                      rules will be run";
-        run.end(FieldError::invalid(at, &Value::from(of), detail));
-        return None;
     }
-    match found.outcome {
-        Ok(Outcome::Bool(true)) => return None,
-        Ok(_) => {}
-        Err(error) => {
-            let named = match rule.message.trim() {
-                "" => rule.source.trim(),
-                message => message,
-            };
-            let detail = if error.starts_with("no such overload") {
-                format!(
-                    "'{error}': call arguments did not match a supported operator, function or \
-                     macro signature for rule: {named}"
-                )
-            } else if error == LIMIT_EXCEEDED {
-                let detail = format!(
-                    "'{error}': no further validation rules will be run due to call cost exceeds \
-                     limit for rule: {named}"
-                );
-                run.end(FieldError::invalid(at, &Value::from(of), &detail));
-                return None;
-            } else {
-                format!("{error} evaluating rule: {named}")
-            };
-            return Some(FieldError::invalid(at, &Value::from(of), &detail));
-        }
-    }
-    let computed = rule.message_program().map(evaluate).map(|found| {
-        run.spend(found.cost);
-        found.outcome
-    });
-    let detail = match computed {
-        Some(Ok(Outcome::Text(text))) if is_line(&text) => text.trim().to_owned(),
-        _ => rule.failure(),
-    };
-    let steps = field_path(&rule.field_path, schema, true);
-    let steps = steps.map(|(steps, _)| steps).unwrap_or_default();
-    let path = steps
-        .iter()
-        .fold(node.path.to_owned(), |path, step| step.after(&path));
-    let path = if path.is_empty() { at.to_owned() } else { path };
-    Some(error_of(rule, path, node.value, &detail))
 }
 
 /// Returns true for a message that can be shown.
 fn is_line(text: &str) -> bool {
-    !text.trim().is_empty() && !text.trim().contains(['\n', '\r'])
+    let text = text.trim();
+    !text.is_empty() && text.len() <= MESSAGE_MAX && !text.contains('\n')
 }
 
 fn error_of(rule: &Rule, path: String, value: &Value, detail: &str) -> FieldError {

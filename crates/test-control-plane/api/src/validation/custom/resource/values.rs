@@ -13,6 +13,9 @@ use crate::status::FieldError;
 /// The largest distance of a quotient from an integer that counts as a multiple.
 const MULTIPLE_TOLERANCE: f64 = 1e-9;
 
+/// The largest integer whose neighbours doubles tell apart.
+const SAFE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
+
 /// The smallest power of two beyond the 32-bit integers.
 const INT32_END: f64 = 2_147_483_648.0;
 
@@ -139,7 +142,20 @@ fn is_multiple(number: f64, factor: f64) -> bool {
     } else {
         number / factor
     };
-    (quotient - quotient.round()).abs() <= MULTIPLE_TOLERANCE
+    is_whole(quotient)
+}
+
+/// Upstream: `IsFloat64AJSONInteger` of go-openapi's `swag`, which compares with the truncated number.
+fn is_whole(number: f64) -> bool {
+    if number.is_nan() || number.abs() > SAFE_INTEGER_MAX {
+        return false;
+    }
+    let whole = number.trunc();
+    let difference = (number - whole).abs();
+    if difference == 0.0 {
+        return true;
+    }
+    number >= 0.0 && whole != 0.0 && difference / (number + whole) < MULTIPLE_TOLERANCE
 }
 
 fn invalid(validation: &mut Validation, node: Node<'_>, what: &str) {
