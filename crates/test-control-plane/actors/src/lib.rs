@@ -33,8 +33,8 @@ pub use controllers::Controller;
 pub use garbage_collector::GarbageCollectorConfig;
 pub use kube_apimachinery::go_duration::parse as parse_duration;
 pub use kube_test_control_plane_server::containers::{Stdio, TerminalSize};
-pub use kube_test_control_plane_server::delay::{Delay, ParseDelayError};
 pub use kube_test_control_plane_server::faults::ACTOR_AGENT_PREFIX;
+pub use kube_test_control_plane_server::faults::{Delay, ParseDelayError};
 pub use kubelet::{
     BackOff, BehaviourRule, Cause, CommandHandler, ContainerName, Crash, Flap,
     Handlers as ContainerHandlers, ImagePullFailure, Invariants, KubeletConfig, LogLine, Outcome,

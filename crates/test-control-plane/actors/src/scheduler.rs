@@ -28,7 +28,7 @@ use super::runner::{Actor, Agenda, Incarnations, Work, identity};
 use super::seeded_rng::SeededRng;
 use super::volume_binder::{SELECTED_NODE, VolumeBinderConfig};
 use cache::Cache;
-use kube_test_control_plane_server::delay::Delay;
+use kube_test_control_plane_server::faults::Delay;
 use pod_context::PodContext;
 use verdict::{Reasons, Verdict};
 

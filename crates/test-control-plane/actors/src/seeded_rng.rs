@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube_test_control_plane_server::delay::Delay;
+use kube_test_control_plane_server::faults::Delay;
 
 /// A seeded generator of named draws. The name isolates draws: one more of them shifts no other. It
 /// must not depend on concurrent work, as uids do.

@@ -7,6 +7,8 @@
 mod applied;
 mod count;
 mod decision;
+mod delay;
+mod duration;
 mod engine;
 mod error;
 mod facts;
@@ -24,8 +26,8 @@ mod watch_stream;
 mod watches;
 mod webhook_rule;
 
-pub use crate::delay::Delay;
 pub use count::Count;
+pub use delay::{Delay, ParseDelayError};
 pub use engine::Faults;
 pub use error::FaultError;
 pub use facts::RequestFacts;

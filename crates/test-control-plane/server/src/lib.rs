@@ -9,8 +9,6 @@ pub mod certificates;
 pub mod config;
 pub mod containers;
 mod definitions;
-pub mod delay;
-mod duration;
 pub mod faults;
 mod handlers;
 pub mod in_process;

@@ -71,7 +71,7 @@ mod tests {
 
     use super::super::behaviour::{Crash, Outcome, ReadinessStep, Stop};
     use super::*;
-    use kube_test_control_plane_server::delay::Delay;
+    use kube_test_control_plane_server::faults::Delay;
 
     #[test]
     fn annotations_are_parsed_as_yaml() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::script::{LogLine, ScriptedCommand, ScriptedPort};
 use crate::matcher::{Pattern, PodMatcher};
-use kube_test_control_plane_server::delay::Delay;
+use kube_test_control_plane_server::faults::Delay;
 
 /// Outcome of a running pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

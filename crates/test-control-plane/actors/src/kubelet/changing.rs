@@ -11,7 +11,7 @@ use super::run::{Ending, Now, PodRun, Stage, Timer};
 use super::starting::{plan_crash, plan_readiness};
 use super::status::report;
 use super::updating::{pull_now, settle_resize, update};
-use kube_test_control_plane_server::delay::Delay;
+use kube_test_control_plane_server::faults::Delay;
 
 /// Processes a change of the pod. Returns true if the run has changed.
 pub(super) fn change(run: &mut PodRun, pod: &Value, behaviour: PodBehaviour, now: Now<'_>) -> bool {

@@ -7,7 +7,7 @@ use kube_test_control_plane_store::clock::later;
 use super::behaviour::ReadinessStep;
 use super::container::Role;
 use super::run::{Now, PodRun, Timer};
-use kube_test_control_plane_server::delay::Delay;
+use kube_test_control_plane_server::faults::Delay;
 
 /// Shortest phase of unlimited flapping.
 const FLAP_MIN: Duration = Duration::from_millis(100);

@@ -17,7 +17,7 @@ use crate::events::EventRef;
 use crate::pods::HostPort;
 use crate::runner::identity;
 use crate::seeded_rng::SeededRng;
-use kube_test_control_plane_server::delay::Delay;
+use kube_test_control_plane_server::faults::Delay;
 
 /// A timed step of a pod. The number is the index of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::DuplexStream;
 
 use crate::matcher::Pattern;
-use kube_test_control_plane_server::delay::Delay;
+use kube_test_control_plane_server::faults::Delay;
 
 /// A line that a container logs in each of its runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

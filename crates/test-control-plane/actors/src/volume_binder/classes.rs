@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::client::ActorClient;
 use crate::matcher::Pattern;
-use kube_test_control_plane_server::delay::Delay;
+use kube_test_control_plane_server::faults::Delay;
 
 /// The provisioner name of classes with manually created volumes.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::delay::Delay;
 use super::error::FaultError;
 use super::matcher::RequestMatcher;
 use super::schedule::Schedule;
-use crate::delay::Delay;
 
 /// Defines the setters of all rules.
 macro_rules! rule_setters {

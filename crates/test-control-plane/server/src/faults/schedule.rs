@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use crate::duration;
+use super::duration;
 
 /// Selects some of a rule's matches; the default is all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

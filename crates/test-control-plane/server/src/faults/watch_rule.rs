@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::count::Count;
+use super::delay::Delay;
+use super::duration;
 use super::error::FaultError;
 use super::matcher::{RequestMatcher, is_wanted, text_setters};
 use super::rule::rule_setters;
 use super::schedule::Schedule;
-use crate::delay::Delay;
-use crate::duration;
 
 /// Selects watches, the time of effect, and an action on their events. A rule applies to open and
 /// future watches. Only JSON watches are affected.

@@ -10,10 +10,10 @@ use rand::rngs::StdRng;
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
+use super::delay::Delay;
 use super::matcher::{is_wanted, text_setters};
 use super::rule::rule_setters;
 use super::schedule::Schedule;
-use crate::delay::Delay;
 
 /// Selects calls of webhooks, their number, and an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::duration;
+use super::duration;
 
 /// A fixed delay, or a random one between two bounds, both included.
 ///
