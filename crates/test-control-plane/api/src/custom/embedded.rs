@@ -15,6 +15,9 @@ pub(crate) enum PathForm {
     Keys,
 }
 
+/// A visit of the members of an embedded object, and of its path.
+pub(crate) type Visit<'a, E> = dyn FnMut(&mut Map<String, Value>, &str) -> Result<(), E> + 'a;
+
 /// Calls `visit` with the members of each embedded object below `path`, and its path. The object at
 /// the empty path isn't embedded.
 ///
@@ -26,7 +29,7 @@ pub(crate) fn each_embedded<E>(
     value: &mut Value,
     path: &str,
     form: PathForm,
-    visit: &mut dyn FnMut(&mut Map<String, Value>, &str) -> Result<(), E>,
+    visit: &mut Visit<'_, E>,
 ) -> Result<(), E> {
     match value {
         Value::Object(members) => {

@@ -90,7 +90,8 @@ const UNITS: [&[&str]; 8] = [
 /// Returns true if a text has the format. An unknown format accepts any text.
 pub(crate) fn matches(format: &str, text: &str) -> bool {
     match plain(format).as_str() {
-        "" => true,
+        // The pattern of the time is a part of that of `datetime`, no format.
+        "" | "time" => true,
         "ipv4" => ip::parse_sloppy(text).is_some() && text.contains('.'),
         "ipv6" => text.parse::<Ipv6Addr>().is_ok(),
         "cidr" => Cidr::parse(text).is_some(),
@@ -113,8 +114,6 @@ pub(crate) fn matches(format: &str, text: &str) -> bool {
         "uri" => url::check_request(text).is_ok(),
         "k8sshortname" => dns_label(text).is_empty(),
         "k8slongname" => dns_subdomain(text).is_empty(),
-        // The pattern of the time in a `datetime`.
-        "time" => true,
         other => by_pattern(other, text),
     }
 }
