@@ -33,15 +33,27 @@ fn deployment_with(max_unavailable: &str) -> Value {
     }})
 }
 
+/// Creates the objects, each of which is refused with errors that start like these.
+async fn refuse(cases: Vec<(&str, Value, Vec<String>)>) {
+    let plane = plane().await;
+    for (path, object, starts) in cases {
+        let found = plane.refused(Method::POST, path, &object).await;
+        assert_eq!(found.len(), starts.len(), "{found:#?}");
+        for (found, start) in found.iter().zip(&starts) {
+            assert!(found.starts_with(start), "{found}\n{start}");
+        }
+    }
+    plane.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn each_error_of_a_value_is_told() {
-    let plane = plane().await;
     let percent = "must be a numeric string followed by an ending '%'";
     let duplicate = "allowedTopologies[0].matchLabelExpressions: Duplicate value: \"\"";
     let cost = "controller.kubernetes.io/pod-deletion-cost";
     let mut costly = pod(&json!({}));
     costly["metadata"]["annotations"] = json!({(cost): ""});
-    for (path, object, starts) in [
+    refuse(vec![
         (
             "/apis/storage.k8s.io/v1/storageclasses",
             json!({"metadata": {"name": "x"}, "provisioner": "p", "allowedTopologies": [{}]}),
@@ -120,6 +132,13 @@ async fn each_error_of_a_value_is_told() {
                     .to_owned(),
             ],
         ),
+    ])
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_error_of_a_container_is_told() {
+    refuse(vec![
         (
             PODS,
             pod(&json!({"initContainers": [{"image": "i"}, {"image": "i"}]})),
@@ -142,14 +161,8 @@ async fn each_error_of_a_value_is_told() {
                 "spec.containers[0].resources.claims[1]: Duplicate value: \"a/B\"".to_owned(),
             ],
         ),
-    ] {
-        let found = plane.refused(Method::POST, path, &object).await;
-        assert_eq!(found.len(), starts.len(), "{found:#?}");
-        for (found, start) in found.iter().zip(&starts) {
-            assert!(found.starts_with(start), "{found}\n{start}");
-        }
-    }
-    plane.stop().await;
+    ])
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
