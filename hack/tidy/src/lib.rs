@@ -22,6 +22,7 @@ pub mod mutants;
 pub mod packaging;
 pub mod panics;
 pub mod paths;
+pub mod published;
 pub mod reachable;
 pub mod repository;
 pub mod snippets;

@@ -6,7 +6,7 @@ use tidy::{
     Findings, budgets, code_lines, commands, dependencies, docs, doubles, features, generated,
     layout, left_out,
     metadata::{self, Metadata},
-    module_cycles, mutants, packaging, panics, paths, reachable,
+    module_cycles, mutants, packaging, panics, paths, published, reachable,
     repository::{Repository, SourceFile},
     snippets, source, symbols,
     upstream::{
@@ -99,6 +99,18 @@ fn list_of_mutants_is_current() {
 fn packages_are_complete() {
     let repository = repository();
     assert_clean(&packaging::check(&metadata(&repository), &repository));
+}
+
+#[test]
+fn lists_of_published_packages_are_equal() {
+    let repository = repository();
+    let text = |path| &repository.file(path).expect("the file exists").text;
+    assert_clean(&published::check(
+        &metadata(&repository),
+        &repository.root,
+        text("Makefile"),
+        text("CONTRIBUTING.md"),
+    ));
 }
 
 #[test]
