@@ -37,17 +37,40 @@ pub struct Informers {
     pub claims: Informer<Claim>,
     /// Revisions.
     pub revisions: Informer<ControllerRevision>,
+    scope: InformerScope,
 }
 
-/// Settings that all informers share.
-#[derive(Clone, Copy)]
-pub(crate) struct InformerSettings<'a> {
+/// What a controller relies on in its informers.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct InformerScope {
     /// The namespace of the objects; empty for all namespaces.
-    pub(crate) namespace: &'a str,
+    pub(crate) namespace: String,
     /// The shard of the objects; `None` for all.
     pub(crate) shard: Option<Shard>,
     /// Time between two resyncs; `None` disables resyncs.
     pub(crate) resync_period: Option<Duration>,
+}
+
+impl InformerScope {
+    /// Returns the first setting that differs.
+    pub(crate) fn difference(&self, other: &Self) -> Option<&'static str> {
+        if self.namespace != other.namespace {
+            return Some("namespace");
+        }
+        if self.shard != other.shard {
+            return Some("shard");
+        }
+        (self.resync_period != other.resync_period).then_some("resync period")
+    }
+}
+
+/// Settings that all informers share.
+#[derive(Clone)]
+pub(crate) struct InformerSettings {
+    /// The objects and their resyncs.
+    pub(crate) scope: InformerScope,
+    /// Maximum number of objects per page of a list.
+    pub(crate) page_size: u32,
     /// Seed of random delays.
     pub(crate) seed: u64,
 }
@@ -56,29 +79,36 @@ impl Informers {
     /// Creates informers that list and watch only once they run.
     pub(crate) fn new(
         client: &RestClient,
-        settings: InformerSettings<'_>,
+        settings: InformerSettings,
         metrics: &ControllerMetrics,
     ) -> Self {
         let client = || client.clone();
         // A set and its revisions hold nearly the same template, and its pods the same owner.
         let shared_parts: Arc<SharedParts> = Arc::default();
-        let settings = |stream: u64| InformerConfig {
-            namespace: settings.namespace.to_owned(),
-            shard: settings.shard,
+        let InformerSettings {
+            scope,
+            page_size,
+            seed,
+        } = settings;
+        let config = |stream: u64| InformerConfig {
+            namespace: scope.namespace.clone(),
+            shard: scope.shard,
+            page_size,
             shared_parts: Arc::clone(&shared_parts),
-            resync_period: settings.resync_period,
-            seed: settings.seed.wrapping_add(stream),
+            resync_period: scope.resync_period,
+            seed: seed.wrapping_add(stream),
             ..InformerConfig::default()
         };
         let counts = |resource| metrics.informers.informer(resource);
         Self {
-            sets: Informer::new(client(), STATEFUL_SETS, &settings(1))
+            sets: Informer::new(client(), STATEFUL_SETS, &config(1))
                 .with_metrics(counts(&STATEFUL_SETS)),
-            pods: Informer::new(client(), PODS, &settings(2)).with_metrics(counts(&PODS)),
-            claims: Informer::new(client(), PERSISTENT_VOLUME_CLAIMS, &settings(3))
+            pods: Informer::new(client(), PODS, &config(2)).with_metrics(counts(&PODS)),
+            claims: Informer::new(client(), PERSISTENT_VOLUME_CLAIMS, &config(3))
                 .with_metrics(counts(&PERSISTENT_VOLUME_CLAIMS)),
-            revisions: Informer::new(client(), CONTROLLER_REVISIONS, &settings(4))
+            revisions: Informer::new(client(), CONTROLLER_REVISIONS, &config(4))
                 .with_metrics(counts(&CONTROLLER_REVISIONS)),
+            scope,
         }
     }
 
@@ -101,6 +131,11 @@ impl Informers {
         tasks.spawn(self.claims.run(cancelled.clone()));
         tasks.spawn(self.revisions.run(cancelled.clone()));
         tasks
+    }
+
+    /// Returns the settings that a controller must share.
+    pub(crate) fn scope(&self) -> &InformerScope {
+        &self.scope
     }
 
     /// Returns a check for filled caches.

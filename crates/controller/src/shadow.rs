@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_client::cache::informer::Relister;
+use statefulset_client::cache::informer::{PAGE_SIZE_DEFAULT, Relister};
 use statefulset_client::clock::{Clock, SystemClock};
 use statefulset_client::feature_gates::FeatureGates;
 use statefulset_client::rest::RestClient;
@@ -30,7 +30,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::RunError;
-use crate::informers::{HasSynced, InformerSettings, Informers};
+use crate::informers::{HasSynced, InformerScope, InformerSettings, Informers};
 use crate::metrics::{ControllerMetrics, QUEUE_NAME};
 use crate::stateful_set::{
     CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT, PodHandler, RESYNC_PERIOD_DEFAULT, SetHandler,
@@ -151,9 +151,12 @@ impl Shadow {
             metrics,
         } = settings;
         let informer_settings = InformerSettings {
-            namespace: "",
-            shard,
-            resync_period,
+            scope: InformerScope {
+                namespace: String::new(),
+                shard,
+                resync_period,
+            },
+            page_size: PAGE_SIZE_DEFAULT,
             seed,
         };
         let mut informers = Informers::new(client, informer_settings, &metrics);

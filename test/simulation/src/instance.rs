@@ -7,18 +7,13 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use kube_apimachinery::object_key::ObjectKey;
-use statefulset_client::cache::indexer::SharedParts;
-use statefulset_client::cache::informer::{Informer, InformerConfig};
 use statefulset_client::clock::TokioClock;
-use statefulset_client::config::{self, ClientOptions};
+use statefulset_client::config::ClientOptions;
 use statefulset_client::feature_gates::{FeatureGates, KubeVersion};
 use statefulset_client::leaderelection::{LeaderElectionConfig, LeaseName};
-use statefulset_client::resource::{
-    CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS,
-};
 use statefulset_client::rest::MediaType;
 use statefulset_controller::metrics::{ControllerMetrics, FenceMetrics, SetMetrics};
-use statefulset_controller::{Informers, LeaderElection, StatefulSetController};
+use statefulset_controller::{LeaderElection, StatefulSetController};
 use statefulset_controller_util::consistency::{Caches, TrackedResource};
 use statefulset_fence::NamespaceSelector;
 use tokio::task::JoinSet;
@@ -95,8 +90,8 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
         .burst(settings.qps)
         .media_type(media_type);
     let client = kube::Client::new(network, "default");
-    let mut builder = StatefulSetController::builder_with_kube_client(client.clone())
-        .client_options(options.clone())
+    let mut builder = StatefulSetController::builder_with_kube_client(client)
+        .client_options(options)
         .clock(Arc::new(clock))
         .feature_gates(gates(settings, process.instance))
         .concurrent_syncs(NonZeroUsize::new(settings.workers).unwrap_or(NonZeroUsize::MIN))
@@ -111,7 +106,9 @@ pub fn start(network: Network, clock: SkewedClock, settings: &Settings, seed: u6
     let controller = match settings.pages {
         None => builder.build(),
         Some(pages) => {
-            let mut informers = informers(client, &options, pages, settings.resync, seed);
+            builder = builder.page_size(pages);
+            let informers = builder.make_informers();
+            let mut informers = informers.unwrap_or_else(|error| panic!("{error}"));
             let controller = builder.build_with_informers(&mut informers);
             tasks.spawn(async move {
                 // They end with the process.
@@ -145,30 +142,5 @@ fn gates(settings: &Settings, instance: usize) -> FeatureGates {
         gates.with_opt_ins()
     } else {
         gates
-    }
-}
-
-/// Creates informers that run before the process leads, with pages of this size.
-fn informers(
-    client: kube::Client,
-    options: &ClientOptions,
-    pages: u32,
-    resync: Option<u64>,
-    seed: u64,
-) -> Informers {
-    let client = config::around(client, options);
-    let shared_parts: Arc<SharedParts> = Arc::default();
-    let config = |stream| InformerConfig {
-        page_size: pages,
-        shared_parts: Arc::clone(&shared_parts),
-        resync_period: resync.map(Duration::from_secs),
-        seed: seed.wrapping_add(stream),
-        ..InformerConfig::default()
-    };
-    Informers {
-        sets: Informer::new(client.clone(), STATEFUL_SETS, &config(1)),
-        pods: Informer::new(client.clone(), PODS, &config(2)),
-        claims: Informer::new(client.clone(), PERSISTENT_VOLUME_CLAIMS, &config(3)),
-        revisions: Informer::new(client, CONTROLLER_REVISIONS, &config(4)),
     }
 }

@@ -50,6 +50,8 @@ const WATCH_SECONDS_SPREAD: u32 = 60;
 const WATCH_SILENCE_MAX: Duration = Duration::from_secs(120);
 /// Maximum resync period; longer ones would overflow the clock.
 const RESYNC_PERIOD_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Default of the maximum number of objects per page of a list, as in client-go.
+pub const PAGE_SIZE_DEFAULT: u32 = 500;
 /// A watch that ends sooner than this without an event is reopened only after a delay.
 const SHORT_WATCH: Duration = Duration::from_secs(1);
 
@@ -79,7 +81,7 @@ impl Default for InformerConfig {
             namespace: String::new(),
             shard: None,
             selectors: Selectors::default(),
-            page_size: 500,
+            page_size: PAGE_SIZE_DEFAULT,
             resync_period: None,
             seed: 0,
             shared_parts: Arc::default(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use statefulset_client::backoff::SeededJitter;
+use statefulset_client::cache::informer::PAGE_SIZE_DEFAULT;
 use statefulset_client::clock::{Clock, SystemClock};
 use statefulset_client::config::{self, ClientOptions, ConfigError};
 use statefulset_client::feature_gates::FeatureGates;
@@ -25,7 +26,7 @@ use super::events::Events;
 use super::served::{NewClient, ServedWork, SyncSettings, WatchClients};
 use super::{ControllerParts, SyncerParts, WholeWork, Work};
 use crate::error::RunError;
-use crate::informers::{HasSynced, InformerSettings, Informers};
+use crate::informers::{HasSynced, InformerScope, InformerSettings, Informers};
 use crate::metrics::ControllerMetrics;
 
 /// Default number of sets that are synced in parallel.
@@ -160,6 +161,7 @@ pub struct Builder {
     rules: SyncRules,
     concurrent_syncs: NonZeroUsize,
     resync_period: Option<Duration>,
+    page_size: u32,
     namespace: String,
     namespace_selector: Option<NamespaceSelector>,
     informer_clients: Option<NewClient>,
@@ -192,6 +194,7 @@ impl Builder {
             rules: SyncRules::default(),
             concurrent_syncs: CONCURRENT_STATEFUL_SET_SYNCS_DEFAULT,
             resync_period: Some(RESYNC_PERIOD_DEFAULT),
+            page_size: PAGE_SIZE_DEFAULT,
             namespace: String::new(),
             namespace_selector: None,
             informer_clients: None,
@@ -201,7 +204,8 @@ impl Builder {
         }
     }
 
-    /// Sets the limits, metrics and fence of the requests. The fence belongs to your own election.
+    /// Sets the limits, metrics and fence of the requests. The fence belongs to your own election, so
+    /// [`Self::build`] refuses it next to [`Self::leader_election`].
     pub fn client_options(mut self, options: ClientOptions) -> Self {
         self.client_options = Some(Box::new(options));
         self
@@ -258,6 +262,13 @@ impl Builder {
         self
     }
 
+    /// Sets the maximum number of objects per page of a list; 0 counts as 1. The informers request
+    /// fewer where a page would become too large for the server.
+    pub fn page_size(mut self, page_size: u32) -> Self {
+        self.page_size = page_size;
+        self
+    }
+
     /// Limits the controller to the sets of one namespace, for which a Role in the namespace
     /// suffices; the default is all namespaces.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
@@ -275,6 +286,7 @@ impl Builder {
 
     /// Creates the clients of the served namespaces' informers, for ready-made clients: 20 namespaces
     /// share one. Without it, all share the one client, whose connection may allow too few streams.
+    /// Needs [`Self::namespace_selector`].
     pub fn informer_clients(
         mut self,
         new: impl Fn() -> Result<RestClient, ConfigError> + Send + Sync + 'static,
@@ -317,12 +329,19 @@ impl Builder {
             _ => self.client(None)?,
         };
         let settings = InformerSettings {
-            namespace: &self.namespace,
-            shard: self.shard,
-            resync_period: self.resync_period,
+            scope: self.informer_scope(),
+            page_size: self.page_size,
             seed: self.seed,
         };
         Ok(Informers::new(&client, settings, &self.metrics))
+    }
+
+    fn informer_scope(&self) -> InformerScope {
+        InformerScope {
+            namespace: self.namespace.clone(),
+            shard: self.shard,
+            resync_period: self.resync_period,
+        }
     }
 
     /// Creates a client with the options and this fence.
@@ -337,8 +356,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// The configuration or the leader election is invalid, or ready-made clients can't do what the
-    /// builder should do.
+    /// The configuration or the leader election is invalid, ready-made clients can't do what the
+    /// builder should do, or two settings exclude each other.
     ///
     /// Upstream: `NewStatefulSetController`, after the choices of the builder.
     pub fn build(self) -> Result<StatefulSetController, BuildError> {
@@ -358,13 +377,17 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Same as [`Self::build`].
+    /// Those of [`Self::build`], and the informers have another namespace, shard or resync period than
+    /// this builder.
     pub fn build_with_informers(
         self,
         informers: &mut Informers,
     ) -> Result<StatefulSetController, BuildError> {
         if self.namespace_selector.is_some() {
             return Err(BuildError::SelectorWithOtherScope);
+        }
+        if let Some(setting) = self.informer_scope().difference(informers.scope()) {
+            return Err(BuildError::InformersOfAnotherScope { setting });
         }
         let (parts, work) = self.build_whole(informers)?;
         Ok(parts.with_work(Work::Whole(Box::new(work))))
@@ -422,6 +445,7 @@ impl Builder {
                 rules: self.rules,
                 metrics: self.metrics,
                 resync_period: self.resync_period,
+                page_size: self.page_size,
                 seed: self.seed,
             },
             concurrent_syncs: self.concurrent_syncs,
@@ -451,8 +475,8 @@ impl Builder {
         }
     }
 
-    /// Creates the election, the client that writes, and the recorder.
-    fn connect(&self) -> Result<Connected, BuildError> {
+    /// Checks that no setting is without effect.
+    fn check(&self) -> Result<(), BuildError> {
         if matches!(self.connection, Connection::Ready { .. }) {
             if self.election.is_some() {
                 return Err(BuildError::ElectionOfReadyClients);
@@ -461,11 +485,27 @@ impl Builder {
                 return Err(BuildError::OptionsOfReadyClients);
             }
         }
+        if self.election.is_some() && self.own_fence().is_some() {
+            return Err(BuildError::FenceWithElection);
+        }
+        if self.informer_clients.is_some() && self.namespace_selector.is_none() {
+            return Err(BuildError::InformerClientsWithoutSelector);
+        }
+        Ok(())
+    }
+
+    /// Returns the fence of the caller's election.
+    fn own_fence(&self) -> Option<Fence> {
+        self.client_options.as_ref()?.fence.clone()
+    }
+
+    /// Creates the election, the client that writes, and the recorder.
+    fn connect(&self) -> Result<Connected, BuildError> {
+        self.check()?;
         let election = self.election.as_ref();
         let election = election.map(|it| self.elector(it)).transpose()?;
         let fence = election.as_ref().map(|it| it.elector.fence());
-        let own_fence = self.client_options.as_ref().and_then(|it| it.fence.clone());
-        let client = self.client(fence.or(own_fence))?;
+        let client = self.client(fence.or_else(|| self.own_fence()))?;
         let (recorder, events) = self.recorder_of(&client, 5);
         Ok(Connected {
             election,

@@ -84,6 +84,27 @@ pub enum BuildError {
     /// Each served namespace has informers of its own.
     #[error("a namespace selector excludes shared informers, a single namespace and a shard")]
     SelectorWithOtherScope,
+    /// An election has its own fence.
+    #[error(
+        "leader election has a fence of its own, so the one in the client options would have no \
+         effect; remove that, or remove leader_election and run the controller in your own election"
+    )]
+    FenceWithElection,
+    /// Only served namespaces have clients of their own.
+    #[error(
+        "informer_clients has no effect without a namespace selector; set namespace_selector, or pass \
+         the informers' client to builder_with_clients"
+    )]
+    InformerClientsWithoutSelector,
+    /// The informers would show other objects, or show them at other times.
+    #[error(
+        "the informers have another {setting} than this builder; make them with make_informers of a \
+         builder with the same settings"
+    )]
+    InformersOfAnotherScope {
+        /// The setting that differs.
+        setting: &'static str,
+    },
 }
 
 /// Connection to the API server.

@@ -3,21 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
 use http::Method;
 use kube_test_control_plane::faults::{Gate, RequestMatcher};
 use kube_test_control_plane::route::Verb;
 use serde_json::{Value, json};
 use statefulset_client::clock::TokioClock;
-use statefulset_client::config::ClientOptions;
+use statefulset_client::config::{self, ClientOptions};
 use statefulset_client::fence::Fence;
 use statefulset_client::leaderelection::{LeaderElectionConfig, LeaseName};
+use statefulset_client::shard::Shard;
 use statefulset_controller::{BuildError, LeaderElection, RunError, StatefulSetController};
-use tokio::sync::oneshot;
+use statefulset_fence::NamespaceSelector;
 use tokio::time::{Instant, timeout};
 
 use crate::{PODS, SETS, World};
 
+/// Another resync period than that of the test.
+const HOUR: Duration = Duration::from_secs(3600);
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases/embedder";
 
@@ -97,25 +99,64 @@ async fn elected_controller_ends_when_it_loses_its_lease() {
     assert_eq!(ended.unwrap_err().to_string(), lost);
 }
 
-#[tokio::test(start_paused = true)]
-async fn election_replaces_the_fence_of_the_options() {
+#[tokio::test]
+async fn builder_refuses_a_second_fence() {
     let world = World::new().await;
-    world.create_set("web", 1).await;
-    let closed = ClientOptions::default().fence(Fence::new(Arc::new(TokioClock::new())));
-    let controller = StatefulSetController::builder_with_kube_client(world.plane.client())
-        .client_options(closed)
-        .leader_election(election())
-        .build()
-        .unwrap();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let watching = async {
-        world.rest().await;
-        assert_eq!(world.pods().await, ["web-0"]);
-        stop.send(()).unwrap();
+    let fence = Fence::new(Arc::new(TokioClock::new()));
+    let fenced = ClientOptions::default().fence(fence);
+    let builder = || StatefulSetController::builder_with_kube_client(world.plane.client());
+    let both = builder()
+        .client_options(fenced.clone())
+        .leader_election(election());
+    let error = both.build().err().unwrap();
+    assert!(matches!(error, BuildError::FenceWithElection), "{error}");
+    // Either alone is a choice.
+    builder().client_options(fenced).build().unwrap();
+    let options = ClientOptions::default();
+    let elected = builder()
+        .client_options(options)
+        .leader_election(election());
+    elected.build().unwrap();
+}
+
+#[tokio::test]
+async fn builder_refuses_informer_clients_without_a_selector() {
+    let world = World::new().await;
+    let client = config::around(world.plane.client(), &ClientOptions::default());
+    let builder = || {
+        let client = client.clone();
+        world.builder().informer_clients(move || Ok(client.clone()))
     };
-    let stopped = stopped.map(|_| ());
-    let (ended, ()) = tokio::join!(controller.run(stopped), watching);
-    ended.unwrap();
+    let error = builder().build().err().unwrap();
+    let is_refused = matches!(error, BuildError::InformerClientsWithoutSelector);
+    assert!(is_refused, "{error}");
+    let selected = builder().namespace_selector(NamespaceSelector::default());
+    selected.build().unwrap();
+}
+
+#[tokio::test]
+async fn builder_refuses_informers_of_another_scope() {
+    let world = World::new().await;
+    let ours = || world.builder().namespace("default");
+    let shard = |text: &str| Some(text.parse::<Shard>().unwrap());
+    for (builder, setting) in [
+        (world.builder(), "namespace"),
+        (world.builder().namespace("other"), "namespace"),
+        (ours().shard(shard("1/2")), "shard"),
+        (ours().resync_period(Some(HOUR)), "resync period"),
+    ] {
+        let mut informers = builder.make_informers().unwrap();
+        let error = ours().build_with_informers(&mut informers).err().unwrap();
+        let text = format!(
+            "the informers have another {setting} than this builder; \
+             make them with make_informers of a builder with the same settings"
+        );
+        assert_eq!(error.to_string(), text);
+    }
+    // A page has no effect on what the controller sees, nor has the seed.
+    let same = ours().page_size(7).seed(9);
+    let mut informers = same.make_informers().unwrap();
+    ours().build_with_informers(&mut informers).unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -28,6 +28,8 @@ pub(in crate::stateful_set) struct SyncSettings {
     pub(in crate::stateful_set) rules: SyncRules,
     pub(in crate::stateful_set) metrics: ControllerMetrics,
     pub(in crate::stateful_set) resync_period: Option<Duration>,
+    /// Maximum number of objects per page of a list.
+    pub(in crate::stateful_set) page_size: u32,
     pub(in crate::stateful_set) seed: u64,
 }
 

@@ -21,7 +21,7 @@ use super::registry::ServedNamespace;
 use super::report::Fall;
 use super::suspects::{Suspects, suspects};
 use crate::error::RunError;
-use crate::informers::{InformerSettings, Informers};
+use crate::informers::{InformerScope, InformerSettings, Informers};
 use crate::tasks::{join_all, unless_panicked};
 
 /// Time that an API server may take to apply a changed policy, binding or label: it looks for
@@ -162,9 +162,12 @@ impl Namespace {
         };
         let seed = settings.seed ^ fnv1a_64(&self.name);
         let informer_settings = InformerSettings {
-            namespace: &self.name,
-            shard: None,
-            resync_period: settings.resync_period,
+            scope: InformerScope {
+                namespace: self.name.to_string(),
+                shard: None,
+                resync_period: settings.resync_period,
+            },
+            page_size: settings.page_size,
             seed,
         };
         let mut informers = Informers::new(&share.client, informer_settings, &settings.metrics);
